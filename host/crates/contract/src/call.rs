@@ -1,0 +1,69 @@
+//! A call on its way to a tool: first as a model wrote it, then as the gate let it through.
+
+use serde_json::Value;
+
+use crate::name::ToolId;
+
+/// Where a call comes from and how long it may take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallContext {
+    /// Unique within the session; ties the result to the model's request.
+    pub call_id: String,
+    /// The session that the call belongs to.
+    pub session_id: String,
+    /// The person on whose behalf the call is made, when there is more than one.
+    pub user_id: Option<String>,
+    /// The conversation that asked, when the session has several.
+    pub conversation_id: Option<String>,
+}
+
+/// A call as it was asked for. Nothing about it has been checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// Origin of the call.
+    pub context: CallContext,
+    /// The tool that is wanted; it may not exist.
+    pub tool: ToolId,
+    /// The arguments as text, exactly as the model wrote them; they may not even be JSON.
+    pub arguments: String,
+}
+
+/// A call that has passed the gate: the tool exists, the arguments fit its schema, and policy and
+/// person have agreed to *these* arguments.
+///
+/// It cannot be changed afterwards, so what runs is what was approved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admitted {
+    context: CallContext,
+    tool: ToolId,
+    text: String,
+    arguments: Value,
+}
+
+impl Admitted {
+    /// Marks a call as admitted. Only a toolbox's own `admit` may call this (a lint keeps it so).
+    pub fn new(call: ToolCall, arguments: Value) -> Self {
+        let ToolCall { context, tool, arguments: text } = call;
+        Self { context, tool, text, arguments }
+    }
+
+    /// Origin of the call.
+    pub fn context(&self) -> &CallContext {
+        &self.context
+    }
+
+    /// The tool to run.
+    pub fn tool(&self) -> &ToolId {
+        &self.tool
+    }
+
+    /// The arguments, parsed and checked.
+    pub fn arguments(&self) -> &Value {
+        &self.arguments
+    }
+
+    /// The same arguments as the JSON text that was checked.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}

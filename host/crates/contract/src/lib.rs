@@ -1,0 +1,26 @@
+//! The words that every part of Sallyport shares: tools, calls, outcomes, and the few traits
+//! through which the lower crates reach outwards.
+//!
+//! Everything here is plain data. The crate has no I/O, no async runtime and no WebAssembly, so
+//! that the policy, the sandbox, the models and the session can agree on what a tool call *is*
+//! without knowing how any of the others works.
+//!
+//! Suggested reading order: [`name`], [`tool`], [`call`], [`outcome`], [`toolbox`].
+
+pub mod call;
+pub mod json;
+pub mod mangle;
+pub mod name;
+pub mod outcome;
+pub mod text;
+pub mod tool;
+pub mod toolbox;
+
+pub use call::{Admitted, CallContext, ToolCall};
+pub use mangle::NameTable;
+pub use name::{NameError, PluginName, ToolId, ToolName};
+pub use outcome::{
+    CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
+};
+pub use tool::{Hints, ToolSpec};
+pub use toolbox::{Answer, ApprovalRequest, BoxFuture, Consent, Decision, Resolver, Toolbox};

@@ -1,0 +1,122 @@
+//! The name that a model sees, made and undone in this one place.
+//!
+//! Every provider accepts `[A-Za-z_][A-Za-z0-9_-]{0,63}` and nothing wider. A [`ToolId`] becomes
+//! `plugin__tool` with foreign characters replaced, and the way back is a table, never parsing:
+//! two ids that would look alike to the model are an error when the table is built.
+
+use std::collections::BTreeMap;
+
+use crate::name::ToolId;
+
+/// Longest function name that all providers accept.
+pub const MODEL_NAME_BYTES_MAX: usize = 64;
+
+/// Two tools would have had one name in the eyes of the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "tools {first} and {second} would both be called {name:?} towards a model; rename one of the two"
+)]
+pub struct Collision {
+    /// The tool that had the name first, in the order of the list.
+    pub first: ToolId,
+    /// The tool that came second.
+    pub second: ToolId,
+    /// The name that both mangle to.
+    pub name: String,
+}
+
+/// Both directions between [`ToolId`]s and the names that a model sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameTable {
+    by_name: BTreeMap<String, ToolId>,
+}
+
+impl NameTable {
+    /// Builds the table.
+    ///
+    /// # Errors
+    ///
+    /// Two different tools that mangle to one name.
+    pub fn new<'a>(ids: impl IntoIterator<Item = &'a ToolId>) -> Result<Self, Collision> {
+        let mut by_name = BTreeMap::new();
+        for id in ids {
+            let name = mangle(id);
+            if let Some(first) = by_name.insert(name.clone(), id.clone()) {
+                return Err(Collision { first, second: id.clone(), name });
+            }
+        }
+        Ok(Self { by_name })
+    }
+
+    /// Returns the tool behind a name that a model wrote. A model that writes the plain
+    /// `plugin.tool` is understood too.
+    pub fn resolve(&self, name: &str) -> Option<&ToolId> {
+        self.by_name.get(name).or_else(|| {
+            let id: ToolId = name.parse().ok()?;
+            self.by_name.get(&mangle(&id)).filter(|known| **known == id)
+        })
+    }
+
+    /// All names that the model sees, in their stable order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+/// Returns the name that a model sees for a tool.
+pub fn mangle(id: &ToolId) -> String {
+    let plain = format!("{}__{}", id.plugin, id.tool);
+    let mut name: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
+    if name.len() > MODEL_NAME_BYTES_MAX {
+        name.truncate(MODEL_NAME_BYTES_MAX - 9);
+        name.push_str(&format!("_{:08x}", fingerprint(&plain)));
+    }
+    name
+}
+
+fn is_safe(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// FNV-1a: tells long names apart that share a beginning. No security rests on it, a collision is
+/// an error of [`NameTable::new`].
+fn fingerprint(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> ToolId {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn names_are_safe_for_every_provider_and_come_back() {
+        let long = format!("plugin.{}", "x".repeat(120));
+        let ids = [
+            id("clock.get_time"),
+            id("python.python:execute"),
+            id("law.lawsuit.check"),
+            id(&long),
+        ];
+        let table = NameTable::new(&ids).unwrap();
+        for (name, want) in table.names().map(|n| (n, table.resolve(n))) {
+            assert!(name.len() <= MODEL_NAME_BYTES_MAX, "{name}");
+            assert!(name.chars().all(is_safe), "{name}");
+            assert!(ids.contains(want.unwrap()));
+        }
+        assert_eq!(table.resolve("clock__get_time"), Some(&ids[0]));
+        assert_eq!(table.resolve("clock.get_time"), Some(&ids[0]));
+        assert_eq!(table.resolve("get_time"), None);
+    }
+
+    #[test]
+    fn names_that_look_alike_are_refused_and_both_are_named() {
+        let error = NameTable::new(&[id("a.b:c"), id("a.b.c")]).unwrap_err();
+        assert_eq!((error.first, error.second), (id("a.b:c"), id("a.b.c")));
+    }
+}

@@ -1,0 +1,76 @@
+//! Foreign text on its way to a person's screen or into a record.
+//!
+//! Whatever a plugin, a model or a server wrote is shown, never obeyed: control characters, escape
+//! sequences and invisible or direction-changing characters are made visible.
+
+use std::fmt::Write;
+
+/// Returns the text with everything that a terminal could obey, or a reader could not see, escaped.
+/// Line breaks and tabs stay.
+pub fn visible(text: &str) -> String {
+    escape(text, |c| c == '\n' || c == '\t')
+}
+
+/// Returns the text as [`visible`] does, on one line: line breaks and tabs are escaped too.
+pub fn one_line(text: &str) -> String {
+    escape(text, |_| false)
+}
+
+/// Returns the text as [`one_line`] does, cut to about `chars_max` characters with a mark.
+pub fn excerpt(text: &str, chars_max: usize) -> String {
+    let mut short: String = text.chars().take(chars_max).collect();
+    let cut = short.len() < text.len();
+    short = one_line(&short);
+    if cut {
+        short.push('…');
+    }
+    short
+}
+
+fn escape(text: &str, keep: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if keep(c) || !is_hidden(c) {
+            out.push(c);
+        } else if c.is_ascii() {
+            out.extend(c.escape_default());
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        }
+    }
+    out
+}
+
+/// Controls (C0, C1), zero-width and direction marks, separators, tags, variation selectors.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_what_would_be_obeyed_or_unseen() {
+        let rows = [
+            ("plain é 漢 👍", "plain é 漢 👍"),
+            ("a\x1b[31mred", "a\\u{1b}[31mred"),
+            ("a\rb", "a\\rb"),
+            ("zero\u{200b}width", "zero\\u{200b}width"),
+            ("\u{202e}evil", "\\u{202e}evil"),
+            ("tag\u{e0041}", "tag\\u{e0041}"),
+            ("c1\u{9b}31m", "c1\\u{9b}31m"),
+            ("two\nlines", "two\nlines"),
+        ];
+        for (input, want) in rows {
+            assert_eq!(visible(input), want);
+        }
+        assert_eq!(one_line("two\nlines"), "two\\nlines");
+        assert_eq!(excerpt("abcdef", 3), "abc…");
+    }
+}

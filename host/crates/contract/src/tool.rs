@@ -1,0 +1,41 @@
+//! A tool: one function that a model can call.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::name::ToolId;
+
+/// One function that a model can call, as its plugin describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Plugin and tool.
+    pub id: ToolId,
+    /// What the tool does, written by its author for a model to read. Untrusted text.
+    pub description: String,
+    /// JSON Schema of the arguments; always an object schema.
+    pub parameters: Value,
+    /// JSON Schema of the result's `data`, when the author gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// The author's claims about the tool. They inform people; no decision rests on them.
+    #[serde(default)]
+    pub hints: Hints,
+}
+
+/// An author's claims about a tool; absent means that nothing was claimed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Hints {
+    /// The tool changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    /// The tool may destroy something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+    /// Calling it twice with the same arguments is the same as calling it once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
+    /// The tool reaches things outside this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world: Option<bool>,
+}
