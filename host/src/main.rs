@@ -1,3 +1,7 @@
-//! Placeholder.
+//! The `sallyport` program; everything is in the library beside it.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sallyport::cli::main()
+}

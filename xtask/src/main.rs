@@ -1,3 +1,60 @@
-//! Placeholder.
+//! Tasks of this repository: set-up, plugin builds, checks, benchmarks. `cargo xtask` lists them.
+//!
+//! They are written in Rust so that a clone needs rustup, git and a C compiler, and nothing else.
+#![expect(clippy::disallowed_methods, reason = "running programs is what a task runner does")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "its reader is at a terminal")]
 
-fn main() {}
+mod bench;
+mod build;
+mod process;
+mod start;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+cargo xtask TASK
+
+  chat [ARGS]     set up, build, and start a chat session with the plugins of this repository
+  run PROMPT      the same for one question
+  test            set up and run every test
+  check           formatting, lints, documentation and the rules of the house
+  ci              check, then test
+  setup           add the wasm32-wasip2 target if it is missing
+  plugins         build plugins-src into plugins-wasm
+  guests          build the components that the tests run
+  bench start     start-up time against /bin/true
+  bench call      calls and starts against raw wasmtime
+  tidy            the rules of the house alone: file and function sizes, dependency arrows
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<ExitCode> {
+    let (task, rest) = args.split_first().map_or(("help", args), |(t, rest)| (t.as_str(), rest));
+    match task {
+        "chat" | "run" => return start::start(task, rest),
+        "test" => build::test()?,
+        "check" => tidy::check()?,
+        "ci" => tidy::check().and_then(|()| build::test())?,
+        "setup" => build::setup()?,
+        "plugins" => build::plugins()?,
+        "guests" => build::guests()?,
+        "tidy" => tidy::tidy()?,
+        "bench" => bench::bench(rest)?,
+        "help" | "-h" | "--help" => print!("{HELP}"),
+        other => bail!("there is no task {other:?}\n\n{HELP}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

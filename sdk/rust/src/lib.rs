@@ -1,1 +1,103 @@
-//! Placeholder.
+//! Write Sallyport plugins in Rust.
+//!
+//! A tool is a documented struct of arguments and a documented function. Its name, its description
+//! and the schema of its arguments come from them, so they cannot drift apart. This is a whole
+//! plugin:
+//!
+//! ```
+//! //! Rolls dice.
+//! use sallyport_sdk::prelude::*;
+//!
+//! /// Which dice to roll.
+//! #[derive(Deserialize, JsonSchema)]
+//! struct RollDice {
+//!     /// How many dice, from 1 to 100.
+//!     count: u8,
+//!     /// How many sides each has. 6 when absent.
+//!     sides: Option<u8>,
+//! }
+//!
+//! /// Rolls dice and adds them up.
+//! #[tool(read_only, open_world = false)]
+//! fn roll_dice(args: RollDice) -> Result<Output<u32>, ToolError> {
+//!     let sides = u32::from(args.sides.unwrap_or(6));
+//!     if sides == 0 {
+//!         return Err(ToolError::InvalidArguments("a die has at least one side".to_owned()));
+//!     }
+//!     let sum = (0..u32::from(args.count)).map(|roll| 1 + roll * 7 % sides).sum();
+//!     Ok(Output::new(sum).speech(format!("You rolled {sum}.")))
+//! }
+//!
+//! sallyport_sdk::export_plugin!(tools = [roll_dice]);
+//!
+//! # fn main() {
+//! // A tool is a plain function, so a test calls it, and no component is needed for that.
+//! assert_eq!(roll_dice(RollDice { count: 2, sides: None }).unwrap().data, 3);
+//! # }
+//! ```
+//!
+//! The crate of a plugin has `crate-type = ["cdylib"]`, depends on `sallyport-sdk`, `serde` and
+//! `schemars`, and becomes a component with `cargo build --release --target wasm32-wasip2`.
+//!
+//! Files, clocks and random numbers need no helper, `std` reaches them through WASI; [`http`],
+//! [`settings`] and [`log`] are here, and [`testing`] stands in for the host in tests. Whatever a
+//! plugin does not use does not become an import of its component, and so asks for no grant.
+//!
+//! Suggested reading order: [`macro@tool`], [`export_plugin!`], [`Output`], [`ToolError`], [`http`].
+
+// Lets the paths that `#[tool]` writes hold in this crate's own tests.
+#[cfg(test)]
+extern crate self as sallyport_sdk;
+
+mod arguments;
+mod error;
+pub mod folders;
+#[cfg(target_family = "wasm")]
+mod guest;
+mod host;
+pub mod http;
+pub mod log;
+mod output;
+mod plugin;
+mod schema;
+pub mod settings;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
+mod tool;
+
+pub use error::{SetupError, ToolError};
+pub use output::{Content, Output, ToolReturn};
+pub use sallyport_sdk_macros::tool;
+pub use tool::{CallContext, Hints, Tool, ToolSpec};
+
+/// What almost every plugin needs.
+///
+/// ```
+/// use sallyport_sdk::prelude::*;
+///
+/// let output: Output = Output::new(json!({ "ok": true }));
+/// assert_eq!(output.data["ok"], Value::Bool(true));
+/// ```
+pub mod prelude {
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+    pub use serde_json::{Value, json};
+
+    pub use crate::{CallContext, Output, SetupError, Tool, ToolError, tool};
+}
+
+/// What the macros of this crate expand to; not for use by hand, and free to change.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::{
+        arguments::{NoArguments, parse},
+        plugin::{Plugin, ToolEntry, call, list, names_differ},
+        schema::{Described, Returns, Undescribed, parameters, prose},
+    };
+
+    #[cfg(target_family = "wasm")]
+    pub use crate::guest::{
+        lifecycle::{self, export_lifecycle},
+        tools::{self, export_tools},
+    };
+}

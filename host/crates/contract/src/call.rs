@@ -38,13 +38,24 @@ pub struct Admitted {
     tool: ToolId,
     text: String,
     arguments: Value,
+    grounds: String,
 }
 
 impl Admitted {
     /// Marks a call as admitted. Only a toolbox's own `admit` may call this (a lint keeps it so).
     pub fn new(call: ToolCall, arguments: Value) -> Self {
         let ToolCall { context, tool, arguments: text } = call;
-        Self { context, tool, text, arguments }
+        Self { context, tool, text, arguments, grounds: String::new() }
+    }
+
+    /// Adds the words of the decision that let the call through, for the record.
+    pub fn on_grounds(self, grounds: String) -> Self {
+        Self { grounds, ..self }
+    }
+
+    /// Why the call was let through: the decision and the rule or the answer behind it.
+    pub fn grounds(&self) -> &str {
+        &self.grounds
     }
 
     /// Origin of the call.

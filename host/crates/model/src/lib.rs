@@ -5,8 +5,14 @@
 //! its JSON is seen elsewhere, except as an opaque part that is replayed untouched.
 
 pub mod chat;
+pub mod offline;
+pub mod openai;
+pub mod secret;
 
 pub use chat::{
     AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Reply, Request,
     ToolDefinition, ToolResult, Usage,
 };
+pub use offline::Offline;
+pub use openai::{OpenAi, OpenAiSettings, SettingsError};
+pub use secret::Secret;

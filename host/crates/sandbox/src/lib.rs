@@ -1,1 +1,39 @@
-//! Placeholder.
+//! The sandbox: runs components with exactly their grants, and nothing else.
+//!
+//! This is the only crate that names wasmtime, and its generated bindings never leave it. What
+//! comes in are a component's bytes, an effective grant and a call that has passed the gate; what
+//! goes out is a [`sallyport_contract::CallReport`].
+//!
+//! Every call gets a fresh store from a prepared component: nothing that a call leaves in memory is
+//! there for the next one. The guest's clock, memory, output, log, files and connections are
+//! limited, and each limit is a named constant of `limits` or a key of the policy.
+//!
+//! Suggested reading order: [`component`], [`metadata`], [`plugin`], then `guest`, `grant`, `net`.
+
+mod abi;
+mod bindings;
+mod cache;
+mod capability;
+pub mod component;
+mod error;
+mod grant;
+mod guest;
+mod ledger;
+mod limits;
+pub mod metadata;
+mod net;
+pub mod plugin;
+#[cfg(feature = "bench")]
+pub mod raw;
+mod run;
+mod runtime;
+pub mod schema;
+mod ticker;
+
+pub use cache::CacheUse;
+pub use component::ComponentFile;
+pub use error::LoadError;
+pub use metadata::Metadata;
+pub use net::SystemResolver;
+pub use plugin::{Plugin, PluginParts, Unavailable};
+pub use runtime::{Sandbox, SandboxOptions};

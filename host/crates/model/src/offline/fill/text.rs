@@ -1,0 +1,161 @@
+//! Free text: what is to be written, what is to be found, what something is to be called.
+
+use std::ops::Range;
+
+use super::clues::Clues;
+use super::params::Param;
+use super::sight;
+use crate::offline::stem::is_stop_word;
+use crate::offline::tokens::Kind;
+
+/// Words that lead to what is to be said or written.
+const SAYING: &[&str] = &["say", "says", "saying", "that", "text", "content", "message"];
+
+/// Words that lead to a name.
+const CALLING: &[&str] = &["called", "named", "labelled", "labeled", "titled", "label"];
+
+/// Words at the end of a text that lead to what comes behind it, such as a path.
+const TRAILING: &[&str] = &["to", "in", "into", "at", "on", "as", "for", "and"];
+
+/// Words around what is to be found that are not part of it.
+const FILLERS: &[&str] =
+    &["now", "please", "right", "something", "anything", "today", "about", "by", "called", "named"];
+
+/// Returns what is to be written or said, as it stands in the sentence.
+pub(super) fn content(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<String> {
+    if let Some(text) = sight::quoted(clues) {
+        return Some(text);
+    }
+    let announced = after_colon(clues).or_else(|| after_word(clues, &SAYING));
+    let found = match announced {
+        None if param.required => clues.stretches().into_iter().next()?,
+        announced => announced?,
+    };
+    let found = without_tail(clues, found);
+    (!found.is_empty()).then(|| clues.take(found).to_owned())
+}
+
+/// Returns a name that the person gives: in quotation marks, after "called", before the noun that
+/// names the tool as in "pasta timer", or after "for" and "to".
+pub(super) fn label(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<String> {
+    if let Some(text) = sight::quoted(clues) {
+        return Some(text);
+    }
+    let found = after_word(clues, &CALLING)
+        .or_else(|| before_noun(clues))
+        .or_else(|| after_word(clues, &["for", "to"]))
+        .or_else(|| anything(clues).filter(|_| param.required))?;
+    let found = trimmed(clues, found);
+    (!found.is_empty()).then(|| clues.take(found).to_owned())
+}
+
+/// Returns any other text: beside the name of the parameter, in quotation marks or, where it is
+/// required, what remains of the sentence.
+pub(super) fn text(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<String> {
+    let beside = beside_name(clues, param);
+    if let (None, true) = (&beside, param.required)
+        && let Some(text) = sight::quoted(clues)
+    {
+        return Some(text);
+    }
+    let found = beside.or_else(|| anything(clues).filter(|_| param.required))?;
+    Some(clues.take(found).to_owned())
+}
+
+/// Returns several texts: quotations, or what is parted by commas and "and".
+pub(super) fn texts(clues: &mut Clues<'_, '_>) -> Vec<String> {
+    let quoted: Vec<String> = std::iter::from_fn(|| sight::quoted(clues)).collect();
+    if !quoted.is_empty() {
+        return quoted;
+    }
+    let Some(all) = anything(clues) else { return Vec::new() };
+    let words = clues.words();
+    let mut parts: Vec<Range<usize>> = vec![all.start..all.start];
+    for at in all {
+        let is_joint = words[at].lower == "and";
+        let last = parts.last_mut().filter(|last| last.end == at && !is_joint);
+        match last {
+            Some(last) => last.end = at + 1,
+            None if is_joint => continue,
+            None => parts.push(at..at + 1),
+        }
+        if words[at].pause.is_some() {
+            parts.push(at + 1..at + 1);
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.into_iter().map(|part| clues.take(part).to_owned()).collect()
+}
+
+/// The longest stretch that is left, without what only leads to it.
+fn anything(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
+    let found = trimmed(clues, clues.stretches().into_iter().next()?);
+    (!found.is_empty()).then_some(found)
+}
+
+fn after_colon(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
+    let words = clues.words();
+    let colon = (0..words.len()).find(|&at| words[at].pause == Some(':'))?;
+    free_from(clues, colon + 1)
+}
+
+fn after_word(clues: &Clues<'_, '_>, leads: &[&str]) -> Option<Range<usize>> {
+    let words = clues.words();
+    let leading = (1..words.len()).filter(|&at| leads.contains(&words[at - 1].lower.as_str()));
+    leading.filter_map(|at| free_from(clues, at)).find(|found| {
+        found.clone().any(|at| clues.is_telling(at))
+    })
+}
+
+/// The name of a parameter, perhaps with "is" or "=", and the words behind it up to a pause.
+fn beside_name(clues: &Clues<'_, '_>, param: &Param<'_>) -> Option<Range<usize>> {
+    let words = clues.words();
+    let last = param.words.last()?;
+    let named = (1..words.len()).filter(|&at| {
+        words[at - 1].stem == *last && words[at - 1].kind == Kind::Word
+    });
+    named.filter_map(|at| free_from(clues, at)).map(|found| {
+        let pause = found.clone().find(|&at| words[at].pause.is_some());
+        trimmed(clues, found.start..pause.map_or(found.end, |at| at + 1))
+    }).find(|found| !found.is_empty())
+}
+
+/// Words right before a noun that named the tool.
+fn before_noun(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
+    let nouns = (1..clues.words().len()).filter(|&at| clues.is_naming(at));
+    nouns.filter_map(|noun| {
+        let begin = (0..noun).rev().take_while(|&at| clues.is_telling(at)).last()?;
+        Some(begin..noun)
+    }).next()
+}
+
+/// The free words from here on.
+fn free_from(clues: &Clues<'_, '_>, at: usize) -> Option<Range<usize>> {
+    let end = (at..clues.words().len()).find(|&at| !clues.is_free(at));
+    let found = at..end.unwrap_or(clues.words().len());
+    (!found.is_empty()).then_some(found)
+}
+
+fn without_tail(clues: &Clues<'_, '_>, mut found: Range<usize>) -> Range<usize> {
+    // Only what leads to something behind it: a text may well end in "to".
+    if found.end < clues.words().len() {
+        while !found.is_empty() && TRAILING.contains(&clues.words()[found.end - 1].lower.as_str()) {
+            found.end -= 1;
+        }
+    }
+    found
+}
+
+fn trimmed(clues: &Clues<'_, '_>, mut found: Range<usize>) -> Range<usize> {
+    let says_nothing = |at: usize| {
+        let lower = clues.words()[at].lower.as_str();
+        is_stop_word(lower) || FILLERS.contains(&lower)
+    };
+    while !found.is_empty() && says_nothing(found.start) {
+        found.start += 1;
+    }
+    while !found.is_empty() && says_nothing(found.end - 1) {
+        found.end -= 1;
+    }
+    found
+}

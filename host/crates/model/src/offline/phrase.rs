@@ -1,0 +1,151 @@
+//! Results of tools, put into plain words.
+
+use serde_json::{Map, Value};
+
+use super::about;
+use crate::chat::ToolResult;
+
+/// Longest text about one result. More is not read; the tool's own output is kept elsewhere.
+const CHARS_MAX: usize = 4_000;
+
+/// How deep nested values are shown.
+const DEPTH_MAX: usize = 5;
+
+/// Fields whose text says all that a person wants to hear, the most telling first.
+const TELLING: &[&str] = &["speech", "summary", "text", "message", "answer", "description"];
+
+/// Phrases several results, one after another.
+pub(super) fn results(results: &[&ToolResult]) -> String {
+    let texts: Vec<String> = results.iter().map(|result| phrase(result)).collect();
+    texts.join("\n\n")
+}
+
+fn phrase(result: &ToolResult) -> String {
+    let value: Value = match serde_json::from_str(&result.content) {
+        Ok(value) => value,
+        Err(_) => Value::String(result.content.clone()),
+    };
+    let name = about::shown(&result.name);
+    match failure(&value) {
+        Some(failure) => failure.told(&name),
+        None if result.failed => {
+            bounded(format!("{name} did not work: {}", shown(&value)))
+        }
+        None => bounded(shown(&value)),
+    }
+}
+
+/// A call that did not complete.
+struct Failure<'v> {
+    outcome: &'v str,
+    error: &'v str,
+    hint: Option<&'v str>,
+}
+
+fn failure(value: &Value) -> Option<Failure<'_>> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let outcome = text("outcome")?;
+    let known = ["denied", "failed", "invalid-arguments", "timed-out", "cancelled"];
+    let error = text("error").filter(|_| known.contains(&outcome))?;
+    Some(Failure { outcome, error, hint: text("hint") })
+}
+
+impl Failure<'_> {
+    /// The hint may hold lines to be pasted, so it stays as it is and uncut.
+    fn told(&self, name: &str) -> String {
+        let what = match self.outcome {
+            "denied" => format!("{name} was not allowed"),
+            "invalid-arguments" => format!("{name} could not use what I gave it"),
+            "timed-out" => format!("{name} took too long"),
+            "cancelled" => format!("{name} was stopped"),
+            _ => format!("{name} did not work"),
+        };
+        let told = bounded(format!("{what}: {}", self.error));
+        match self.hint {
+            Some(hint) => format!("{told}\n{hint}"),
+            None => told,
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "Done.".to_owned(),
+        Value::Object(fields) if fields.is_empty() => "Done.".to_owned(),
+        Value::Array(items) if items.is_empty() => "There is nothing.".to_owned(),
+        Value::Object(fields) => object(fields),
+        Value::Array(_) => lines(value, 0).trim_end().to_owned(),
+        plain => scalar(plain),
+    }
+}
+
+/// One telling text where there is one. Data with further content is both, one after the other.
+fn object(fields: &Map<String, Value>) -> String {
+    let text = |key: &&str| fields.get(*key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    if let (2, Some(data), Some(Value::Array(content))) =
+        (fields.len(), fields.get("data"), fields.get("content"))
+    {
+        let parts = content.iter().map(part);
+        let all: Vec<String> = std::iter::once(shown(data)).chain(parts).collect();
+        return all.join("\n");
+    }
+    match TELLING.iter().find_map(text) {
+        Some(text) => text.trim().to_owned(),
+        None => lines(&Value::Object(fields.clone()), 0).trim_end().to_owned(),
+    }
+}
+
+/// A part of a tool's output beside its data.
+fn part(part: &Value) -> String {
+    match part.get("text").and_then(Value::as_str) {
+        Some(text) => text.to_owned(),
+        None => lines(part, 0).trim_end().to_owned(),
+    }
+}
+
+/// Writes a value as indented lines.
+fn lines(value: &Value, depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    let entry = |lead: String, value: &Value| match value {
+        nested if is_nested(nested) && depth == DEPTH_MAX => format!("{indent}{lead} …\n"),
+        nested if is_nested(nested) => format!("{indent}{lead}\n{}", lines(nested, depth + 1)),
+        plain => format!("{indent}{lead} {}\n", scalar(plain)),
+    };
+    match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| entry(format!("{}:", spaced(key)), value)).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| entry("-".to_owned(), item)).collect(),
+        plain => format!("{indent}{}\n", scalar(plain)),
+    }
+}
+
+fn is_nested(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    }
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(_) | Value::Object(_) => "none".to_owned(),
+    }
+}
+
+fn spaced(key: &str) -> String {
+    key.replace('_', " ")
+}
+
+fn bounded(text: String) -> String {
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text,
+    }
+}

@@ -1,0 +1,215 @@
+//! Calls of a streamed answer, put together from their fragments.
+//!
+//! The first fragment of a call brings index, id and name, later ones the index and a piece of the
+//! arguments. Servers deviate: some leave the index out, some give every call the same, some repeat
+//! the name. Which fragment belongs to which call is decided here.
+
+use serde_json::{Map, Value, json};
+
+use super::merge::merge;
+
+/// Most calls in one answer. Fragments look for their call one by one, and no session runs more.
+const CALLS_MAX: usize = 256;
+
+/// Why a fragment cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FragmentError {
+    /// It is not a JSON object.
+    #[error("a call is not an object")]
+    NotAnObject,
+    /// There are too many calls.
+    #[error("more than {CALLS_MAX} calls")]
+    TooMany,
+}
+
+/// The calls so far, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Call>);
+
+#[derive(Debug, Default)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// What a provider adds to a call and wants back.
+    extra: Map<String, Value>,
+}
+
+impl Calls {
+    /// Adds one item of a delta's `tool_calls`.
+    pub(super) fn take(&mut self, fragment: Value) -> Result<(), FragmentError> {
+        let Value::Object(mut fragment) = fragment else { return Err(FragmentError::NotAnObject) };
+        let function = fragment.remove("function").unwrap_or_default();
+        let index = fragment.remove("index").and_then(|index| index.as_u64());
+        let id = text(fragment.remove("id"));
+        let name = text(function.get("name").cloned());
+        let call = self.call(index, &id, &name)?;
+        tell_once(&mut call.id, id);
+        tell_once(&mut call.name, name);
+        call.arguments.push_str(&text(function.get("arguments").cloned()));
+        merge(&mut call.extra, fragment);
+        Ok(())
+    }
+
+    /// Returns the finished `tool_calls`, in the provider's form.
+    pub(super) fn into_values(self) -> Vec<Value> {
+        self.0.into_iter().map(Call::into_value).collect()
+    }
+
+    fn call(
+        &mut self,
+        index: Option<u64>,
+        id: &str,
+        name: &str,
+    ) -> Result<&mut Call, FragmentError> {
+        let position = match self.position(index, id, name) {
+            Some(position) => position,
+            None if self.0.len() == CALLS_MAX => return Err(FragmentError::TooMany),
+            None => {
+                self.0.push(Call { index, ..Call::default() });
+                self.0.len() - 1
+            }
+        };
+        Ok(&mut self.0[position])
+    }
+
+    fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let find = |is_it: &dyn Fn(&Call) -> bool| self.0.iter().rposition(is_it);
+        if index.is_some() {
+            find(&|call| call.index == index).filter(|&found| !self.0[found].differs(id, name))
+        } else if !id.is_empty() {
+            find(&|call| call.id == id)
+        } else {
+            self.0.len().checked_sub(1).filter(|&last| self.0[last].goes_on(name))
+        }
+    }
+}
+
+impl Call {
+    /// True when a fragment with this call's index begins another call all the same.
+    fn differs(&self, id: &str, name: &str) -> bool {
+        !name.is_empty() && !id.is_empty() && !self.id.is_empty() && id != self.id
+    }
+
+    /// True when a fragment without index and id continues this call.
+    fn goes_on(&self, name: &str) -> bool {
+        name.is_empty() || (name == self.name && !self.arguments.trim_end().ends_with('}'))
+    }
+
+    fn into_value(self) -> Value {
+        let mut value = self.extra;
+        value.insert("id".to_owned(), json!(self.id));
+        value.insert("type".to_owned(), json!("function"));
+        let function = json!({ "name": self.name, "arguments": self.arguments });
+        value.insert("function".to_owned(), function);
+        Value::Object(value)
+    }
+}
+
+fn tell_once(known: &mut String, told: String) {
+    if known.is_empty() {
+        *known = told;
+    }
+}
+
+/// Arguments should be text; some servers send the object itself.
+fn text(value: Option<Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fragments: Value, want: &[(&str, &str, &str)]) {
+        let mut calls = Calls::default();
+        for fragment in fragments.as_array().unwrap() {
+            calls.take(fragment.clone()).unwrap();
+        }
+        let got: Vec<_> =
+            calls.0.iter().map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.as_str())).collect();
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn fragments_find_their_call() {
+        let f = |name: &str, arguments: &str| json!({ "name": name, "arguments": arguments });
+        check(
+            json!([
+                { "index": 0, "id": "a", "function": f("x", "") },
+                { "index": 1, "id": "b", "function": f("y", "") },
+                { "index": 0, "function": { "arguments": "{\"k\":" } },
+                { "index": 1, "function": { "arguments": "{}" } },
+                { "index": 0, "function": { "arguments": "1}" } },
+            ]),
+            &[("a", "x", "{\"k\":1}"), ("b", "y", "{}")],
+        );
+        // The name, or name and id, repeated.
+        check(
+            json!([
+                { "index": 0, "id": "a", "function": f("x", "{") },
+                { "index": 0, "function": f("x", "\"k\":") },
+                { "index": 0, "id": "a", "function": f("x", "1}") },
+            ]),
+            &[("a", "x", "{\"k\":1}")],
+        );
+        // One index for all.
+        check(
+            json!([
+                { "index": 0, "id": "a", "function": f("x", "{}") },
+                { "index": 0, "id": "b", "function": f("x", "{") },
+                { "index": 0, "function": { "arguments": "}" } },
+            ]),
+            &[("a", "x", "{}"), ("b", "x", "{}")],
+        );
+        // No index.
+        check(
+            json!([
+                { "id": "a", "function": f("x", "{") },
+                { "function": { "arguments": "}" } },
+                { "id": "b", "function": f("x", "{") },
+                { "id": "a", "function": { "arguments": " " } },
+                { "id": "b", "function": { "arguments": "}" } },
+            ]),
+            &[("a", "x", "{} "), ("b", "x", "{}")],
+        );
+        // Neither index nor id.
+        check(
+            json!([
+                { "function": f("x", "{\"k\":") },
+                { "function": f("x", "1}") },
+                { "function": f("x", "{}") },
+                { "function": { "name": "y", "arguments": { "k": 1 } } },
+            ]),
+            &[("", "x", "{\"k\":1}"), ("", "x", "{}"), ("", "y", "{\"k\":1}")],
+        );
+    }
+
+    #[test]
+    fn what_a_provider_adds_to_a_call_stays_with_it() {
+        let mut calls = Calls::default();
+        let extra = json!({ "google": { "thought_signature": "s" } });
+        calls
+            .take(json!({ "index": 0, "id": "a", "extra_content": extra, "function": { "name": "x" } }))
+            .unwrap();
+        let want = json!([{
+            "id": "a", "type": "function", "extra_content": extra,
+            "function": { "name": "x", "arguments": "" },
+        }]);
+        assert_eq!(Value::from(calls.into_values()), want);
+    }
+
+    #[test]
+    fn nonsense_and_floods_are_refused() {
+        assert_eq!(Calls::default().take(json!([])), Err(FragmentError::NotAnObject));
+        let mut calls = Calls::default();
+        let flood = (0..=CALLS_MAX).find_map(|index| calls.take(json!({ "index": index })).err());
+        assert_eq!(flood, Some(FragmentError::TooMany));
+    }
+}

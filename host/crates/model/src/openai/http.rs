@@ -1,0 +1,101 @@
+//! The HTTP side: one client, one request, and a body that cannot run away.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, TryStreamExt, stream};
+use reqwest::{Client, Response, redirect};
+use rustls::{ClientConfig, RootCertStore, crypto};
+use rustls_platform_verifier::BuilderVerifierExt;
+
+/// A server that does not take a connection by then is not there.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// Longest silence inside an answer. Models think for minutes without a word, connections that
+/// died stay silent for ever.
+const SILENCE_TIME_MAX: Duration = Duration::from_secs(180);
+
+/// Why a body could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    /// The connection broke.
+    #[error("{0}")]
+    Cut(String),
+    /// The server fell silent.
+    #[error("nothing came for {SILENCE_TIME_MAX:?}")]
+    Silent,
+    /// The body is longer than is sensible.
+    #[error("the answer is longer than {bytes_max} bytes")]
+    TooLong {
+        /// The most that is read.
+        bytes_max: usize,
+    },
+}
+
+/// Builds a client that goes to the named server and nowhere else: no proxy of the environment, no
+/// redirects.
+pub(super) fn client(https: bool) -> Result<Client, String> {
+    let tls = tls(https).map_err(|e| format!("cannot set up TLS: {e}"))?;
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .connect_timeout(CONNECT_TIME_MAX)
+        .user_agent(concat!("sallyport/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|e| story(&e))
+}
+
+/// Reading the system's certificates costs time and can fail, so it is done only for https. A
+/// client for plain http trusts no certificate at all.
+fn tls(https: bool) -> Result<ClientConfig, rustls::Error> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()?;
+    Ok(if https {
+        builder.with_platform_verifier()?.with_no_client_auth()
+    } else {
+        builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+    })
+}
+
+/// Returns the body piece by piece: at most `bytes_max` bytes, and never a long silence.
+pub(super) fn pieces(
+    response: Response,
+    bytes_max: usize,
+) -> impl Stream<Item = Result<Bytes, BodyError>> {
+    stream::try_unfold((response, bytes_max), move |(mut response, left)| async move {
+        let chunk = tokio::time::timeout(SILENCE_TIME_MAX, response.chunk());
+        let chunk = chunk.await.map_err(|_| BodyError::Silent)?;
+        let Some(chunk) = chunk.map_err(|e| BodyError::Cut(story(&e)))? else {
+            return Ok(None);
+        };
+        let left = left.checked_sub(chunk.len()).ok_or(BodyError::TooLong { bytes_max })?;
+        Ok(Some((chunk, (response, left))))
+    })
+}
+
+/// Reads a body of at most `bytes_max` bytes.
+pub(super) async fn whole(response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
+    let join = |mut all: Vec<u8>, piece: Bytes| async move {
+        all.extend_from_slice(&piece);
+        Ok(all)
+    };
+    pieces(response, bytes_max).try_fold(Vec::new(), join).await
+}
+
+/// Returns an error with its causes in one line; the cause at the end is what helps people.
+pub(super) fn story(error: &reqwest::Error) -> String {
+    let mut text = String::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.ends_with(&words) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(&words);
+        }
+        cause = error.source();
+    }
+    if text.is_empty() { "the connection failed".to_owned() } else { text }
+}

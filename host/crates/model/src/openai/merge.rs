@@ -1,0 +1,88 @@
+//! Fragments of a message, put together.
+//!
+//! Providers add fields of their own to a streamed message, and some want them back with the next
+//! request. They follow one pattern, so they are collected without knowing them.
+
+use serde_json::{Map, Value};
+
+/// Strings that are told once and perhaps repeated. All others arrive in pieces.
+const TOLD_ONCE: [&str; 6] = ["format", "id", "name", "role", "signature", "type"];
+
+/// Adds a fragment: texts grow, lists grow, objects are merged, the rest is replaced. `null` says
+/// nothing.
+pub(super) fn merge(into: &mut Map<String, Value>, fragment: Map<String, Value>) {
+    for (key, new) in fragment {
+        match into.get_mut(&key) {
+            _ if new.is_null() => {}
+            Some(old) => combine(&key, old, new),
+            None => {
+                into.insert(key, new);
+            }
+        }
+    }
+}
+
+fn combine(key: &str, old: &mut Value, new: Value) {
+    match (old, new) {
+        (Value::String(old), Value::String(new)) if !TOLD_ONCE.contains(&key) => old.push_str(&new),
+        (Value::Array(old), Value::Array(new)) => new.into_iter().for_each(|item| append(old, item)),
+        (Value::Object(old), Value::Object(new)) => merge(old, new),
+        (old, new) => *old = new,
+    }
+}
+
+/// An item that has the index and type of the last one continues it.
+fn append(list: &mut Vec<Value>, item: Value) {
+    match list.last_mut().filter(|last| continues(last, &item)) {
+        Some(last) => combine("", last, item),
+        None => list.push(item),
+    }
+}
+
+fn continues(last: &Value, item: &Value) -> bool {
+    item.get("index").is_some() && ["index", "type"].iter().all(|key| last.get(key) == item.get(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(fragments: &[Value], want: Value) {
+        let mut whole = Map::new();
+        for fragment in fragments {
+            merge(&mut whole, fragment.as_object().unwrap().clone());
+        }
+        assert_eq!(Value::Object(whole), want);
+    }
+
+    #[test]
+    fn fragments_become_one_message() {
+        check(&[json!({ "a": "x" }), json!({ "a": null }), json!({ "a": "y" })], json!({ "a": "xy" }));
+        check(&[json!({ "role": "a" }), json!({ "role": "a" })], json!({ "role": "a" }));
+        check(&[json!({ "o": { "t": "x" } }), json!({ "o": { "t": "y" } })], json!({ "o": { "t": "xy" } }));
+        check(&[json!({ "n": 1 }), json!({ "n": 2 })], json!({ "n": 2 }));
+        check(&[json!({ "l": [1] }), json!({ "l": [2] })], json!({ "l": [1, 2] }));
+        check(&[json!({ "l": "x" }), json!({ "l": [2] })], json!({ "l": [2] }));
+    }
+
+    #[test]
+    fn list_items_continue_by_index_and_type() {
+        check(
+            &[
+                json!({ "d": [{ "index": 0, "type": "text", "text": "a" }] }),
+                json!({ "d": [{ "index": 0, "type": "text", "text": "b" }] }),
+                json!({ "d": [{ "index": 0, "type": "text", "signature": "s" }] }),
+                json!({ "d": [{ "index": 0, "type": "other", "data": "x" }] }),
+                json!({ "d": [{ "index": 1, "type": "other", "data": "y" }] }),
+            ],
+            json!({ "d": [
+                { "index": 0, "type": "text", "text": "ab", "signature": "s" },
+                { "index": 0, "type": "other", "data": "x" },
+                { "index": 1, "type": "other", "data": "y" },
+            ] }),
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! The other side of an exchange: its name, and how its failures are told.
+//!
+//! Every error of the adapter is made here, so that what a server said reaches a person bounded,
+//! without control characters and without the key.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use sallyport_contract::text::excerpt;
+use serde_json::Value;
+
+use crate::chat::ModelError;
+use crate::secret::Secret;
+
+/// Longest piece of a provider's own words in an error: a screenful is read, more is not.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// Longest wait that a provider can ask for; more is a broken clock or a joke.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Who is asked, and the key that must not be seen in what it answers.
+#[derive(Debug, Clone)]
+pub(super) struct Provider {
+    pub(super) name: String,
+    pub(super) key: Option<Secret>,
+}
+
+impl Provider {
+    /// No connection, or no answer in time.
+    pub(super) fn unreachable(&self, message: &str) -> ModelError {
+        ModelError::Unreachable { provider: self.name.clone(), message: self.cleaned(message) }
+    }
+
+    /// An answer that is cut or is not what the protocol says.
+    pub(super) fn broken(&self, message: &str) -> ModelError {
+        ModelError::Broken { provider: self.name.clone(), message: self.cleaned(message) }
+    }
+
+    /// An answer with a status that means no.
+    pub(super) fn refusal(
+        &self,
+        status: u16,
+        message: &str,
+        retry_after: Option<Duration>,
+    ) -> ModelError {
+        let (provider, message) = (self.name.clone(), self.cleaned(message));
+        match status {
+            401 | 403 => ModelError::Credentials { provider, message },
+            429 => ModelError::RateLimited { provider, message, retry_after },
+            _ => ModelError::Refused { provider, status, message },
+        }
+    }
+
+    /// An `error` object inside an answer that began well. `status` is what the answer began with;
+    /// the object's own code says more when it is an HTTP status.
+    pub(super) fn refusal_inside(&self, status: u16, error: &Value) -> ModelError {
+        let status = status_in(error).unwrap_or(status);
+        let message = message_in(error).unwrap_or_else(|| error.to_string());
+        self.refusal(status, &message, None)
+    }
+
+    /// The key goes before the text is cut: half a key is still a secret.
+    fn cleaned(&self, message: &str) -> String {
+        let redacted = match &self.key {
+            Some(key) => key.redact(message),
+            None => message.to_owned(),
+        };
+        excerpt(redacted.trim(), MESSAGE_CHARS_MAX)
+    }
+}
+
+/// Returns what the body of a refusal says, in any of the shapes that servers use.
+pub(super) fn words_of(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let Ok(value) = serde_json::from_str::<Value>(&text) else {
+        return text.trim().to_owned();
+    };
+    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(&value);
+    message_in(error).unwrap_or_else(|| text.trim().to_owned())
+}
+
+fn message_in(error: &Value) -> Option<String> {
+    let text = |key: &str| error.get(key).and_then(Value::as_str);
+    error
+        .as_str()
+        .or_else(|| text("message"))
+        .or_else(|| text("detail"))
+        .map(str::to_owned)
+        .filter(|message| !message.is_empty())
+}
+
+fn status_in(error: &Value) -> Option<u16> {
+    let code = error.get("code").or_else(|| error.get("status"))?;
+    let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
+    u16::try_from(number).ok().filter(|code| (400..600).contains(code))
+}
+
+/// Returns how long a server asks to wait: seconds, or a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default(),
+    };
+    Some(wait.min(RETRY_AFTER_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_words_in_every_shape() {
+        let rows = [
+            (r#"{"error":{"message":"no such model","code":404}}"#, "no such model"),
+            (r#"{"error":"plain"}"#, "plain"),
+            (r#"{"object":"error","message":"bare"}"#, "bare"),
+            (r#"{"detail":"validation"}"#, "validation"),
+            (r#"{"error":{"code":7}}"#, r#"{"error":{"code":7}}"#),
+            ("<html>bad gateway</html>\n", "<html>bad gateway</html>"),
+            ("", ""),
+        ];
+        for (body, want) in rows {
+            assert_eq!(words_of(body.as_bytes()), want);
+        }
+    }
+
+    #[test]
+    fn waits_are_read_as_seconds_or_dates_and_bounded() {
+        let now = httpdate::parse_http_date("Fri, 01 Jan 2027 00:00:00 GMT").unwrap();
+        let rows = [
+            ("7", Some(7)),
+            (" 7 ", Some(7)),
+            ("Fri, 01 Jan 2027 00:00:30 GMT", Some(30)),
+            ("Fri, 01 Jan 2021 00:00:30 GMT", Some(0)),
+            ("99999999999", Some(86_400)),
+            ("soon", None),
+            ("-3", None),
+        ];
+        for (text, want) in rows {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
+            assert_eq!(retry_after(&headers, now), want.map(Duration::from_secs), "{text}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
+
+    #[test]
+    fn a_key_is_gone_before_the_text_is_cut() {
+        let key = "sk-abcdefgh";
+        let provider = Provider { name: "p".to_owned(), key: Some(Secret::new(key)) };
+        for padding in MESSAGE_CHARS_MAX - 12..MESSAGE_CHARS_MAX + 2 {
+            let message = format!("{}{key}\x1b[2J", ".".repeat(padding));
+            let shown = provider.refusal(400, &message, None).to_string();
+            assert!(!shown.contains("sk-a") && !shown.contains('\x1b'), "{shown}");
+        }
+    }
+
+    #[test]
+    fn an_error_inside_an_answer_may_bring_its_own_status() {
+        let provider = Provider { name: "p".to_owned(), key: None };
+        let status = |text: &str| match provider
+            .refusal_inside(200, &serde_json::from_str(text).unwrap())
+        {
+            ModelError::Refused { status, .. } => status,
+            ModelError::RateLimited { .. } => 429,
+            other => panic!("{other}"),
+        };
+        assert_eq!(status(r#"{"code":502,"message":"x"}"#), 502);
+        assert_eq!(status(r#"{"code":"429","message":"x"}"#), 429);
+        assert_eq!(status(r#"{"code":"bad_thing","message":"x"}"#), 200);
+        assert_eq!(status(r#""overloaded""#), 200);
+    }
+}

@@ -1,0 +1,167 @@
+//! What has to be known about an endpoint before it can be asked anything.
+
+use std::time::Duration;
+
+use reqwest::Url;
+
+use crate::secret::Secret;
+
+/// Where and how to reach a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenAiSettings {
+    /// Base address, without `/chat/completions`: `https://api.openai.com/v1`.
+    pub base_url: String,
+    /// The model's name, as the provider knows it.
+    pub model: String,
+    /// Sent as a bearer token; servers at home often need none.
+    pub key: Option<Secret>,
+    /// Whether to have the answer while it is being written.
+    pub stream: bool,
+    /// Longest time from the request to the last byte of the answer.
+    pub time_max: Duration,
+    /// How freely the model answers; the provider's default when absent.
+    pub temperature: Option<f64>,
+}
+
+/// Why settings are not usable. The texts never repeat the address: people paste keys into the
+/// wrong field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// The base address is no URL.
+    #[error("the base address is not a URL: {problem}")]
+    NotAUrl {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The scheme is neither http nor https.
+    #[error("the base address is neither http nor https")]
+    Scheme,
+    /// The address holds a user name or a password.
+    #[error("the base address holds a user name or a password")]
+    UserInfo,
+    /// The address has a query or a fragment, so that nothing can be put behind it.
+    #[error("the base address has a query or a fragment")]
+    Query,
+    /// The model has no name.
+    #[error("the model has no name")]
+    Model,
+    /// The key cannot stand in a header.
+    #[error("the key holds characters that cannot be sent")]
+    Key,
+    /// The temperature is not a number from 0 up.
+    #[error("the temperature is not a number from 0 up")]
+    Temperature,
+}
+
+impl SettingsError {
+    /// What the person can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotAUrl { .. } | Self::Scheme | Self::Query => {
+                "write it like https://api.openai.com/v1 or http://localhost:11434/v1"
+            }
+            Self::UserInfo => "give the key in its own field",
+            Self::Model => "give the name that the provider lists, for example gpt-5-mini",
+            Self::Key => "copy the key again, without line breaks or spaces",
+            Self::Temperature => "most providers take 0 to 2",
+        }
+    }
+}
+
+impl OpenAiSettings {
+    /// Returns the address that requests go to, once all settings make sense.
+    pub(super) fn endpoint(&self) -> Result<Url, SettingsError> {
+        if self.model.trim().is_empty() {
+            return Err(SettingsError::Model);
+        }
+        if self.temperature.is_some_and(|t| !t.is_finite() || t < 0.0) {
+            return Err(SettingsError::Temperature);
+        }
+        if self.key.as_ref().is_some_and(|key| !is_sendable(key.expose())) {
+            return Err(SettingsError::Key);
+        }
+        let base = self.base_url.trim();
+        let url = Url::parse(base)
+            .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })?;
+        check(&url)?;
+        let endpoint = format!("{}/chat/completions", base.trim_end_matches('/'));
+        Url::parse(&endpoint)
+            .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })
+    }
+}
+
+fn check(url: &Url) -> Result<(), SettingsError> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(SettingsError::Scheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(SettingsError::UserInfo);
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(SettingsError::Query);
+    }
+    Ok(())
+}
+
+/// An empty key would be sent as a header that says nothing, and refused far from here.
+fn is_sendable(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(base_url: &str) -> OpenAiSettings {
+        OpenAiSettings {
+            base_url: base_url.to_owned(),
+            model: "m".to_owned(),
+            key: None,
+            stream: true,
+            time_max: Duration::from_secs(1),
+            temperature: None,
+        }
+    }
+
+    #[test]
+    fn a_base_address_leads_to_the_endpoint() {
+        let rows = [
+            ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            ("https://api.openai.com/v1/", "https://api.openai.com/v1/chat/completions"),
+            (" http://localhost:11434/v1 ", "http://localhost:11434/v1/chat/completions"),
+            ("http://[::1]:80", "http://[::1]/chat/completions"),
+        ];
+        for (base, want) in rows {
+            assert_eq!(settings(base).endpoint().unwrap().as_str(), want);
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_a_hint() {
+        let with = |change: fn(&mut OpenAiSettings)| {
+            let mut settings = settings("https://x");
+            change(&mut settings);
+            settings
+        };
+        let not_a_url = |problem: &str| SettingsError::NotAUrl { problem: problem.to_owned() };
+        let rows = [
+            (settings(""), not_a_url("relative URL without a base")),
+            (settings("api.openai.com/v1"), not_a_url("relative URL without a base")),
+            (settings("https://"), not_a_url("empty host")),
+            (settings("file:///etc"), SettingsError::Scheme),
+            (settings("https://u:p@x"), SettingsError::UserInfo),
+            (settings("https://x?a=1"), SettingsError::Query),
+            (settings("https://x#a"), SettingsError::Query),
+            (with(|s| s.model = " ".to_owned()), SettingsError::Model),
+            (with(|s| s.key = Some(Secret::new("a\nb"))), SettingsError::Key),
+            (with(|s| s.key = Some(Secret::new(""))), SettingsError::Key),
+            (with(|s| s.temperature = Some(f64::NAN)), SettingsError::Temperature),
+            (with(|s| s.temperature = Some(-1.0)), SettingsError::Temperature),
+        ];
+        for (settings, want) in rows {
+            let error = settings.endpoint().unwrap_err();
+            assert_eq!(error, want);
+            assert!(!error.hint().is_empty());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A streamed answer: server-sent events, each a fragment of one message.
+
+use std::collections::HashSet;
+use std::pin::pin;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use serde_json::{Map, Value, json};
+use sse_stream::{Sse, SseByteStream};
+
+use super::calls::Calls;
+use super::http::BodyError;
+use super::merge::merge;
+use super::provider::Provider;
+use super::reply::{self, Finished};
+use crate::chat::{Delta, ModelError, Reply};
+
+/// What a stream says when it has said all.
+const DONE: &str = "[DONE]";
+
+/// An answer that is not what the protocol says.
+enum Flaw {
+    /// The server reports a failure of its own.
+    Error(Value),
+    /// The stream is malformed.
+    Malformed(String),
+}
+
+/// The answer as far as it has come.
+#[derive(Default)]
+struct Partial {
+    finished: Finished,
+    calls: Calls,
+}
+
+/// Reads a streamed answer to its end.
+pub(super) async fn read(
+    body: impl Stream<Item = Result<Bytes, BodyError>>,
+    provider: &Provider,
+    taken: HashSet<&str>,
+    on_delta: &mut (dyn FnMut(Delta) + Send),
+) -> Result<Reply, ModelError> {
+    let mut events = pin!(SseByteStream::new(body));
+    let mut partial = Partial::default();
+    let mut is_complete = false;
+    while !is_complete && let Some(event) = events.next().await {
+        match event {
+            Ok(event) => is_complete = partial.take(event, on_delta).map_err(|f| f.of(provider))?,
+            // All has been said; only the farewell is missing.
+            Err(_) if partial.finished.finish.is_some() => break,
+            Err(error) => return Err(lost(&error, provider)),
+        }
+    }
+    if !is_complete && partial.finished.finish.is_none() {
+        return Err(provider.broken("the stream ended before the answer did"));
+    }
+    reply::reply(partial.whole(), taken).map_err(|e| provider.broken(&e.to_string()))
+}
+
+impl Partial {
+    /// Takes one event; true when it was the last.
+    fn take(
+        &mut self,
+        event: Sse,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<bool, Flaw> {
+        let data = event.data.unwrap_or_default();
+        match data.trim() {
+            "" => return Ok(false),
+            DONE => return Ok(true),
+            _ => {}
+        }
+        let mut chunk: Value = serde_json::from_str(&data)
+            .map_err(|e| Flaw::Malformed(format!("an event is not JSON: {e}")))?;
+        if !chunk.is_object() {
+            return Err(Flaw::Malformed("an event is not an object".to_owned()));
+        }
+        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+            return Err(Flaw::Error(error.clone()));
+        }
+        if event.event.as_deref() == Some("error") {
+            return Err(Flaw::Error(chunk));
+        }
+        self.finished.usage = reply::usage(&chunk).or(self.finished.usage);
+        match first_choice(&mut chunk) {
+            Some(choice) => self.take_choice(choice, on_delta).map(|()| false),
+            None => Ok(false),
+        }
+    }
+
+    fn take_choice(
+        &mut self,
+        choice: &mut Value,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<(), Flaw> {
+        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finished.finish = Some(reason.to_owned());
+        }
+        let Some(Value::Object(mut delta)) = choice.get_mut("delta").map(Value::take) else {
+            return Ok(());
+        };
+        reply::deltas(&delta).for_each(on_delta);
+        if let Some(Value::Array(fragments)) = delta.remove("tool_calls") {
+            for fragment in fragments {
+                self.calls.take(fragment).map_err(|e| Flaw::Malformed(e.to_string()))?;
+            }
+        }
+        as_parts(&mut self.finished.message, &mut delta);
+        merge(&mut self.finished.message, delta);
+        Ok(())
+    }
+
+    /// Returns the message in the form in which a whole answer would have brought it.
+    fn whole(self) -> Finished {
+        let Self { mut finished, calls } = self;
+        let calls = calls.into_values();
+        let nothing = if calls.is_empty() { json!("") } else { Value::Null };
+        finished.message.entry("content").or_insert(nothing);
+        if !calls.is_empty() {
+            finished.message.insert("tool_calls".to_owned(), Value::Array(calls));
+        }
+        finished
+    }
+}
+
+impl Flaw {
+    fn of(self, provider: &Provider) -> ModelError {
+        match self {
+            Self::Error(error) => provider.refusal_inside(200, &error),
+            Self::Malformed(message) => provider.broken(&message),
+        }
+    }
+}
+
+/// Only one choice is asked for; should there be more, the others are not ours.
+fn first_choice(chunk: &mut Value) -> Option<&mut Value> {
+    let choices = chunk.get_mut("choices")?.as_array_mut()?;
+    choices.iter_mut().find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
+}
+
+/// Content may change from parts to plain text on the way; both are made parts then.
+fn as_parts(message: &mut Map<String, Value>, delta: &mut Map<String, Value>) {
+    let (Some(old), Some(new)) = (message.get_mut("content"), delta.get_mut("content")) else {
+        return;
+    };
+    if old.is_array() != new.is_array() {
+        [old, new].into_iter().for_each(as_part);
+    }
+}
+
+fn as_part(content: &mut Value) {
+    if let Value::String(words) = content {
+        *content = json!([{ "type": "text", "text": words }]);
+    }
+}
+
+fn lost(error: &sse_stream::Error, provider: &Provider) -> ModelError {
+    let cause = match error {
+        sse_stream::Error::Body(cause) => cause.downcast_ref::<BodyError>(),
+        _ => None,
+    };
+    match cause {
+        Some(BodyError::Silent) => provider.unreachable(&BodyError::Silent.to_string()),
+        Some(cause) => provider.broken(&cause.to_string()),
+        None => provider.broken(&error.to_string()),
+    }
+}

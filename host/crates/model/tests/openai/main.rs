@@ -1,0 +1,48 @@
+//! The OpenAI adapter against a server on the loopback that says exactly what a test wants.
+
+mod failures;
+mod recorded;
+mod recordings;
+mod server;
+mod streams;
+
+use std::time::Duration;
+
+use sallyport_model::{
+    ChatModel, Delta, Message, ModelError, OpenAi, OpenAiSettings, Reply, Request, Secret,
+    ToolDefinition,
+};
+
+/// Far more than any of these tests needs; a hanging test still ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What stands for a key in these tests.
+const KEY: &str = "sk-test-0123456789";
+
+fn settings(base_url: String, stream: bool) -> OpenAiSettings {
+    OpenAiSettings {
+        base_url,
+        model: "test-model".to_owned(),
+        key: Some(Secret::new(KEY)),
+        stream,
+        time_max: PATIENCE,
+        temperature: None,
+    }
+}
+
+/// Asks and returns the reply with all deltas.
+async fn ask(
+    settings: OpenAiSettings,
+    messages: &[Message],
+    tools: &[ToolDefinition],
+) -> Result<(Reply, Vec<Delta>), ModelError> {
+    let model = OpenAi::new(settings).unwrap();
+    let mut deltas = Vec::new();
+    let mut on_delta = |delta| deltas.push(delta);
+    let reply = model.generate(Request { messages, tools }, &mut on_delta).await?;
+    Ok((reply, deltas))
+}
+
+fn hello() -> Vec<Message> {
+    vec![Message::User { text: "hello".to_owned() }]
+}

@@ -1,0 +1,126 @@
+//! A server that takes requests on the loopback and answers each with the same script.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// One thing that the server does with a connection.
+#[derive(Clone)]
+pub(crate) enum Step {
+    /// Sends bytes as they are.
+    Send(Vec<u8>),
+    /// Sends the bytes again and again until nobody listens.
+    Flood(Vec<u8>),
+    /// Keeps the connection open and says nothing.
+    Hang,
+}
+
+/// A request that arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) head: String,
+    pub(crate) body: Value,
+}
+
+pub(crate) struct Server {
+    pub(crate) base_url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    pub(crate) async fn start(script: Vec<Step>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let task = tokio::spawn(accept(listener, script, Arc::clone(&seen)));
+        Self { base_url, seen, task }
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, script: Vec<Step>, seen: Arc<Mutex<Vec<Seen>>>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        tokio::spawn(answer(stream, script.clone(), Arc::clone(&seen)));
+    }
+}
+
+async fn answer(stream: TcpStream, script: Vec<Step>, seen: Arc<Mutex<Vec<Seen>>>) {
+    let mut stream = BufReader::new(stream);
+    let Some(request) = read(&mut stream).await else { return };
+    seen.lock().unwrap().push(request);
+    for step in script {
+        if play(step, &mut stream).await.is_err() {
+            return;
+        }
+    }
+    // Read to the end, so that closing does not reset what is still on its way.
+    let _ = stream.shutdown().await;
+    let _ = stream.read_to_end(&mut Vec::new()).await;
+}
+
+async fn play(step: Step, stream: &mut BufReader<TcpStream>) -> std::io::Result<()> {
+    match step {
+        Step::Send(bytes) => stream.write_all(&bytes).await?,
+        Step::Flood(bytes) => loop {
+            stream.write_all(&bytes).await?;
+        },
+        Step::Hang => std::future::pending().await,
+    }
+    stream.flush().await
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(Seen { head, body: serde_json::from_slice(&body).unwrap() })
+}
+
+/// A whole answer with a length.
+pub(crate) fn plain(status: u16, headers: &str, body: &str) -> Vec<Step> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\n\r\n{body}");
+    vec![Step::Send(head.into_bytes())]
+}
+
+/// The head of an answer that ends with the connection.
+pub(crate) fn until_close(content_type: &str) -> Step {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n");
+    Step::Send(head.into_bytes())
+}
+
+/// The head of an answer in chunks, and a chunk of it for each piece. The end is the caller's.
+pub(crate) fn chunked(content_type: &str, pieces: &[&[u8]]) -> Step {
+    let mut bytes = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+    .into_bytes();
+    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        bytes.extend(format!("{:x}\r\n", piece.len()).bytes().chain(piece.iter().copied()));
+        bytes.extend(b"\r\n");
+    }
+    Step::Send(bytes)
+}
+
+/// The end of an answer in chunks.
+pub(crate) fn last_chunk() -> Step {
+    Step::Send(b"0\r\n\r\n".to_vec())
+}

@@ -1,0 +1,44 @@
+//! Names of environment variables.
+
+use std::str::FromStr;
+
+use crate::{
+    document::Item,
+    source::{Mistake, SourceError, quoted},
+};
+
+/// Longest name of an environment variable, in bytes: longer than any in use.
+const ENV_NAME_BYTES_MAX: usize = 128;
+
+struct EnvName(String);
+
+#[derive(Debug, thiserror::Error)]
+#[error("{} is not the name of an environment variable", quoted(name))]
+struct EnvNameError {
+    name: String,
+}
+
+impl Mistake for EnvNameError {
+    fn hint(&self) -> Option<String> {
+        Some("use letters, digits and '_', not beginning with a digit".to_owned())
+    }
+}
+
+impl FromStr for EnvName {
+    type Err = EnvNameError;
+
+    fn from_str(name: &str) -> Result<Self, EnvNameError> {
+        let head = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+        let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if head && rest && name.len() <= ENV_NAME_BYTES_MAX {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(EnvNameError { name: name.to_owned() })
+        }
+    }
+}
+
+/// Reads the name of an environment variable. Its value is none of a policy's business.
+pub(crate) fn read_env_name(item: Item<'_>) -> Result<String, SourceError> {
+    item.parsed().map(|EnvName(name)| name)
+}

@@ -1,0 +1,152 @@
+//! Addresses that are never public.
+//!
+//! A public name may resolve to anything, so the address that would be dialled is checked as well.
+//! Forms of IPv6 that carry an IPv4 address are judged by the address they carry.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix_bits)
+}
+
+const fn v6(a: u16, b: u16, c: u16, prefix_bits: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix_bits)
+}
+
+const NEVER_PUBLIC_V4: [Ipv4Net; 15] = [
+    v4(0, 0, 0, 0, 8),       // this host on this network
+    v4(10, 0, 0, 0, 8),      // private
+    v4(100, 64, 0, 0, 10),   // shared by the customers of a carrier
+    v4(127, 0, 0, 0, 8),     // loopback
+    v4(169, 254, 0, 0, 16),  // link-local, and the metadata services of clouds
+    v4(172, 16, 0, 0, 12),   // private
+    v4(192, 0, 0, 0, 24),    // protocol assignments
+    v4(192, 0, 2, 0, 24),    // documentation
+    v4(192, 88, 99, 0, 24),  // 6to4 relays
+    v4(192, 168, 0, 0, 16),  // private
+    v4(198, 18, 0, 0, 15),   // benchmarks
+    v4(198, 51, 100, 0, 24), // documentation
+    v4(203, 0, 113, 0, 24),  // documentation
+    v4(224, 0, 0, 0, 4),     // multicast
+    v4(240, 0, 0, 0, 4),     // reserved, and broadcast
+];
+
+/// The only block from which public IPv6 addresses are handed out. What lies outside (loopback,
+/// unique local, link-local, site-local, multicast, discard, the unassigned rest) is not public.
+const GLOBAL_UNICAST_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
+
+/// The blocks inside [`GLOBAL_UNICAST_V6`] that are not public all the same.
+const NEVER_PUBLIC_V6: [Ipv6Net; 5] = [
+    v6(0x2001, 0, 0, 32),     // Teredo tunnels
+    v6(0x2001, 2, 0, 48),     // benchmarks
+    v6(0x2001, 0x10, 0, 28),  // identifiers of hosts, retired
+    v6(0x2001, 0xdb8, 0, 32), // documentation
+    v6(0x3fff, 0, 0, 20),     // documentation
+];
+
+/// 6to4: bits 16 to 48 are the IPv4 address of the relay.
+const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
+
+/// NAT64: the last 32 bits are the IPv4 address behind the translator. Its sibling for use inside
+/// one network, `64:ff9b:1::/48`, is never public: where it keeps the address is that network's
+/// own affair.
+const NAT64: Ipv6Net = v6(0x64, 0xff9b, 0, 96);
+
+/// Returns whether an address belongs to the public internet.
+pub fn is_public(addr: IpAddr) -> bool {
+    match addr {
+        IpAddr::V4(addr) => is_public_v4(addr),
+        IpAddr::V6(addr) => match carried_v4(addr) {
+            Some(carried) => is_public_v4(carried),
+            None => is_public_v6(addr),
+        },
+    }
+}
+
+fn is_public_v4(addr: Ipv4Addr) -> bool {
+    !NEVER_PUBLIC_V4.iter().any(|block| block.contains(&addr))
+}
+
+fn is_public_v6(addr: Ipv6Addr) -> bool {
+    GLOBAL_UNICAST_V6.contains(&addr) && !NEVER_PUBLIC_V6.iter().any(|block| block.contains(&addr))
+}
+
+fn carried_v4(addr: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [_, b, c, _, _, _, g, h] = addr.segments();
+    let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    if NAT64.contains(&addr) {
+        Some(join(g, h))
+    } else if SIX_TO_FOUR.contains(&addr) {
+        Some(join(b, c))
+    } else {
+        addr.to_ipv4_mapped()
+    }
+}
+
+/// Returns the range that holds one address only.
+pub(crate) fn only(addr: IpAddr) -> IpNet {
+    IpNet::from(addr.to_canonical())
+}
+
+/// Returns the addresses that the name `localhost` stands for.
+pub(crate) fn loopback() -> Vec<IpNet> {
+    vec![IpNet::V4(v4(127, 0, 0, 0, 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rows: &str, want: bool) {
+        for addr in rows.split_whitespace() {
+            assert_eq!(is_public(addr.parse().unwrap()), want, "{addr}");
+        }
+    }
+
+    #[test]
+    fn no_address_of_a_private_block_is_public() {
+        check(
+            "0.0.0.0 0.255.255.255 10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 127.0.0.1
+             127.255.255.255 169.254.0.0 169.254.169.254 169.254.255.255 172.16.0.0 172.31.255.255
+             192.0.0.0 192.0.0.255 192.0.2.0 192.0.2.255 192.88.99.0 192.88.99.255 192.168.0.0
+             192.168.255.255 198.18.0.0 198.19.255.255 198.51.100.0 198.51.100.255 203.0.113.0
+             203.0.113.255 224.0.0.0 239.255.255.255 240.0.0.0 255.255.255.255",
+            false,
+        );
+        check(
+            ":: ::1 ::8.8.8.8 ::ffff:10.0.0.1 ::ffff:127.0.0.1 ::ffff:169.254.169.254
+             64:ff9b::10.0.0.1 64:ff9b::127.0.0.1 64:ff9b:1::8.8.8.8 64:ff9b:1:808:8:800::
+             100::1 2001::1 2001:0:ffff::1 2001:2::1 2001:10::1 2001:db8::1 2001:db8:ffff::1
+             2002:a00:1::1 2002:7f00:1::1 2002:a9fe:a9fe::1 3fff::1 4000::1 5f00::1
+             fc00::1 fdff::1 fd00:ec2::254 fe80::1 febf::1 fec0::1 feff::1 ff00::1 ff02::1",
+            false,
+        );
+    }
+
+    #[test]
+    fn their_public_neighbours_are() {
+        check(
+            "1.0.0.0 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
+             169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0
+             192.0.3.0 192.88.98.255 192.88.100.0 192.167.255.255 192.169.0.0 198.17.255.255
+             198.20.0.0 198.51.99.255 198.51.101.0 203.0.112.255 203.0.114.0 223.255.255.255 8.8.8.8",
+            true,
+        );
+        check(
+            "2000:: 2001:1::1 2001:2:1::1 2001:db7::1 2001:db9::1 2606:4700::1111 2003::1
+             3ffe::1 3fff:1000::1 ::ffff:8.8.8.8 64:ff9b::8.8.8.8 2002:808:808::1",
+            true,
+        );
+    }
+
+    #[test]
+    fn one_address_makes_a_range_of_one() {
+        let rows =
+            [("10.1.2.3", "10.1.2.3/32"), ("::1", "::1/128"), ("::ffff:10.1.2.3", "10.1.2.3/32")];
+        for (addr, range) in rows {
+            assert_eq!(only(addr.parse().unwrap()).to_string(), range);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The network that one plugin effectively has.
+
+use std::{net::IpAddr, sync::Arc};
+
+use ipnet::IpNet;
+use sallyport_contract::{Denial, PluginName, text::excerpt};
+use url::Url;
+
+use super::{
+    address::is_public,
+    entry::{Allow, Deny},
+    pattern::{NetPattern, Target, UrlError},
+};
+use crate::{
+    fix::{self, Ground},
+    source::Place,
+};
+
+/// Most characters of a request that a refusal repeats.
+const REQUEST_CHARS_MAX: usize = 300;
+
+/// Which requests a plugin may send: those that its policy allows, that its manifest asks for, and
+/// that no entry of the policy denies.
+#[derive(Debug, Clone)]
+pub struct NetGrant {
+    ground: Arc<Ground>,
+    requests: Vec<NetPattern>,
+    powers: Vec<String>,
+}
+
+/// A request that passed, with the addresses that it may go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetPermit<'g> {
+    /// Ranges besides the public addresses.
+    ranges: Vec<&'g IpNet>,
+}
+
+/// Why a request did not pass.
+#[derive(Debug, thiserror::Error)]
+enum Refusal<'g> {
+    #[error("{0}")]
+    Url(#[from] UrlError),
+    #[error("denied by {}", .0.place)]
+    Denied(&'g Deny),
+    #[error("its manifest does not request it")]
+    NotRequested,
+    #[error("its manifest requests {0} only, and without a path that is the path / alone")]
+    RequestLacksPath(&'g NetPattern),
+    #[error("its policy grants no network access")]
+    NoNetwork,
+    #[error("no grant covers it: the entry at {} has no path and so means / alone; \
+             /** would be every path", .0.place)]
+    GrantLacksPath(&'g Allow),
+    #[error("no grant covers it")]
+    NotGranted,
+}
+
+impl NetGrant {
+    pub(crate) fn new(ground: Arc<Ground>, requests: Vec<NetPattern>) -> Self {
+        let mut powers = Vec::new();
+        for allow in &ground.table.net.allows {
+            for both in requests.iter().filter_map(|request| allow.pattern.meet(request)) {
+                let power = describe(&both, allow);
+                if !powers.contains(&power) {
+                    powers.push(power);
+                }
+            }
+        }
+        Self { ground, requests, powers }
+    }
+
+    /// Whether there is no request that could pass.
+    pub fn is_empty(&self) -> bool {
+        self.powers.is_empty()
+    }
+
+    /// Checks a request before anything is resolved or dialled.
+    ///
+    /// # Errors
+    ///
+    /// The request may not be sent; the refusal says why and how to lift it.
+    pub fn check(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
+        self.permit(method, url).map_err(|refusal| self.deny_net(method, url, &refusal))
+    }
+
+    fn permit(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Refusal<'_>> {
+        let target = Target::new(method, url)?;
+        let net = &self.ground.table.net;
+        if let Some(deny) = net.denies.iter().find(|deny| deny.pattern.denies(&target)) {
+            return Err(Refusal::Denied(deny));
+        }
+        if !self.requests.iter().any(|request| request.matches(&target)) {
+            let near = self.requests.iter().find(|request| request.lacks_path_for(&target));
+            return Err(near.map_or(Refusal::NotRequested, Refusal::RequestLacksPath));
+        }
+        let mut matching = net.allows.iter().filter(|a| a.pattern.matches(&target)).peekable();
+        if self.is_empty() || matching.peek().is_none() {
+            return Err(not_granted(&net.allows, &target));
+        }
+        Ok(NetPermit { ranges: matching.flat_map(|allow| allow.reach.ranges()).collect() })
+    }
+
+    fn deny_net(&self, method: &str, url: &Url, refusal: &Refusal<'_>) -> Denial {
+        let fix = match refusal {
+            Refusal::NoNetwork | Refusal::GrantLacksPath(_) | Refusal::NotGranted => {
+                Some(fix::net_text(&self.ground, &self.requests))
+            }
+            Refusal::Url(_)
+            | Refusal::Denied(_)
+            | Refusal::NotRequested
+            | Refusal::RequestLacksPath(_) => None,
+        };
+        let what = sentence(&self.ground.table.plugin, &request_line(method, url));
+        Denial { what, why: refusal.to_string(), fix, nobody_to_ask: false }
+    }
+
+    /// What can be reached, a line each, and what is denied all the same.
+    pub(crate) fn powers(&self) -> impl Iterator<Item = String> {
+        let denied = self.ground.table.net.denies.iter().filter(|_| !self.is_empty());
+        let denied = denied.map(|deny| format!("never {}", deny.pattern));
+        self.powers.iter().cloned().chain(denied)
+    }
+
+    /// The entries of the policy that no request can make use of.
+    pub(crate) fn unrequested(&self) -> impl Iterator<Item = (&NetPattern, &Place)> {
+        let useless = |allow: &&Allow| {
+            self.requests.iter().all(|request| allow.pattern.meet(request).is_none())
+        };
+        let allows = self.ground.table.net.allows.iter();
+        allows.filter(useless).map(|allow| (&allow.pattern, &allow.place))
+    }
+}
+
+impl NetPermit<'_> {
+    /// Whether the request may go to this address: a public one, or one in a range that an entry of
+    /// the policy names on purpose.
+    pub fn allows_address(&self, addr: IpAddr) -> bool {
+        let addr = addr.to_canonical();
+        is_public(addr) || self.ranges.iter().any(|range| range.contains(&addr))
+    }
+}
+
+fn not_granted<'g>(allows: &'g [Allow], target: &Target<'_>) -> Refusal<'g> {
+    if allows.is_empty() {
+        return Refusal::NoNetwork;
+    }
+    let near = allows.iter().find(|allow| allow.pattern.lacks_path_for(target));
+    near.map_or(Refusal::NotGranted, Refusal::GrantLacksPath)
+}
+
+fn describe(pattern: &NetPattern, allow: &Allow) -> String {
+    let ranges: Vec<_> = allow.reach.ranges().iter().map(ToString::to_string).collect();
+    match ranges.as_slice() {
+        [] => pattern.to_string(),
+        _ => format!("{pattern} (also at private addresses: {})", ranges.join(", ")),
+    }
+}
+
+/// Returns method and URL without what may be secret: no query, fragment, user name or password.
+fn request_line(method: &str, url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // These fail for URLs that have no host, and those have neither of the two.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    format!("{} {url}", excerpt(method, REQUEST_CHARS_MAX))
+}
+
+/// Returns the sentence that a refusal begins with.
+pub(crate) fn sentence(plugin: &PluginName, act: &str) -> String {
+    format!("{plugin} may not {}", excerpt(act, REQUEST_CHARS_MAX))
+}

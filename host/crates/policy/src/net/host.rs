@@ -1,0 +1,109 @@
+//! The host of a pattern: one host, or every name one label below a domain.
+
+use std::{fmt, net::IpAddr};
+
+use ipnet::IpNet;
+use url::Host;
+
+use super::{address, pattern::PatternError};
+
+/// The host of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HostPattern {
+    /// This host and no other.
+    Exact(Host<String>),
+    /// `*.domain`: names with exactly one label before the domain.
+    OneLabelBelow(String),
+}
+
+impl HostPattern {
+    pub(crate) fn parse(text: &str) -> Result<Self, PatternError> {
+        match text.strip_prefix("*.") {
+            Some(domain) => one_label_below(domain, text),
+            None => exact(text).map(Self::Exact),
+        }
+    }
+
+    pub(crate) fn matches(&self, host: &Host<&str>) -> bool {
+        match (self, host) {
+            (Self::Exact(Host::Domain(own)), Host::Domain(name)) => own == name,
+            (Self::Exact(Host::Ipv4(own)), Host::Ipv4(addr)) => own == addr,
+            (Self::Exact(Host::Ipv6(own)), Host::Ipv6(addr)) => own == addr,
+            (Self::OneLabelBelow(domain), Host::Domain(name)) => is_one_label_below(name, domain),
+            (Self::Exact(_) | Self::OneLabelBelow(_), _) => false,
+        }
+    }
+
+    /// Whether every host of `other` is one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        match other {
+            Self::Exact(host) => self.matches(&borrowed(host)),
+            Self::OneLabelBelow(_) => self == other,
+        }
+    }
+
+    /// The addresses that this host can only mean: a literal its own, `localhost` the loopback.
+    pub(crate) fn own_ranges(&self) -> Option<Vec<IpNet>> {
+        match self {
+            Self::Exact(Host::Ipv4(addr)) => Some(vec![address::only(IpAddr::V4(*addr))]),
+            Self::Exact(Host::Ipv6(addr)) => Some(vec![address::only(IpAddr::V6(*addr))]),
+            Self::Exact(Host::Domain(name)) if name == "localhost" => Some(address::loopback()),
+            Self::Exact(Host::Domain(_)) | Self::OneLabelBelow(_) => None,
+        }
+    }
+
+    /// Whether this host can only mean addresses that are not public.
+    pub(crate) fn is_private(&self) -> bool {
+        let private = |range: &IpNet| !address::is_public(range.addr());
+        self.own_ranges().is_some_and(|ranges| ranges.iter().all(private))
+    }
+}
+
+fn borrowed(host: &Host<String>) -> Host<&str> {
+    match host {
+        Host::Domain(name) => Host::Domain(name),
+        Host::Ipv4(addr) => Host::Ipv4(*addr),
+        Host::Ipv6(addr) => Host::Ipv6(*addr),
+    }
+}
+
+fn is_one_label_below(name: &str, domain: &str) -> bool {
+    let label = name.strip_suffix(domain).and_then(|front| front.strip_suffix('.'));
+    label.is_some_and(|label| !label.is_empty() && !label.contains('.'))
+}
+
+fn one_label_below(domain: &str, written: &str) -> Result<HostPattern, PatternError> {
+    match exact(domain)? {
+        Host::Domain(domain) if domain.contains('.') => Ok(HostPattern::OneLabelBelow(domain)),
+        Host::Domain(_) => Err(PatternError::WideHost { host: written.to_owned() }),
+        Host::Ipv4(_) | Host::Ipv6(_) => Err(PatternError::Host { host: written.to_owned() }),
+    }
+}
+
+fn exact(text: &str) -> Result<Host<String>, PatternError> {
+    let refused = || PatternError::Host { host: text.to_owned() };
+    if text == "*" {
+        return Err(PatternError::WideHost { host: text.to_owned() });
+    }
+    // The parser would decode what is percent-encoded and so see another host than the reader.
+    if text.contains(['*', '%']) {
+        return Err(refused());
+    }
+    let host = Host::parse(text).map_err(|_| refused())?;
+    match &host {
+        Host::Ipv4(addr) if addr.to_string() != text => {
+            Err(PatternError::OddAddress { host: text.to_owned(), canonical: addr.to_string() })
+        }
+        Host::Domain(name) if name.split('.').any(str::is_empty) => Err(refused()),
+        Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_) => Ok(host),
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(host) => host.fmt(f),
+            Self::OneLabelBelow(domain) => write!(f, "*.{domain}"),
+        }
+    }
+}

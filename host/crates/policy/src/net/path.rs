@@ -1,0 +1,246 @@
+//! Paths of URLs and the globs over them.
+//!
+//! Both sides are compared segment by segment with percent-encoding decoded, so that `%73ecret`
+//! cannot slip past a pattern that says `secret`. A path that hides a dot, a slash or a backslash
+//! behind encoding means different things to different servers: no pattern matches it.
+
+use std::{borrow::Cow, fmt};
+
+use percent_encoding::percent_decode_str;
+
+use super::pattern::PatternError;
+
+/// A URL's path, decoded, with nothing hidden in it.
+#[derive(Debug)]
+pub(crate) struct PlainPath<'u>(Cow<'u, [u8]>);
+
+/// The path of a pattern: segments, and whether anything may follow them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathPattern {
+    segments: Vec<Segment>,
+    open: bool,
+}
+
+/// One segment of a pattern. `pieces` are the decoded texts between its stars: one piece alone is
+/// a literal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Segment {
+    text: String,
+    pieces: Vec<Vec<u8>>,
+}
+
+impl<'u> PlainPath<'u> {
+    /// Decodes the canonical path of a URL; a path that hides something is `None`.
+    pub(crate) fn new(path: &'u str) -> Option<Self> {
+        let plain = Self(percent_decode_str(path).into());
+        let hides = hides_separator(path) || path.contains('\\') || plain.segments().any(is_dots);
+        (!hides).then_some(plain)
+    }
+
+    fn segments(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.split(|byte| *byte == b'/').skip(1)
+    }
+}
+
+/// Whether a dot, a slash, a backslash or a control character is percent-encoded, be it several
+/// times over.
+fn hides_separator(path: &str) -> bool {
+    path.match_indices('%').any(|(at, _)| {
+        let mut code = &path[at + 1..];
+        while let Some(inner) = code.strip_prefix("25") {
+            code = inner;
+        }
+        let byte = code.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        byte.is_some_and(|byte| matches!(byte, b'.' | b'/' | b'\\') || byte.is_ascii_control())
+    })
+}
+
+/// Whether some server reads a segment as `.` or `..`; a few ignore what follows a semicolon.
+fn is_dots(segment: &[u8]) -> bool {
+    let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
+    name == b"." || name == b".."
+}
+
+impl PathPattern {
+    /// The pattern of a URL without a path: `/` and nothing else.
+    pub(crate) fn root() -> Self {
+        let root = Segment { text: String::new(), pieces: vec![Vec::new()] };
+        Self { segments: vec![root], open: false }
+    }
+
+    pub(crate) fn parse(path: &str) -> Result<Self, PatternError> {
+        let refused = |reason| PatternError::Path { path: path.to_owned(), reason };
+        if let Some(reason) = fault(path) {
+            return Err(refused(reason));
+        }
+        let (closed, open) = match path.strip_suffix("/**") {
+            Some(front) => (front, true),
+            None => (path, false),
+        };
+        if closed.contains("**") {
+            return Err(refused("`**` can only be the whole last segment"));
+        }
+        let segments = closed.split('/').skip(1).map(Segment::parse).collect();
+        Ok(Self { segments, open })
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        *self == Self::root()
+    }
+
+    pub(crate) fn matches(&self, path: &PlainPath<'_>) -> bool {
+        self.matches_segments(path.segments())
+    }
+
+    /// Whether the path matches as it is, or the way a lenient server reads it: without its empty
+    /// segments. For denying, where the wider reading is the safe one.
+    pub(crate) fn matches_loosely(&self, path: &PlainPath<'_>) -> bool {
+        let filled = path.segments().filter(|segment| !segment.is_empty());
+        self.matches(path) || self.matches_segments(filled)
+    }
+
+    fn matches_segments<'p>(&self, mut path: impl Iterator<Item = &'p [u8]>) -> bool {
+        for segment in &self.segments {
+            if !path.next().is_some_and(|bytes| segment.matches(bytes)) {
+                return false;
+            }
+        }
+        self.open || path.next().is_none()
+    }
+
+    /// Whether every path of `other` is surely one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let mut others = other.segments.iter();
+        for segment in &self.segments {
+            if !others.next().is_some_and(|other| segment.covers(other)) {
+                return false;
+            }
+        }
+        self.open || (!other.open && others.next().is_none())
+    }
+
+    /// The pattern of the paths that are in both. It is exact but for two globs in one place that
+    /// overlap without one covering the other: there it keeps the first.
+    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+        let length = self.segments.len().max(other.segments.len());
+        let at = |index: usize| match (self.segments.get(index), other.segments.get(index)) {
+            (Some(own), Some(others)) => own.meet(others),
+            (Some(own), None) => other.open.then(|| own.clone()),
+            (None, Some(others)) => self.open.then(|| others.clone()),
+            (None, None) => None,
+        };
+        let segments = (0..length).map(at).collect::<Option<_>>()?;
+        Some(Self { segments, open: self.open && other.open })
+    }
+}
+
+/// What is wrong with the text of a path pattern.
+fn fault(path: &str) -> Option<&'static str> {
+    if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Some("write other than plain characters percent-encoded");
+    }
+    if path.contains(['{', '}']) {
+        return Some("braces are not part of a path");
+    }
+    if PlainPath::new(path).is_none() {
+        return Some("dot segments and encoded dots, slashes or control characters are refused");
+    }
+    let encoded = |(at, _)| path.get(at + 1..at + 3).is_some_and(is_hex);
+    (!path.match_indices('%').all(encoded)).then_some("`%` takes two hexadecimal digits")
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+impl Segment {
+    fn parse(text: &str) -> Self {
+        let pieces = text.split('*').map(|piece| percent_decode_str(piece).collect()).collect();
+        Self { text: text.to_owned(), pieces }
+    }
+
+    fn literal(&self) -> Option<&[u8]> {
+        match self.pieces.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether the segment is `*`, which stands for any text but none.
+    fn is_star(&self) -> bool {
+        self.text == "*"
+    }
+
+    fn matches(&self, bytes: &[u8]) -> bool {
+        let Some((last, front)) = self.pieces.split_last() else {
+            return false;
+        };
+        let Some((first, middle)) = front.split_first() else {
+            return last == bytes;
+        };
+        if self.is_star() {
+            return !bytes.is_empty();
+        }
+        let Some(mut rest) = bytes.strip_prefix(first.as_slice()) else {
+            return false;
+        };
+        for piece in middle {
+            match find(rest, piece) {
+                Some(end) => rest = &rest[end..],
+                None => return false,
+            }
+        }
+        rest.ends_with(last)
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        match other.literal() {
+            Some(literal) => self.matches(literal),
+            None => self.pieces == other.pieces || (self.is_star() && other.takes_a_character()),
+        }
+    }
+
+    fn takes_a_character(&self) -> bool {
+        self.is_star() || self.pieces.iter().any(|piece| !piece.is_empty())
+    }
+
+    fn meet(&self, other: &Self) -> Option<Self> {
+        if self.covers(other) {
+            Some(other.clone())
+        } else if other.covers(self) || self.may_overlap(other) {
+            Some(self.clone())
+        } else {
+            None
+        }
+    }
+
+    /// Whether two globs can match one text, judged by how they begin and end.
+    fn may_overlap(&self, other: &Self) -> bool {
+        let both_globs = self.literal().is_none() && other.literal().is_none();
+        both_globs
+            && agree(self.pieces.first(), other.pieces.first(), |a, b| a.starts_with(b))
+            && agree(self.pieces.last(), other.pieces.last(), |a, b| a.ends_with(b))
+    }
+}
+
+fn agree(a: Option<&Vec<u8>>, b: Option<&Vec<u8>>, has: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+    a.zip(b).is_some_and(|(a, b)| has(a, b) || has(b, a))
+}
+
+/// Where the first occurrence of a piece ends.
+fn find(bytes: &[u8], piece: &[u8]) -> Option<usize> {
+    if piece.is_empty() {
+        return Some(0);
+    }
+    let start = bytes.windows(piece.len()).position(|window| window == piece)?;
+    Some(start + piece.len())
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.segments {
+            write!(f, "/{}", segment.text)?;
+        }
+        f.write_str(if self.open { "/**" } else { "" })
+    }
+}

@@ -1,0 +1,342 @@
+//! Network patterns: `GET,POST https://api.example.com:8443/v1/**`.
+//!
+//! Every part of a pattern is compared with the same part of a request, never text with text, so
+//! nothing that one part may hold can be mistaken for another.
+
+use std::{fmt, str::FromStr};
+
+use url::{Host, Url};
+
+use super::{
+    host::HostPattern,
+    method::{self, Methods},
+    path::{PathPattern, PlainPath},
+};
+use crate::source::{Mistake, quoted};
+
+/// Longest pattern, in bytes: far above what a person can review at a glance.
+const PATTERN_BYTES_MAX: usize = 2048;
+
+/// Longest URL that is looked at, in bytes: twice what most servers accept.
+const URL_BYTES_MAX: usize = 16 << 10;
+
+const SCHEMES: [(&str, Scheme); 2] = [("https", Scheme::Https), ("http", Scheme::Http)];
+
+/// Requests that belong together: methods, one scheme, one port, hosts and paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetPattern {
+    methods: Methods,
+    scheme: Scheme,
+    host: HostPattern,
+    port: u16,
+    path: PathPattern,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+}
+
+/// What a request asks for, in the parts that patterns compare.
+#[derive(Debug)]
+pub(crate) struct Target<'u> {
+    method: &'u str,
+    scheme: Scheme,
+    host: Host<&'u str>,
+    port: u16,
+    path: PlainPath<'u>,
+}
+
+/// Why a text is not a network pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// The text is longer than any sensible pattern.
+    #[error("a network pattern of {bytes} bytes is longer than {PATTERN_BYTES_MAX}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// There are no methods before the URL.
+    #[error("{} does not say which methods it allows", quoted(pattern))]
+    NoMethods {
+        /// The pattern.
+        pattern: String,
+    },
+    /// A method is not known, or never allowed.
+    #[error("{} is not a method that can be allowed", quoted(method))]
+    Method {
+        /// The method.
+        method: String,
+    },
+    /// The scheme is neither `http` nor `https`.
+    #[error("{} begins with neither https:// nor http://", quoted(url))]
+    Scheme {
+        /// What stands after the methods.
+        url: String,
+    },
+    /// There is a user name, a query or a fragment, which patterns do not have.
+    #[error("{} holds {part}, which a network pattern does not have", quoted(url))]
+    Extra {
+        /// What stands after the methods.
+        url: String,
+        /// The part that is too much.
+        part: &'static str,
+    },
+    /// The host would be nearly every host there is.
+    #[error("the host {} would allow nearly the whole internet", quoted(host))]
+    WideHost {
+        /// The host.
+        host: String,
+    },
+    /// The host is not a host name or address.
+    #[error("{} is not a host", quoted(host))]
+    Host {
+        /// The host.
+        host: String,
+    },
+    /// The host is an address in a notation that people misread.
+    #[error("{} is an odd way to write the address {canonical}", quoted(host))]
+    OddAddress {
+        /// The host as written.
+        host: String,
+        /// The address in its usual form.
+        canonical: String,
+    },
+    /// The port is not a number from 1 to 65535.
+    #[error("{} is not a port", quoted(port))]
+    Port {
+        /// The port.
+        port: String,
+    },
+    /// The path is not one that a pattern can have.
+    #[error("the path {} cannot match: {reason}", quoted(path))]
+    Path {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// Why no pattern can match a request at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UrlError {
+    #[error("the URL is longer than {URL_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("the method is never allowed")]
+    Method,
+    #[error("only http and https are possible")]
+    Scheme,
+    #[error("the URL holds a user name or password")]
+    UserInfo,
+    #[error("the host is empty or ends in a dot")]
+    Host,
+    #[error("the path hides a dot, a slash, a backslash or a control character")]
+    HiddenPath,
+}
+
+impl Mistake for PatternError {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::TooLong { .. } => return None,
+            Self::NoMethods { pattern } => match pattern.contains("://") {
+                true => format!("write {}", quoted(&format!("GET {pattern}"))),
+                false => "write \"GET https://api.example.com/v1/**\"".to_owned(),
+            },
+            Self::Method { method } => match method::suggestion(method) {
+                Some(known) => format!("did you mean {known}?"),
+                None => "name methods such as GET,POST, or write * for all".to_owned(),
+            },
+            Self::Scheme { .. } => "write https:// in small letters".to_owned(),
+            Self::Extra { part, .. } => format!("leave out {part}"),
+            Self::WideHost { .. } => {
+                "name the host, or one level below a domain: *.example.com".to_owned()
+            }
+            Self::Host { .. } => {
+                "write a name, an IPv4 address, or an IPv6 address in brackets".to_owned()
+            }
+            Self::OddAddress { canonical, .. } => format!("write {canonical}"),
+            Self::Port { .. } => "write a number from 1 to 65535, or leave it out".to_owned(),
+            Self::Path { .. } => {
+                "use * within one segment, and /** for everything below".to_owned()
+            }
+        };
+        Some(hint)
+    }
+}
+
+impl FromStr for NetPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        if text.len() > PATTERN_BYTES_MAX {
+            return Err(PatternError::TooLong { bytes: text.len() });
+        }
+        let no_methods = || PatternError::NoMethods { pattern: text.to_owned() };
+        let (methods, url) = text.split_once(' ').ok_or_else(no_methods)?;
+        let methods = Methods::parse(methods)?;
+        let (scheme, rest) = split_scheme(url)?;
+        refuse_extras(url, rest)?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, port) = split_port(authority);
+        Ok(Self {
+            methods,
+            scheme,
+            host: HostPattern::parse(host)?,
+            port: port.map_or(Ok(scheme.default_port()), parse_port)?,
+            path: if path.is_empty() { PathPattern::root() } else { PathPattern::parse(path)? },
+        })
+    }
+}
+
+/// Checks the methods of a text that is not a whole pattern yet, as a manifest may hold.
+pub(crate) fn check_methods(text: &str) -> Result<(), PatternError> {
+    let no_methods = || PatternError::NoMethods { pattern: text.to_owned() };
+    let (methods, _) = text.split_once(' ').ok_or_else(no_methods)?;
+    Methods::parse(methods).map(|_| ())
+}
+
+fn split_scheme(url: &str) -> Result<(Scheme, &str), PatternError> {
+    let parts = url.split_once("://");
+    let known = |(name, rest)| {
+        let scheme = SCHEMES.iter().find(|(known, _)| *known == name)?.1;
+        Some((scheme, rest))
+    };
+    parts.and_then(known).ok_or_else(|| PatternError::Scheme { url: url.to_owned() })
+}
+
+fn refuse_extras(url: &str, rest: &str) -> Result<(), PatternError> {
+    let authority = rest.split('/').next().unwrap_or_default();
+    let part = match () {
+        () if rest.contains(|c: char| c.is_whitespace() || c.is_control()) => "white space",
+        () if rest.contains('?') => "a query",
+        () if rest.contains('#') => "a fragment",
+        () if authority.contains('@') => "a user name",
+        () if rest.contains('\\') => "a backslash",
+        () => return Ok(()),
+    };
+    Err(PatternError::Extra { url: url.to_owned(), part })
+}
+
+/// Splits a port off; the colons of an IPv6 address stand inside its brackets.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        Some(_) | None => (authority, None),
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, PatternError> {
+    let canonical = |port: &u16| *port != 0 && port.to_string() == text;
+    let refused = || PatternError::Port { port: text.to_owned() };
+    text.parse().ok().filter(canonical).ok_or_else(refused)
+}
+
+impl NetPattern {
+    /// Whether the pattern allows a request.
+    pub(crate) fn matches(&self, target: &Target<'_>) -> bool {
+        self.matches_but_path(target) && self.path.matches(&target.path)
+    }
+
+    /// Whether the pattern denies a request: also where only a lenient server would read the path
+    /// so.
+    pub(crate) fn denies(&self, target: &Target<'_>) -> bool {
+        self.matches_but_path(target) && self.path.matches_loosely(&target.path)
+    }
+
+    /// Whether it was the lack of a path that kept the pattern from matching.
+    pub(crate) fn lacks_path_for(&self, target: &Target<'_>) -> bool {
+        self.path.is_root() && self.matches_but_path(target) && !self.path.matches(&target.path)
+    }
+
+    fn matches_but_path(&self, target: &Target<'_>) -> bool {
+        self.scheme == target.scheme
+            && self.port == target.port
+            && self.host.matches(&target.host)
+            && self.methods.contains(target.method)
+    }
+
+    /// Whether every request of `other` is surely one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.scheme == other.scheme
+            && self.port == other.port
+            && self.host.covers(&other.host)
+            && self.methods.covers(&other.methods)
+            && self.path.covers(&other.path)
+    }
+
+    /// The pattern of the requests that are in both, if there can be any. It never leaves one out;
+    /// of paths it may hold a few too many, so it describes and does not decide.
+    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+        if self.scheme != other.scheme || self.port != other.port {
+            return None;
+        }
+        let host = match () {
+            () if self.host.covers(&other.host) => other.host.clone(),
+            () if other.host.covers(&self.host) => self.host.clone(),
+            () => return None,
+        };
+        let methods = self.methods.meet(&other.methods)?;
+        let path = self.path.meet(&other.path)?;
+        Some(Self { methods, scheme: self.scheme, host, port: self.port, path })
+    }
+
+    pub(crate) fn host(&self) -> &HostPattern {
+        &self.host
+    }
+}
+
+impl<'u> Target<'u> {
+    pub(crate) fn new(method: &'u str, url: &'u Url) -> Result<Self, UrlError> {
+        if url.as_str().len() > URL_BYTES_MAX {
+            return Err(UrlError::TooLong);
+        }
+        if method::is_never_allowed(method) {
+            return Err(UrlError::Method);
+        }
+        let known = SCHEMES.iter().find(|(name, _)| *name == url.scheme());
+        let (_, scheme) = *known.ok_or(UrlError::Scheme)?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(UrlError::UserInfo);
+        }
+        let host = url.host().filter(is_well_formed).ok_or(UrlError::Host)?;
+        let path = PlainPath::new(url.path()).ok_or(UrlError::HiddenPath)?;
+        let port = url.port().unwrap_or_else(|| scheme.default_port());
+        Ok(Self { method, scheme, host, port, path })
+    }
+}
+
+fn is_well_formed(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => !name.split('.').any(str::is_empty),
+        Host::Ipv4(_) | Host::Ipv6(_) => true,
+    }
+}
+
+impl Scheme {
+    fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+impl fmt::Display for NetPattern {
+    /// The canonical text, which parses back to the same pattern.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}://{}", self.methods, self.scheme.word(), self.host)?;
+        if self.port != self.scheme.default_port() {
+            write!(f, ":{}", self.port)?;
+        }
+        self.path.fmt(f)
+    }
+}

@@ -1,0 +1,178 @@
+//! Refusals that are found out by whoever opens files and dials addresses.
+//!
+//! Each names what was refused, why, and the policy text that would allow it, where policy can.
+
+use std::{
+    net::IpAddr,
+    path::{Component, Path, PathBuf},
+};
+
+use sallyport_contract::Denial;
+use url::Url;
+
+use crate::{
+    fix::{Ground, TableText},
+    folder::{Access, FsEntry, FsMount, conflict, entry_text, plain_path},
+    grant::Grant,
+    net::{self, address, entry::Allow, grant::sentence, pattern::Target},
+    request::FsRequest,
+};
+
+/// What stands in a fix where only the operator knows the folder.
+const PLACEHOLDER: &str = "/path/to/folder";
+
+/// Returns the refusal of a request because of the address that its host name led to.
+pub(crate) fn of_address(ground: &Ground, what: &str, addr: IpAddr) -> Denial {
+    let addr = addr.to_canonical();
+    let plugin = &ground.table.plugin;
+    let act = what.strip_prefix(&format!("{plugin} may not ")).unwrap_or(what);
+    let (host, fix) = match act.split_once(' ').map(|(method, url)| (method, Url::parse(url))) {
+        Some((method, Ok(url))) => {
+            (url.host_str().map(str::to_owned), address_fix(ground, method, &url, addr))
+        }
+        Some((_, Err(_))) | None => (None, None),
+    };
+    let why = match host {
+        Some(host) if host != addr.to_string() => {
+            format!("{host} is at {addr}, which is not a public address")
+        }
+        Some(_) | None => format!("{addr} is not a public address"),
+    };
+    Denial { what: sentence(plugin, act), why, fix, nobody_to_ask: false }
+}
+
+/// Lets the entries that allow the request reach the address as well.
+fn address_fix(ground: &Ground, method: &str, url: &Url, addr: IpAddr) -> Option<String> {
+    let target = Target::new(method, url).ok()?;
+    let allows = &ground.table.net.allows;
+    let first = allows.iter().position(|allow| allow.pattern.matches(&target))?;
+    let mut table = TableText::new(ground);
+    table.net[first] = reaching(&allows[first], addr);
+    Some(table.with_rule())
+}
+
+fn reaching(allow: &Allow, addr: IpAddr) -> String {
+    let own = allow.pattern.host().own_ranges().unwrap_or_default();
+    let mut ranges = allow.reach.ranges().to_vec();
+    if ranges.is_empty() && own.iter().any(|range| range.contains(&addr)) {
+        ranges = own;
+    } else {
+        ranges.push(address::only(addr));
+    }
+    net::entry::entry_text(&allow.pattern, &ranges)
+}
+
+/// Returns the refusal of an access to a file.
+pub(crate) fn of_path(
+    ground: &Ground,
+    grant: &Grant,
+    requests: &[FsRequest],
+    guest_path: &str,
+    wanted: Access,
+) -> Denial {
+    let verb = match wanted {
+        Access::Read => "read",
+        Access::ReadWrite => "change",
+    };
+    let (why, fix) = match plain_path(&format!("/{guest_path}")) {
+        Ok(path) => match entry_around(&ground.table.fs, &path) {
+            Some(entry) => widen(ground, entry, requests, wanted),
+            None => add(ground, grant, requests, &path, wanted),
+        },
+        Err(error) => (error.to_string(), None),
+    };
+    let what = sentence(&ground.table.plugin, &format!("{verb} {guest_path}"));
+    Denial { what, why, fix, nobody_to_ask: false }
+}
+
+type WhyAndFix = (String, Option<String>);
+
+fn entry_around<'g>(entries: &'g [FsEntry], path: &Path) -> Option<&'g FsEntry> {
+    entries.iter().find(|entry| path.starts_with(&entry.mount.guest))
+}
+
+/// The path lies in a folder of the policy: its access has to grow.
+fn widen(ground: &Ground, entry: &FsEntry, requests: &[FsRequest], wanted: Access) -> WhyAndFix {
+    let requested = requests.iter().filter(|request| request.covers(entry));
+    match requested.map(|request| request.access).max() {
+        None => ("its manifest does not request it".to_owned(), None),
+        Some(most) if most < wanted => ("its manifest requests to read it only".to_owned(), None),
+        Some(_) if entry.mount.access < wanted => {
+            let why = format!("the grant at {} is for reading only", entry.place);
+            (why, widened_text(ground, entry, wanted))
+        }
+        Some(_) => ("no grant covers it".to_owned(), None),
+    }
+}
+
+fn widened_text(ground: &Ground, entry: &FsEntry, access: Access) -> Option<String> {
+    let entries = &ground.table.fs;
+    let mount = FsMount { access, ..entry.mount.clone() };
+    let others = entries.iter().filter(|other| *other != entry);
+    if conflict(others, &entry.written, &mount).is_some() {
+        return None;
+    }
+    let mut table = TableText::new(ground);
+    let index = entries.iter().position(|other| other == entry)?;
+    table.fs[index] = entry_text(&entry.written, &mount.guest, access);
+    Some(table.with_rule())
+}
+
+/// The path lies in no folder of the policy: one has to be added.
+fn add(
+    ground: &Ground,
+    grant: &Grant,
+    requests: &[FsRequest],
+    guest_path: &Path,
+    wanted: Access,
+) -> WhyAndFix {
+    let names_it = |request: &&FsRequest| {
+        request.path.as_ref().is_none_or(|path| guest_path.starts_with(path))
+    };
+    let mut fitting: Vec<_> = requests.iter().filter(names_it).collect();
+    fitting.retain(|request| request.access >= wanted);
+    // A request that names the path says more than one that leaves the choice.
+    fitting.sort_by_key(|request| request.path.is_none());
+    let Some(request) = fitting.first() else {
+        return ("its manifest does not request it".to_owned(), None);
+    };
+    let why = match ground.table.fs.is_empty() {
+        true => "its policy grants no folder",
+        false => "no grant covers it",
+    };
+    (why.to_owned(), added_text(ground, grant, request, guest_path))
+}
+
+fn added_text(
+    ground: &Ground,
+    grant: &Grant,
+    request: &FsRequest,
+    guest_path: &Path,
+) -> Option<String> {
+    let mounts = match &request.path {
+        Some(path) => vec![path.clone()],
+        None => vec![first_folder(guest_path)?, guest_path.to_owned()],
+    };
+    let host = request.path.clone().unwrap_or_else(|| PathBuf::from(PLACEHOLDER));
+    let written = host.to_str()?.to_owned();
+    let mount = mounts.into_iter().find_map(|guest| {
+        let guest = guest.to_str()?.to_owned();
+        let mount = FsMount { host: host.clone(), guest, access: request.access };
+        conflict(&ground.table.fs, &written, &mount).is_none().then_some(mount)
+    })?;
+    let mut table = TableText::new(ground);
+    table.fs.push(entry_text(&written, &mount.guest, mount.access));
+    let is_harmless = mount.access == Access::Read && !grant.can_change_or_leak();
+    Some(if is_harmless { table.harmless() } else { table.with_rule() })
+}
+
+/// The top folder of a path in the guest, which is where a folder is best mounted.
+fn first_folder(path: &Path) -> Option<PathBuf> {
+    let name = path.components().find_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
+            None
+        }
+    })?;
+    Some(Path::new("/").join(name))
+}

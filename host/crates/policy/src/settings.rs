@@ -1,0 +1,189 @@
+//! The settings of a plugin: what its manifest says they are.
+//!
+//! Each `[settings.NAME]` table is a JSON Schema of one setting, written in TOML. Only keywords
+//! that are known here are taken, so a misspelt limit is an error and not a limit that is missing.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    document::{Item, Section},
+    source::SourceError,
+};
+
+/// Longest name of a setting, in bytes.
+const SETTING_NAME_BYTES_MAX: usize = 64;
+
+const TYPES: [(&str, &str); 6] = [
+    ("string", "string"),
+    ("integer", "integer"),
+    ("number", "number"),
+    ("boolean", "boolean"),
+    ("array", "array"),
+    ("object", "object"),
+];
+
+type Reader = fn(Item<'_>) -> Result<Value, SourceError>;
+
+/// The keywords that are copied into the schema. `required`, `items` and `properties` are apart.
+const KEYWORDS: [(&str, Reader); 19] = [
+    ("type", |item| item.choice(&TYPES).map(Value::from)),
+    ("title", |item| item.string().map(Value::from)),
+    ("description", |item| item.string().map(Value::from)),
+    ("default", |item| item.json()),
+    ("const", |item| item.json()),
+    ("enum", |item| item.list(Item::json).map(Value::from)),
+    ("pattern", |item| item.string().map(Value::from)),
+    ("format", |item| item.string().map(Value::from)),
+    ("minimum", read_number),
+    ("maximum", read_number),
+    ("exclusiveMinimum", read_number),
+    ("exclusiveMaximum", read_number),
+    ("multipleOf", read_number),
+    ("minLength", read_length),
+    ("maxLength", read_length),
+    ("minItems", read_length),
+    ("maxItems", read_length),
+    ("uniqueItems", |item| item.boolean().map(Value::from)),
+    ("additionalProperties", |item| item.boolean().map(Value::from)),
+];
+
+/// The settings that a plugin has, as one JSON Schema of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SettingsSchema {
+    schema: Value,
+}
+
+struct Property {
+    name: String,
+    schema: Map<String, Value>,
+    is_required: bool,
+}
+
+impl SettingsSchema {
+    /// Returns the schema of a plugin that has no settings.
+    pub fn none() -> Self {
+        Self { schema: Value::Object(object_schema(Vec::new())) }.closed()
+    }
+
+    pub(crate) fn read(root: &mut Section<'_>) -> Result<Self, SourceError> {
+        let properties = root.named("settings", Property::read)?;
+        Ok(Self { schema: Value::Object(object_schema(properties)) }.closed())
+    }
+
+    /// A setting that the schema does not know is a mistake.
+    fn closed(mut self) -> Self {
+        self.schema["additionalProperties"] = json!(false);
+        self
+    }
+
+    /// The schema of all settings together: an object that takes no other keys.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Returns the settings that were given, and the defaults of those that were not.
+    pub fn with_defaults(&self, given: &Map<String, Value>) -> Map<String, Value> {
+        let mut all = given.clone();
+        for (name, schema) in self.properties() {
+            if let (false, Some(default)) = (all.contains_key(name), schema.get("default")) {
+                all.insert(name.clone(), default.clone());
+            }
+        }
+        all
+    }
+
+    /// Returns the names of required settings that are neither given nor have a default.
+    pub fn missing(&self, given: &Map<String, Value>) -> Vec<&str> {
+        let all = self.with_defaults(given);
+        let required = self.schema["required"].as_array().into_iter().flatten();
+        required.filter_map(Value::as_str).filter(|name| !all.contains_key(*name)).collect()
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.properties().map(|(name, _)| name.as_str())
+    }
+
+    pub(crate) fn is_string(&self, name: &str) -> bool {
+        self.schema["properties"][name]["type"] == "string"
+    }
+
+    fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.schema["properties"].as_object().into_iter().flatten()
+    }
+}
+
+impl Property {
+    fn read(name: Item<'_>, table: Item<'_>) -> Result<Self, SourceError> {
+        let name = read_name(name)?;
+        table.section(|section| {
+            let is_required = section.optional("required", Item::boolean)?.unwrap_or(false);
+            Ok(Self { name, schema: read_schema(section)?, is_required })
+        })
+    }
+}
+
+fn object_schema(properties: Vec<Property>) -> Map<String, Value> {
+    let required = properties.iter().filter(|property| property.is_required);
+    let required: Vec<Value> = required.map(|property| json!(property.name)).collect();
+    let pairs = properties.into_iter().map(|p| (p.name, Value::Object(p.schema)));
+    let properties = Value::Object(pairs.collect());
+    Map::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), properties),
+        ("required".to_owned(), Value::Array(required)),
+    ])
+}
+
+fn read_schema(section: &mut Section<'_>) -> Result<Map<String, Value>, SourceError> {
+    let mut schema = match section.optional("properties", |item| item.named(Property::read))? {
+        Some(properties) => object_schema(properties),
+        None => Map::new(),
+    };
+    if let Some(items) = section.optional("items", |item| item.section(read_schema))? {
+        schema.insert("items".to_owned(), Value::Object(items));
+    }
+    for (keyword, read) in KEYWORDS {
+        let Some(item) = section.take(keyword) else { continue };
+        let place = item.place();
+        let value = read(item)?;
+        if keyword == "default" && !fits(&schema, &value) {
+            return Err(place.error("the default is not a value that the setting may have"));
+        }
+        schema.insert(keyword.to_owned(), value);
+    }
+    Ok(schema)
+}
+
+/// Whether a default has the type of its setting. The keyword `type` is read before `default`.
+fn fits(schema: &Map<String, Value>, value: &Value) -> bool {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_i64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        Some(_) | None => true,
+    }
+}
+
+fn read_name(item: Item<'_>) -> Result<String, SourceError> {
+    let place = item.place();
+    let name = item.string()?;
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if plain && !name.is_empty() && name.len() <= SETTING_NAME_BYTES_MAX {
+        return Ok(name);
+    }
+    let error = place.error(format!("{} is not a setting's name", crate::source::quoted(&name)));
+    Err(error.with_hint("use up to 64 letters, digits, '_' and '-'"))
+}
+
+fn read_number(item: Item<'_>) -> Result<Value, SourceError> {
+    let place = item.place();
+    let value = item.json()?;
+    if value.is_number() { Ok(value) } else { Err(place.error("this keyword takes a number")) }
+}
+
+fn read_length(item: Item<'_>) -> Result<Value, SourceError> {
+    item.count(0..=u32::MAX).map(Value::from)
+}

@@ -1,0 +1,127 @@
+//! Places in files and the mistakes found there.
+//!
+//! A policy is written by hand, so whoever made a slip is told the file, the line and the column,
+//! what is wrong, and (apart, as a hint) what was probably meant.
+
+use std::fmt;
+
+use sallyport_contract::{NameError, text};
+
+/// Most characters of a file's own text that a message quotes.
+const QUOTE_CHARS_MAX: usize = 80;
+
+/// Where something stands in a file. Lines and columns count from 1, columns in characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as the caller of the parser named it.
+    pub file: String,
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+/// A mistake in a file, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {message}")]
+pub struct SourceError {
+    /// The file, as the caller of the parser named it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, in characters.
+    pub column: usize,
+    /// What is wrong. Text from the file is quoted escaped and cut.
+    pub message: String,
+    /// What was probably meant, or how to write it; to be shown apart from the message.
+    pub hint: Option<String>,
+}
+
+/// What is wrong with a piece of text, before anyone says where it stands.
+pub trait Mistake: fmt::Display {
+    /// How to write it instead, where that can be told.
+    fn hint(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Mistake for NameError {}
+
+impl fmt::Display for Place {
+    /// `policy.toml:12`, the form in which reasons name a rule.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", text::one_line(&self.file), self.line)
+    }
+}
+
+impl Place {
+    /// Returns an error that stands here.
+    pub fn error(self, message: impl Into<String>) -> SourceError {
+        SourceError {
+            file: text::one_line(&self.file),
+            line: self.line,
+            column: self.column,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Returns an error that stands here, in the words of a mistake.
+    pub fn mistake(self, mistake: &impl Mistake) -> SourceError {
+        SourceError { hint: mistake.hint(), ..self.error(mistake.to_string()) }
+    }
+}
+
+impl SourceError {
+    /// Adds how to write it instead.
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// Returns a piece of a file in quotation marks: escaped, on one line, and cut.
+pub fn quoted(piece: &str) -> String {
+    format!("\"{}\"", text::excerpt(piece, QUOTE_CHARS_MAX))
+}
+
+/// Returns the candidate that a misspelt word was probably meant to be.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // The distance costs the product of both lengths, and no key is this long.
+    if word.len() > QUOTE_CHARS_MAX {
+        return None;
+    }
+    let distance = |known: &str| strsim::damerau_levenshtein(word, known);
+    let near = |known: &&str| distance(known) <= (known.len().max(word.len()) / 3).max(1);
+    candidates.into_iter().filter(near).min_by_key(|known| distance(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_found_and_a_far_one_is_not() {
+        let keys = ["net", "fs", "env", "limits", "concurrent-calls"];
+        let rows = [
+            ("nett", Some("net")),
+            ("limit", Some("limits")),
+            ("concurent_calls", Some("concurrent-calls")),
+            ("ne", Some("net")),
+            ("process", None),
+            ("", None),
+        ];
+        for (word, want) in rows {
+            assert_eq!(nearest(word, keys), want, "{word}");
+        }
+        assert_eq!(nearest(&"n".repeat(1_000_000), keys), None);
+    }
+
+    #[test]
+    fn foreign_text_is_escaped_and_cut() {
+        assert_eq!(quoted("a\x1b[2J\nb"), "\"a\\u{1b}[2J\\nb\"");
+        assert!(quoted(&"x".repeat(10_000)).len() < 100);
+        let place = Place { file: "a\nb.toml".into(), line: 3, column: 1 };
+        assert_eq!(place.to_string(), "a\\nb.toml:3");
+        assert_eq!(place.error("no").to_string(), "a\\nb.toml:3:1: no");
+    }
+}

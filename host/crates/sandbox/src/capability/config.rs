@@ -1,0 +1,20 @@
+//! `config`: the plugin's own settings. Always granted; there is no way to name another plugin's.
+
+use serde_json::Value;
+
+use crate::{
+    bindings::v0_1::sallyport::plugin::{config, types},
+    guest::Guest,
+};
+
+impl config::Host for Guest {
+    fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
+        Ok(self.settings.get(&key).map(Value::to_string))
+    }
+
+    fn get_all(&mut self) -> wasmtime::Result<String> {
+        Ok(Value::Object(self.settings.as_ref().clone()).to_string())
+    }
+}
+
+impl types::Host for Guest {}

@@ -1,0 +1,25 @@
+//! `log`: lines for the operator. Always granted, limited in bytes by the ledger.
+
+use sallyport_contract::LogLevel;
+
+use crate::{
+    bindings::v0_1::sallyport::plugin::log::{Host, Level},
+    guest::Guest,
+};
+
+impl Host for Guest {
+    fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        self.ledger.log(log_level(level), &message);
+        Ok(())
+    }
+}
+
+fn log_level(level: Level) -> LogLevel {
+    match level {
+        Level::Trace => LogLevel::Trace,
+        Level::Debug => LogLevel::Debug,
+        Level::Info => LogLevel::Info,
+        Level::Warn => LogLevel::Warn,
+        Level::Error => LogLevel::Error,
+    }
+}

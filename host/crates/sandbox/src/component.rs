@@ -1,0 +1,146 @@
+//! A component on disk: bytes that have been read, recognised and hashed, once.
+//!
+//! The digest is taken from the very bytes that will be compiled, so a file that is swapped between
+//! hashing and loading changes nothing.
+
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use crate::error::LoadError;
+
+/// Largest component that is read. A Python interpreter in a component is 18 MB; three times that
+/// leaves room for its packages and keeps a mistaken path from filling the memory.
+pub const COMPONENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// How every WebAssembly binary starts.
+const WASM_MAGIC: &[u8] = b"\0asm";
+
+/// What follows the magic in a component: version 13, layer 1.
+const COMPONENT_VERSION: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
+
+/// The bytes of a component, with their digest.
+#[derive(Debug, Clone)]
+pub struct ComponentFile {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    digest: String,
+}
+
+impl ComponentFile {
+    /// Reads a file, at most [`COMPONENT_BYTES_MAX`] of it, and makes sure that it is a component.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is no regular file, is too large, or is not a component; the error
+    /// says what it is instead.
+    pub fn read(path: &Path) -> Result<Self, LoadError> {
+        let failed = |source| LoadError::Unreadable { path: path.to_owned(), source };
+        let info = path.metadata().map_err(failed)?;
+        if !info.is_file() {
+            return Err(not_a_component(path, "not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(COMPONENT_BYTES_MAX + 1).read_to_end(&mut bytes))
+            .map_err(failed)?;
+        if bytes.len() as u64 > COMPONENT_BYTES_MAX {
+            let limit = COMPONENT_BYTES_MAX / (1024 * 1024);
+            return Err(not_a_component(path, &format!("larger than {limit} MiB")));
+        }
+        Self::new(path, bytes)
+    }
+
+    /// Takes bytes that were already read; `path` is where they are said to come from.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not a component.
+    pub fn new(path: &Path, bytes: Vec<u8>) -> Result<Self, LoadError> {
+        match recognise(&bytes) {
+            Ok(()) => {
+                let digest = blake3::hash(&bytes).to_hex().to_string();
+                Ok(Self { path: path.to_owned(), bytes, digest })
+            }
+            Err(what) => Err(not_a_component(path, what)),
+        }
+    }
+
+    /// Where the component was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// BLAKE3 of the bytes, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}
+
+fn not_a_component(path: &Path, what: &str) -> LoadError {
+    LoadError::NotAComponent { path: path.to_owned(), what: what.to_owned() }
+}
+
+/// Says what a file is when it is not a component.
+fn recognise(bytes: &[u8]) -> Result<(), &'static str> {
+    if let Some(rest) = bytes.strip_prefix(WASM_MAGIC) {
+        return match rest.get(..4) {
+            Some(version) if version == COMPONENT_VERSION => Ok(()),
+            Some([1, 0, 0, 0]) => {
+                Err("a core WebAssembly module; build it for wasm32-wasip2, which makes a component")
+            }
+            Some(_) => Err("WebAssembly of an unknown version"),
+            None => Err("cut short in its first eight bytes"),
+        };
+    }
+    Err(match bytes {
+        [] => "an empty file",
+        [0x7f, b'E', b'L', b'F', ..] => "a native (ELF) program",
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => "a zip archive",
+        _ if looks_like_wat(bytes) => "WebAssembly text; only the binary format is loaded",
+        _ => "not WebAssembly",
+    })
+}
+
+fn looks_like_wat(bytes: &[u8]) -> bool {
+    let text = bytes.trim_ascii_start();
+    text.starts_with(b"(component") || text.starts_with(b"(module") || text.starts_with(b";;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_a_file_is_when_it_is_no_component() {
+        let rows: [(&[u8], &str); 8] = [
+            (b"", "an empty file"),
+            (b"\0asm\x01\0\0\0", "a core WebAssembly module"),
+            (b"\0asm\x0d\0", "cut short"),
+            (b"\0asm\x63\0\x01\0", "unknown version"),
+            (b"\x7fELF\x02", "native (ELF)"),
+            (b"PK\x03\x04", "zip"),
+            (b"\n (component)", "WebAssembly text"),
+            (b"#!/bin/sh", "not WebAssembly"),
+        ];
+        for (bytes, want) in rows {
+            let error = ComponentFile::new(Path::new("x.wasm"), bytes.to_vec()).unwrap_err();
+            assert!(error.to_string().contains(want), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_device_or_a_folder_is_never_read() {
+        for path in ["/dev/zero", "/tmp"] {
+            let error = ComponentFile::read(Path::new(path)).unwrap_err();
+            assert!(error.to_string().contains("not a regular file"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Limits of a guest that no policy key sets, and the account of its memory.
+
+use sallyport_policy::Limits;
+use wasmtime::ResourceLimiter;
+
+/// Open things (descriptors, streams, requests) that a call may hold at once. WASI programs hold
+/// dozens; a leak of them stops here.
+pub(crate) const HANDLES_MAX: usize = 4096;
+
+/// Component-model handles that a call may hold at once, for the same reason.
+pub(crate) const COMPONENT_HANDLES_MAX: usize = 4096;
+
+/// Random bytes of one request. Key material needs hundreds.
+pub(crate) const RANDOM_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Header section of a request or response, as held in memory. Servers commonly stop at 8 KiB.
+pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
+
+/// Core instances of one call. A Python component has a few dozen.
+const INSTANCES_MAX: usize = 256;
+
+/// Linear memories of one call; their sum is limited besides.
+const MEMORIES_MAX: usize = 64;
+
+/// Tables of one call; their sum is limited besides.
+const TABLES_MAX: usize = 256;
+
+/// What one table element costs the host.
+const TABLE_ELEMENT_BYTES: u64 = size_of::<usize>() as u64;
+
+/// Stack of the guest's own calls. wasmtime's default is right for deep but finite recursion.
+pub(crate) const WASM_STACK_BYTES: usize = 512 * 1024;
+
+/// The fiber that carries guest and host frames: the guest's stack and ample room for the host.
+pub(crate) const FIBER_STACK_BYTES: usize = 2 * 1024 * 1024;
+
+/// One host call may carry as much as the largest output or log allows, and a file write of this.
+const HOSTCALL_BYTES_MIN: u64 = 2 * 1024 * 1024;
+
+/// Bytes that a guest may hand over in one host call.
+pub(crate) fn hostcall_bytes(limits: &Limits) -> usize {
+    let most = limits.output_bytes.max(limits.log_bytes).max(HOSTCALL_BYTES_MIN);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
+/// Counts all memories and tables of a store together: a limit for each alone would allow ten
+/// memories just below it.
+#[derive(Debug)]
+pub(crate) struct MemoryAccount {
+    bytes_max: u64,
+    bytes: u64,
+    bytes_peak: u64,
+    pending: u64,
+    refused: bool,
+}
+
+impl MemoryAccount {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { bytes_max, bytes: 0, bytes_peak: 0, pending: 0, refused: false }
+    }
+
+    /// Most bytes that were held at once.
+    pub(crate) fn bytes_peak(&self) -> u64 {
+        self.bytes_peak
+    }
+
+    /// Whether the guest was ever refused memory.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.refused
+    }
+
+    fn grow(&mut self, by: u64) -> bool {
+        let wanted = self.bytes.saturating_add(by);
+        if wanted > self.bytes_max {
+            self.refused = true;
+            return false;
+        }
+        self.bytes = wanted;
+        self.bytes_peak = self.bytes_peak.max(wanted);
+        self.pending = by;
+        true
+    }
+
+    /// The growth that was just counted did not happen.
+    fn roll_back(&mut self) {
+        self.bytes -= std::mem::take(&mut self.pending);
+    }
+}
+
+impl ResourceLimiter for MemoryAccount {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(self.grow(desired.saturating_sub(current) as u64))
+    }
+
+    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.roll_back();
+        Ok(())
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let elements = desired.saturating_sub(current) as u64;
+        Ok(self.grow(elements.saturating_mul(TABLE_ELEMENT_BYTES)))
+    }
+
+    fn table_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.roll_back();
+        Ok(())
+    }
+
+    fn instances(&self) -> usize {
+        INSTANCES_MAX
+    }
+
+    fn tables(&self) -> usize {
+        TABLES_MAX
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_memories_and_tables_count_together() {
+        let mut account = MemoryAccount::new(1000);
+        assert!(account.memory_growing(0, 600, None).unwrap());
+        assert!(!account.memory_growing(0, 500, None).unwrap(), "the sum would be 1100");
+        assert!(account.was_refused());
+        assert!(account.table_growing(0, 50, None).unwrap(), "50 elements of 8 bytes");
+        assert!(!account.table_growing(0, 1 << 31, None).unwrap());
+        assert_eq!(account.bytes_peak(), 1000);
+    }
+
+    #[test]
+    fn growth_that_failed_in_the_engine_is_not_held_against_the_guest() {
+        let mut account = MemoryAccount::new(1000);
+        assert!(account.memory_growing(0, 900, None).unwrap());
+        account.memory_grow_failed(wasmtime::Error::msg("no pages")).unwrap();
+        assert!(account.memory_growing(0, 900, None).unwrap());
+    }
+}

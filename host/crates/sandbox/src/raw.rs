@@ -1,0 +1,99 @@
+//! The baseline of the benchmarks: the same component in bare wasmtime, with the same engine
+//! settings and the same linker, and without anything that makes it Sallyport.
+//!
+//! It stands here because no other crate names wasmtime. It is compiled for benchmarks only.
+
+use std::{sync::Arc, time::Duration};
+
+use sallyport_policy::Grant;
+use serde_json::Map;
+use wasmtime::{
+    Store, UpdateDeadline,
+    component::{Component, InstancePre},
+};
+
+use crate::{
+    ComponentFile, Sandbox,
+    bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types::CallContext},
+    guest::Guest,
+    runtime::Engine,
+};
+
+/// A component in bare wasmtime.
+pub struct Raw {
+    engine: Arc<Engine>,
+    sandbox: Arc<Sandbox>,
+    pre: InstancePre<Guest>,
+    indices: tools::GuestIndices,
+}
+
+/// A live instance of a [`Raw`] component.
+pub struct Warm {
+    store: Store<Guest>,
+    guest: tools::Guest,
+}
+
+impl Raw {
+    /// Compiles, or maps, and links a component.
+    ///
+    /// # Panics
+    ///
+    /// Anything goes wrong: a benchmark has no one to report to.
+    #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
+    pub fn new(sandbox: &Arc<Sandbox>, file: &ComponentFile) -> Self {
+        let engine = sandbox.engine().expect("an engine");
+        let component = sandbox.cache.component(&engine.wasm, file).expect("a component");
+        let pre = engine.linker.instantiate_pre(&component).expect("all imports");
+        let indices = tools::GuestIndices::new(&pre).expect("tools");
+        Self { engine, sandbox: Arc::clone(sandbox), pre, indices }
+    }
+
+    /// Compiles a component without any cache.
+    ///
+    /// # Panics
+    ///
+    /// It does not compile.
+    #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
+    pub fn compile(&self, file: &ComponentFile) {
+        Component::new(&self.engine.wasm, file.bytes()).expect("a component");
+    }
+
+    /// A fresh store and instance: `InstancePre` and nothing else.
+    ///
+    /// # Panics
+    ///
+    /// The component cannot be instantiated.
+    #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
+    pub async fn instantiate(&self) -> Warm {
+        let grant = Arc::new(Grant::none("bench".parse().expect("a name")));
+        let guest = self.sandbox.guest(&grant, &Arc::new(Map::new()), &[]).expect("a guest");
+        let mut store = Store::new(&self.engine.wasm, guest);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
+        let instance = self.pre.instantiate_async(&mut store).await.expect("an instance");
+        let guest = self.indices.load(&mut store, &instance).expect("tools");
+        Warm { store, guest }
+    }
+}
+
+impl Warm {
+    /// Calls a tool and returns the length of its result.
+    ///
+    /// # Panics
+    ///
+    /// The tool traps or fails.
+    #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
+    pub async fn call(&mut self, tool: &str, arguments: &str) -> usize {
+        let context = CallContext {
+            call_id: "bench".into(),
+            session_id: "bench".into(),
+            user_id: None,
+            conversation_id: None,
+            deadline_ms: Some(Duration::from_secs(30).as_millis() as u64),
+            extra: None,
+        };
+        let arguments = arguments.to_owned();
+        let called = self.guest.call_call_tool(&mut self.store, &context, tool, &arguments);
+        called.await.expect("no trap").expect("an output").data.len()
+    }
+}

@@ -1,0 +1,127 @@
+//! The engine room: one wasmtime engine, one linker, one ticker, one cache for all plugins.
+//!
+//! The engine is made when it is first needed. Listing plugins from the metadata cache needs none.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+use sallyport_contract::Resolver;
+use wasmtime::{
+    Config, InstanceAllocationStrategy, WasmBacktraceDetails, WasmFeatures,
+    component::{HasSelf, Linker},
+};
+
+use crate::{
+    bindings::v0_1::sallyport::plugin as wit,
+    cache::{Cache, CacheUse},
+    error::LoadError,
+    guest::Guest,
+    limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
+    net::Tls,
+    ticker::Ticker,
+};
+
+/// What a sandbox needs from outside.
+pub struct SandboxOptions {
+    /// Folder for compiled components; `None` compiles at every start.
+    pub cache_dir: Option<PathBuf>,
+    /// Turns host names into addresses for plugins.
+    pub resolver: Arc<dyn Resolver>,
+}
+
+/// Loads and runs plugins.
+pub struct Sandbox {
+    pub(crate) cache: Cache,
+    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) tls: Arc<Tls>,
+    engine: OnceLock<Arc<Engine>>,
+}
+
+/// wasmtime, set up. Everything in it is shared by all guests and holds nothing of any.
+pub(crate) struct Engine {
+    pub(crate) wasm: wasmtime::Engine,
+    pub(crate) linker: Linker<Guest>,
+    pub(crate) ticker: Ticker,
+}
+
+impl Sandbox {
+    /// Makes a sandbox. When the cache folder cannot be used the sandbox works without it; the
+    /// second value says why.
+    pub fn new(options: SandboxOptions) -> (Arc<Self>, Option<String>) {
+        let (cache, warning) = match &options.cache_dir {
+            None => (Cache::none(), None),
+            Some(folder) => match Cache::open(folder) {
+                Ok(cache) => (cache, None),
+                Err(error) => {
+                    let warning = format!(
+                        "compiled plugins are not kept, every start compiles them again: {}: {error}",
+                        folder.display()
+                    );
+                    (Cache::none(), Some(warning))
+                }
+            },
+        };
+        let sandbox = Self {
+            cache,
+            resolver: options.resolver,
+            tls: Arc::new(Tls::default()),
+            engine: OnceLock::new(),
+        };
+        (Arc::new(sandbox), warning)
+    }
+
+    /// How often the cache could serve.
+    pub fn cache_use(&self) -> CacheUse {
+        self.cache.uses()
+    }
+
+    pub(crate) fn engine(&self) -> Result<Arc<Engine>, LoadError> {
+        if let Some(engine) = self.engine.get() {
+            return Ok(Arc::clone(engine));
+        }
+        let failed = |e: wasmtime::Error| LoadError::Engine { message: format!("{e:#}") };
+        let engine = Arc::new(Engine::new().map_err(failed)?);
+        Ok(Arc::clone(self.engine.get_or_init(|| engine)))
+    }
+}
+
+impl Engine {
+    fn new() -> wasmtime::Result<Self> {
+        let wasm = wasmtime::Engine::new(&config())?;
+        let linker = linker(&wasm)?;
+        let ticker = Ticker::start(wasm.clone())?;
+        Ok(Self { wasm, linker, ticker })
+    }
+}
+
+/// The engine's settings. Proposals that plugins of WASI 0.2 do not need are off: each is code that
+/// untrusted input could reach.
+pub(crate) fn config() -> Config {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        // Three to four times cheaper calls; components of WASI 0.2 have no use for it.
+        .concurrency_support(false)
+        .max_wasm_stack(WASM_STACK_BYTES)
+        .async_stack_size(FIBER_STACK_BYTES)
+        .allocation_strategy(InstanceAllocationStrategy::OnDemand)
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
+        .wasm_features(WasmFeatures::THREADS, false)
+        .wasm_features(WasmFeatures::MEMORY64, false)
+        .wasm_features(WasmFeatures::RELAXED_SIMD, false);
+    config
+}
+
+/// Everything that a guest can import. Files and sockets are linked for all, since the standard
+/// libraries of most languages import them; without a grant they hold nothing and reach nowhere.
+fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    wit::log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    wit::config::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    wit::types::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    Ok(linker)
+}

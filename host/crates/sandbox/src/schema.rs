@@ -1,0 +1,104 @@
+//! JSON Schemas that plugins bring along, and the check of a value against one.
+//!
+//! A schema is foreign text: references to other documents are never fetched, and patterns run in
+//! an engine whose time grows with the text, not with the pattern's cleverness.
+
+use jsonschema::PatternOptions;
+use serde_json::Value;
+
+/// Complaints that one check reports. A model mends a few at a time.
+const COMPLAINTS_MAX: usize = 5;
+
+/// Longest complaint; the instance that it quotes may be large.
+const COMPLAINT_CHARS_MAX: usize = 300;
+
+/// A schema, ready to check values.
+#[derive(Debug)]
+pub struct Schema(jsonschema::Validator);
+
+impl Schema {
+    /// Prepares a schema.
+    ///
+    /// # Errors
+    ///
+    /// It is not a JSON Schema, refers to another document, or has a pattern that cannot be run in
+    /// bounded time. The text says which.
+    pub fn new(schema: &Value) -> Result<Self, String> {
+        jsonschema::options()
+            .with_pattern_options(PatternOptions::regex())
+            .build(schema)
+            .map(Self)
+            .map_err(|error| complaint(&error))
+    }
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    ///
+    /// The first few complaints, each with the place of what it is about.
+    pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
+        if self.0.is_valid(value) {
+            return Ok(());
+        }
+        Err(self.0.iter_errors(value).take(COMPLAINTS_MAX).map(|e| complaint(&e)).collect())
+    }
+}
+
+fn complaint(error: &jsonschema::ValidationError<'_>) -> String {
+    let text = error.to_string();
+    let text: String = text.chars().take(COMPLAINT_CHARS_MAX).collect();
+    match error.instance_path().as_str() {
+        "" => text,
+        place => format!("{place}: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn complaints_name_their_place() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "days": { "type": "integer", "maximum": 7 } },
+            "required": ["city"],
+            "additionalProperties": false
+        });
+        let schema = Schema::new(&schema).unwrap();
+        assert_eq!(schema.check(&json!({ "city": "Paris", "days": 3 })), Ok(()));
+        let complaints = schema.check(&json!({ "days": 9, "x": 1 })).unwrap_err().join("\n");
+        for part in ["/days", "city", "x"] {
+            assert!(complaints.contains(part), "{complaints}");
+        }
+    }
+
+    #[test]
+    fn a_64_bit_integer_keeps_its_last_digit() {
+        let schema = Schema::new(&json!({ "maximum": 9_007_199_254_740_993_u64 })).unwrap();
+        assert!(schema.check(&json!(9_007_199_254_740_993_u64)).is_ok());
+        assert!(schema.check(&json!(9_007_199_254_740_994_u64)).is_err());
+    }
+
+    #[test]
+    fn hostile_schemas_are_refused_or_bounded() {
+        for bad in [
+            json!({ "$ref": "https://evil.example/schema.json" }),
+            json!({ "$ref": "file:///etc/passwd" }),
+            json!({ "type": "dict" }),
+            json!({ "pattern": "(?=a)b" }),
+            json!({ "pattern": "(((a{1000}){1000}){1000})" }),
+        ] {
+            assert!(Schema::new(&bad).is_err(), "{bad}");
+        }
+        let bomb = Schema::new(&json!({ "pattern": "^(a+)+$" })).unwrap();
+        assert!(bomb.check(&json!(format!("{}b", "a".repeat(10_000)))).is_err());
+        let recursive = json!({ "type": "object", "properties": { "a": { "$ref": "#" } } });
+        let mut value = json!({});
+        for _ in 0..100 {
+            value = json!({ "a": value });
+        }
+        assert!(Schema::new(&recursive).unwrap().check(&value).is_ok());
+    }
+}

@@ -1,0 +1,92 @@
+//! The heartbeat of an engine: moves its epoch on while guests run, so that a guest which never
+//! calls the host can still be interrupted.
+//!
+//! There is one ticker per engine and deadlines are kept per store, so one call's deadline can never
+//! end another call. While nothing runs, the thread sleeps without waking.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use wasmtime::Engine;
+
+/// How often running guests are looked at. A spinning guest is stopped at most this much after its
+/// deadline, and gives way to others this often.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// Keeps an engine's epoch moving while at least one [`Beat`] is held.
+#[derive(Debug)]
+pub(crate) struct Ticker {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: usize,
+    closed: bool,
+}
+
+/// Held by a running guest.
+#[derive(Debug)]
+pub(crate) struct Beat(Arc<Shared>);
+
+impl Ticker {
+    /// Starts the thread. It ends when the ticker is dropped.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no thread.
+    pub(crate) fn start(engine: Engine) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let seen = Arc::clone(&shared);
+        thread::Builder::new().name("epoch-ticker".into()).spawn(move || {
+            while seen.wait_for_guests() {
+                thread::sleep(TICK);
+                engine.increment_epoch();
+            }
+        })?;
+        Ok(Self { shared })
+    }
+
+    /// Announces a running guest.
+    pub(crate) fn beat(&self) -> Beat {
+        self.shared.change(|state| state.running += 1);
+        Beat(Arc::clone(&self.shared))
+    }
+}
+
+impl Shared {
+    /// A panic while the lock is held cannot leave these two fields in disorder.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_one();
+    }
+
+    /// Returns false when the ticker is closed.
+    fn wait_for_guests(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = |state: &mut State| state.running == 0 && !state.closed;
+        let state = self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
+        !state.closed
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        self.0.change(|state| state.running -= 1);
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.change(|state| state.closed = true);
+    }
+}

@@ -1,0 +1,226 @@
+//! `sallyport chat`: a session at the terminal, line by line.
+//!
+//! Lines come from a thread of their own, since reading a terminal blocks. What a line means depends
+//! on what the session waits for: input, or the answer to a question.
+
+use std::sync::Arc;
+
+use sallyport_contract::{Answer, Outcome, text};
+use sallyport_model::Delta;
+use tokio::sync::mpsc;
+
+use super::{
+    args::ChatArgs,
+    compose, consent,
+    exit::{Exit, Failure},
+    output::Output,
+    run, show,
+};
+use crate::{
+    config::{Flags, Settings},
+    registry::Registry,
+    session::{self, Command, Event, Handle, Parts},
+};
+
+/// Lines that were typed ahead.
+const LINES_WAITING_MAX: usize = 16;
+
+const HELP: &str = "\
+/help     this list
+/tools    the tools that the model can use
+/quit     leave (so does Ctrl-D); Ctrl-C stops the answer that is being given";
+
+const COMMANDS: [&str; 3] = ["/help", "/tools", "/quit"];
+
+/// The terminal's side of a session.
+struct Chat<'a> {
+    handle: Handle,
+    registry: &'a Registry,
+    settings: &'a Settings,
+    out: &'a Output,
+    verbose: bool,
+    question: Option<u64>,
+    busy: bool,
+    streamed: bool,
+    leaving: bool,
+}
+
+pub(super) async fn chat(
+    flags: &Flags,
+    args: &ChatArgs,
+    verbose: bool,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    let model = compose::model(&settings, out)?;
+    let (desk, approvals) = session::approval::channel();
+    let registry = compose::registry(&settings, Arc::new(desk), out).await;
+    out.note(&format!(
+        "{} · {} tools · /help for help, Ctrl-D to leave",
+        model.name(),
+        registry.tool_count()
+    ));
+    let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
+    let parts = Parts { model, toolbox, approvals, options: run::options(&args.model, "chat") };
+    let (handle, mut events) = session::spawn(parts).map_err(run::collision)?;
+    let chat = Chat {
+        handle,
+        registry: &registry,
+        settings: &settings,
+        out,
+        verbose,
+        question: None,
+        busy: false,
+        streamed: false,
+        leaving: false,
+    };
+    chat.converse(&mut events).await;
+    registry.shutdown().await;
+    Ok(Exit::Done)
+}
+
+impl Chat<'_> {
+    async fn converse(mut self, events: &mut mpsc::Receiver<Event>) {
+        let mut lines = read_lines();
+        let mut more_lines = true;
+        self.prompt();
+        loop {
+            // What was typed ahead, or piped in, waits until the present turn is over.
+            let listening = more_lines && (!self.busy || self.question.is_some());
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(event) => self.show(event).await,
+                    None => return,
+                },
+                line = lines.recv(), if listening => match line {
+                    Some(line) => self.take(&line).await,
+                    None => { more_lines = false; self.leave().await; }
+                },
+                _ = tokio::signal::ctrl_c() => self.interrupt().await,
+            }
+            if self.leaving && !self.busy {
+                return;
+            }
+        }
+    }
+
+    async fn take(&mut self, line: &str) {
+        if let Some(id) = self.question.take() {
+            self.send(Command::ProvideConfirmation { id, answer: consent::parse(Some(line)) }).await;
+            return;
+        }
+        match line.trim() {
+            "" => self.prompt(),
+            "/quit" | "/exit" => self.leave().await,
+            "/help" => self.aside(HELP),
+            "/tools" => self.tools(),
+            command if command.starts_with('/') => self.unknown(command),
+            text => {
+                self.busy = true;
+                self.send(Command::SubmitInput { text: text.to_owned() }).await;
+            }
+        }
+    }
+
+    /// A mistyped command is never sent to the model.
+    fn unknown(&self, command: &str) {
+        let near = sallyport_policy::source::nearest(command, COMMANDS);
+        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        self.aside(&format!("there is no command {}{hint}", text::one_line(command)));
+    }
+
+    fn tools(&self) {
+        let lines = self.registry.list().map(|tool| {
+            format!("{}  {}", tool.id, text::excerpt(&tool.description, 80))
+        });
+        self.aside(&lines.collect::<Vec<_>>().join("\n"));
+    }
+
+    fn aside(&self, text: &str) {
+        self.out.note(text);
+        self.prompt();
+    }
+
+    async fn show(&mut self, event: Event) {
+        match event {
+            Event::Delta(Delta::Text(text)) => {
+                self.streamed = true;
+                self.out.piece(&text);
+            }
+            Event::Delta(Delta::Reasoning(text)) => self.out.aside(&text),
+            Event::MessageComplete { .. } if self.streamed => self.out.line(""),
+            Event::CallFinished { tool, report, .. } => {
+                if !self.verbose {
+                    self.out.note(&format!("· {tool} {}", show::ending(&report)));
+                }
+                if let Outcome::Denied(denial) = &report.outcome {
+                    show::fix(denial, &self.settings.policy_file, self.out);
+                }
+            }
+            Event::ApprovalNeeded { confirmation_id, request } => {
+                self.ask(confirmation_id, &request).await;
+            }
+            Event::ApprovalClosed { confirmation_id } => {
+                self.question.take_if(|id| *id == confirmation_id);
+            }
+            Event::Notice(notice) => self.out.warn(&notice.to_string()),
+            Event::TurnEnded { reason } => {
+                run::print_end(&reason, self.streamed, self.out);
+                (self.busy, self.streamed) = (false, false);
+                self.prompt();
+            }
+            Event::MessageComplete { .. } | Event::State(_) | Event::CallRequested { .. } => {}
+        }
+    }
+
+    /// Only a person at a terminal can say yes; a line from a pipe was written before the question.
+    async fn ask(&mut self, id: u64, request: &sallyport_contract::ApprovalRequest) {
+        if self.out.can_ask {
+            show::question(request, self.out);
+            self.out.aside(consent::PROMPT);
+            self.question = Some(id);
+        } else {
+            self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
+        }
+    }
+
+    async fn interrupt(&mut self) {
+        if self.busy {
+            self.send(Command::Cancel).await;
+        } else {
+            self.aside("\n(Ctrl-D or /quit to leave)");
+        }
+    }
+
+    /// The present turn is finished first: whoever pipes questions in wants all the answers.
+    async fn leave(&mut self) {
+        self.leaving = true;
+        if self.question.is_some() {
+            self.send(Command::Cancel).await;
+        }
+    }
+
+    /// When the session has ended, its last event says so.
+    async fn send(&self, command: Command) {
+        let _ = self.handle.send(command).await;
+    }
+
+    fn prompt(&self) {
+        if self.out.can_ask && !self.leaving {
+            self.out.aside("> ");
+        }
+    }
+}
+
+fn read_lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines() {
+            let Ok(line) = line else { return };
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

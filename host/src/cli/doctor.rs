@@ -1,0 +1,171 @@
+//! `sallyport doctor`: is everything in place? Each check has an id, a status and a remedy. Nothing
+//! is changed but the cache, and no key is shown.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    args::{DoctorArgs, Format},
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::{
+    config::{Flags, ModelChoice, Settings},
+    registry::{Registry, State},
+    session::NobodyToAsk,
+};
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    id: &'static str,
+    status: Status,
+    finding: String,
+    remedy: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl Check {
+    fn ok(id: &'static str, finding: impl Into<String>) -> Self {
+        Self { id, status: Status::Ok, finding: finding.into(), remedy: None }
+    }
+
+    fn warning(id: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let remedy = Some(remedy.into());
+        Self { id, status: Status::Warning, finding: finding.into(), remedy }
+    }
+
+    fn failed(self) -> Self {
+        Self { status: Status::Failed, ..self }
+    }
+}
+
+pub(super) async fn doctor(
+    flags: &Flags,
+    args: &DoctorArgs,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let checks = match Settings::resolve(flags, crate::config::Env::of_process()) {
+        Ok(settings) => all(&settings, out).await,
+        Err(error) => {
+            let remedy = error.hint().unwrap_or_else(|| "mend the file".into());
+            vec![Check::warning("configuration", error.to_string(), remedy).failed()]
+        }
+    };
+    match args.output.output {
+        Format::Text => checks.iter().for_each(|check| print(check, out)),
+        Format::Json => out.json(&json!(checks)),
+    }
+    let failed = checks.iter().any(|check| check.status == Status::Failed);
+    Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
+    let consent = Arc::new(NobodyToAsk);
+    let sandbox = compose::sandbox(settings, out);
+    let registry = Registry::load(sandbox, settings, consent, crate::registry::Selection::All).await;
+    let unready = registry.warm_up();
+    let mut checks = vec![configuration(settings), policy(settings), model(settings)];
+    checks.push(folders(settings, &registry));
+    checks.extend(plugins(&registry));
+    checks.extend(unready.into_iter().map(|(name, reason)| {
+        let finding = format!("{name} cannot be made ready: {reason}");
+        Check::warning("plugin", finding, "build the plugin again").failed()
+    }));
+    checks.push(cache(settings, &registry));
+    registry.shutdown().await;
+    checks
+}
+
+fn configuration(settings: &Settings) -> Check {
+    let file = &settings.config_file;
+    let is = if file.exists() { "is sound" } else { "does not exist; the defaults are used" };
+    Check::ok("configuration", format!("{} {is}", file.display()))
+}
+
+fn policy(settings: &Settings) -> Check {
+    let file = &settings.policy_file;
+    let is = if file.exists() { "is sound" } else { "does not exist; nothing is granted" };
+    Check::ok("policy", format!("{} {is}", file.display()))
+}
+
+fn model(settings: &Settings) -> Check {
+    match &settings.model {
+        ModelChoice::OpenAi { model, base_url, key, .. } => {
+            let key = if key.is_some() { "with a key" } else { "without a key" };
+            Check::ok("model", format!("{model} at {base_url}, {key}"))
+        }
+        ModelChoice::Offline { on_purpose: true } => Check::ok("model", "offline, as asked"),
+        ModelChoice::Offline { on_purpose: false } => Check::warning(
+            "model",
+            "none is configured: the offline matcher answers, which is no language model",
+            "set OPENAI_API_KEY or OPENAI_BASE_URL and name a model with --model",
+        ),
+    }
+}
+
+fn folders(settings: &Settings, registry: &Registry) -> Check {
+    let names: Vec<String> =
+        settings.plugin_dirs.iter().map(|folder| folder.display().to_string()).collect();
+    let finding = format!(
+        "{} plugins in {} (from {})",
+        registry.entries().count(),
+        names.join(", "),
+        settings.plugin_dirs_origin
+    );
+    match registry.entries().count() {
+        0 => Check::warning("plugin-folders", finding, "name a folder with --plugin-dir"),
+        _ => Check::ok("plugin-folders", finding),
+    }
+}
+
+fn plugins(registry: &Registry) -> Vec<Check> {
+    let mut checks: Vec<Check> = registry
+        .problems()
+        .iter()
+        .map(|problem| {
+            let finding = format!("{}: {}", problem.place.display(), problem.message);
+            Check::warning("plugin", finding, problem.hint.clone().unwrap_or_default()).failed()
+        })
+        .collect();
+    checks.extend(registry.entries().map(|entry| match entry.state() {
+        State::Ready => Check::ok("plugin", format!("{} is ready", entry.name())),
+        State::Disabled { reason } => {
+            let finding = format!("{} is disabled: {reason}", entry.name());
+            Check::warning("plugin", finding, "give it what it misses, or remove it")
+        }
+    }));
+    checks
+}
+
+fn cache(settings: &Settings, registry: &Registry) -> Check {
+    let uses = registry.cache_use();
+    let folder = settings.paths.cache.display();
+    Check::ok(
+        "cache",
+        format!("{folder}: {} plugins came from it, {} were compiled", uses.hits, uses.compiled),
+    )
+}
+
+fn print(check: &Check, out: &Output) {
+    let status = match check.status {
+        Status::Ok => "ok",
+        Status::Warning => "warning",
+        Status::Failed => "failed",
+    };
+    let finding = sallyport_contract::text::one_line(&check.finding);
+    out.pair(check.id, 14, &format!("{status:8} {finding}"));
+    if let Some(remedy) = &check.remedy {
+        out.pair("", 14, &format!("{:8} → {}", "", sallyport_contract::text::one_line(remedy)));
+    }
+}

@@ -1,0 +1,100 @@
+//! How a command ends: the exit code, and for failures the words.
+
+use std::process::ExitCode;
+
+use sallyport_contract::{Denial, FailureKind, Outcome};
+use sallyport_model::ModelError;
+
+use crate::{config::ConfigError, session::TurnEnd};
+
+/// The exit codes of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Failed, for a reason that has no code of its own.
+    Failed = 1,
+    /// The command line made no sense.
+    Usage = 2,
+    /// Configuration or policy.
+    Policy = 3,
+    /// The provider refused the credentials.
+    Credentials = 4,
+    /// The provider is unreachable.
+    Unreachable = 5,
+    /// An approval was needed and nobody was there to ask.
+    NobodyToAsk = 6,
+    /// A tool failed.
+    ToolFailed = 7,
+    /// A budget was reached.
+    Budget = 8,
+    /// A plugin was rejected.
+    PluginRejected = 9,
+    /// The user interrupted.
+    Interrupted = 130,
+}
+
+/// A command that could not do what it was asked.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) exit: Exit,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+impl Failure {
+    pub(super) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None }
+    }
+
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let hint = error.hint();
+        Self { exit: Exit::Policy, message: error.to_string(), hint }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Exit::Failed, error.to_string())
+    }
+}
+
+impl Exit {
+    /// The code of a command that made one call.
+    pub(super) fn of_outcome(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Completed(_) => Self::Done,
+            Outcome::InvalidArguments(_) => Self::Usage,
+            Outcome::Denied(Denial { nobody_to_ask: true, .. }) => Self::NobodyToAsk,
+            Outcome::Denied(_) => Self::Policy,
+            Outcome::Cancelled => Self::Interrupted,
+            Outcome::Failed(failure) if failure.kind == FailureKind::Internal => Self::Failed,
+            Outcome::Failed(_) | Outcome::TimedOut { .. } => Self::ToolFailed,
+        }
+    }
+
+    /// The code of a turn.
+    pub(super) fn of_turn(end: &TurnEnd) -> Self {
+        match end {
+            TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Self::Done,
+            TurnEnd::BudgetReached { .. } => Self::Budget,
+            TurnEnd::ModelFailed(ModelError::Credentials { .. }) => Self::Credentials,
+            TurnEnd::ModelFailed(ModelError::Unreachable { .. }) => Self::Unreachable,
+            TurnEnd::ModelFailed(_) => Self::Failed,
+            TurnEnd::Cancelled => Self::Interrupted,
+            TurnEnd::InputRefused(_) => Self::Usage,
+        }
+    }
+}

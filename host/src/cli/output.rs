@@ -1,0 +1,129 @@
+//! Everything that is printed goes through here.
+//!
+//! Standard output carries the answer of a command, standard error everything else. Text from
+//! plugins, models and servers is made visible first, so that no control sequence of theirs reaches
+//! the terminal. Colour is left out when nobody would see it.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the one place that prints")]
+
+use std::io::{self, IsTerminal, Write};
+
+use anstream::{eprint, eprintln, print, println};
+use anstyle::{AnsiColor, Style};
+use sallyport_contract::text;
+use serde_json::Value;
+
+use super::exit::{Exit, Failure};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// The two streams of the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output {
+    /// Whether somebody watches standard output.
+    pub(super) stdout_is_terminal: bool,
+    /// Whether somebody can be asked: both ends of the conversation are a terminal.
+    pub(super) can_ask: bool,
+    /// Whether somebody watches standard error.
+    pub(super) stderr_is_terminal: bool,
+}
+
+impl Output {
+    pub(super) fn new() -> Self {
+        let stderr_is_terminal = io::stderr().is_terminal();
+        Self {
+            stdout_is_terminal: io::stdout().is_terminal(),
+            can_ask: io::stdin().is_terminal() && stderr_is_terminal,
+            stderr_is_terminal,
+        }
+    }
+
+    /// A line of the answer. The text is the program's own, or was made visible.
+    pub(super) fn line(&self, line: &str) {
+        println!("{line}");
+    }
+
+    /// A heading within the answer.
+    pub(super) fn heading(&self, text: &str) {
+        println!("{BOLD}{text}{BOLD:#}");
+    }
+
+    /// A name with its explanation, in two columns.
+    pub(super) fn pair(&self, name: &str, width: usize, text: &str) {
+        println!("  {CYAN}{name:width$}{CYAN:#}  {text}");
+    }
+
+    /// A piece of a model's answer, while it arrives.
+    pub(super) fn piece(&self, piece: &str) {
+        print!("{}", text::visible(piece));
+        // A terminal that went away is noticed at the next line.
+        let _ = io::stdout().flush();
+    }
+
+    /// A whole answer of a model.
+    pub(super) fn answer(&self, answer: &str) {
+        println!("{}", text::visible(answer));
+    }
+
+    /// A JSON document.
+    pub(super) fn json(&self, value: &Value) {
+        println!("{value:#}");
+    }
+
+    /// The raw stream, for generated text such as completions.
+    pub(super) fn stdout(&self) -> impl Write {
+        io::stdout()
+    }
+
+    /// A line beside the answer.
+    pub(super) fn note(&self, line: &str) {
+        eprintln!("{DIM}{}{DIM:#}", text::visible(line));
+    }
+
+    /// A piece beside the answer, without a line break.
+    pub(super) fn aside(&self, piece: &str) {
+        eprint!("{DIM}{}{DIM:#}", text::visible(piece));
+        let _ = io::stderr().flush();
+    }
+
+    /// Something that is off but stops nothing.
+    pub(super) fn warn(&self, message: &str) {
+        eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::visible(message));
+    }
+
+    /// A block of text to be copied, such as a policy line.
+    pub(super) fn block(&self, block: &str) {
+        for line in block.lines() {
+            eprintln!("    {}", text::visible(line));
+        }
+    }
+
+    /// What to do about something.
+    pub(super) fn hint(&self, hint: &str) {
+        eprintln!("{CYAN}hint:{CYAN:#} {}", text::visible(hint));
+    }
+
+    /// An error with its way out, and the code to end with.
+    pub(super) fn failure(&self, failure: &Failure) -> Exit {
+        self.error(&failure.message);
+        if let Some(hint) = &failure.hint {
+            self.hint(hint);
+        }
+        failure.exit
+    }
+
+    /// An error.
+    pub(super) fn error(&self, message: &str) {
+        eprintln!("{RED}error:{RED:#} {}", text::visible(message));
+    }
+
+    /// What clap has to say: help and version are answers, the rest are errors.
+    pub(super) fn usage(&self, error: &clap::Error) -> Exit {
+        // Nothing can be done when even this cannot be printed.
+        let _ = error.print();
+        if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    }
+}

@@ -1,0 +1,190 @@
+//! `sallyport run PROMPT`: one question, one answer. It never waits for somebody who is not there.
+
+use std::{
+    io::Read,
+    sync::Arc,
+};
+
+use sallyport_contract::{Consent, Denial, Outcome};
+use sallyport_model::Delta;
+
+use super::{
+    args::{ModelArgs, RunArgs},
+    compose, consent,
+    exit::{Exit, Failure},
+    output::Output,
+    show,
+};
+use crate::{
+    config::{Flags, Settings},
+    session::{self, Command, Event, NobodyToAsk, Options, Parts, TurnEnd},
+};
+
+/// Longest question that is read from standard input.
+const PROMPT_BYTES_MAX: u64 = 1024 * 1024;
+
+/// What is remembered of a turn until it ends.
+#[derive(Default)]
+struct Seen {
+    denials: Vec<Denial>,
+    nobody_to_ask: bool,
+    any_failed: bool,
+    streamed: bool,
+}
+
+pub(super) async fn run(
+    flags: &Flags,
+    args: &RunArgs,
+    verbose: bool,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let prompt = prompt(&args.prompt)?;
+    let settings = compose::settings(flags)?;
+    let model = compose::model(&settings, out)?;
+    let consent: Arc<dyn Consent> =
+        if out.can_ask { Arc::new(consent::AtTerminal { out: *out }) } else { Arc::new(NobodyToAsk) };
+    let registry = compose::registry(&settings, consent, out).await;
+    let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
+    // Questions are answered at the terminal, or not at all: none comes by way of the session.
+    let (_, approvals) = session::approval::channel();
+    let parts = Parts { model, toolbox, approvals, options: options(&args.model, "run") };
+    let exit = turn(parts, prompt, args, verbose, &settings, out).await;
+    registry.shutdown().await;
+    exit
+}
+
+async fn turn(
+    parts: Parts,
+    prompt: String,
+    args: &RunArgs,
+    verbose: bool,
+    settings: &Settings,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let (handle, mut events) = session::spawn(parts).map_err(collision)?;
+    let ended = |_| Failure::new(Exit::Failed, "the session ended before the turn did");
+    handle.send(Command::SubmitInput { text: prompt }).await.map_err(ended)?;
+    let mut seen = Seen::default();
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            _ = tokio::signal::ctrl_c() => {
+                handle.send(Command::Cancel).await.map_err(ended)?;
+                continue;
+            }
+        };
+        match event {
+            Some(Event::TurnEnded { reason }) => {
+                return Ok(finish(&reason, &seen, args.fail_on_tool_error, settings, out));
+            }
+            Some(event) => seen.take(event, verbose, out),
+            None => return Err(Failure::new(Exit::Failed, "the session ended without an answer")),
+        }
+    }
+}
+
+impl Seen {
+    fn take(&mut self, event: Event, verbose: bool, out: &Output) {
+        match event {
+            Event::Delta(Delta::Text(text)) if out.stdout_is_terminal => {
+                self.streamed = true;
+                out.piece(&text);
+            }
+            Event::MessageComplete { .. } if self.streamed => out.line(""),
+            Event::CallFinished { tool, report, .. } => {
+                if out.stderr_is_terminal && !verbose {
+                    out.note(&format!("· {tool} {}", show::ending(&report)));
+                }
+                self.any_failed |= !matches!(report.outcome, Outcome::Completed(_));
+                if let Outcome::Denied(denial) = report.outcome {
+                    self.nobody_to_ask |= denial.nobody_to_ask;
+                    self.denials.push(denial);
+                }
+            }
+            Event::Notice(notice) => out.warn(&notice.to_string()),
+            Event::Delta(_)
+            | Event::MessageComplete { .. }
+            | Event::State(_)
+            | Event::CallRequested { .. }
+            | Event::ApprovalNeeded { .. }
+            | Event::ApprovalClosed { .. }
+            | Event::TurnEnded { .. } => {}
+        }
+    }
+}
+
+fn finish(
+    end: &TurnEnd,
+    seen: &Seen,
+    fail_on_tool_error: bool,
+    settings: &Settings,
+    out: &Output,
+) -> Exit {
+    let answer = print_end(end, seen.streamed, out);
+    for denial in &seen.denials {
+        // The offline matcher, and many a model, has already shown the lines.
+        let shown = denial.fix.as_ref().is_some_and(|fix| answer.contains(fix.trim_end()));
+        if shown {
+            out.note(&format!("The policy file is {}", settings.policy_file.display()));
+        } else {
+            show::fix(denial, &settings.policy_file, out);
+        }
+    }
+    match Exit::of_turn(end) {
+        Exit::Done if seen.nobody_to_ask => Exit::NobodyToAsk,
+        Exit::Done if seen.any_failed && fail_on_tool_error => Exit::ToolFailed,
+        exit => exit,
+    }
+}
+
+/// Prints how a turn ended; returns the answer's text.
+pub(super) fn print_end<'a>(end: &'a TurnEnd, streamed: bool, out: &Output) -> &'a str {
+    match end {
+        TurnEnd::Answered { text } => {
+            if !streamed {
+                out.answer(text);
+            }
+            return text;
+        }
+        TurnEnd::Spoken { text } => {
+            out.answer(text);
+            return text;
+        }
+        TurnEnd::ModelFailed(error) => {
+            out.error(&error.to_string());
+            out.hint(error.hint());
+        }
+        TurnEnd::BudgetReached { what } => out.error(&format!("stopped: {what}")),
+        TurnEnd::Cancelled => out.note("cancelled"),
+        TurnEnd::InputRefused(error) => out.error(&error.to_string()),
+    }
+    ""
+}
+
+/// What the flags say about a session.
+pub(super) fn options(args: &ModelArgs, session_id: &str) -> Options {
+    let mut options = Options::new(session_id);
+    options.spoken = args.speak;
+    options.system_prompt = args.system.clone();
+    if let Some(turns) = args.max_turns {
+        options.limits.turns_max = turns;
+    }
+    options
+}
+
+/// Two tools that a model could not tell apart.
+pub(super) fn collision(error: sallyport_contract::mangle::Collision) -> Failure {
+    Failure::new(Exit::PluginRejected, error.to_string())
+}
+
+/// The words of the command line, or standard input.
+fn prompt(words: &[String]) -> Result<String, Failure> {
+    if !words.is_empty() {
+        return Ok(words.join(" "));
+    }
+    let mut text = String::new();
+    std::io::stdin().take(PROMPT_BYTES_MAX).read_to_string(&mut text).map_err(|error| {
+        Failure::new(Exit::Usage, format!("cannot read the question from standard input: {error}"))
+    })?;
+    Ok(text)
+}

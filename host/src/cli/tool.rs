@@ -1,0 +1,77 @@
+//! `sallyport tool list|show`: the tools that a model would be offered.
+
+use std::sync::Arc;
+
+use sallyport_contract::{ToolId, ToolSpec, text};
+
+use super::{
+    args::{Format, ToolCommand},
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::{
+    config::Flags,
+    registry::{self, Missing, Registry},
+    session::NobodyToAsk,
+};
+
+pub(super) async fn tool(
+    flags: &Flags,
+    command: &ToolCommand,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    let registry = compose::registry(&settings, Arc::new(NobodyToAsk), out).await;
+    match command {
+        ToolCommand::List(args) => match args.output {
+            Format::Text => list(&registry, out),
+            Format::Json => out.json(&registry.definitions()),
+        },
+        ToolCommand::Show { name, output } => {
+            let id: ToolId =
+                name.parse().map_err(|e| Failure::new(Exit::Usage, format!("{e}")))?;
+            let (_, tool) = registry.find(&id).map_err(Missing::into_failure)?;
+            match output.output {
+                Format::Text => show(tool, out),
+                Format::Json => out.json(&registry::definition(tool)),
+            }
+        }
+    }
+    registry.shutdown().await;
+    Ok(Exit::Done)
+}
+
+fn list(registry: &Registry, out: &Output) {
+    let width = registry.list().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
+    for tool in registry.list() {
+        out.pair(&tool.id.to_string(), width, &text::excerpt(&tool.description, 90));
+    }
+    if registry.tool_count() == 0 {
+        out.note("There is no tool. Name a folder of plugins with --plugin-dir.");
+    }
+}
+
+fn show(tool: &ToolSpec, out: &Output) {
+    out.heading(&tool.id.to_string());
+    out.line(&text::visible(&tool.description));
+    let hints = [
+        ("changes nothing", tool.hints.read_only),
+        ("may destroy something", tool.hints.destructive),
+        ("may be repeated safely", tool.hints.idempotent),
+        ("reaches outside this machine", tool.hints.open_world),
+    ];
+    let claims = hints.iter().filter(|(_, claim)| *claim == Some(true)).map(|(text, _)| *text);
+    let claims: Vec<&str> = claims.collect();
+    if !claims.is_empty() {
+        out.line(&format!("Its author says that it {}.", claims.join(", ")));
+    }
+    out.line("");
+    out.heading("Arguments");
+    out.json(&tool.parameters);
+    if let Some(output) = &tool.output {
+        out.line("");
+        out.heading("Result");
+        out.json(output);
+    }
+}

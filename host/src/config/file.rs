@@ -1,0 +1,192 @@
+//! `sallyport.toml`, the configuration file.
+//!
+//! ```toml
+//! plugin_dir = "~/tools"
+//! default_model = "work"
+//!
+//! [model.work]
+//! provider = "openai"
+//! model = "gpt-5-mini"
+//! base_url = "https://api.openai.com/v1"
+//! key = "${OPENAI_API_KEY}"
+//!
+//! [settings.weather]
+//! forecast_url = "http://127.0.0.1:8080"
+//! ```
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use sallyport_contract::PluginName;
+use sallyport_policy::{
+    SourceError,
+    document::{Document, Item, Section},
+};
+use serde_json::{Map, Value};
+
+use super::Env;
+
+/// What the file says; nothing is filled in yet.
+#[derive(Debug, Default)]
+pub struct FileConfig {
+    /// `plugin_dir`: one folder or a list.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// `default_model`: a `[model.NAME]` table, or `offline`.
+    pub default_model: Option<String>,
+    /// `[model.NAME]`.
+    pub models: BTreeMap<String, ModelEntry>,
+    /// `[settings.PLUGIN]`.
+    pub settings: BTreeMap<PluginName, Map<String, Value>>,
+}
+
+/// One `[model.NAME]` table.
+#[derive(Debug, Clone)]
+pub struct ModelEntry {
+    /// Which wire format it speaks.
+    pub provider: Provider,
+    /// The model's name at the provider.
+    pub model: Option<String>,
+    /// Address of the endpoint.
+    pub base_url: Option<String>,
+    /// The key, `${VAR}` already replaced.
+    pub key: Option<String>,
+    /// Whether answers are streamed.
+    pub stream: bool,
+}
+
+/// The wire formats that a `[model.NAME]` table can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// Any OpenAI-compatible chat endpoint.
+    OpenAi,
+    /// The built-in matcher.
+    Offline,
+}
+
+const PROVIDERS: [(&str, Provider); 2] =
+    [("openai", Provider::OpenAi), ("offline", Provider::Offline)];
+
+impl FileConfig {
+    /// Parses the file. `${VAR}` is replaced from the environment.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake, with its place.
+    pub fn parse(file: &str, text: &str, env: &Env) -> Result<Self, SourceError> {
+        Document::read(file, text, |root| {
+            let folder = |item: Item<'_>| expanded(item, env).map(|text| under_home(&text, env));
+            let plugin_dirs = root.optional("plugin_dir", |item| match item.is_list() {
+                true => item.list(folder),
+                false => folder(item).map(|one| vec![one]),
+            })?;
+            let default_model = root.optional("default_model", Item::prose)?;
+            let models = root.named("model", |name, entry| {
+                Ok((name.prose()?, entry.section(|table| model_entry(table, env))?))
+            })?;
+            let settings = root.named("settings", |name, entry| {
+                Ok((name.parsed::<PluginName>()?, plugin_settings(entry, env)?))
+            })?;
+            Ok(Self {
+                plugin_dirs: plugin_dirs.unwrap_or_default(),
+                default_model,
+                models: models.into_iter().collect(),
+                settings: settings.into_iter().collect(),
+            })
+        })
+    }
+}
+
+fn model_entry(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
+    let text = |item: Item<'_>| expanded(item, env);
+    Ok(ModelEntry {
+        provider: table.required("provider", |item| item.choice(&PROVIDERS))?,
+        model: table.optional("model", text)?,
+        base_url: table.optional("base_url", text)?,
+        key: table.optional("key", text)?,
+        stream: table.optional("stream", Item::boolean)?.unwrap_or(true),
+    })
+}
+
+fn plugin_settings(entry: Item<'_>, env: &Env) -> Result<Map<String, Value>, SourceError> {
+    let pairs = entry.named(|name, value| {
+        let name = name.string()?;
+        let value = if value.is_string() {
+            Value::String(expanded(value, env)?)
+        } else {
+            value.json()?
+        };
+        Ok((name, value))
+    })?;
+    Ok(Map::from_iter(pairs))
+}
+
+/// Replaces every `${VAR}` of a text. A variable that is not set is a mistake: an empty key or
+/// address would fail later, and say less.
+fn expanded(item: Item<'_>, env: &Env) -> Result<String, SourceError> {
+    let place = item.place();
+    let text = item.string()?;
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else { break };
+        let name = &rest[start + 2..start + length];
+        let value = env.get(name).ok_or_else(|| {
+            place
+                .clone()
+                .error(format!("the environment variable {name:?} is not set"))
+                .with_hint("set it, or write the value itself")
+        })?;
+        out.push_str(&rest[..start]);
+        out.push_str(value);
+        rest = &rest[start + length + 1..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn under_home(text: &str, env: &Env) -> PathBuf {
+    match (text.strip_prefix("~/"), env.home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<FileConfig, SourceError> {
+        let env = Env::of([("HOME", "/h"), ("KEY", "sk-1")]);
+        FileConfig::parse("sallyport.toml", text, &env)
+    }
+
+    #[test]
+    fn everything_is_read() {
+        let config = parse(
+            "plugin_dir = ['~/tools', '/opt/x']\ndefault_model = 'work'\n\
+             [model.work]\nprovider = 'openai'\nkey = '${KEY}'\nstream = false\n\
+             [settings.weather]\nforecast_url = 'http://x/${KEY}'\ndays = 3",
+        )
+        .unwrap();
+        assert_eq!(config.plugin_dirs, [PathBuf::from("/h/tools"), PathBuf::from("/opt/x")]);
+        let work = &config.models["work"];
+        assert_eq!((work.key.as_deref(), work.stream), (Some("sk-1"), false));
+        let weather = &config.settings[&"weather".parse::<PluginName>().unwrap()];
+        assert_eq!(weather["forecast_url"], "http://x/sk-1");
+        assert_eq!(weather["days"], 3);
+    }
+
+    #[test]
+    fn mistakes_have_a_place() {
+        let rows = [
+            ("plugindir = '/x'", "1:1: unknown key"),
+            ("\n[model.a]\nprovider = 'gpt'", "3:12: "),
+            ("[model.a]\nprovider = 'openai'\nkey = '${NOPE}'", "3:7: the environment variable"),
+            ("[settings.Weather]\nx = 1", "1:11: "),
+            ("plugin_dir = 3", "1:14: "),
+        ];
+        for (text, want) in rows {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        }
+    }
+}

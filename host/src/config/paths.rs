@@ -1,0 +1,64 @@
+//! The folders that the host uses, after the XDG rules or all under `SALLYPORT_HOME`.
+
+use std::path::PathBuf;
+
+use super::{ConfigError, Env, env};
+
+/// Where system-wide plugins are installed.
+const SYSTEM_PLUGINS: &str = "/usr/local/share/sallyport/plugins";
+
+/// The folders that the host uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// `sallyport.toml` and `policy.toml`.
+    pub config: PathBuf,
+    /// Compiled plugins; may be removed at any time.
+    pub cache: PathBuf,
+    /// The default plugin folders, the user's own first.
+    pub plugins: Vec<PathBuf>,
+}
+
+impl Paths {
+    /// Finds the folders. Nothing is created.
+    ///
+    /// # Errors
+    ///
+    /// Neither `SALLYPORT_HOME` nor `HOME` is set.
+    pub fn new(env: &Env) -> Result<Self, ConfigError> {
+        if let Some(all) = env.get(env::HOME).map(PathBuf::from) {
+            let plugins = vec![all.join("plugins")];
+            return Ok(Self { cache: all.join("cache"), config: all, plugins });
+        }
+        let home = env.home().ok_or(ConfigError::NoHome)?;
+        let folder = |name: &str, fallback: &str| {
+            // The XDG rules ignore a relative path.
+            let given = env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            given.unwrap_or_else(|| home.join(fallback)).join("sallyport")
+        };
+        let own_plugins = folder("XDG_DATA_HOME", ".local/share").join("plugins");
+        Ok(Self {
+            config: folder("XDG_CONFIG_HOME", ".config"),
+            cache: folder("XDG_CACHE_HOME", ".cache"),
+            plugins: vec![own_plugins, SYSTEM_PLUGINS.into()],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_follow_xdg_or_stand_together() {
+        let check = |pairs: &[(&str, &str)], config: &str, cache: &str| {
+            let paths = Paths::new(&Env::of(pairs.iter().copied())).unwrap();
+            assert_eq!(paths.config, PathBuf::from(config));
+            assert_eq!(paths.cache, PathBuf::from(cache));
+        };
+        check(&[("HOME", "/h")], "/h/.config/sallyport", "/h/.cache/sallyport");
+        check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")], "/c/sallyport", "/h/.cache/sallyport");
+        check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")], "/h/.config/sallyport", "/h/.cache/sallyport");
+        check(&[("SALLYPORT_HOME", "/s")], "/s", "/s/cache");
+        assert!(Paths::new(&Env::of([])).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! Finding plugins: which folders and files of a plugin folder are plugins, and which are not.
+//!
+//! A plugin is a folder with a `plugin.toml` and a component beside it, a folder with a component
+//! alone, or a single `.wasm` file. A component without a manifest requests nothing, so it can be
+//! granted nothing. What cannot be a plugin is reported and stops no other.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use sallyport_contract::PluginName;
+use sallyport_policy::Manifest;
+
+/// Name of the manifest in a plugin's folder.
+const MANIFEST: &str = "plugin.toml";
+
+/// Largest manifest that is read.
+const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Plugins of one folder. A folder with more was not meant as one.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Something that looks like a plugin; its component has not been read.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) manifest: Manifest,
+    pub(super) component: PathBuf,
+}
+
+/// Why something in a plugin folder cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file or folder.
+    pub place: PathBuf,
+    /// What is wrong with it.
+    pub message: String,
+    /// What can be done about it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(place: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { place: place.to_owned(), message: message.into(), hint: Some(hint.into()) }
+    }
+}
+
+/// Looks through plugin folders, in a stable order. A folder that does not exist is a problem only
+/// when somebody named it.
+pub(super) fn discover(folders: &[PathBuf], named: bool) -> (Vec<Candidate>, Vec<Problem>) {
+    let (mut candidates, mut problems) = (Vec::new(), Vec::new());
+    for folder in folders {
+        match entries(folder) {
+            Ok(entries) => {
+                for entry in entries {
+                    match candidate(&entry) {
+                        Ok(found) => candidates.extend(found),
+                        Err(problem) => problems.push(problem),
+                    }
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !named => {}
+            Err(error) => {
+                let message = format!("cannot look for plugins here: {error}");
+                problems.push(Problem::new(folder, message, "check --plugin-dir or plugin_dir"));
+            }
+        }
+    }
+    (candidates, problems)
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)?.take(ENTRIES_MAX) {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Returns `None` for what makes no claim to be a plugin.
+fn candidate(path: &Path) -> Result<Option<Candidate>, Problem> {
+    if path.is_dir() {
+        let manifest = path.join(MANIFEST);
+        let component = only_component(path);
+        return match (manifest.is_file(), component) {
+            (true, component) => with_manifest(&manifest, component?).map(Some),
+            (false, Ok(Some(component))) => bare(path, component).map(Some),
+            (false, Ok(None)) => Ok(None),
+            (false, Err(problem)) => Err(problem),
+        };
+    }
+    if is_wasm(path) { bare(path, path.to_owned()).map(Some) } else { Ok(None) }
+}
+
+fn with_manifest(path: &Path, component: Option<PathBuf>) -> Result<Candidate, Problem> {
+    let text = read_bounded(path)
+        .map_err(|error| Problem::new(path, format!("cannot read it: {error}"), "check the file"))?;
+    let manifest = Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
+        place: path.to_owned(),
+        message: format!("line {}, column {}: {}", error.line, error.column, error.message),
+        hint: error.hint,
+    })?;
+    let component = component.ok_or_else(|| {
+        Problem::new(path, "there is no component beside the manifest", "build the plugin first")
+    })?;
+    Ok(Candidate { manifest, component })
+}
+
+/// A component without a manifest takes its name from the file or folder.
+fn bare(path: &Path, component: PathBuf) -> Result<Candidate, Problem> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name: PluginName = stem.parse().map_err(|error| {
+        Problem::new(path, format!("{error}"), "rename it, or add a plugin.toml with a name")
+    })?;
+    Ok(Candidate { manifest: Manifest::bare(name), component })
+}
+
+fn only_component(folder: &Path) -> Result<Option<PathBuf>, Problem> {
+    let unreadable = |error| Problem::new(folder, format!("cannot read it: {error}"), "check it");
+    let mut found = entries(folder).map_err(unreadable)?;
+    found.retain(|path| is_wasm(path));
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        _ => {
+            let message = format!("there are {} .wasm files in it", found.len());
+            Err(Problem::new(folder, message, "keep one component in a plugin's folder"))
+        }
+    }
+}
+
+fn is_wasm(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "wasm") && !path.is_dir()
+}
+
+fn read_bounded(path: &Path) -> io::Result<String> {
+    if path.metadata()?.len() > MANIFEST_BYTES_MAX {
+        return Err(io::Error::other("larger than 1 MiB"));
+    }
+    fs::read_to_string(path)
+}

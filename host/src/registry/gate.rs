@@ -1,0 +1,119 @@
+//! The gate: what a call passes before it runs, and what its result passes before it is believed.
+//!
+//! 1. The tool exists and its plugin can be used.
+//! 2. The arguments are JSON, strictly, and fit the tool's schema.
+//! 3. The policy decides: allow, deny, or ask the person, who sees these very arguments.
+//!
+//! Only then is a sandbox entered. On the way back a result has to keep the promise of its schema.
+
+use sallyport_contract::{
+    Admitted, Answer, ApprovalRequest, CallReport, Decision, Denial, Failure, FailureKind, Outcome,
+    ToolCall, ToolId, json,
+};
+use sallyport_policy::Verdict;
+use serde_json::Value;
+
+use super::{Entry, Missing, Registry};
+
+/// Longest arguments of one call. Tools that need more take a file.
+const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
+
+/// Decides about a call. A refusal is the call's outcome.
+pub(super) async fn admit(registry: &Registry, mut call: ToolCall) -> Result<Admitted, Outcome> {
+    let (entry, _) = registry.find(&call.tool).map_err(missing)?;
+    if call.arguments.trim().is_empty() {
+        call.arguments = "{}".to_owned();
+    }
+    let arguments = check_arguments(entry, &call)?;
+    let verdict = registry.policy.decide(&call.tool, entry.grant());
+    let grounds = match verdict.decision {
+        Decision::Allow => format!("allow: {}", verdict.reason),
+        Decision::Deny => return Err(Outcome::Denied(verdict.denial(&call.tool))),
+        Decision::Ask => ask(registry, entry, &call, &verdict).await?,
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
+    Ok(Admitted::new(call, arguments).on_grounds(grounds))
+}
+
+fn missing(missing: Missing) -> Outcome {
+    Outcome::Failed(match missing {
+        Missing::Unknown { message, near } => {
+            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            Failure::new(FailureKind::NotFound, message + &near)
+        }
+        // The message may name paths of the host, which are not for the model.
+        Missing::Unusable { message, .. } => {
+            Failure::new(FailureKind::Unavailable, "this plugin cannot be used for now")
+                .with_detail(message)
+        }
+    })
+}
+
+fn check_arguments(entry: &Entry, call: &ToolCall) -> Result<Value, Outcome> {
+    let invalid = |message: String| {
+        Outcome::InvalidArguments(Failure::new(FailureKind::InvalidArguments, message))
+    };
+    let arguments = json::parse(&call.arguments, ARGUMENTS_BYTES_MAX)
+        .map_err(|error| invalid(format!("the arguments of {} are {error}", call.tool)))?;
+    if !arguments.is_object() {
+        return Err(invalid(format!("the arguments of {} are not a JSON object", call.tool)));
+    }
+    let complaints = entry.check_arguments(&call.tool, &arguments);
+    complaints.map_err(|list| {
+        invalid(format!("the arguments do not fit {}: {}", call.tool, list.join("; ")))
+    })?;
+    Ok(arguments)
+}
+
+async fn ask(
+    registry: &Registry,
+    entry: &Entry,
+    call: &ToolCall,
+    verdict: &Verdict,
+) -> Result<String, Outcome> {
+    let request = ApprovalRequest {
+        call: call.clone(),
+        plugin_version: entry.manifest().version.clone(),
+        plugin_digest: entry.digest().to_owned(),
+        reason: verdict.reason.clone(),
+        powers: entry.grant().powers(),
+    };
+    match registry.consent.ask(request).await {
+        Answer::Once => Ok(format!("allow: the user agreed ({})", verdict.reason)),
+        Answer::No { reason } => Err(Outcome::Denied(refused(&call.tool, reason))),
+        Answer::Nobody => {
+            let denial = verdict.denial(&call.tool);
+            let why = format!("it needs approval and nobody is there to ask ({})", denial.why);
+            Err(Outcome::Denied(Denial { why, ..denial }))
+        }
+    }
+}
+
+fn refused(tool: &ToolId, reason: Option<String>) -> Denial {
+    let why = match reason {
+        Some(reason) => format!("the user said no: {reason}"),
+        None => "the user said no".to_owned(),
+    };
+    Denial { what: format!("{tool} may not be called"), why, fix: None, nobody_to_ask: false }
+}
+
+/// Runs an admitted call.
+pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
+    let id = call.tool().clone();
+    let entry = match registry.find(&id) {
+        Ok((entry, _)) => entry,
+        Err(gone) => return missing(gone).into(),
+    };
+    let plugin = match entry.plugin(&registry.sandbox) {
+        Ok(plugin) => plugin,
+        Err(failure) => return Outcome::Failed(failure).into(),
+    };
+    let mut report = plugin.call(call).await;
+    if let Outcome::Completed(output) = &report.outcome
+        && let Err(complaints) = entry.check_output(&id, &output.data)
+    {
+        let message = format!("{id} returned what its own schema forbids: {}", complaints.join("; "));
+        report.outcome = Outcome::Failed(Failure::new(FailureKind::BadOutput, message));
+    }
+    report
+}

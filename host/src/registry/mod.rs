@@ -1,0 +1,190 @@
+//! The registry: all plugins of a session, and the gate that every call passes.
+//!
+//! It is built once and does not change; nothing that a model can reach adds a plugin to it. A plugin
+//! that cannot be used stands beside the others with its reason. Components are compiled, or mapped
+//! from the cache, when they are first needed.
+
+mod discover;
+mod entry;
+mod gate;
+mod load;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use sallyport_contract::{
+    Admitted, BoxFuture, CallReport, Consent, PluginName, ToolCall, ToolId, ToolSpec, Toolbox,
+    mangle,
+};
+use sallyport_policy::{Policy, source::nearest};
+use sallyport_sandbox::{CacheUse, Sandbox};
+use serde_json::{Value, json};
+
+pub use discover::Problem;
+pub use entry::{Entry, State};
+pub use load::Selection;
+
+/// All plugins of a session.
+pub struct Registry {
+    entries: BTreeMap<PluginName, Entry>,
+    problems: Vec<Problem>,
+    tools: Vec<ToolSpec>,
+    policy: Policy,
+    consent: Arc<dyn Consent>,
+    sandbox: Arc<Sandbox>,
+}
+
+/// Why a name leads to no tool that can be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// There is no such plugin or tool.
+    Unknown {
+        /// What was asked for, and why it is not there.
+        message: String,
+        /// A name that may have been meant.
+        near: Option<String>,
+    },
+    /// The plugin is there and cannot be used.
+    Unusable {
+        /// What was asked for, and why it cannot be used.
+        message: String,
+        /// What can be done about it.
+        hint: Option<String>,
+        /// True when the plugin was rejected; false when it is only disabled for now.
+        rejected: bool,
+    },
+}
+
+impl Registry {
+    /// All plugins that were loaded, disabled ones included, by name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// Everything in the plugin folders that could not be used.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The tools that can be called, in their stable order.
+    pub fn list(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.iter()
+    }
+
+    /// How many tools can be called.
+    pub fn tool_count(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// How often compiled components came from the cache.
+    pub fn cache_use(&self) -> CacheUse {
+        self.sandbox.cache_use()
+    }
+
+    /// Makes every plugin ready to be called, as the first call to it would.
+    ///
+    /// Returns the names of those that cannot be made ready, with the reason.
+    pub fn warm_up(&self) -> Vec<(PluginName, String)> {
+        let ready = self.entries.values().filter(|entry| entry.is_ready());
+        let failed = ready.filter_map(|entry| {
+            entry.plugin(&self.sandbox).err().map(|failure| (entry.name().clone(), failure.message))
+        });
+        failed.collect()
+    }
+
+    /// Finds a plugin by name.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it was rejected.
+    pub fn plugin(&self, name: &str) -> Result<&Entry, Missing> {
+        let found = name.parse::<PluginName>().ok().and_then(|name| self.entries.get(&name));
+        found.ok_or_else(|| self.no_plugin(name))
+    }
+
+    /// Finds a tool that can be called.
+    ///
+    /// # Errors
+    ///
+    /// There is no such plugin or tool, or the plugin cannot be used.
+    pub fn find(&self, id: &ToolId) -> Result<(&Entry, &ToolSpec), Missing> {
+        let entry = self.plugin(id.plugin.as_str())?;
+        if let State::Disabled { reason } = entry.state() {
+            return Err(Missing::Unusable {
+                message: format!("the plugin {} is disabled: {reason}", id.plugin),
+                hint: None,
+                rejected: false,
+            });
+        }
+        let found = entry.tools().iter().find(|tool| tool.id == *id);
+        found.map(|tool| (entry, tool)).ok_or_else(|| {
+            let names: Vec<String> = entry.tools().iter().map(|t| t.id.to_string()).collect();
+            Missing::Unknown {
+                message: format!("{} has no tool {:?}", id.plugin, id.tool.as_str()),
+                near: near(&id.to_string(), &names).or_else(|| names.first().cloned()),
+            }
+        })
+    }
+
+    fn no_plugin(&self, name: &str) -> Missing {
+        let about = |problem: &&Problem| {
+            let stem = problem.place.file_stem().map(|stem| stem.to_string_lossy());
+            let folder = problem.place.parent().and_then(|parent| parent.file_name());
+            stem.is_some_and(|stem| stem == name)
+                || folder.is_some_and(|folder| folder.to_string_lossy() == name)
+        };
+        if let Some(problem) = self.problems.iter().find(about) {
+            return Missing::Unusable {
+                message: format!("{}: {}", problem.place.display(), problem.message),
+                hint: problem.hint.clone(),
+                rejected: true,
+            };
+        }
+        let names: Vec<String> = self.entries.keys().map(ToString::to_string).collect();
+        let name = sallyport_contract::text::excerpt(name, 64);
+        Missing::Unknown { message: format!("there is no plugin {name:?}"), near: near(&name, &names) }
+    }
+
+    /// The tools as function definitions, the form in which a model is told of them.
+    pub fn definitions(&self) -> Value {
+        self.tools.iter().map(definition).collect()
+    }
+
+    /// Tells managed plugins that were used that the host shuts down.
+    pub async fn shutdown(&self) {
+        for entry in self.entries.values() {
+            entry.teardown().await;
+        }
+    }
+}
+
+/// One tool as an OpenAI function definition.
+pub fn definition(tool: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": mangle::mangle(&tool.id),
+            "description": tool.description,
+            "parameters": tool.parameters,
+        },
+    })
+}
+
+fn near(name: &str, names: &[String]) -> Option<String> {
+    nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+impl Toolbox for Registry {
+    fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
+    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+        Box::pin(async move {
+            gate::admit(self, call).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
+        })
+    }
+
+    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+        Box::pin(gate::run(self, call))
+    }
+}

@@ -1,0 +1,118 @@
+//! A session: one person's conversation with a model that has tools.
+//!
+//! A session is an actor. One task owns the transcript and does everything in order; the world
+//! sees it through [`Command`]s going in and [`Event`]s coming out. Every front end, whether it is
+//! a terminal, a single question or a server, is a consumer of the same events and a producer of
+//! the same commands, so none of them has a rule of its own. Nothing is shared, so nothing is
+//! locked; given the same model and the same toolbox, the same commands at the same events give the
+//! same events again.
+//!
+//! Suggested reading order: [`Event`] and [`Command`], then the loop in `turn`, then `calls`.
+
+pub mod approval;
+mod budget;
+mod calls;
+mod event;
+mod front;
+mod naming;
+#[cfg(test)]
+mod tests;
+pub mod transcript;
+mod turn;
+
+use std::sync::Arc;
+
+use sallyport_contract::{Toolbox, mangle::Collision};
+use sallyport_model::ChatModel;
+use tokio::sync::mpsc;
+
+pub use approval::{Approvals, Desk, NobodyToAsk};
+pub use budget::{Budget, Limits};
+pub use event::{Command, Event, InputError, Notice, State, TurnEnd};
+pub use naming::ToolRef;
+
+use front::Front;
+use turn::Session;
+
+/// Commands that may wait; a front end that sends more waits itself. A person never does, a
+/// program that floods the session is slowed down.
+const COMMANDS_WAITING_MAX: usize = 64;
+
+/// Events that may wait for a slow front end before the session itself waits. It is a screenful of
+/// streamed words, so that a short pause of the reader does not stop the model.
+const EVENTS_WAITING_MAX: usize = 256;
+
+/// What a session is made of.
+pub struct Parts {
+    /// Who answers.
+    pub model: Arc<dyn ChatModel>,
+    /// What it can call. The list of tools is read once, when the session starts.
+    pub toolbox: Arc<dyn Toolbox>,
+    /// Where the toolbox's questions to the person arrive, see [`approval::channel`].
+    pub approvals: Approvals,
+    /// Everything else.
+    pub options: Options,
+}
+
+/// What can be chosen about a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Names the session in every call that it makes.
+    pub session_id: String,
+    /// What the model should be and do.
+    pub system_prompt: Option<String>,
+    /// True when answers are spoken: a tool's own sentence then ends the turn.
+    pub spoken: bool,
+    /// How much one turn may use.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// A written session without a system prompt and with the usual limits.
+    pub fn new(session_id: impl Into<String>) -> Self {
+        Self {
+            session_id: session_id.into(),
+            system_prompt: None,
+            spoken: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The way into a session. Clones lead to the same one; when the last is dropped, it closes.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    commands: mpsc::Sender<Command>,
+}
+
+/// The session has ended and takes no commands any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the session has ended")]
+pub struct Ended;
+
+impl Handle {
+    /// Sends a command.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended.
+    pub async fn send(&self, command: Command) -> Result<(), Ended> {
+        self.commands.send(command).await.map_err(|_| Ended)
+    }
+}
+
+/// Starts a session on the current tokio runtime. It lives until it is told to close or until
+/// nobody is left to talk to, and its last event is followed by the end of the channel.
+///
+/// # Errors
+///
+/// Two tools whose names a model could not tell apart.
+pub fn spawn(parts: Parts) -> Result<(Handle, mpsc::Receiver<Event>), Collision> {
+    let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
+    let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
+    let Parts { model, toolbox, approvals, options } = parts;
+    let front = Front::new(inbox, outbox, approvals);
+    let session = Session::new(model, toolbox, options, front)?;
+    tokio::spawn(session.run());
+    Ok((Handle { commands }, events))
+}

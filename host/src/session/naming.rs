@@ -1,0 +1,113 @@
+//! The tool that a model means by a name.
+//!
+//! Models invent names, write the plain `plugin.tool` or nearly hit one. What they mean is decided
+//! here and nowhere else: a name leads to exactly the tool that bears it, never to one that is only
+//! similar; similar ones are told to the model, which can ask again.
+
+use std::{cmp::Reverse, fmt};
+
+use sallyport_contract::{
+    Failure, FailureKind, NameTable, ToolId,
+    mangle::{MODEL_NAME_BYTES_MAX, mangle},
+    text,
+};
+use sallyport_model::AssistantMessage;
+
+/// Characters of a made-up name that are looked at and shown: no tool has a longer one.
+const UNKNOWN_NAME_CHARS_MAX: usize = MODEL_NAME_BYTES_MAX;
+
+/// Names that are told to a model that asked for a tool that does not exist.
+const SIMILAR_NAMES_MAX: usize = 5;
+
+/// A tool as a model named it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ToolRef {
+    /// A tool of this session.
+    Known(ToolId),
+    /// Something else, as the model wrote it.
+    Unknown(String),
+}
+
+impl fmt::Display for ToolRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(id) => id.fmt(f),
+            Self::Unknown(name) => f.write_str(&text::excerpt(name, UNKNOWN_NAME_CHARS_MAX)),
+        }
+    }
+}
+
+impl ToolRef {
+    fn resolve(name: &str, names: &NameTable) -> Self {
+        let known = names.resolve(name).cloned();
+        known.map_or_else(|| Self::Unknown(name.to_owned()), Self::Known)
+    }
+
+    /// The name under which a call stands in the transcript.
+    fn in_transcript(&self) -> String {
+        match self {
+            Self::Known(id) => mangle(id),
+            Self::Unknown(name) => harmless(name),
+        }
+    }
+}
+
+/// Returns the tools that the calls of a message mean, and rewrites the names that a provider would
+/// not accept even from its own model. If there was one, the provider's own form of the message
+/// would contradict the rest and is dropped.
+pub(super) fn settle_names(message: &mut AssistantMessage, names: &NameTable) -> Vec<ToolRef> {
+    let mut tools = Vec::with_capacity(message.calls.len());
+    for call in &mut message.calls {
+        let tool = ToolRef::resolve(&call.name, names);
+        let name = tool.in_transcript();
+        if name != call.name {
+            call.name = name;
+            message.opaque = None;
+        }
+        tools.push(tool);
+    }
+    tools
+}
+
+fn harmless(name: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let mut safe: String =
+        name.chars().take(MODEL_NAME_BYTES_MAX).map(|c| if is_safe(c) { c } else { '_' }).collect();
+    if !safe.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        safe.insert(0, '_');
+        safe.truncate(MODEL_NAME_BYTES_MAX);
+    }
+    safe
+}
+
+/// Tells a model that a tool does not exist, and which it may have meant.
+pub(super) fn no_such_tool(name: &str, names: &NameTable) -> Failure {
+    let shown = text::excerpt(name, UNKNOWN_NAME_CHARS_MAX);
+    let hint = match similar_names(name, names).join(", ") {
+        none if none.is_empty() => String::from("use one of the tools that are listed"),
+        similar => format!("similar tools: {similar}"),
+    };
+    Failure::new(FailureKind::NotFound, format!("there is no tool \"{shown}\"; {hint}"))
+}
+
+/// Returns the names that share a word with the wanted one, the likeliest first.
+fn similar_names<'a>(wanted: &str, names: &'a NameTable) -> Vec<&'a str> {
+    let wanted: String = wanted.chars().take(UNKNOWN_NAME_CHARS_MAX).collect();
+    let mut similar: Vec<&str> =
+        names.names().filter(|name| words_shared(name, &wanted) > 0).collect();
+    similar.sort_by_key(|name| Reverse((words_shared(name, &wanted), same_start(name, &wanted))));
+    similar.truncate(SIMILAR_NAMES_MAX);
+    similar
+}
+
+fn words_shared(a: &str, b: &str) -> usize {
+    words(a).filter(|word| words(b).any(|other| other.eq_ignore_ascii_case(word))).count()
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+fn same_start(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(x, y)| x.eq_ignore_ascii_case(y)).count()
+}

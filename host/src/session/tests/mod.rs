@@ -1,0 +1,185 @@
+//! Sessions with a scripted model and a toolbox of small fakes.
+//!
+//! Every test is a script and what is expected of it, both as lines of text: what the front end
+//! sees and what the model is shown. The model checks the transcript of every request it gets.
+
+mod approvals;
+mod cancel;
+mod hostile;
+mod model;
+mod speech;
+mod toolbox;
+mod transcripts;
+mod turns;
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use sallyport_contract::Answer;
+use sallyport_model::{Delta, Message};
+use tokio::sync::mpsc;
+
+use self::{
+    model::{Line, Model},
+    toolbox::{Probe, Tools},
+};
+use super::{
+    Command, Ended, Event, Handle, Limits, Options, Parts, TurnEnd, approval, spawn, transcript,
+};
+
+/// A test that waits this long will wait for ever.
+const STUCK: Duration = Duration::from_secs(60);
+
+/// A session and everything that a test wants to know about it.
+struct Talk {
+    handle: Handle,
+    events: mpsc::Receiver<Event>,
+    requests: Arc<Mutex<Vec<Vec<Message>>>>,
+    probe: Arc<Probe>,
+}
+
+impl Talk {
+    fn new(script: impl Fn(usize) -> Line + Send + Sync + 'static) -> Self {
+        Self::with(options(), script)
+    }
+
+    fn with(options: Options, script: impl Fn(usize) -> Line + Send + Sync + 'static) -> Self {
+        let (desk, approvals) = approval::channel();
+        let (probe, requests) = (Arc::new(Probe::default()), Arc::default());
+        let model = Arc::new(Model::new(script, Arc::clone(&requests), Arc::clone(&probe)));
+        let toolbox = Arc::new(Tools::new(desk, Arc::clone(&probe)));
+        let (handle, events) = spawn(Parts { model, toolbox, approvals, options }).unwrap();
+        Self { handle, events, requests, probe }
+    }
+
+    async fn send(&self, command: Command) {
+        self.handle.send(command).await.unwrap();
+    }
+
+    async fn submit(&self, text: &str) {
+        self.send(Command::SubmitInput { text: text.to_owned() }).await;
+    }
+
+    async fn answer(&self, id: u64, answer: Answer) {
+        self.send(Command::ProvideConfirmation { id, answer }).await;
+    }
+
+    async fn event(&mut self) -> Event {
+        within(self.events.recv()).await.expect("the session has ended")
+    }
+
+    /// Reads events up to the one that is wanted, and returns all of them.
+    async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
+        let mut events = Vec::new();
+        loop {
+            events.push(self.event().await);
+            if wanted(&events[events.len() - 1]) {
+                return events;
+            }
+        }
+    }
+
+    async fn until_line(&mut self, wanted: &str) -> Vec<String> {
+        lines(&self.until(|event| line(event) == wanted).await)
+    }
+
+    async fn until_end(&mut self) -> Vec<Event> {
+        self.until(|event| matches!(event, Event::TurnEnded { .. })).await
+    }
+
+    /// Has one whole turn and returns its events, changes of state left out.
+    async fn turn(&mut self, text: &str) -> Vec<String> {
+        self.submit(text).await;
+        let mut events = self.until_end().await;
+        events.retain(|event| !matches!(event, Event::State(_)));
+        lines(&events)
+    }
+
+    /// What the model was shown last, a line for each message.
+    fn shown(&self) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        requests.last().expect("the model was asked").iter().map(message_line).collect()
+    }
+}
+
+/// Has one turn with the script and compares what the front end sees.
+async fn check(script: Vec<Line>, expected: &[&str]) -> Talk {
+    let mut talk = Talk::new(model::script(script));
+    assert_eq!(talk.turn("hello").await, expected);
+    talk
+}
+
+/// Compares what the model was shown last.
+fn check_shown(talk: &Talk, expected: &[&str]) {
+    assert_eq!(talk.shown(), expected);
+}
+
+fn options() -> Options {
+    Options::new("s1")
+}
+
+fn limited(turns_max: u32, calls_max: u32, repeats_max: u32) -> Options {
+    Options { limits: Limits { turns_max, calls_max, repeats_max }, ..options() }
+}
+
+async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(STUCK, work).await.expect("stuck")
+}
+
+fn lines(events: &[Event]) -> Vec<String> {
+    events.iter().map(line).collect()
+}
+
+fn line(event: &Event) -> String {
+    match event {
+        Event::State(state) => format!("state {state:?}"),
+        Event::Delta(Delta::Text(text)) => format!("text {text}"),
+        Event::Delta(Delta::Reasoning(text)) => format!("reasoning {text}"),
+        Event::MessageComplete { text, .. } => format!("message {text}"),
+        Event::CallRequested { call_id, tool, arguments } => {
+            format!("call {call_id} {tool} {arguments}")
+        }
+        Event::ApprovalNeeded { confirmation_id, request } => {
+            format!("question {confirmation_id} {}", request.call.tool)
+        }
+        Event::ApprovalClosed { confirmation_id } => format!("closed {confirmation_id}"),
+        Event::CallFinished { call_id, tool, report } => {
+            let outcome = &report.outcome;
+            format!("finished {call_id} {tool} {} {}", outcome.word(), outcome.to_model())
+        }
+        Event::TurnEnded { reason } => format!("end {}", end_line(reason)),
+        Event::Notice(notice) => format!("notice {notice}"),
+    }
+}
+
+fn end_line(reason: &TurnEnd) -> String {
+    match reason {
+        TurnEnd::Answered { text } => format!("answered {text}"),
+        TurnEnd::Spoken { text } => format!("spoken {text}"),
+        TurnEnd::BudgetReached { what } => format!("budget {what}"),
+        TurnEnd::ModelFailed(error) => format!("model failed {error}"),
+        TurnEnd::Cancelled => "cancelled".to_owned(),
+        TurnEnd::InputRefused(error) => format!("refused {error}"),
+    }
+}
+
+fn message_line(message: &Message) -> String {
+    match message {
+        Message::System { text } => format!("system {text}"),
+        Message::User { text } => format!("user {text}"),
+        Message::Tool(result) => {
+            let mark = if result.failed { "!" } else { "" };
+            format!("tool{mark} {} {} {}", result.call_id, result.name, result.content)
+        }
+        Message::Assistant(answer) => {
+            let mut line = format!("assistant {}", answer.text);
+            for call in &answer.calls {
+                line += &format!("[{} {} {}]", call.id, call.name, call.arguments);
+            }
+            line + if answer.opaque.is_some() { " (opaque)" } else { "" }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A model that says what a script tells it to say.
+
+use std::{
+    future,
+    sync::{Arc, Mutex},
+};
+
+use sallyport_contract::BoxFuture;
+use sallyport_model::{
+    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Reply, Request,
+};
+use serde_json::json;
+
+use super::{
+    toolbox::{Presence, Probe},
+    transcript,
+};
+
+/// What the model does when it is asked once.
+#[derive(Clone)]
+pub(super) enum Line {
+    Answers(Reply),
+    Streams(Vec<Delta>, Reply),
+    Fails(ModelError),
+    /// Says the word "hm" and then nothing more.
+    Hangs,
+}
+
+type Script = Box<dyn Fn(usize) -> Line + Send + Sync>;
+
+pub(super) struct Model {
+    script: Script,
+    requests: Arc<Mutex<Vec<Vec<Message>>>>,
+    probe: Arc<Probe>,
+}
+
+impl Model {
+    pub(super) fn new(
+        script: impl Fn(usize) -> Line + Send + Sync + 'static,
+        requests: Arc<Mutex<Vec<Vec<Message>>>>,
+        probe: Arc<Probe>,
+    ) -> Self {
+        Self { script: Box::new(script), requests, probe }
+    }
+
+    fn next_line(&self, request: Request<'_>) -> Line {
+        assert_eq!(transcript::check(request.messages), Ok(()));
+        let mut requests = self.requests.lock().unwrap();
+        requests.push(request.messages.to_vec());
+        (self.script)(requests.len() - 1)
+    }
+}
+
+impl ChatModel for Model {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn generate<'a>(
+        &'a self,
+        request: Request<'a>,
+        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            match self.next_line(request) {
+                Line::Answers(reply) => Ok(reply),
+                Line::Fails(error) => Err(error),
+                Line::Streams(deltas, reply) => {
+                    for (index, delta) in deltas.into_iter().enumerate() {
+                        on_delta(delta);
+                        if index % 3 == 0 {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                    Ok(reply)
+                }
+                Line::Hangs => {
+                    let _present = Presence::new(&self.probe);
+                    on_delta(Delta::Text("hm".into()));
+                    future::pending().await
+                }
+            }
+        })
+    }
+}
+
+/// The lines one after another; asked for more, the model breaks.
+pub(super) fn script(lines: Vec<Line>) -> impl Fn(usize) -> Line + Send + Sync {
+    move |index| lines.get(index).cloned().unwrap_or_else(|| Line::Fails(broken("end of script")))
+}
+
+pub(super) fn broken(message: &str) -> ModelError {
+    ModelError::Broken { provider: "scripted".into(), message: message.into() }
+}
+
+pub(super) fn refused(status: u16) -> ModelError {
+    ModelError::Refused { provider: "scripted".into(), status, message: "no".into() }
+}
+
+/// An answer in words.
+pub(super) fn says(text: &str) -> Line {
+    finishes(text, Finish::Stop)
+}
+
+pub(super) fn finishes(text: &str, finish: Finish) -> Line {
+    let message = AssistantMessage { text: text.into(), ..AssistantMessage::default() };
+    Line::Answers(Reply { message, finish, usage: None })
+}
+
+/// An answer with calls, each as id, name and arguments.
+pub(super) fn calls(wanted: &[(&str, &str, &str)]) -> Line {
+    Line::Answers(calling(wanted, Finish::ToolCalls))
+}
+
+pub(super) fn calling(wanted: &[(&str, &str, &str)], finish: Finish) -> Reply {
+    let calls = wanted.iter().map(|(id, name, arguments)| CallRequest {
+        id: (*id).into(),
+        name: (*name).into(),
+        arguments: (*arguments).into(),
+    });
+    let opaque = Some(json!({ "signature": "x" }));
+    let message = AssistantMessage { text: String::new(), calls: calls.collect(), opaque };
+    Reply { message, finish, usage: None }
+}

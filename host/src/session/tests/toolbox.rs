@@ -1,0 +1,198 @@
+//! Tools that do one thing each, and the means to see them do it.
+
+use std::{
+    future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use sallyport_contract::{
+    Admitted, Answer, ApprovalRequest, BoxFuture, CallReport, Consent, Denial, Failure,
+    FailureKind, Hints, Outcome, ToolCall, ToolOutput, ToolSpec, Toolbox, json,
+};
+use serde_json::{Value, json};
+use tokio::sync::{Barrier, Notify};
+
+use super::approval::Desk;
+
+/// What happens inside, made visible.
+pub(super) struct Probe {
+    /// Futures that are alive and wait for ever.
+    hanging: AtomicUsize,
+    /// Told by every tool that begins to hang.
+    pub(super) hangs: Notify,
+    /// Two have to meet before either goes on.
+    meeting: Barrier,
+    pub(super) runs: AtomicUsize,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        let (hangs, meeting) = (Notify::new(), Barrier::new(2));
+        Self { hanging: AtomicUsize::new(0), hangs, meeting, runs: AtomicUsize::new(0) }
+    }
+}
+
+impl Probe {
+    pub(super) fn hanging(&self) -> usize {
+        self.hanging.load(Ordering::SeqCst)
+    }
+}
+
+/// Counts a future as hanging for as long as it lives.
+pub(super) struct Presence(Arc<Probe>);
+
+impl Presence {
+    pub(super) fn new(probe: &Arc<Probe>) -> Self {
+        probe.hanging.fetch_add(1, Ordering::SeqCst);
+        probe.hangs.notify_one();
+        Self(Arc::clone(probe))
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.hanging.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+pub(super) struct Tools {
+    specs: Vec<ToolSpec>,
+    desk: Desk,
+    probe: Arc<Probe>,
+}
+
+impl Tools {
+    pub(super) fn new(desk: Desk, probe: Arc<Probe>) -> Self {
+        let names = [
+            "t.asks",
+            "t.asks_late",
+            "t.big",
+            "t.breaks",
+            "t.breaks_at_gate",
+            "t.denied",
+            "t.echo",
+            "t.echo_twice",
+            "t.fails",
+            "t.hangs",
+            "t.hangs_at_gate",
+            "t.meets",
+            "t.speaks",
+        ];
+        Self { specs: names.map(spec).into(), desk, probe }
+    }
+
+    async fn gate(&self, call: &ToolCall) -> Result<Value, Outcome> {
+        let invalid = |e: json::JsonError| {
+            Outcome::InvalidArguments(Failure::new(FailureKind::InvalidArguments, e.to_string()))
+        };
+        let arguments = json::parse(&call.arguments, 1000).map_err(invalid)?;
+        match call.tool.tool.as_str() {
+            "asks" => self.ask(call).await?,
+            "denied" => return Err(denied("policy.toml:3", false)),
+            "breaks_at_gate" => panic!("gate at /home/me"),
+            "hangs_at_gate" => self.hang().await,
+            _ => {}
+        }
+        Ok(arguments)
+    }
+
+    async fn ask(&self, call: &ToolCall) -> Result<(), Outcome> {
+        let request = ApprovalRequest {
+            call: call.clone(),
+            plugin_version: "1.0".into(),
+            plugin_digest: "ab".into(),
+            reason: "default".into(),
+            powers: Vec::new(),
+        };
+        match self.desk.ask(request).await {
+            Answer::Once => Ok(()),
+            Answer::No { reason } => Err(denied(reason.as_deref().unwrap_or("no"), false)),
+            Answer::Nobody => Err(denied("nobody to ask", true)),
+        }
+    }
+
+    async fn hang<T>(&self) -> T {
+        let _present = Presence::new(&self.probe);
+        future::pending().await
+    }
+
+    async fn work(&self, call: &Admitted) -> Outcome {
+        self.probe.runs.fetch_add(1, Ordering::SeqCst);
+        let arguments = call.arguments();
+        match call.tool().tool.as_str() {
+            "asks_late" => self.ask_late(call).await,
+            "big" => completed(Value::String("\"".repeat(300 * 1024))),
+            "breaks" => panic!("tool at /home/me"),
+            "fails" => {
+                let failure = Failure::new(FailureKind::Failed, "no such city");
+                Outcome::Failed(failure.with_detail("at /home/me"))
+            }
+            "hangs" => self.hang().await,
+            "meets" => {
+                self.probe.meeting.wait().await;
+                completed(json!("met"))
+            }
+            "speaks" => {
+                let speech = arguments["say"].as_str().map(str::to_owned);
+                Outcome::Completed(ToolOutput { data: Value::Null, content: Vec::new(), speech })
+            }
+            _ => completed(arguments.clone()),
+        }
+    }
+
+    /// Asks while it runs, and does not wait for the answer when it is told so.
+    async fn ask_late(&self, call: &Admitted) -> Outcome {
+        let (context, tool) = (call.context().clone(), call.tool().clone());
+        let question = ToolCall { context, tool, arguments: call.text().to_owned() };
+        let asked = self.ask(&question);
+        if call.arguments()["impatient"] == json!(true) {
+            tokio::select! {
+                biased;
+                answer = asked => panic!("nobody answers: {answer:?}"),
+                () = self.probe.hangs.notified() => return completed(json!("gave up")),
+            }
+        }
+        asked.await.map_or_else(|outcome| outcome, |()| completed(json!("asked")))
+    }
+}
+
+impl Toolbox for Tools {
+    fn tools(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
+    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+        Box::pin(async move {
+            match self.gate(&call).await {
+                Ok(arguments) => Ok(Admitted::new(call, arguments)),
+                Err(outcome) => Err(Box::new(outcome.into())),
+            }
+        })
+    }
+
+    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+        Box::pin(async move { self.work(&call).await.into() })
+    }
+}
+
+pub(super) fn spec(id: &str) -> ToolSpec {
+    ToolSpec {
+        id: id.parse().unwrap(),
+        description: format!("{id} for tests"),
+        parameters: json!({ "type": "object" }),
+        output: None,
+        hints: Hints::default(),
+    }
+}
+
+fn completed(data: Value) -> Outcome {
+    Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
+}
+
+fn denied(why: &str, nobody_to_ask: bool) -> Outcome {
+    Outcome::Denied(Denial { what: "denied".into(), why: why.into(), fix: None, nobody_to_ask })
+}

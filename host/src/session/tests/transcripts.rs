@@ -1,0 +1,70 @@
+//! The rules of a conversation, from outside.
+
+use sallyport_model::{AssistantMessage, CallRequest, Message, ToolResult};
+
+use super::transcript::{Violation, check};
+
+/// One message for each letter: `s`ystem, `u`ser, `a`ssistant; `a12` calls 1 and 2, `r1` answers 1.
+fn messages(text: &str) -> Vec<Message> {
+    text.split_whitespace().map(message).collect()
+}
+
+fn message(word: &str) -> Message {
+    let ids = || word[1..].chars().map(|id| id.to_string());
+    let call = |id| CallRequest { id, name: "t__echo".into(), arguments: "{}".into() };
+    match &word[..1] {
+        "s" => Message::System { text: "be brief".into() },
+        "u" => Message::User { text: "hello".into() },
+        "a" => {
+            let calls = ids().map(call).collect();
+            Message::Assistant(AssistantMessage { calls, ..AssistantMessage::default() })
+        }
+        _ => Message::Tool(ToolResult {
+            call_id: ids().collect(),
+            name: "t__echo".into(),
+            content: "{}".into(),
+            failed: false,
+        }),
+    }
+}
+
+#[test]
+fn conversations_that_may_leave() {
+    for text in ["u", "s u", "u a u", "u a1 r1", "s u a12 r1 r2 a3 r3 a u", "u a1 r1 a u a2 r2"] {
+        assert_eq!(check(&messages(text)), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn conversations_that_may_not() {
+    let misplaced = |index| Violation::Misplaced { index };
+    let missing = |id: &str| Violation::ResultMissing { call_id: id.into() };
+    let unexpected = |id: &str| Violation::ResultUnexpected { call_id: id.into() };
+    let rows = [
+        ("", Violation::NothingToAnswer),
+        ("s", Violation::NothingToAnswer),
+        ("u a", Violation::NothingToAnswer),
+        ("a", misplaced(0)),
+        ("s a", misplaced(1)),
+        ("u s", misplaced(1)),
+        ("s s u", misplaced(1)),
+        ("u u", misplaced(1)),
+        ("u a a", misplaced(2)),
+        ("u a1 r1 u", misplaced(3)),
+        ("u a1", missing("1")),
+        ("u a1 u", missing("1")),
+        ("u a1 a", missing("1")),
+        ("u a12 r1", missing("2")),
+        ("u a12 r1 a", missing("2")),
+        ("u a12 r2 r1", unexpected("2")),
+        ("u a1 r1 r1", unexpected("1")),
+        ("u a1 r2", unexpected("2")),
+        ("r1", unexpected("1")),
+        ("u r1", unexpected("1")),
+        ("u a11 r1 r1", Violation::IdTwice { call_id: "1".into() }),
+        ("u a1 r1 a1 r1", Violation::IdTwice { call_id: "1".into() }),
+    ];
+    for (text, violation) in rows {
+        assert_eq!(check(&messages(text)), Err(violation), "{text}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Errors of the file system, in words that a model can act on.
+
+use std::io::{self, ErrorKind};
+
+use sallyport_sdk::ToolError;
+
+use crate::paths::Inside;
+
+/// Explains why a path could not be used. `action` completes "… may not be".
+pub(crate) fn explain(path: &Inside, action: &str, error: &io::Error) -> ToolError {
+    let path = path.text();
+    match error.kind() {
+        ErrorKind::NotFound => ToolError::NotFound(format!("{path} does not exist")),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            ToolError::Denied(format!("{path} may not be {action}: the policy does not grant it"))
+        }
+        ErrorKind::AlreadyExists => invalid(path, "exists already"),
+        ErrorKind::NotADirectory => invalid(path, "is not in a folder, or is no folder itself"),
+        ErrorKind::IsADirectory => invalid(path, "is a folder"),
+        ErrorKind::DirectoryNotEmpty => invalid(path, "is not empty; use `recursive` to remove it"),
+        ErrorKind::InvalidFilename => invalid(path, "is not a name that a file can have"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            ToolError::Failed(format!("{path}: there is no space left"))
+        }
+        _ => ToolError::Failed(format!("{path} could not be {action}: {error}")),
+    }
+}
+
+fn invalid(path: &str, what: &str) -> ToolError {
+    ToolError::InvalidArguments(format!("{path} {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_sdk::testing;
+
+    use super::*;
+
+    #[test]
+    fn every_failure_has_its_kind() {
+        testing::folders(["/notes"]);
+        let path = crate::paths::resolve("/notes/x").unwrap();
+        for (kind, want, message) in [
+            (ErrorKind::NotFound, "not-found", "/notes/x does not exist"),
+            (
+                ErrorKind::PermissionDenied,
+                "denied",
+                "/notes/x may not be read: the policy does not grant it",
+            ),
+            (
+                ErrorKind::ReadOnlyFilesystem,
+                "denied",
+                "/notes/x may not be read: the policy does not grant it",
+            ),
+            (ErrorKind::IsADirectory, "invalid-arguments", "/notes/x is a folder"),
+            (ErrorKind::QuotaExceeded, "failed", "/notes/x: there is no space left"),
+            (ErrorKind::Other, "failed", "/notes/x could not be read: other error"),
+        ] {
+            let error = explain(&path, "read", &kind.into());
+            assert_eq!((error.kind(), error.message()), (want, message));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! From the JSON text of a call to the struct of arguments, with errors that name the argument.
+
+use std::cell::Cell;
+
+use schemars::JsonSchema;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor,
+};
+use serde_json::{Map, Value};
+
+use crate::ToolError;
+
+/// The arguments of a tool that takes none.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+pub struct NoArguments {}
+
+/// Reads the arguments of a call.
+///
+/// # Errors
+///
+/// Text that is not a JSON object, or in which an argument is missing, unknown or of a wrong type.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ToolError> {
+    let object: Map<String, Value> = serde_json::from_str(text).map_err(|e| {
+        ToolError::InvalidArguments(format!("the arguments are not a JSON object: {e}"))
+    })?;
+    let current = Cell::new(None);
+    T::deserialize(Named { object, current: &current }).map_err(|error| {
+        ToolError::InvalidArguments(match current.take() {
+            Some(name) => format!("argument `{name}`: {error}"),
+            None => error.to_string(),
+        })
+    })
+}
+
+/// Hands out the arguments one by one and keeps in mind which one is being read.
+struct Named<'a> {
+    object: Map<String, Value>,
+    current: &'a Cell<Option<String>>,
+}
+
+impl<'de> Deserializer<'de> for Named<'_> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_map(Entries {
+            rest: self.object.into_iter(),
+            value: Value::Null,
+            current: self.current,
+        })
+    }
+
+    /// Written out since an enum is read by its own rules: `{"variant": content}`.
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        Value::Object(self.object).deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+struct Entries<'a> {
+    rest: serde_json::map::IntoIter,
+    value: Value,
+    current: &'a Cell<Option<String>>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Self::Error> {
+        self.current.set(None);
+        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        self.value = value;
+        let read = seed.deserialize(key.as_str().into_deserializer())?;
+        self.current.set(Some(key));
+        Ok(Some(read))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, Self::Error> {
+        let read = seed.deserialize(self.value.take()).map_err(de::Error::custom)?;
+        self.current.set(None);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Search {
+        query: String,
+        #[serde(default)]
+        limit: Option<u8>,
+        #[serde(default)]
+        within: Vec<Range>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Range {
+        from: i64,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(tag = "by", rename_all = "lowercase")]
+    enum Find {
+        Id { id: u32 },
+        Name { name: String },
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Wrapped(Range);
+
+    #[track_caller]
+    fn check<T: DeserializeOwned + PartialEq + std::fmt::Debug>(text: &str, want: T) {
+        assert_eq!(parse::<T>(text), Ok(want));
+    }
+
+    #[track_caller]
+    fn check_error<T: DeserializeOwned + std::fmt::Debug>(text: &str, want: &str) {
+        match parse::<T>(text) {
+            Err(ToolError::InvalidArguments(message)) => {
+                assert!(message.contains(want), "{message:?} lacks {want:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn well_formed_arguments_arrive() {
+        let search = |limit| Search { query: "a".to_owned(), limit, within: vec![] };
+        check(r#"{"query":"a"}"#, search(None));
+        check(r#"{"query":"a","limit":null}"#, search(None));
+        check(r#"{"limit":3,"query":"a"}"#, search(Some(3)));
+        check(r#"{"by":"id","id":7}"#, Find::Id { id: 7 });
+        check(r#"{"by":"name","name":"x"}"#, Find::Name { name: "x".to_owned() });
+        check(r#"{"from":-9007199254740993}"#, Wrapped(Range { from: -9_007_199_254_740_993 }));
+    }
+
+    #[test]
+    fn a_wrong_argument_is_named() {
+        let object = "not a JSON object";
+        check_error::<Search>("", object);
+        check_error::<Search>("[]", object);
+        check_error::<Search>("null", object);
+        check_error::<Search>(r#"{"query":"a"} {}"#, object);
+        check_error::<Search>("{}", "missing field `query`");
+        check_error::<Search>(r#"{"query":5}"#, "argument `query`: invalid type: integer `5`");
+        check_error::<Search>(r#"{"query":"a","limit":256}"#, "argument `limit`: invalid value");
+        check_error::<Search>(r#"{"query":"a","limit":-1}"#, "argument `limit`");
+        check_error::<Search>(r#"{"query":"a","within":[{}]}"#, "argument `within`: missing field");
+        check_error::<Search>(r#"{"query":"a","colour":1}"#, "unknown field `colour`");
+        check_error::<Search>(r#"{"within":[]}"#, "missing field `query`");
+        check_error::<Find>(r#"{"by":"id","id":"x"}"#, "invalid type: string \"x\"");
+        check_error::<Find>(r#"{"by":"smell"}"#, "unknown variant `smell`");
+        check_error::<Wrapped>(r#"{"from":"x"}"#, "argument `from`: invalid type");
+    }
+}

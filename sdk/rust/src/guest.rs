@@ -1,0 +1,175 @@
+//! The bindings to the contract, and the way between its types and those of this crate.
+//!
+//! Generated types stop here: authors see the types of this crate, which exist on every target.
+
+use serde_json::{Value, json};
+
+use crate::{
+    CallContext, Content, Hints, Output, SetupError, ToolError, ToolSpec,
+    log::Level,
+    plugin::{self, Plugin},
+};
+
+use contract::{config, log as wit_log, types as wit};
+use lifecycle::exports::sallyport::plugin::lifecycle as wit_lifecycle;
+use tools::{exports::sallyport::plugin::tools as wit_tools, sallyport::plugin as contract};
+
+/// The world of a plugin with tools.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod tools {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "tool-plugin",
+        pub_export_macro: true,
+        export_macro_name: "export_tools",
+    });
+}
+
+/// What a plugin exports besides when it takes part in loading and shutting down: together with
+/// [`tools`] this is the world `managed-tool-plugin`. The tools are not generated a second time.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod lifecycle {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk;
+
+            world lifecycle {
+                export sallyport:plugin/lifecycle@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk/lifecycle",
+        pub_export_macro: true,
+        export_macro_name: "export_lifecycle",
+        with: { "sallyport:plugin/types@0.1.0": super::contract::types },
+    });
+}
+
+impl<P: Plugin> wit_tools::Guest for P {
+    fn list_tools() -> Vec<wit::ToolSpec> {
+        plugin::list(P::TOOLS).map(Into::into).collect()
+    }
+
+    fn call_tool(
+        context: wit::CallContext,
+        name: String,
+        arguments: String,
+    ) -> Result<wit::ToolOutput, wit::ToolError> {
+        Ok(plugin::call(P::TOOLS, &context.into(), &name, &arguments)?.into())
+    }
+}
+
+impl<P: Plugin> wit_lifecycle::Guest for P {
+    fn setup() -> Result<(), wit_lifecycle::SetupError> {
+        P::setup().map_err(Into::into)
+    }
+
+    fn teardown() {
+        P::teardown();
+    }
+}
+
+pub(crate) fn log(level: Level, message: String) {
+    wit_log::log(level.into(), &message);
+}
+
+pub(crate) fn setting(key: &str) -> Option<String> {
+    config::get(key)
+}
+
+pub(crate) fn all_settings() -> String {
+    config::get_all()
+}
+
+pub(crate) fn granted_folders() -> Vec<String> {
+    let folders = wasip2::filesystem::preopens::get_directories();
+    folders.into_iter().map(|(_, path)| path).collect()
+}
+
+impl From<wit::CallContext> for CallContext {
+    fn from(context: wit::CallContext) -> Self {
+        Self {
+            call_id: context.call_id,
+            session_id: context.session_id,
+            user_id: context.user_id,
+            conversation_id: context.conversation_id,
+            deadline_ms: context.deadline_ms,
+        }
+    }
+}
+
+impl From<ToolSpec> for wit::ToolSpec {
+    fn from(spec: ToolSpec) -> Self {
+        let Hints { read_only, destructive, idempotent, open_world } = spec.hints;
+        Self {
+            name: spec.name.to_owned(),
+            description: spec.description,
+            parameters: spec.parameters.to_string(),
+            output: spec.output.as_ref().map(Value::to_string),
+            hints: wit::Hints { read_only, destructive, idempotent, open_world },
+            extra: None,
+        }
+    }
+}
+
+impl From<Output> for wit::ToolOutput {
+    fn from(output: Output) -> Self {
+        Self {
+            data: output.data.to_string(),
+            content: output.content.into_iter().map(Into::into).collect(),
+            speech: output.speech,
+            extra: None,
+        }
+    }
+}
+
+impl From<Content> for wit::Content {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Text(text) => Self::Text(text),
+            Content::Image { media_type, data } => Self::Image(wit::Blob { media_type, data }),
+            Content::Audio { media_type, data } => Self::Audio(wit::Blob { media_type, data }),
+            Content::Link { uri, media_type, title } => {
+                Self::Link(wit::ResourceLink { uri, media_type, title })
+            }
+            Content::Other(value) => Self::Other(value.to_string()),
+        }
+    }
+}
+
+impl From<ToolError> for wit::ToolError {
+    fn from(error: ToolError) -> Self {
+        match error {
+            ToolError::InvalidArguments(message) => Self::InvalidArguments(message),
+            ToolError::NotFound(message) => Self::NotFound(message),
+            ToolError::Denied(message) => Self::Denied(message),
+            ToolError::AuthRequired(message) => Self::AuthRequired(message),
+            ToolError::Unavailable(message) => Self::Unavailable(message),
+            ToolError::Failed(message) => Self::Failed(message),
+            ToolError::Other { kind, message } => {
+                Self::Other(json!({ "kind": kind, "message": message }).to_string())
+            }
+        }
+    }
+}
+
+impl From<SetupError> for wit_lifecycle::SetupError {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::MissingSettings(names) => Self::MissingSettings(names),
+            SetupError::Unavailable(reason) => Self::Unavailable(reason),
+        }
+    }
+}
+
+impl From<Level> for wit_log::Level {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Trace => Self::Trace,
+            Level::Debug => Self::Debug,
+            Level::Info => Self::Info,
+            Level::Warn => Self::Warn,
+            Level::Error => Self::Error,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Lines for the operator's log.
+//!
+//! Models and users do not see them. The host limits their bytes and writes the plugin's name and
+//! the call in front.
+
+use std::fmt::Display;
+
+/// How important a line is.
+///
+/// ```
+/// use sallyport_sdk::log::Level;
+///
+/// assert!(Level::Warn > Level::Info);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Very fine detail.
+    Trace,
+    /// For the plugin's author.
+    Debug,
+    /// Worth knowing.
+    Info,
+    /// Something is off.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+/// Writes a line of very fine detail.
+///
+/// ```
+/// sallyport_sdk::log::trace("entering");
+/// ```
+pub fn trace(message: impl Display) {
+    line(Level::Trace, &message);
+}
+
+/// Writes a line for the plugin's author.
+///
+/// ```
+/// sallyport_sdk::log::debug(format!("cache holds {} entries", 3));
+/// ```
+pub fn debug(message: impl Display) {
+    line(Level::Debug, &message);
+}
+
+/// Writes a line worth knowing.
+///
+/// ```
+/// use sallyport_sdk::{log, testing};
+///
+/// log::info("looked up Paris");
+/// assert_eq!(testing::logged(), [(log::Level::Info, "looked up Paris".to_owned())]);
+/// ```
+pub fn info(message: impl Display) {
+    line(Level::Info, &message);
+}
+
+/// Writes a line about something that is off.
+///
+/// ```
+/// sallyport_sdk::log::warn("the service answers slowly");
+/// ```
+pub fn warn(message: impl Display) {
+    line(Level::Warn, &message);
+}
+
+/// Writes a line about a failure.
+///
+/// ```
+/// sallyport_sdk::log::error("the service sent no JSON");
+/// ```
+pub fn error(message: impl Display) {
+    line(Level::Error, &message);
+}
+
+fn line(level: Level, message: &dyn Display) {
+    crate::host::log(level, message.to_string());
+}

@@ -1,0 +1,194 @@
+//! What a tool gives back: data for the model, and what may go with it.
+
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ToolError;
+
+/// Data for the model to read, with further parts and a sentence to be spoken.
+///
+/// A tool that has nothing but data returns the data itself; any `Serialize` type will do.
+///
+/// ```
+/// use sallyport_sdk::Output;
+///
+/// let output = Output::new(21.5).speech("It is 21 and a half degrees.").text("sensor 7");
+/// assert_eq!(output.data, 21.5);
+/// assert_eq!(output.speech.as_deref(), Some("It is 21 and a half degrees."));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output<T = Value> {
+    /// The result, for the model to read.
+    pub data: T,
+    /// Further parts, in order.
+    pub content: Vec<Content>,
+    /// A sentence to be said to the user as it is, when the session is a spoken one.
+    pub speech: Option<String>,
+}
+
+/// One part of an output beside its data.
+///
+/// ```
+/// use sallyport_sdk::{Content, Output};
+///
+/// let chart = Content::Image { media_type: "image/png".to_owned(), data: vec![0x89, 0x50] };
+/// assert_eq!(Output::new(()).part(chart.clone()).content, [chart]);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Plain text.
+    Text(String),
+    /// A picture.
+    Image {
+        /// Such as `image/png`.
+        media_type: String,
+        /// The bytes of the file.
+        data: Vec<u8>,
+    },
+    /// A sound.
+    Audio {
+        /// Such as `audio/ogg`.
+        media_type: String,
+        /// The bytes of the file.
+        data: Vec<u8>,
+    },
+    /// A reference to something elsewhere, which the host shows and never fetches.
+    Link {
+        /// Where it is.
+        uri: String,
+        /// Its media type, when known.
+        media_type: Option<String>,
+        /// A name to show.
+        title: Option<String>,
+    },
+    /// Anything else, as a JSON object with a `type`.
+    Other(Value),
+}
+
+impl<T> Output<T> {
+    /// Starts an output from its data.
+    pub fn new(data: T) -> Self {
+        Self { data, content: Vec::new(), speech: None }
+    }
+
+    /// Adds the sentence that is said to the user in a spoken session.
+    pub fn speech(self, sentence: impl Into<String>) -> Self {
+        Self { speech: Some(sentence.into()), ..self }
+    }
+
+    /// Adds a part of plain text.
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.part(Content::Text(text.into()))
+    }
+
+    /// Adds a part of any kind.
+    pub fn part(mut self, part: Content) -> Self {
+        self.content.push(part);
+        self
+    }
+}
+
+/// What a tool may return: any `Serialize` value, an [`Output`] of one, or a `Result` of either
+/// with a [`ToolError`].
+///
+/// The compiler finds out which `Kind` of the three a type is; nobody names it.
+///
+/// ```
+/// use sallyport_sdk::{Output, ToolError, ToolReturn};
+///
+/// fn data<Kind>(reply: impl ToolReturn<Kind>) -> serde_json::Value {
+///     reply.into_output().unwrap().data
+/// }
+///
+/// let spoken: Result<_, ToolError> = Ok(Output::new(1).speech("One."));
+/// assert_eq!(data(spoken), 1);
+/// assert_eq!(data(["a", "b"])[1], "b");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    note = "return data that derives `Serialize`, an `Output` of it, or a `Result` of either with a `ToolError`"
+)]
+pub trait ToolReturn<Kind> {
+    /// The type of the data.
+    type Data;
+
+    /// Turns the data into JSON.
+    ///
+    /// # Errors
+    ///
+    /// What the tool itself returned, or data that JSON cannot hold.
+    fn into_output(self) -> Result<Output, ToolError>;
+}
+
+/// The kinds of return values. Without them the three implementations of [`ToolReturn`] would
+/// overlap in the compiler's eyes: `serde` might one day serialize a `Result`.
+#[derive(Debug)]
+pub enum Plain {}
+/// See [`Plain`].
+#[derive(Debug)]
+pub enum Rich {}
+/// See [`Plain`].
+#[derive(Debug)]
+pub struct Fallible<Kind>(PhantomData<Kind>);
+
+impl<T: Serialize> ToolReturn<Plain> for T {
+    type Data = T;
+
+    fn into_output(self) -> Result<Output, ToolError> {
+        Output::new(self).into_output()
+    }
+}
+
+impl<T: Serialize> ToolReturn<Rich> for Output<T> {
+    type Data = T;
+
+    fn into_output(self) -> Result<Output, ToolError> {
+        let data = serde_json::to_value(self.data)
+            .map_err(|e| ToolError::Failed(format!("the result cannot be written as JSON: {e}")))?;
+        Ok(Output { data, content: self.content, speech: self.speech })
+    }
+}
+
+impl<Kind, R: ToolReturn<Kind>> ToolReturn<Fallible<Kind>> for Result<R, ToolError> {
+    type Data = R::Data;
+
+    fn into_output(self) -> Result<Output, ToolError> {
+        self.and_then(R::into_output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check<Kind>(reply: impl ToolReturn<Kind>, want: Result<Output, ToolError>) {
+        assert_eq!(reply.into_output(), want);
+    }
+
+    #[test]
+    fn every_kind_of_return_value_becomes_an_output() {
+        let spoken = Output { speech: Some("Hi.".to_owned()), ..Output::new(json!({"n": 1})) };
+        let failure = ToolError::Failed("no".to_owned());
+        check((), Ok(Output::new(json!(null))));
+        check("text", Ok(Output::new(json!("text"))));
+        check(vec![1, 2], Ok(Output::new(json!([1, 2]))));
+        check(u64::MAX, Ok(Output::new(json!(18_446_744_073_709_551_615_u64))));
+        check(Output::new(BTreeMap::from([("n", 1)])).speech("Hi."), Ok(spoken));
+        check(Ok::<_, ToolError>(7), Ok(Output::new(json!(7))));
+        check(Ok::<_, ToolError>(Output::new(7)), Ok(Output::new(json!(7))));
+        check(Err::<(), _>(failure.clone()), Err(failure));
+    }
+
+    #[test]
+    fn data_that_json_cannot_hold_is_an_error() {
+        let error = BTreeMap::from([((1, 2), 3)]).into_output().unwrap_err();
+        assert!(error.message().starts_with("the result cannot be written as JSON"), "{error}");
+    }
+}

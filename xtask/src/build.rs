@@ -1,0 +1,89 @@
+//! Set-up and builds: the WebAssembly target, the plugins, the tests' guests, the tests themselves.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process::{cargo, output, root, run};
+
+/// What plugins are compiled for.
+const TARGET: &str = "wasm32-wasip2";
+
+/// Adds the WebAssembly target when it is missing.
+pub(crate) fn setup() -> Result<()> {
+    let installed = output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()))
+        .context("rustup is needed for the wasm32-wasip2 target; see https://rustup.rs")?;
+    if installed.lines().any(|line| line == TARGET) {
+        return Ok(());
+    }
+    run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(root()))
+}
+
+/// Builds `plugins-src` and lays the results out as the host expects them: one folder a plugin.
+pub(crate) fn plugins() -> Result<()> {
+    setup()?;
+    let source = root().join("plugins-src");
+    build_wasm(&source)?;
+    let built = source.join("target").join(TARGET).join("release");
+    for folder in plugin_folders(&source)? {
+        let name = file_name(&folder);
+        let target = root().join("plugins-wasm").join(&name);
+        fs::create_dir_all(&target)?;
+        copy_if_changed(&folder.join("plugin.toml"), &target.join("plugin.toml"))?;
+        let wasm = built.join(format!("{}.wasm", name.replace('-', "_")));
+        copy_if_changed(&wasm, &target.join(format!("{name}.wasm")))?;
+    }
+    Ok(())
+}
+
+/// Builds the components that the integration tests run.
+pub(crate) fn guests() -> Result<()> {
+    setup()?;
+    build_wasm(&root().join("tests/guests"))
+}
+
+/// Sets everything up and runs every test: of the host, of the SDK, and of the plugins natively.
+pub(crate) fn test() -> Result<()> {
+    plugins()?;
+    guests()?;
+    run(cargo().args(["test", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"]))?;
+    run(cargo().args(["test", "--workspace"]))
+}
+
+fn build_wasm(workspace: &Path) -> Result<()> {
+    let manifest = workspace.join("Cargo.toml");
+    // A target folder that somebody set for the host would be looked for in vain below.
+    let mut command = cargo();
+    command.env_remove("CARGO_TARGET_DIR").args(["build", "--quiet", "--release", "--target", TARGET]);
+    run(command.arg("--manifest-path").arg(manifest))
+}
+
+fn plugin_folders(source: &Path) -> Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))? {
+        let path = entry?.path();
+        if path.join("plugin.toml").is_file() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    ensure!(!folders.is_empty(), "there is no plugin in {}", source.display());
+    Ok(folders)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// An unchanged file keeps its time, so nothing downstream is disturbed.
+fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+    if fs::read(to).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    fs::write(to, bytes).with_context(|| format!("cannot write {}", to.display()))
+}

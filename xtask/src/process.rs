@@ -1,0 +1,43 @@
+//! Running other programs, and knowing where the repository is.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+
+/// The folder of the repository.
+pub(crate) fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+/// The cargo that runs this task.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a program to its end; anything but success is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = status(command)?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
+
+/// Runs a program to its end and returns how it ended.
+pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
+    command.status().with_context(|| format!("cannot start {command:?}"))
+}
+
+/// Runs a program and returns what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    ensure!(output.status.success(), "{command:?} ended with {}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,25 @@
+//! Starting the host from a clone: everything that a newcomer would otherwise have to do first.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::{
+    build,
+    process::{cargo, root, run, status},
+};
+
+/// Sets up, builds, and starts `sallyport chat` or `sallyport run` with this repository's plugins.
+pub(crate) fn start(task: &str, args: &[String]) -> Result<ExitCode> {
+    eprintln!("setting up (the first time takes some minutes: the host contains a compiler) …");
+    build::plugins()?;
+    run(cargo().args(["build", "--quiet", "--package", "sallyport"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), Into::into);
+    let mut host = Command::new(target.join("debug/sallyport"));
+    if std::env::var_os("SALLYPORT_PLUGIN_DIR").is_none() {
+        host.env("SALLYPORT_PLUGIN_DIR", root().join("plugins-wasm"));
+    }
+    let status = status(host.arg(task).args(args))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

@@ -1,0 +1,94 @@
+//! The rules of the house that no compiler keeps: sizes, openings, and which crate may know what.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+
+use crate::process::{cargo, output, root, run};
+
+/// Longest source file, tests included.
+const FILE_LINES_MAX: usize = 500;
+
+/// A package that only one `Cargo.toml` may name, and that one.
+const SOLE_OWNERS: [(&str, &str); 2] = [
+    ("wasmtime", "host/crates/sandbox/Cargo.toml"),
+    ("reqwest", "host/crates/model/Cargo.toml"),
+];
+
+/// What the pure crates must not depend on.
+const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "tempfile"];
+const PURE_CRATES: [&str; 2] = ["contract", "policy"];
+
+/// Formatting, lints, documentation, and the rules below.
+pub(crate) fn check() -> Result<()> {
+    tidy()?;
+    let workspaces = ["Cargo.toml", "plugins-src/Cargo.toml", "tests/guests/Cargo.toml"];
+    for manifest in workspaces {
+        run(cargo().args(["fmt", "--all", "--check", "--manifest-path", manifest]))?;
+    }
+    run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(cargo()
+        .args(["clippy", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"])
+        .args(["--all-targets", "--", "-D", "warnings"]))?;
+    run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps"]))
+}
+
+/// Checks the rules that are ours alone and names every breach.
+pub(crate) fn tidy() -> Result<()> {
+    let mut breaches = Vec::new();
+    for path in tracked_files()? {
+        let text = fs::read_to_string(root().join(&path)).unwrap_or_default();
+        if path.extension().is_some_and(|end| end == "rs") {
+            breaches.extend(source_breaches(&path, &text));
+        }
+        if path.ends_with("Cargo.toml") {
+            breaches.extend(arrow_breaches(&path, &text));
+        }
+    }
+    if breaches.is_empty() {
+        return Ok(());
+    }
+    bail!("{} breaches of the house rules:\n  {}", breaches.len(), breaches.join("\n  "))
+}
+
+fn tracked_files() -> Result<Vec<PathBuf>> {
+    let mut git = std::process::Command::new("git");
+    let listed = output(git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root()))?;
+    Ok(listed.lines().map(PathBuf::from).collect())
+}
+
+fn source_breaches(path: &Path, text: &str) -> Vec<String> {
+    let mut breaches = Vec::new();
+    let lines = text.lines().count();
+    if lines > FILE_LINES_MAX {
+        breaches.push(format!("{}: {lines} lines, at most {FILE_LINES_MAX}", path.display()));
+    }
+    if !text.trim_start().starts_with("//!") {
+        breaches.push(format!("{}: does not open by saying what it is (//!)", path.display()));
+    }
+    breaches
+}
+
+fn arrow_breaches(path: &Path, text: &str) -> Vec<String> {
+    let names = |package: &str| text.lines().any(|line| names_package(line, package));
+    let mut breaches = Vec::new();
+    for (package, owner) in SOLE_OWNERS {
+        if path != Path::new("Cargo.toml") && path != Path::new(owner) && names(package) {
+            breaches.push(format!("{}: names {package}, which is {owner}'s alone", path.display()));
+        }
+    }
+    for pure in PURE_CRATES {
+        let own = Path::new("host/crates").join(pure).join("Cargo.toml");
+        for package in IMPURE.iter().filter(|package| path == own && names(package)) {
+            breaches.push(format!("{}: {pure} is pure and cannot use {package}", path.display()));
+        }
+    }
+    breaches
+}
+
+fn names_package(line: &str, package: &str) -> bool {
+    line.strip_prefix(package).is_some_and(|rest| rest.starts_with([' ', '.', '=', '-']))
+}
