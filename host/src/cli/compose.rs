@@ -14,6 +14,7 @@ use super::{
 use crate::{
     config::{Env, Flags, ModelChoice, Settings},
     registry::{Registry, Selection},
+    session::NobodyToAsk,
 };
 
 /// Longest wait for one whole answer of a model; slow local models think for minutes.
@@ -72,6 +73,11 @@ pub(super) async fn registry(
         }
     }
     registry
+}
+
+/// Loads all plugins, for a command that shows the unusable ones itself.
+pub(super) async fn quiet_registry(settings: &Settings, out: &Output) -> Arc<Registry> {
+    load(settings, Arc::new(NobodyToAsk), Selection::All, out).await
 }
 
 /// Loads one plugin only; the others are looked at as far as names go.

@@ -1,8 +1,6 @@
 //! `sallyport doctor`: is everything in place? Each check has an id, a status and a remedy. Nothing
 //! is changed but the cache, and no key is shown.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::json;
 
@@ -15,7 +13,6 @@ use super::{
 use crate::{
     config::{Flags, ModelChoice, Settings},
     registry::{Registry, State},
-    session::NobodyToAsk,
 };
 
 /// One thing that was looked at.
@@ -71,9 +68,7 @@ pub(super) async fn doctor(
 }
 
 async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
-    let consent = Arc::new(NobodyToAsk);
-    let sandbox = compose::sandbox(settings, out);
-    let registry = Registry::load(sandbox, settings, consent, crate::registry::Selection::All).await;
+    let registry = compose::quiet_registry(settings, out).await;
     let unready = registry.warm_up();
     let mut checks = vec![configuration(settings), policy(settings), model(settings)];
     checks.push(folders(settings, &registry));

@@ -1,7 +1,5 @@
 //! `sallyport plugin list|show`: what is installed, what it asks for, what it gets.
 
-use std::sync::Arc;
-
 use sallyport_contract::text;
 use serde_json::{Value, json};
 
@@ -14,7 +12,6 @@ use super::{
 use crate::{
     config::Flags,
     registry::{Entry, Missing, Problem, State},
-    session::NobodyToAsk,
 };
 
 pub(super) async fn plugin(
@@ -23,7 +20,7 @@ pub(super) async fn plugin(
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
-    let registry = compose::registry(&settings, Arc::new(NobodyToAsk), out).await;
+    let registry = compose::quiet_registry(&settings, out).await;
     match command {
         PluginCommand::List(args) => {
             let entries: Vec<&Entry> = registry.entries().collect();

@@ -9,7 +9,7 @@ use crate::paths::Inside;
 /// Explains why a path could not be used. `action` completes "… may not be".
 pub(crate) fn explain(path: &Inside, action: &str, error: &io::Error) -> ToolError {
     let path = path.text();
-    match error.kind() {
+    match kind(error) {
         ErrorKind::NotFound => ToolError::NotFound(format!("{path} does not exist")),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             ToolError::Denied(format!("{path} may not be {action}: the policy does not grant it"))
@@ -23,6 +23,27 @@ pub(crate) fn explain(path: &Inside, action: &str, error: &io::Error) -> ToolErr
             ToolError::Failed(format!("{path}: there is no space left"))
         }
         _ => ToolError::Failed(format!("{path} could not be {action}: {error}")),
+    }
+}
+
+/// The standard library leaves these errors of WASI without a kind.
+fn kind(error: &io::Error) -> ErrorKind {
+    const QUOTA: i32 = 19;
+    const FILE_TOO_LARGE: i32 = 22;
+    const NAME_TOO_LONG: i32 = 37;
+    const NO_SPACE: i32 = 51;
+    const NOT_EMPTY: i32 = 55;
+    const READ_ONLY: i32 = 69;
+    const NOT_CAPABLE: i32 = 76;
+    match error.raw_os_error() {
+        Some(code) if cfg!(target_os = "wasi") => match code {
+            QUOTA | FILE_TOO_LARGE | NO_SPACE => ErrorKind::StorageFull,
+            NAME_TOO_LONG => ErrorKind::InvalidFilename,
+            NOT_EMPTY => ErrorKind::DirectoryNotEmpty,
+            READ_ONLY | NOT_CAPABLE => ErrorKind::PermissionDenied,
+            _ => error.kind(),
+        },
+        _ => error.kind(),
     }
 }
 

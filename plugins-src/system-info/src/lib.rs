@@ -122,7 +122,7 @@ mod tests {
             output.speech.as_deref(),
             Some(
                 "This machine runs Debian GNU/Linux 13 (trixie), has 2 processors, has 15.6 GiB of \
-                 memory, of which 7.8 GiB are available, and has been up for 3 days."
+                 memory with 7.8 GiB available, and has been up for 3 days."
             )
         );
     }

@@ -14,7 +14,7 @@ pub(crate) fn about(info: &SystemInfo) -> String {
         info.processors.as_ref().map(|all| format!("has {}", counted(all.count, "processor"))),
         info.memory.as_ref().map(|memory| {
             let all = format!("has {} of memory", gib(memory.total_bytes));
-            let part = |bytes| format!(", of which {} are available", gib(bytes));
+            let part = |bytes| format!(" with {} available", gib(bytes));
             all + &memory.available_bytes.map(part).unwrap_or_default()
         }),
         info.uptime_seconds.map(|seconds| format!("has been up for {}", duration(seconds))),
@@ -78,7 +78,7 @@ mod tests {
         );
         check(
             SystemInfo { memory: Some(memory(Some(GIB / 2))), ..SystemInfo::default() },
-            "This machine has 2.0 GiB of memory, of which 0.5 GiB are available.",
+            "This machine has 2.0 GiB of memory with 0.5 GiB available.",
         );
         check(
             SystemInfo { memory: Some(memory(None)), ..up(DAY) },

@@ -170,16 +170,17 @@ impl<'d> Section<'d> {
     ) -> Result<T, SourceError> {
         match self.take(key) {
             Some(item) => read(item),
-            None => Err(self.missing(key)),
+            None => Err(self.lacks(&[key], format!("key \"{key}\" is missing"))),
         }
     }
 
-    fn missing(&self, key: &'static str) -> SourceError {
-        let error = self.place().error(format!("key \"{key}\" is missing"));
-        let left = self.entries.iter().map(|(found, _)| found.get_ref().as_ref());
-        match left.into_iter().find(|found| nearest(found, [key]).is_some()) {
-            Some(found) => error.with_hint(format!("is {} meant to be it?", quoted(found))),
-            None => error,
+    /// Returns the error of a section that holds none of some keys. Where a key is left that looks
+    /// like one of them, that key is the mistake.
+    pub fn lacks(&self, keys: &[&'static str], message: impl Into<String>) -> SourceError {
+        let mut left = self.entries.iter().map(|(found, _)| found);
+        match left.find(|found| nearest(found.get_ref(), keys.iter().copied()).is_some()) {
+            Some(misspelt) => self.unknown(misspelt),
+            None => self.place().error(message),
         }
     }
 

@@ -89,29 +89,33 @@ impl Mistake for PathError {
 ///
 /// A path that is relative, goes upwards or holds a control character.
 pub(crate) fn plain_path(path: &str) -> Result<PathBuf, PathError> {
-    let owned = || path.to_owned();
-    if path.chars().any(char::is_control) {
-        return Err(PathError::Control { path: owned() });
-    }
+    refuse_detours(path)?;
     if !path.starts_with('/') {
-        return Err(PathError::Relative { path: owned() });
-    }
-    if Path::new(path).components().any(|part| part == Component::ParentDir) {
-        return Err(PathError::Upwards { path: owned() });
+        return Err(PathError::Relative { path: path.to_owned() });
     }
     Ok(Path::new(path).components().collect())
 }
 
+fn refuse_detours(path: &str) -> Result<(), PathError> {
+    if path.chars().any(char::is_control) {
+        return Err(PathError::Control { path: path.to_owned() });
+    }
+    if Path::new(path).components().any(|part| part == Component::ParentDir) {
+        return Err(PathError::Upwards { path: path.to_owned() });
+    }
+    Ok(())
+}
+
 /// Returns a path of a policy in its plain form, with a leading `~` replaced by the home folder.
 fn host_path(path: &str, home: Option<&Path>) -> Result<PathBuf, PathError> {
-    let Some(below) =
-        path.strip_prefix('~').filter(|below| matches!(below.bytes().next(), None | Some(b'/')))
-    else {
-        return plain_path(path);
+    let below = match path.strip_prefix('~') {
+        Some("") => "",
+        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
+        Some(_) | None => return plain_path(path),
     };
-    let below = plain_path(&format!("/{below}"))?;
+    refuse_detours(path)?;
     let home = home.ok_or_else(|| PathError::NoHome { path: path.to_owned() })?;
-    Ok(home.components().chain(below.components().skip(1)).collect())
+    Ok(home.join(below).components().collect())
 }
 
 impl FsEntry {

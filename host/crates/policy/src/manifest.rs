@@ -25,11 +25,22 @@ pub struct Manifest {
     pub version: String,
     /// What it is for. Untrusted text.
     pub description: String,
+    /// The parts that it plays.
+    pub roles: Vec<Role>,
     /// What it asks for.
     pub request: Request,
     /// What can be set.
     pub settings: SettingsSchema,
 }
+
+/// A part that a plugin can play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It exports tools for a model to call.
+    Tools,
+}
+
+const ROLES: [(&str, Role); 1] = [("tools", Role::Tools)];
 
 struct Version(String);
 
@@ -70,10 +81,12 @@ impl Manifest {
             // Requests refer to settings.
             let settings = SettingsSchema::read(root)?;
             let request = root.optional("request", |item| Request::read(item, &settings))?;
+            let roles = root.list("roles", |item| item.choice(&ROLES))?;
             Ok(Self {
                 name: root.required("name", Item::parsed)?,
                 version: root.required("version", Item::parsed).map(|Version(text)| text)?,
                 description: root.required("description", Item::prose)?,
+                roles: if roles.is_empty() { vec![Role::Tools] } else { roles },
                 request: request.unwrap_or_else(Request::none),
                 settings,
             })
@@ -86,6 +99,7 @@ impl Manifest {
             name,
             version: "0.0.0".to_owned(),
             description: String::new(),
+            roles: vec![Role::Tools],
             request: Request::none(),
             settings: SettingsSchema::none(),
         }

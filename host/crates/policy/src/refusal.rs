@@ -74,7 +74,7 @@ pub(crate) fn of_path(
         Access::Read => "read",
         Access::ReadWrite => "change",
     };
-    let (why, fix) = match plain_path(&format!("/{guest_path}")) {
+    let (why, fix) = match plain_path(&format!("/{}", guest_path.trim_start_matches('/'))) {
         Ok(path) => match entry_around(&ground.table.fs, &path) {
             Some(entry) => widen(ground, entry, requests, wanted),
             None => add(ground, grant, requests, &path, wanted),

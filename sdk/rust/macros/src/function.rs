@@ -63,9 +63,9 @@ fn implementation(
                     name: Self::NAME,
                     description: ::sallyport_sdk::__private::prose(#doc),
                     parameters: ::sallyport_sdk::__private::parameters::<#arguments>(),
-                    output: ::sallyport_sdk::__private::Returns::<
+                    output: (&::sallyport_sdk::__private::Returns::<
                         <#returns as ::sallyport_sdk::ToolReturn<_>>::Data,
-                    >::TYPE.output(),
+                    >::TYPE).output(),
                     hints: #hints,
                 }
             }

@@ -45,6 +45,9 @@ use syn::{ItemFn, parse_macro_input};
 /// either with a `ToolError`. When the data derives `JsonSchema` and is an object, the tool declares
 /// the schema of its result as well.
 ///
+/// Beside the function stands a type of the same name, the tool, so `greet::spec()` works; a module
+/// or another type of that name cannot stand there too.
+///
 /// # The hints
 ///
 /// `read_only`, `destructive`, `idempotent` and `open_world` are claims about the tool, each alone or

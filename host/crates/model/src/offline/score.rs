@@ -20,7 +20,8 @@ const WORDS_MAX: usize = 200;
 /// What a fitting path, address or duration counts, in words of a description.
 const SIGHT: f64 = 2.0;
 
-/// What remains of a score when a tool cannot work without something that is not there.
+/// What remains of a score when the sentence holds a path, an address or a duration, but not the one
+/// that the tool needs.
 const MISSING: f64 = 0.6;
 
 /// Least share of the sentence's words that a tool must know when none of its names is in it.
@@ -121,7 +122,7 @@ impl Sights {
     }
 
     /// Returns how many of a tool's parameters have what they need in sight, and how many required
-    /// ones do not.
+    /// ones do not although something is.
     fn against(self, profile: &Profile<'_>) -> (i32, i32) {
         let (mut fitting, mut missing) = (0, 0);
         for param in &profile.params {
@@ -134,7 +135,8 @@ impl Sights {
             fitting += i32::from(is_there);
             missing += i32::from(param.required && !is_there);
         }
-        (fitting, missing)
+        let something = self.url || self.path || self.duration;
+        (fitting, if something { missing } else { 0 })
     }
 }
 

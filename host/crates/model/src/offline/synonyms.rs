@@ -23,7 +23,7 @@ const GROUPS: &[&[&str]] = &[
     &["remove", "delete", "erase", "rm", "trash"],
     &["cancel", "stop", "abort", "end"],
     &["create", "make", "new", "add"],
-    &["folder", "directory", "dir", "mkdir"],
+    &["folder", "directory", "mkdir"],
     &["create", "make", "new", "mkdir"],
     &["file", "document"],
     &["stat", "size", "big", "large", "modified", "metadata"],

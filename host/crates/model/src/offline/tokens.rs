@@ -131,10 +131,11 @@ impl<'t> Cutter<'t> {
     /// Cuts a piece without white space into what it is made of.
     fn chunk(&mut self, start: usize, end: usize) {
         let chunk = &self.text[start..end];
-        let core = chunk.trim_matches(is_punctuation);
-        if !core.is_empty() {
-            let lead = chunk.len() - chunk.trim_start_matches(is_punctuation).len();
-            self.core(core, start + lead);
+        let core = chunk.trim_end_matches(is_punctuation);
+        // A dot may begin a path: `./x`.
+        let lead = core.len() - core.trim_start_matches(|c| c != '.' && is_punctuation(c)).len();
+        if lead < core.len() {
+            self.core(&core[lead..], start + lead);
         }
         let behind = &chunk[chunk.trim_end_matches(is_punctuation).len()..];
         let pause = behind.chars().find(|c| PAUSES.contains(*c));

@@ -100,8 +100,8 @@ impl Entry {
                     Err(error.with_hint("write two entries; the one that denies wins"))
                 }
                 (None, None) => {
-                    let error = place.error("an entry has to say \"allow\" or \"deny\"");
-                    Err(error.with_hint("{ allow = \"GET https://api.example.com/v1/**\" }"))
+                    let message = "an entry has to say \"allow\" or \"deny\"";
+                    Err(section.lacks(&["allow", "deny"], message))
                 }
             }
         })

@@ -1,1 +1,325 @@
-//! x.
+//! Fixes: the policy text in a refusal is complete, can be pasted, and lifts the refusal.
+
+use sallyport_contract::{Decision, Denial};
+use serde_json::Map;
+use url::Url;
+
+use super::{GREEDY, decide, grant, manifest, policy, reaches, send};
+use crate::{
+    Access::{self, Read, ReadWrite},
+    Grant,
+};
+
+/// The grant under the policy that a refusal proposes, in place of the one before.
+fn fixed(denial: &Denial, requests: &str) -> Grant {
+    policy(denial.fix.as_deref().unwrap()).grant(&manifest(requests), &Map::new())
+}
+
+#[test]
+fn a_refused_request_carries_the_table_that_allows_it() {
+    let requests = "[settings.base]\ntype = 'string'\ndefault = 'https://geo.example.com/'
+        [[request.net]]\nallow = 'GET https://api.example.com/v1/forecast'\nwhy = 'w'
+        [[request.net]]\nallow = 'GET {base}/v1/search'\nwhy = 'w'
+        [[request.env]]\nname = 'TZ'\nwhy = 'w'";
+    let rule = "\n[[rule]]\ntool = \"weather.*\"\ndecision = \"allow\"\n";
+    let (api, geo) =
+        ("GET https://api.example.com/v1/forecast", "GET https://geo.example.com/v1/search");
+    let rows = [
+        ("", "its policy grants no network access", format!("[plugin.weather]\nnet = [\"{api}\", \"{geo}\"]\n{rule}")),
+        (
+            "[plugin.weather]\nnet = ['GET https://geo.example.com/**', { deny = 'GET https://a.io/x' }]\nenv = ['TZ']
+             limits = { time = '10s', memory = '64MiB' }\nfs = [{ path = '~/n', access = 'read' }]",
+            "no grant covers it",
+            format!("[plugin.weather]\nnet = [\"GET https://geo.example.com/**\", {{ deny = \"GET https://a.io/x\" }}, \"{api}\"]
+fs = [{{ path = \"~/n\", mount = \"/n\", access = \"read\" }}]\nenv = [\"TZ\"]
+limits = {{ time = \"10s\", memory = \"64MiB\" }}\n{rule}"),
+        ),
+        (
+            "[plugin.weather]\nnet = ['GET https://api.example.com']\n[[rule]]\ntool = 'weather.*'\ndecision = 'ask'",
+            "no grant covers it: the entry at policy.toml:2 has no path and so means / alone; /** would be every path",
+            format!("[plugin.weather]\nnet = [\"GET https://api.example.com/\", \"{api}\", \"{geo}\"]\n"),
+        ),
+    ];
+    for (text, why, fix) in rows {
+        let denial = send(&grant(text, requests), &format!("{api}?q=1")).unwrap_err();
+        assert_eq!(denial.what, format!("weather may not {api}"));
+        assert_eq!(denial.why, why);
+        assert_eq!(denial.fix.as_deref(), Some(fix.as_str()));
+        let fixed = fixed(&denial, requests);
+        for request in [api, geo] {
+            assert_eq!(send(&fixed, request), Ok(()), "{fix}");
+        }
+    }
+}
+
+#[test]
+fn one_paste_lets_a_tool_run_where_nobody_can_be_asked() {
+    let requests = "[[request.net]]\nallow = 'GET https://api.example.com/**'\nwhy = 'w'";
+    let denial = send(&grant("", requests), "GET https://api.example.com/").unwrap_err();
+    let policy = policy(&denial.fix.clone().unwrap());
+    let grant = fixed(&denial, requests);
+    assert_eq!(decide(&policy, &grant, "weather.get").0, Decision::Allow);
+    assert_eq!(decide(&policy, &grant, "weather2.get").0, Decision::Ask);
+}
+
+#[test]
+fn hosts_that_are_private_by_nature_are_granted_as_such() {
+    let rows = [
+        (
+            "http://127.0.0.1:8080",
+            "127.0.0.1",
+            "{ allow = \"GET http://127.0.0.1:8080/**\", to-private = true }",
+        ),
+        (
+            "http://localhost:8080",
+            "::1",
+            "{ allow = \"GET http://localhost:8080/**\", to-private = true }",
+        ),
+        (
+            "https://[fd00::1]",
+            "fd00::1",
+            "{ allow = \"GET https://[fd00::1]/**\", to-private = true }",
+        ),
+        ("https://93.184.216.34", "93.184.216.34", "\"GET https://93.184.216.34/**\""),
+    ];
+    for (base, addr, entry) in rows {
+        let requests = format!("[[request.net]]\nallow = 'GET {base}/**'\nwhy = 'w'");
+        let request = format!("GET {base}/x");
+        let denial = send(&grant("", &requests), &request).unwrap_err();
+        let line = format!("net = [{entry}]");
+        assert_eq!(denial.fix.as_ref().unwrap().lines().nth(1), Some(line.as_str()));
+        assert!(reaches(&fixed(&denial, &requests), &request, addr), "{line}");
+    }
+}
+
+#[test]
+fn what_the_manifest_does_not_request_cannot_be_fixed_by_policy() {
+    let requests = "[[request.net]]\nallow = 'GET https://api.example.com'\nwhy = 'w'";
+    let only = "its manifest requests GET https://api.example.com/ only, and without a path that \
+                is the path / alone";
+    let rows = [
+        ("GET https://evil.example/", "its manifest does not request it"),
+        ("POST https://api.example.com/", "its manifest does not request it"),
+        ("GET https://api.example.com/v1", only),
+    ];
+    for (request, why) in rows {
+        let denial = send(&grant("", requests), request).unwrap_err();
+        assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{request}");
+    }
+}
+
+/// Checks the refusal of an address, and that its fix lets the request go there.
+#[track_caller]
+fn check_address(net: &str, request: &str, addr: &str, want: &str) {
+    let before = grant(&format!("[plugin.weather]\nnet = {net}"), GREEDY);
+    assert!(!reaches(&before, request, addr));
+    let denial = before.deny_address(request, addr.parse().unwrap());
+    assert_eq!(denial.what, format!("weather may not {request}"));
+    assert!(denial.why.ends_with("is not a public address"), "{}", denial.why);
+    let fix = denial.fix.clone().unwrap();
+    assert_eq!(fix.lines().nth(1), Some(format!("net = [{want}]").as_str()));
+    assert!(fix.ends_with("decision = \"allow\"\n"), "{fix}");
+    assert!(reaches(&fixed(&denial, GREEDY), request, addr), "{fix}");
+}
+
+#[test]
+fn a_refused_address_carries_the_range_that_allows_it() {
+    let intern = "GET https://intern.example/a";
+    let entry = "allow = \"GET https://intern.example/**\", to-private = true";
+    check_address(
+        "['GET https://intern.example/**', 'GET https://api.example.com/']",
+        intern,
+        "10.1.2.3",
+        &format!("{{ {entry}, range = \"10.1.2.3/32\" }}, \"GET https://api.example.com/\""),
+    );
+    check_address(
+        &format!("[{{ {entry}, range = '192.168.0.0/16' }}]"),
+        intern,
+        "fd00::1",
+        &format!("{{ {entry}, range = [\"192.168.0.0/16\", \"fd00::1/128\"] }}"),
+    );
+    check_address(
+        "['GET https://intern.example/**']",
+        intern,
+        "::ffff:10.1.2.3",
+        &format!("{{ {entry}, range = \"10.1.2.3/32\" }}"),
+    );
+    check_address(
+        "['GET http://localhost:8080/**']",
+        "GET http://localhost:8080/a",
+        "127.0.0.1",
+        "{ allow = \"GET http://localhost:8080/**\", to-private = true }",
+    );
+    check_address(
+        "[{ allow = 'GET http://localhost:8080/**', to-private = true }]",
+        "GET http://localhost:8080/a",
+        "10.0.0.1",
+        "{ allow = \"GET http://localhost:8080/**\", to-private = true, range = [\"127.0.0.0/8\", \"::1/128\", \"10.0.0.1/32\"] }",
+    );
+}
+
+#[test]
+fn the_refusal_of_an_address_reads_well_however_it_is_asked_for() {
+    let grant = grant("[plugin.weather]\nnet = ['GET https://intern.example/**']", GREEDY);
+    let addr = "10.1.2.3".parse().unwrap();
+    let why = "intern.example is at 10.1.2.3, which is not a public address";
+    for what in ["GET https://intern.example/a", "weather may not GET https://intern.example/a"] {
+        let denial = grant.deny_address(what, addr);
+        assert_eq!(denial.what, "weather may not GET https://intern.example/a");
+        assert_eq!(denial.why, why);
+        assert!(denial.fix.is_some());
+    }
+    for what in ["", "nonsense", "GET nonsense", "GET https://other.example/"] {
+        let denial = grant.deny_address(what, addr);
+        assert_eq!(denial.fix, None);
+        assert!(denial.why.contains("is not a public address"));
+    }
+    let denial = grant.deny_address("GET http://10.1.2.3/", addr);
+    assert_eq!(denial.why, "10.1.2.3 is not a public address");
+}
+
+struct PathRow {
+    policy: &'static str,
+    path: &'static str,
+    wanted: Access,
+    why: &'static str,
+    /// The `fs` line of the fix, if there is one, and whether a rule follows it.
+    fix: Option<(&'static str, bool)>,
+}
+
+const PATH_REQUESTS: &str = "
+    [[request.fs]]\naccess = 'read'\npath = '/proc/meminfo'\nwhy = 'w'
+    [[request.fs]]\naccess = 'read-write'\nwhy = 'w'";
+
+const NO_FOLDER: &str = "its policy grants no folder";
+const PLACEHOLDER: &str =
+    "{ path = \"/path/to/folder\", mount = \"/notes\", access = \"read-write\" }";
+
+const PATH_ROWS: &[PathRow] = &[
+    PathRow {
+        policy: "",
+        path: "/proc/meminfo",
+        wanted: Read,
+        why: NO_FOLDER,
+        fix: Some((
+            "{ path = \"/proc/meminfo\", mount = \"/proc/meminfo\", access = \"read\" }",
+            false,
+        )),
+    },
+    PathRow {
+        policy: "",
+        path: "/notes/a/b.txt",
+        wanted: Read,
+        why: NO_FOLDER,
+        fix: Some((PLACEHOLDER, true)),
+    },
+    PathRow {
+        policy: "",
+        path: "notes/x",
+        wanted: ReadWrite,
+        why: NO_FOLDER,
+        fix: Some((PLACEHOLDER, true)),
+    },
+    PathRow {
+        policy: "fs = [{ path = '~/n', mount = '/data/n', access = 'read' }]",
+        path: "/data/m",
+        wanted: Read,
+        why: "no grant covers it",
+        fix: Some((
+            "{ path = \"~/n\", mount = \"/data/n\", access = \"read\" }, { path = \"/path/to/folder\", mount = \"/data/m\", access = \"read-write\" }",
+            true,
+        )),
+    },
+    PathRow {
+        policy: "fs = [{ path = '~/n', mount = '/n', access = 'read' }, { path = '/m', access = 'read' }]",
+        path: "/n/x",
+        wanted: ReadWrite,
+        why: "the grant at policy.toml:2 is for reading only",
+        fix: Some((
+            "{ path = \"~/n\", mount = \"/n\", access = \"read-write\" }, { path = \"/m\", mount = \"/m\", access = \"read\" }",
+            true,
+        )),
+    },
+    PathRow {
+        policy: "fs = [{ path = '/n', access = 'read' }, { path = '/n/m', access = 'read' }]",
+        path: "/n/x",
+        wanted: ReadWrite,
+        why: "the grant at policy.toml:2 is for reading only",
+        fix: None,
+    },
+    PathRow {
+        policy: "fs = [{ path = '/n', access = 'read' }]",
+        path: "/n/x",
+        wanted: Read,
+        why: "no grant covers it",
+        fix: None,
+    },
+    PathRow { policy: "", path: "/", wanted: Read, why: NO_FOLDER, fix: None },
+    PathRow {
+        policy: "",
+        path: "/../etc",
+        wanted: Read,
+        why: "\"/../etc\" goes upwards with `..`",
+        fix: None,
+    },
+    PathRow {
+        policy: "",
+        path: "/a\0",
+        wanted: Read,
+        why: "\"/a\\u{0}\" holds a control character",
+        fix: None,
+    },
+];
+
+#[test]
+fn a_refused_path_carries_the_folder_that_allows_it() {
+    PATH_ROWS.iter().for_each(check_path);
+}
+
+#[track_caller]
+fn check_path(row: &PathRow) {
+    let grant = grant(&format!("[plugin.weather]\n{}", row.policy), PATH_REQUESTS);
+    let denial = grant.deny_path(row.path, row.wanted);
+    assert_eq!(denial.why, row.why, "{}", row.path);
+    let Some((entries, with_rule)) = row.fix else {
+        assert_eq!(denial.fix, None, "{}", row.path);
+        return;
+    };
+    let fix = denial.fix.as_deref().unwrap();
+    assert_eq!(fix.lines().nth(1), Some(format!("fs = [{entries}]").as_str()));
+    assert_eq!(fix.contains("[[rule]]"), with_rule, "{fix}");
+    let path = format!("/{}", row.path.trim_start_matches('/'));
+    let fixed = fixed(&denial, PATH_REQUESTS);
+    let mut mounts = fixed.fs().iter();
+    assert!(mounts.any(|m| path.starts_with(&m.guest) && m.access >= row.wanted), "{fix}");
+}
+
+#[test]
+fn a_path_that_is_not_requested_cannot_be_fixed_by_policy() {
+    let read = "[[request.fs]]\naccess = 'read'\npath = '/x'\nwhy = 'w'";
+    let table = "[plugin.weather]\nfs = [{ path = '/x', access = 'read' }]";
+    let rows = [
+        ("", "", "/x/y", Access::Read, "its manifest does not request it"),
+        ("", read, "/y", Access::Read, "its manifest does not request it"),
+        ("", read, "/x/y", Access::ReadWrite, "its manifest does not request it"),
+        (table, read, "/x/y", Access::ReadWrite, "its manifest requests to read it only"),
+        (table, "", "/x/y", Access::Read, "its manifest does not request it"),
+    ];
+    for (text, requests, path, wanted, why) in rows {
+        let denial = grant(text, requests).deny_path(path, wanted);
+        assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{path}");
+    }
+    let denial = grant("", "").deny_path("/x", Access::ReadWrite);
+    assert_eq!(denial.what, "weather may not change /x");
+}
+
+#[test]
+fn odd_text_in_a_policy_survives_the_way_into_a_fix() {
+    let text = r#"[plugin.weather]
+        fs = [{ path = "/a \"b\" \\ é #'x", mount = "/m", access = "read" }]"#;
+    let denial = send(&grant(text, GREEDY), "GET https://api.example.com/").unwrap_err();
+    let url = Url::parse("https://api.example.com/").unwrap();
+    let fixed = fixed(&denial, GREEDY);
+    assert!(fixed.net().check("GET", &url).is_ok());
+    assert_eq!(fixed.fs()[0].host.to_str(), Some("/a \"b\" \\ é #'x"));
+}

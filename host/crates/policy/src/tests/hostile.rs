@@ -49,7 +49,7 @@ fn urls_that_look_like_an_allowed_one() {
         ("GET https://.api.example.com/v1/a", HOST),
         ("GET https://api.example.com\0.evil.example/v1/a", "no URL"),
         ("GET https://api.example.com%00.evil.example/v1/a", "no URL"),
-        ("GET https://аpi.example.com/v1/a", UNREQUESTED),
+        ("GET https://аpi.example.com/v1/a", "no grant covers it"),
         ("GET https://api-example.com/v1/a", UNREQUESTED),
         ("GET https://apiXexample.com/v1/a", UNREQUESTED),
         ("GET https://api.example.com:8443/v1/a", UNREQUESTED),
@@ -66,13 +66,29 @@ fn urls_that_look_like_an_allowed_one() {
 #[test]
 fn addresses_in_odd_notations_are_that_address() {
     let grant = net_grant("[{ allow = 'GET http://127.0.0.1:8080/**', to-private = true }]");
-    for host in ["127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0x7f000001", "１２７.0.0.1", "127。0。0。1"] {
+    for host in [
+        "127.1",
+        "0x7f.1",
+        "0177.0.0.1",
+        "2130706433",
+        "0x7f000001",
+        "１２７.0.0.1",
+        "127。0。0。1",
+    ] {
         assert_eq!(send(&grant, &format!("GET http://{host}:8080/")), Ok(()), "{host}");
         let public = net_grant("['GET https://api.example.com/**']");
         assert!(send(&public, &format!("GET https://{host}/")).is_err(), "{host}");
     }
     // In a policy only the usual notation is taken, so that its reader sees what is granted.
-    for host in ["127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0x7f000001", "１２７.0.0.1", "127。0。0。1"] {
+    for host in [
+        "127.1",
+        "0x7f.1",
+        "0177.0.0.1",
+        "2130706433",
+        "0x7f000001",
+        "１２７.0.0.1",
+        "127。0。0。1",
+    ] {
         let text = format!("[plugin.weather]\nnet = ['GET http://{host}:8080/**']");
         let error = parse_policy(&text).unwrap_err();
         assert!(error.message.ends_with("is an odd way to write the address 127.0.0.1"), "{error}");
@@ -144,8 +160,9 @@ fn wrong_schemes_ports_and_methods() {
 #[test]
 fn refusals_show_neither_secrets_nor_control_characters() {
     let grant = net_grant(NET);
-    let denial = send(&grant, "G\x1b[2J https://me:pw@api.example.com/x?token=secret#frag").unwrap_err();
-    assert_eq!(denial.what, "weather may not G\\\\u{1b}[2J https://api.example.com/x");
+    let denial =
+        send(&grant, "G\x1b[2J https://me:pw@api.example.com/x?token=secret#frag").unwrap_err();
+    assert_eq!(denial.what, "weather may not G\\u{1b}[2J https://api.example.com/x");
     let denial = grant.deny_path("/a\x1b]0;x\u{202e}", Access::Read);
     assert_eq!(denial.what, "weather may not read /a\\u{1b}]0;x\\u{202e}");
     let denial = grant.deny_address("GET https://a.example/\u{202e}x", "10.0.0.1".parse().unwrap());
@@ -159,9 +176,21 @@ fn names_that_lead_to_addresses_that_are_not_public() {
     let url = Url::parse("https://api.example.com/v1/a").unwrap();
     let permit = grant.net().check("GET", &url).unwrap();
     for addr in [
-        "127.0.0.1", "10.0.0.1", "169.254.169.254", "100.100.100.200", "192.168.1.1", "0.0.0.0", "::1",
-        "::", "fd00:ec2::254", "fe80::1", "::ffff:127.0.0.1", "::ffff:a9fe:a9fe", "64:ff9b::7f00:1",
-        "2002:7f00:1::", "64:ff9b:1::1",
+        "127.0.0.1",
+        "10.0.0.1",
+        "169.254.169.254",
+        "100.100.100.200",
+        "192.168.1.1",
+        "0.0.0.0",
+        "::1",
+        "::",
+        "fd00:ec2::254",
+        "fe80::1",
+        "::ffff:127.0.0.1",
+        "::ffff:a9fe:a9fe",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "64:ff9b:1::1",
     ] {
         assert!(!permit.allows_address(addr.parse().unwrap()), "{addr}");
     }
@@ -171,7 +200,9 @@ fn names_that_lead_to_addresses_that_are_not_public() {
 /// Walks every capability of a plugin that asks for everything under a policy that grants nothing.
 #[track_caller]
 fn check_nothing(grant: &Grant) {
-    for request in ["GET https://api.example.com/", "GET http://localhost:8080/", "GET https://[::1]/"] {
+    for request in
+        ["GET https://api.example.com/", "GET http://localhost:8080/", "GET https://[::1]/"]
+    {
         assert!(send(grant, request).is_err(), "{request}");
     }
     assert!(grant.net().is_empty());

@@ -6,46 +6,150 @@ use crate::net::NetPattern;
 /// A pattern, a request that it lets through, and one that it does not.
 const ROWS: &[(&str, &str, &str)] = &[
     // Methods.
-    ("GET https://api.example.com/a", "GET https://api.example.com/a", "POST https://api.example.com/a"),
-    ("GET,POST https://api.example.com/a", "POST https://api.example.com/a", "PUT https://api.example.com/a"),
-    ("* https://api.example.com/a", "DELETE https://api.example.com/a", "CONNECT https://api.example.com/a"),
-    ("* https://api.example.com/a", "BREW https://api.example.com/a", "TRACE https://api.example.com/a"),
-    ("GET https://api.example.com/a", "GET https://api.example.com/a", "get https://api.example.com/a"),
+    (
+        "GET https://api.example.com/a",
+        "GET https://api.example.com/a",
+        "POST https://api.example.com/a",
+    ),
+    (
+        "GET,POST https://api.example.com/a",
+        "POST https://api.example.com/a",
+        "PUT https://api.example.com/a",
+    ),
+    (
+        "* https://api.example.com/a",
+        "DELETE https://api.example.com/a",
+        "CONNECT https://api.example.com/a",
+    ),
+    (
+        "* https://api.example.com/a",
+        "BREW https://api.example.com/a",
+        "TRACE https://api.example.com/a",
+    ),
+    (
+        "GET https://api.example.com/a",
+        "GET https://api.example.com/a",
+        "get https://api.example.com/a",
+    ),
     // Schemes.
-    ("GET https://api.example.com/a", "GET https://api.example.com/a", "GET http://api.example.com/a"),
+    (
+        "GET https://api.example.com/a",
+        "GET https://api.example.com/a",
+        "GET http://api.example.com/a",
+    ),
     ("GET http://127.0.0.1:8080/a", "GET http://127.0.0.1:8080/a", "GET https://127.0.0.1:8080/a"),
     // Hosts.
-    ("GET https://api.example.com/a", "GET https://API.example.COM/a", "GET https://www.example.com/a"),
+    (
+        "GET https://api.example.com/a",
+        "GET https://API.example.COM/a",
+        "GET https://www.example.com/a",
+    ),
     ("GET https://API.Example.com/a", "GET https://api.example.com/a", "GET https://example.com/a"),
     ("GET https://*.example.com/a", "GET https://www.example.com/a", "GET https://example.com/a"),
-    ("GET https://*.example.com/a", "GET https://api.example.com/a", "GET https://a.b.example.com/a"),
+    (
+        "GET https://*.example.com/a",
+        "GET https://api.example.com/a",
+        "GET https://a.b.example.com/a",
+    ),
     ("GET https://*.example.com/a", "GET https://x.example.com/a", "GET https://xexample.com/a"),
     ("GET http://127.0.0.1:8080/a", "GET http://2130706433:8080/a", "GET http://127.0.0.2:8080/a"),
     ("GET https://[::1]/a", "GET https://[0:0::1]/a", "GET https://[::2]/a"),
     ("GET https://[0:0:0::1]/a", "GET https://[::1]/a", "GET https://[::]/a"),
     // Ports.
-    ("GET https://api.example.com/a", "GET https://api.example.com:443/a", "GET https://api.example.com:8443/a"),
-    ("GET https://api.example.com:443/a", "GET https://api.example.com/a", "GET https://api.example.com:80/a"),
+    (
+        "GET https://api.example.com/a",
+        "GET https://api.example.com:443/a",
+        "GET https://api.example.com:8443/a",
+    ),
+    (
+        "GET https://api.example.com:443/a",
+        "GET https://api.example.com/a",
+        "GET https://api.example.com:80/a",
+    ),
     ("GET http://127.0.0.1:8080/a", "GET http://127.0.0.1:8080/a", "GET http://127.0.0.1/a"),
     // Paths.
     ("GET https://api.example.com", "GET https://api.example.com", "GET https://api.example.com/a"),
-    ("GET https://api.example.com/", "GET https://api.example.com/?q", "GET https://api.example.com//"),
-    ("GET https://api.example.com/a", "GET https://api.example.com/a?q=1#f", "GET https://api.example.com/a/"),
-    ("GET https://api.example.com/a", "GET https://api.example.com/%61", "GET https://api.example.com/A"),
-    ("GET https://api.example.com/%C3%A9", "GET https://api.example.com/é", "GET https://api.example.com/e"),
+    (
+        "GET https://api.example.com/",
+        "GET https://api.example.com/?q",
+        "GET https://api.example.com//",
+    ),
+    (
+        "GET https://api.example.com/a",
+        "GET https://api.example.com/a?q=1#f",
+        "GET https://api.example.com/a/",
+    ),
+    (
+        "GET https://api.example.com/a",
+        "GET https://api.example.com/%61",
+        "GET https://api.example.com/A",
+    ),
+    (
+        "GET https://api.example.com/%C3%A9",
+        "GET https://api.example.com/é",
+        "GET https://api.example.com/e",
+    ),
     ("GET https://api.example.com/**", "GET https://api.example.com/", "GET https://example.com/"),
-    ("GET https://api.example.com/**", "GET https://api.example.com/a/b/c", "GET https://api.example.org/a"),
-    ("GET https://api.example.com/a/**", "GET https://api.example.com/a", "GET https://api.example.com/ab"),
-    ("GET https://api.example.com/a/**", "GET https://api.example.com/a/", "GET https://api.example.com/"),
-    ("GET https://api.example.com/a/**", "GET https://api.example.com/a/b/c", "GET https://api.example.com/b/a"),
-    ("GET https://api.example.com/a/*", "GET https://api.example.com/a/b", "GET https://api.example.com/a/b/c"),
-    ("GET https://api.example.com/a/*", "GET https://api.example.com/a/%2A", "GET https://api.example.com/a/"),
-    ("GET https://api.example.com/*/c", "GET https://api.example.com/b/c", "GET https://api.example.com/b/b/c"),
-    ("GET https://api.example.com/a*", "GET https://api.example.com/a", "GET https://api.example.com/ba"),
-    ("GET https://api.example.com/*.json", "GET https://api.example.com/x.json", "GET https://api.example.com/x.json5"),
-    ("GET https://api.example.com/a*b*c", "GET https://api.example.com/axbxc", "GET https://api.example.com/acb"),
-    ("GET https://api.example.com/ab*ba", "GET https://api.example.com/abba", "GET https://api.example.com/aba"),
-    ("GET https://api.example.com/*/v/**", "GET https://api.example.com/x/v/y/z", "GET https://api.example.com/x/w/v"),
+    (
+        "GET https://api.example.com/**",
+        "GET https://api.example.com/a/b/c",
+        "GET https://api.example.org/a",
+    ),
+    (
+        "GET https://api.example.com/a/**",
+        "GET https://api.example.com/a",
+        "GET https://api.example.com/ab",
+    ),
+    (
+        "GET https://api.example.com/a/**",
+        "GET https://api.example.com/a/",
+        "GET https://api.example.com/",
+    ),
+    (
+        "GET https://api.example.com/a/**",
+        "GET https://api.example.com/a/b/c",
+        "GET https://api.example.com/b/a",
+    ),
+    (
+        "GET https://api.example.com/a/*",
+        "GET https://api.example.com/a/b",
+        "GET https://api.example.com/a/b/c",
+    ),
+    (
+        "GET https://api.example.com/a/*",
+        "GET https://api.example.com/a/%2A",
+        "GET https://api.example.com/a/",
+    ),
+    (
+        "GET https://api.example.com/*/c",
+        "GET https://api.example.com/b/c",
+        "GET https://api.example.com/b/b/c",
+    ),
+    (
+        "GET https://api.example.com/a*",
+        "GET https://api.example.com/a",
+        "GET https://api.example.com/ba",
+    ),
+    (
+        "GET https://api.example.com/*.json",
+        "GET https://api.example.com/x.json",
+        "GET https://api.example.com/x.json5",
+    ),
+    (
+        "GET https://api.example.com/a*b*c",
+        "GET https://api.example.com/axbxc",
+        "GET https://api.example.com/acb",
+    ),
+    (
+        "GET https://api.example.com/ab*ba",
+        "GET https://api.example.com/abba",
+        "GET https://api.example.com/aba",
+    ),
+    (
+        "GET https://api.example.com/*/v/**",
+        "GET https://api.example.com/x/v/y/z",
+        "GET https://api.example.com/x/w/v",
+    ),
 ];
 
 #[test]

@@ -51,7 +51,9 @@ pub(super) fn fill_all(clues: &mut Clues<'_, '_>, values: &[&Value]) -> Vec<Valu
     let mut found = Vec::new();
     for value in values {
         if let Some(words) = said(clues, value) {
-            words.iter().for_each(|&at| drop(clues.take(at..at + 1)));
+            for at in words {
+                clues.take(at..at + 1);
+            }
             found.push((*value).clone());
         }
     }
@@ -88,9 +90,12 @@ pub(super) fn fill_boolean(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Opti
     let words = clues.words();
     let speaks = |at: &usize| {
         let word = &words[*at];
-        clues.is_free(*at)
-            && word.kind == Kind::Word
-            && names.iter().any(|name| alike(name, &word.stem))
+        // A word that named the tool counts only as itself: "weather" does not ask for a forecast.
+        let says = |name: &&&String| match clues.is_naming(*at) {
+            true => ***name == word.stem,
+            false => clues.is_free(*at) && alike(name, &word.stem),
+        };
+        word.kind == Kind::Word && names.iter().any(|name| says(&name))
     };
     let at = (0..words.len()).find(speaks)?;
     let before = &words[at.saturating_sub(NEGATION_REACH)..at];

@@ -31,7 +31,7 @@ pub(super) fn content(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<St
         None if param.required => clues.stretches().into_iter().next()?,
         announced => announced?,
     };
-    let found = without_tail(clues, found);
+    let found = without_tail(clues, without_lead(clues, found));
     (!found.is_empty()).then(|| clues.take(found).to_owned())
 }
 
@@ -134,6 +134,14 @@ fn free_from(clues: &Clues<'_, '_>, at: usize) -> Option<Range<usize>> {
     let end = (at..clues.words().len()).find(|&at| !clues.is_free(at));
     let found = at..end.unwrap_or(clues.words().len());
     (!found.is_empty()).then_some(found)
+}
+
+/// "a note that says hello": only the last word that leads to the text counts.
+fn without_lead(clues: &Clues<'_, '_>, mut found: Range<usize>) -> Range<usize> {
+    while found.len() > 1 && SAYING.contains(&clues.words()[found.start].lower.as_str()) {
+        found.start += 1;
+    }
+    found
 }
 
 fn without_tail(clues: &Clues<'_, '_>, mut found: Range<usize>) -> Range<usize> {

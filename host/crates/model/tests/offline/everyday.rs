@@ -1,0 +1,91 @@
+//! The tools of an ordinary installation.
+
+use sallyport_model::ToolDefinition;
+use serde_json::{Value, json};
+
+fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> ToolDefinition {
+    ToolDefinition {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters: json!({ "type": "object", "properties": properties, "required": required }),
+    }
+}
+
+fn path() -> Value {
+    json!({ "path": { "type": "string", "description": "Absolute path, such as /notes/todo.txt" } })
+}
+
+pub(crate) fn tools() -> Vec<ToolDefinition> {
+    vec![
+        tool(
+            "clock__get_time",
+            "Tells the current time and date, here or in another time zone.",
+            json!({ "timezone": { "type": "string", "description": "IANA time zone or city" } }),
+            &[],
+        ),
+        tool(
+            "files__list",
+            "Lists the entries of a folder.",
+            path(),
+            &["path"],
+        ),
+        tool("files__mkdir", "Creates a folder.", path(), &["path"]),
+        tool("files__read", "Reads a text file.", path(), &["path"]),
+        tool("files__remove", "Removes a file or an empty folder.", path(), &["path"]),
+        tool("files__stat", "Tells size, kind and time of change of a file or folder.", path(), &["path"]),
+        tool(
+            "files__write",
+            "Writes a text file, replacing what was there.",
+            json!({
+                "path": { "type": "string", "description": "Absolute path" },
+                "content": { "type": "string", "description": "The new text of the file" },
+            }),
+            &["path", "content"],
+        ),
+        tool(
+            "open-website__open",
+            "Opens a website in the user's browser.",
+            json!({ "url": { "type": "string", "description": "The address to open" } }),
+            &["url"],
+        ),
+        tool(
+            "spotify__spotify_play",
+            "Plays music on Spotify.",
+            json!({
+                "query": { "type": "string", "description": "What to play" },
+                "type": { "type": "string", "enum": ["track", "artist", "album", "playlist"] },
+            }),
+            &["query", "type"],
+        ),
+        tool(
+            "system-info__get_system_info",
+            "Tells about this computer: operating system, processor, memory.",
+            json!({}),
+            &[],
+        ),
+        tool(
+            "timer__cancel_timer",
+            "Cancels a running timer.",
+            json!({ "label": { "type": "string", "description": "Which one, when there are several" } }),
+            &[],
+        ),
+        tool(
+            "timer__set_timer",
+            "Sets a timer that rings when the time is over.",
+            json!({
+                "duration": { "type": "integer", "minimum": 1, "description": "How long, in seconds" },
+                "label": { "type": "string", "description": "What the timer is for" },
+            }),
+            &["duration"],
+        ),
+        tool(
+            "weather__get_weather",
+            "Tells the current weather or the forecast for a place.",
+            json!({
+                "location": { "type": "string", "description": "City, such as Paris" },
+                "forecast": { "type": "boolean", "description": "The coming days instead of now" },
+            }),
+            &["location"],
+        ),
+    ]
+}
