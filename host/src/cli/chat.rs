@@ -61,7 +61,8 @@ pub(super) async fn chat(
         registry.tool_count()
     ));
     let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
-    let parts = Parts { model, toolbox, approvals, options: run::options(&args.model, "chat") };
+    let options = run::options(&args.model, &settings, "chat");
+    let parts = Parts { model, toolbox, approvals, options };
     let (handle, mut events) = session::spawn(parts).map_err(run::collision)?;
     let chat = Chat {
         handle,

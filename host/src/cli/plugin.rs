@@ -48,7 +48,10 @@ fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
     let width = entries.iter().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
     for entry in entries {
         let state = match entry.state() {
-            State::Ready => format!("{} tools", entry.tools().len()),
+            State::Ready => match entry.tools().len() {
+                1 => "1 tool".to_owned(),
+                n => format!("{n} tools"),
+            },
             State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
         };
         let version = text::one_line(&entry.manifest().version);

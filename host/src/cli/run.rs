@@ -16,7 +16,7 @@ use super::{
     show,
 };
 use crate::{
-    config::{Flags, Settings},
+    config::{Flags, ModelChoice, Settings},
     session::{self, Command, Event, NobodyToAsk, Options, Parts, TurnEnd},
 };
 
@@ -47,7 +47,7 @@ pub(super) async fn run(
     let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
     // Questions are answered at the terminal, or not at all: none comes by way of the session.
     let (_, approvals) = session::approval::channel();
-    let parts = Parts { model, toolbox, approvals, options: options(&args.model, "run") };
+    let parts = Parts { model, toolbox, approvals, options: options(&args.model, &settings, "run") };
     let exit = turn(parts, prompt, args, verbose, &settings, out).await;
     registry.shutdown().await;
     exit
@@ -98,7 +98,10 @@ impl Seen {
                 self.any_failed |= !matches!(report.outcome, Outcome::Completed(_));
                 if let Outcome::Denied(denial) = report.outcome {
                     self.nobody_to_ask |= denial.nobody_to_ask;
-                    self.denials.push(denial);
+                    // Two calls that miss the same grant are helped by the same text.
+                    if !self.denials.iter().any(|seen| seen.fix == denial.fix) {
+                        self.denials.push(denial);
+                    }
                 }
             }
             Event::Notice(notice) => out.warn(&notice.to_string()),
@@ -120,15 +123,9 @@ fn finish(
     settings: &Settings,
     out: &Output,
 ) -> Exit {
-    let answer = print_end(end, seen.streamed, out);
+    print_end(end, seen.streamed, out);
     for denial in &seen.denials {
-        // The offline matcher, and many a model, has already shown the lines.
-        let shown = denial.fix.as_ref().is_some_and(|fix| answer.contains(fix.trim_end()));
-        if shown {
-            out.note(&format!("The policy file is {}", settings.policy_file.display()));
-        } else {
-            show::fix(denial, &settings.policy_file, out);
-        }
+        show::fix(denial, &settings.policy_file, out);
     }
     match Exit::of_turn(end) {
         Exit::Done if seen.nobody_to_ask => Exit::NobodyToAsk,
@@ -137,19 +134,11 @@ fn finish(
     }
 }
 
-/// Prints how a turn ended; returns the answer's text.
-pub(super) fn print_end<'a>(end: &'a TurnEnd, streamed: bool, out: &Output) -> &'a str {
+/// Prints how a turn ended. What was streamed has been printed already.
+pub(super) fn print_end(end: &TurnEnd, streamed: bool, out: &Output) {
     match end {
-        TurnEnd::Answered { text } => {
-            if !streamed {
-                out.answer(text);
-            }
-            return text;
-        }
-        TurnEnd::Spoken { text } => {
-            out.answer(text);
-            return text;
-        }
+        TurnEnd::Answered { .. } if streamed => {}
+        TurnEnd::Answered { text } | TurnEnd::Spoken { text } => out.answer(text),
         TurnEnd::ModelFailed(error) => {
             out.error(&error.to_string());
             out.hint(error.hint());
@@ -158,13 +147,13 @@ pub(super) fn print_end<'a>(end: &'a TurnEnd, streamed: bool, out: &Output) -> &
         TurnEnd::Cancelled => out.note("cancelled"),
         TurnEnd::InputRefused(error) => out.error(&error.to_string()),
     }
-    ""
 }
 
-/// What the flags say about a session.
-pub(super) fn options(args: &ModelArgs, session_id: &str) -> Options {
+/// What the flags say about a session. The offline matcher has no words of its own: a sentence that
+/// the tool gives is the better answer.
+pub(super) fn options(args: &ModelArgs, settings: &Settings, session_id: &str) -> Options {
     let mut options = Options::new(session_id);
-    options.spoken = args.speak;
+    options.spoken = args.speak || matches!(settings.model, ModelChoice::Offline { .. });
     options.system_prompt = args.system.clone();
     if let Some(turns) = args.max_turns {
         options.limits.turns_max = turns;

@@ -45,7 +45,9 @@ pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
 /// The lines that would allow what was denied, and where they belong.
 pub(super) fn fix(denial: &Denial, policy_file: &Path, out: &Output) {
     if let Some(fix) = &denial.fix {
-        out.hint(&format!("to allow this, add to {}:", policy_file.display()));
+        // The text is complete: a table that is there already would stand twice otherwise.
+        let file = policy_file.display();
+        out.hint(&format!("to allow this, put it into {file} (in place of the same table there):"));
         out.block(fix);
     }
 }

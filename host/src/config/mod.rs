@@ -121,7 +121,7 @@ impl Settings {
         let file = FileConfig::parse(&show(&config_file), &text, &env)?;
         let policy_file = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
         let text = read(&policy_file, flags.policy.is_some())?;
-        let policy = Policy::parse(&show(&policy_file), &text, env.home().as_deref())?;
+        let policy = policy(&policy_file, &text, &env)?;
         let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &file, &paths);
         let model = model::choose(flags, &env, &file)?;
         let plugin_settings = file.settings;
@@ -137,6 +137,14 @@ impl Settings {
             env,
         })
     }
+}
+
+/// Rules are called by the file's name alone: a model may read why it was refused, but no path of
+/// the host. A mistake is the operator's to mend, and names the whole path.
+fn policy(path: &Path, text: &str, env: &Env) -> Result<Policy, SourceError> {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    Policy::parse(&name, text, env.home().as_deref())
+        .map_err(|error| SourceError { file: show(path), ..error })
 }
 
 /// A file that nobody named need not exist.

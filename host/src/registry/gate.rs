@@ -7,10 +7,10 @@
 //! Only then is a sandbox entered. On the way back a result has to keep the promise of its schema.
 
 use sallyport_contract::{
-    Admitted, Answer, ApprovalRequest, CallReport, Decision, Denial, Failure, FailureKind, Outcome,
-    ToolCall, ToolId, json,
+    Admitted, Answer, ApprovalRequest, CallReport, Decision, Denial, Effect, Failure, FailureKind,
+    Outcome, ToolCall, ToolId, ToolSpec, json,
 };
-use sallyport_policy::Verdict;
+use sallyport_policy::{Access, Verdict};
 use serde_json::Value;
 
 use super::{Entry, Missing, Registry};
@@ -100,15 +100,22 @@ fn refused(tool: &ToolId, reason: Option<String>) -> Denial {
 /// Runs an admitted call.
 pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
     let id = call.tool().clone();
-    let entry = match registry.find(&id) {
-        Ok((entry, _)) => entry,
+    let (entry, tool) = match registry.find(&id) {
+        Ok(found) => found,
         Err(gone) => return missing(gone).into(),
     };
+    let path = path_in(call.arguments());
     let plugin = match entry.plugin(&registry.sandbox) {
         Ok(plugin) => plugin,
         Err(failure) => return Outcome::Failed(failure).into(),
     };
     let mut report = plugin.call(call).await;
+    if let Outcome::Denied(denial) = &mut report.outcome
+        && denial.fix.is_none()
+        && !report.effects.iter().any(|effect| matches!(effect, Effect::Refused(_)))
+    {
+        denial.fix = entry.grant().missing_files(path.as_deref(), wanted_access(tool));
+    }
     if let Outcome::Completed(output) = &report.outcome
         && let Err(complaints) = entry.check_output(&id, &output.data)
     {
@@ -116,4 +123,16 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
         report.outcome = Outcome::Failed(Failure::new(FailureKind::BadOutput, message));
     }
     report
+}
+
+/// A path that the guest asks WASI for, in no folder that it holds, never reaches the host: only the
+/// plugin knows what it was. The argument that looks like one is the best guess for the advice.
+fn path_in(arguments: &Value) -> Option<String> {
+    let texts = arguments.as_object()?.values().filter_map(Value::as_str);
+    texts.into_iter().find(|text| text.starts_with('/')).map(str::to_owned)
+}
+
+/// What the advice should ask for; an author's hint is good enough for advice.
+fn wanted_access(tool: &ToolSpec) -> Access {
+    if tool.hints.read_only == Some(true) { Access::Read } else { Access::ReadWrite }
 }

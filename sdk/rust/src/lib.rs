@@ -45,10 +45,6 @@
 //!
 //! Suggested reading order: [`macro@tool`], [`export_plugin!`], [`Output`], [`ToolError`], [`http`].
 
-// Lets the paths that `#[tool]` writes hold in this crate's own tests.
-#[cfg(test)]
-extern crate self as sallyport_sdk;
-
 mod arguments;
 mod error;
 pub mod folders;

@@ -118,7 +118,8 @@ pub struct Denial {
     pub what: String,
     /// Why: no grant, a rule with its place, the person's own words.
     pub why: String,
-    /// The exact policy text that would allow it, when policy can.
+    /// The exact policy text that would allow it, when policy can. For the person only: it may name
+    /// paths of the host.
     pub fix: Option<String>,
     /// True when a person could have said yes but nobody was there to ask.
     pub nobody_to_ask: bool,
@@ -216,9 +217,8 @@ impl Outcome {
             Self::Failed(failure) | Self::InvalidArguments(failure) => error(&failure.message),
             Self::Denied(denial) => {
                 let mut value = error(&format!("{}: {}", denial.what, denial.why));
-                if let Some(fix) = &denial.fix {
-                    let hint = format!("only the user can allow this, in the policy file:\n{fix}");
-                    value["hint"] = Value::String(hint);
+                if denial.fix.is_some() {
+                    value["hint"] = "only the user can allow this, and has been shown how".into();
                 }
                 value
             }

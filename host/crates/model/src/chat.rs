@@ -199,10 +199,14 @@ impl ModelError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Credentials { .. } => "check the key, for example OPENAI_API_KEY",
-            Self::Unreachable { .. } => "check the address, for example OPENAI_BASE_URL, and the network",
+            Self::Unreachable { .. } => {
+                "check the address, for example OPENAI_BASE_URL, and the network"
+            }
             Self::RateLimited { .. } => "wait a little, then ask again",
             Self::Refused { .. } => "check the model's name and the provider's message",
-            Self::Broken { .. } => "ask again; if it stays, the server does not speak this protocol",
+            Self::Broken { .. } => {
+                "ask again; if it stays, the server does not speak this protocol"
+            }
         }
     }
 }

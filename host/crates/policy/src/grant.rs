@@ -118,6 +118,14 @@ impl Grant {
     pub fn deny_path(&self, guest_path: &str, wanted: Access) -> Denial {
         refusal::of_path(&self.ground, self, &self.fs_requests, guest_path, wanted)
     }
+
+    /// Returns the policy text that would let the plugin see the files it requests, for a refusal
+    /// that only the plugin saw. `guest_path` is where it probably looked, `wanted` what for.
+    ///
+    /// `None` when it has all that it requests, or requests no files.
+    pub fn missing_files(&self, guest_path: Option<&str>, wanted: Access) -> Option<String> {
+        refusal::files_text(&self.ground, self, &self.fs_requests, guest_path, wanted)
+    }
 }
 
 fn filled_requests(

@@ -85,6 +85,31 @@ pub(crate) fn of_path(
     Denial { what, why, fix, nobody_to_ask: false }
 }
 
+/// Returns the text that lets a plugin see the files it asks for, when only the plugin itself saw
+/// what it was missing. `guest_path` is where it probably looked.
+pub(crate) fn files_text(
+    ground: &Ground,
+    grant: &Grant,
+    requests: &[FsRequest],
+    guest_path: Option<&str>,
+    wanted: Access,
+) -> Option<String> {
+    let granted = |path: &Path| ground.table.fs.iter().any(|e| path.starts_with(&e.mount.host));
+    let named = requests.iter().filter_map(|r| Some((r.path.as_ref()?, r.access)));
+    let missing: Vec<_> = named.filter(|(path, _)| !granted(path)).collect();
+    if missing.is_empty() {
+        return of_path(ground, grant, requests, guest_path.unwrap_or("/folder"), wanted).fix;
+    }
+    let mut table = TableText::new(ground);
+    for (path, access) in &missing {
+        let path = path.to_str()?;
+        table.fs.push(entry_text(path, path, *access));
+    }
+    let reads_only = missing.iter().all(|(_, access)| *access == Access::Read);
+    let is_harmless = reads_only && !grant.can_change_or_leak();
+    Some(if is_harmless { table.harmless() } else { table.with_rule() })
+}
+
 type WhyAndFix = (String, Option<String>);
 
 fn entry_around<'g>(entries: &'g [FsEntry], path: &Path) -> Option<&'g FsEntry> {
@@ -140,7 +165,7 @@ fn add(
         true => "its policy grants no folder",
         false => "no grant covers it",
     };
-    (why.to_owned(), added_text(ground, grant, request, guest_path))
+    (why.to_owned(), added_text(ground, grant, request, guest_path, wanted))
 }
 
 fn added_text(
@@ -148,6 +173,7 @@ fn added_text(
     grant: &Grant,
     request: &FsRequest,
     guest_path: &Path,
+    wanted: Access,
 ) -> Option<String> {
     let mounts = match &request.path {
         Some(path) => vec![path.clone()],
@@ -157,7 +183,7 @@ fn added_text(
     let written = host.to_str()?.to_owned();
     let mount = mounts.into_iter().find_map(|guest| {
         let guest = guest.to_str()?.to_owned();
-        let mount = FsMount { host: host.clone(), guest, access: request.access };
+        let mount = FsMount { host: host.clone(), guest, access: wanted };
         conflict(&ground.table.fs, &written, &mount).is_none().then_some(mount)
     })?;
     let mut table = TableText::new(ground);

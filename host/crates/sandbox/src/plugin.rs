@@ -295,7 +295,7 @@ impl Plugin {
     /// The gate's own words when it refused something, else the plugin's.
     fn denial(&self, text: String, ledger: &Ledger) -> Denial {
         ledger.last_refusal().unwrap_or_else(|| Denial {
-            what: format!("{} may not do this", self.name),
+            what: format!("{} lacks something that it needs", self.name),
             why: text,
             fix: None,
             nobody_to_ask: false,

@@ -26,6 +26,7 @@ impl Schema {
     pub fn new(schema: &Value) -> Result<Self, String> {
         jsonschema::options()
             .with_pattern_options(PatternOptions::regex())
+            .should_validate_formats(true)
             .build(schema)
             .map(Self)
             .map_err(|error| complaint(&error))

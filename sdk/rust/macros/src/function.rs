@@ -75,7 +75,7 @@ fn implementation(
                 arguments: &str,
             ) -> ::core::result::Result<::sallyport_sdk::Output, ::sallyport_sdk::ToolError> {
                 let _ = context;
-                let arguments: #arguments = ::sallyport_sdk::__private::parse(arguments)?;
+                let arguments = ::sallyport_sdk::__private::parse::<#arguments>(arguments)?;
                 ::sallyport_sdk::ToolReturn::into_output(#call)
             }
         }

@@ -169,9 +169,7 @@ impl Exchange<'_> {
             | ErrorCode::HttpRequestMethodInvalid
             | ErrorCode::HttpRequestHeaderSize(_)
             | ErrorCode::HttpRequestHeaderSectionSize(_)
-            | ErrorCode::HttpRequestBodySize(_) => {
-                HttpError::Invalid { reason: format!("{code:?}") }
-            }
+            | ErrorCode::HttpRequestBodySize(_) => HttpError::Invalid { reason: words(&code) },
             other => self.unreachable(&words(&other)),
         }
     }

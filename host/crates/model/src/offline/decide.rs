@@ -16,10 +16,7 @@ pub(super) enum Decision<'a> {
     /// These calls.
     Call(Vec<Planned<'a>>),
     /// A tool for which something is missing.
-    Ask {
-        tool: &'a ToolDefinition,
-        missing: Vec<Missing>,
-    },
+    Ask { tool: &'a ToolDefinition, missing: Vec<Missing> },
     /// Nothing that a tool is for.
     Nothing,
 }
@@ -67,8 +64,7 @@ fn partings<'t>(sentence: &Sentence<'t>) -> Vec<(&'t str, &'t str)> {
     let mut partings = Vec::new();
     for at in 1..words.len() {
         let ends_before = words[at - 1].pause == Some(';') || (is_joint(at) && !is_joint(at - 1));
-        let begin = (at..words.len()).find(|&at| !is_joint(at));
-        if let (true, Some(begin)) = (ends_before, begin) {
+        if ends_before && let Some(begin) = (at..words.len()).find(|&at| !is_joint(at)) {
             partings.push((sentence.slice(0..at), sentence.slice(begin..words.len())));
         }
         if partings.len() == PARTINGS_MAX {

@@ -85,7 +85,9 @@ fn go_on<'a>(catalogue: &Catalogue<'a>, messages: &[Message], answer: &str) -> D
     };
     let fits = asked.calls.is_empty() && text.len() + answer.len() < SENTENCE_BYTES_MAX;
     match decide(catalogue, text) {
-        Decision::Ask { tool, missing } if fits && asked.text == about::question(tool, &missing) => {
+        Decision::Ask { tool, missing }
+            if fits && asked.text == about::question(tool, &missing) =>
+        {
             decide(catalogue, &format!("{text} {answer}"))
         }
         _ => Decision::Nothing,

@@ -28,9 +28,7 @@ fn phrase(result: &ToolResult) -> String {
     let name = about::shown(&result.name);
     match failure(&value) {
         Some(failure) => failure.told(&name),
-        None if result.failed => {
-            bounded(format!("{name} did not work: {}", shown(&value)))
-        }
+        None if result.failed => bounded(format!("{name} did not work: {}", shown(&value))),
         None => bounded(shown(&value)),
     }
 }
@@ -81,7 +79,9 @@ fn shown(value: &Value) -> String {
 
 /// One telling text where there is one. Data with further content is both, one after the other.
 fn object(fields: &Map<String, Value>) -> String {
-    let text = |key: &&str| fields.get(*key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let text = |key: &&str| {
+        fields.get(*key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+    };
     if let (2, Some(data), Some(Value::Array(content))) =
         (fields.len(), fields.get("data"), fields.get("content"))
     {

@@ -1,6 +1,7 @@
 //! What a tool is about: its words, and how much each says about it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -30,8 +31,26 @@ const PARAMETER_DESCRIPTION: f64 = 0.4;
 
 /// Words of names that say little about what a tool is for.
 const GENERIC_WORDS: &[&str] = &[
-    "add", "api", "check", "create", "data", "detail", "do", "fetch", "find", "get", "info",
-    "information", "make", "retrieve", "run", "set", "show", "tool", "update", "use",
+    "add",
+    "api",
+    "check",
+    "create",
+    "data",
+    "detail",
+    "do",
+    "fetch",
+    "find",
+    "get",
+    "info",
+    "information",
+    "make",
+    "retrieve",
+    "run",
+    "set",
+    "show",
+    "tool",
+    "update",
+    "use",
 ];
 
 /// The words of one tool.
@@ -122,7 +141,9 @@ const SYNONYM: f64 = 0.8;
 
 /// True for the stem of a word that stands in many names.
 pub(super) fn is_generic(stem_of_name: &str) -> bool {
-    GENERIC_WORDS.iter().any(|word| stem(word) == stem_of_name)
+    static STEMS: LazyLock<HashSet<String>> =
+        LazyLock::new(|| GENERIC_WORDS.iter().map(|word| stem(word)).collect());
+    STEMS.contains(stem_of_name)
 }
 
 /// Returns the stems of the words in a text that carry meaning, in their order.

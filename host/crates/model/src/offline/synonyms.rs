@@ -13,8 +13,21 @@ const GROUPS: &[&[&str]] = &[
     &["time", "clock", "hour", "timezone", "o'clock"],
     &["date", "today", "calendar"],
     &[
-        "weather", "forecast", "temperature", "rain", "rainy", "snow", "sunny", "wind", "windy",
-        "umbrella", "degrees", "cold", "warm", "hot", "climate",
+        "weather",
+        "forecast",
+        "temperature",
+        "rain",
+        "rainy",
+        "snow",
+        "sunny",
+        "wind",
+        "windy",
+        "umbrella",
+        "degrees",
+        "cold",
+        "warm",
+        "hot",
+        "climate",
     ],
     &["forecast", "tomorrow", "later", "week", "weekend", "tonight", "next", "outlook"],
     &["list", "show", "browse", "ls", "enumerate", "inside"],
@@ -22,14 +35,23 @@ const GROUPS: &[&[&str]] = &[
     &["write", "save", "put", "store", "append", "note", "jot"],
     &["remove", "delete", "erase", "rm", "trash"],
     &["cancel", "stop", "abort", "end"],
-    &["create", "make", "new", "add"],
+    &["create", "make", "add"],
     &["folder", "directory", "mkdir"],
-    &["create", "make", "new", "mkdir"],
+    &["create", "make", "mkdir"],
     &["file", "document"],
     &["stat", "size", "big", "large", "modified", "metadata"],
     &[
-        "system", "computer", "machine", "cpu", "memory", "ram", "os", "hardware", "processor",
-        "kernel", "device",
+        "system",
+        "computer",
+        "machine",
+        "cpu",
+        "memory",
+        "ram",
+        "os",
+        "hardware",
+        "processor",
+        "kernel",
+        "device",
     ],
     &["info", "information", "details"],
     &["open", "visit", "browse", "launch", "navigate"],
@@ -83,7 +105,8 @@ mod tests {
         for (a, b) in [("clock", "time"), ("raining", "weather"), ("folders", "directory")] {
             assert!(alike_words(a, b), "{a} {b}");
         }
-        for (a, b) in [("time", "timer"), ("weather", "time"), ("asdf", "qwer"), ("clock", "date")] {
+        for (a, b) in [("time", "timer"), ("weather", "time"), ("asdf", "qwer"), ("clock", "date")]
+        {
             assert!(!alike_words(a, b), "{a} {b}");
         }
     }

@@ -154,7 +154,8 @@ impl<'t> Cutter<'t> {
 
     /// Cuts at everything that is not part of a word, and between a number and its unit.
     fn plain(&mut self, core: &'t str, start: usize) {
-        let digits = core.len() - core.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        let digits =
+            core.len() - core.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         let (number, unit) = core.split_at(digits);
         if !number.is_empty() && SHORT_UNITS.contains(&unit.to_lowercase().as_str()) {
             self.push(number, start, start + digits, Kind::Number);
@@ -262,10 +263,14 @@ mod tests {
         check("./a ~/b a/b.txt", &[("./a", Path), ("~/b", Path), ("a/b.txt", Path)]);
         check("Europe/Berlin", &[("Europe", Word), ("Berlin", Word)]);
         check("bob@example.com", &[("bob@example.com", Email)]);
-        check("5 -2.5 1,000 50% $20", &[
-            ("5", Number), ("-2.5", Number), ("1,000", Number), ("50%", Number), ("$20", Number),
-        ]);
-        check("90s 1h 5x", &[("90", Number), ("s", Word), ("1", Number), ("h", Word), ("5x", Word)]);
+        check(
+            "5 -2.5 1,000 50% $20",
+            &[("5", Number), ("-2.5", Number), ("1,000", Number), ("50%", Number), ("$20", Number)],
+        );
+        check(
+            "90s 1h 5x",
+            &[("90", Number), ("s", Word), ("1", Number), ("h", Word), ("5x", Word)],
+        );
         check("system-info", &[("system", Word), ("info", Word)]);
         check("I ❤️ you", &[("I", Word), ("❤️", Word), ("you", Word)]);
         check("東京の天気", &[("東京の天気", Word)]);

@@ -132,8 +132,11 @@ mod tests {
         for fragment in fragments.as_array().unwrap() {
             calls.take(fragment.clone()).unwrap();
         }
-        let got: Vec<_> =
-            calls.0.iter().map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.as_str())).collect();
+        let got: Vec<_> = calls
+            .0
+            .iter()
+            .map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.as_str()))
+            .collect();
         assert_eq!(got, want);
     }
 

@@ -25,7 +25,9 @@ pub(super) fn merge(into: &mut Map<String, Value>, fragment: Map<String, Value>)
 fn combine(key: &str, old: &mut Value, new: Value) {
     match (old, new) {
         (Value::String(old), Value::String(new)) if !TOLD_ONCE.contains(&key) => old.push_str(&new),
-        (Value::Array(old), Value::Array(new)) => new.into_iter().for_each(|item| append(old, item)),
+        (Value::Array(old), Value::Array(new)) => {
+            new.into_iter().for_each(|item| append(old, item))
+        }
         (Value::Object(old), Value::Object(new)) => merge(old, new),
         (old, new) => *old = new,
     }
@@ -40,7 +42,8 @@ fn append(list: &mut Vec<Value>, item: Value) {
 }
 
 fn continues(last: &Value, item: &Value) -> bool {
-    item.get("index").is_some() && ["index", "type"].iter().all(|key| last.get(key) == item.get(key))
+    item.get("index").is_some()
+        && ["index", "type"].iter().all(|key| last.get(key) == item.get(key))
 }
 
 #[cfg(test)]
@@ -60,9 +63,15 @@ mod tests {
 
     #[test]
     fn fragments_become_one_message() {
-        check(&[json!({ "a": "x" }), json!({ "a": null }), json!({ "a": "y" })], json!({ "a": "xy" }));
+        check(
+            &[json!({ "a": "x" }), json!({ "a": null }), json!({ "a": "y" })],
+            json!({ "a": "xy" }),
+        );
         check(&[json!({ "role": "a" }), json!({ "role": "a" })], json!({ "role": "a" }));
-        check(&[json!({ "o": { "t": "x" } }), json!({ "o": { "t": "y" } })], json!({ "o": { "t": "xy" } }));
+        check(
+            &[json!({ "o": { "t": "x" } }), json!({ "o": { "t": "y" } })],
+            json!({ "o": { "t": "xy" } }),
+        );
         check(&[json!({ "n": 1 }), json!({ "n": 2 })], json!({ "n": 2 }));
         check(&[json!({ "l": [1] }), json!({ "l": [2] })], json!({ "l": [1, 2] }));
         check(&[json!({ "l": "x" }), json!({ "l": [2] })], json!({ "l": [2] }));

@@ -5,7 +5,7 @@
 //! know. It sends one request for one answer and tries nothing twice: whether a turn is worth
 //! another attempt is not known here.
 //!
-//! Suggested reading order: [`settings`], `request`, `stream`, `reply`.
+//! Suggested reading order: `settings`, `request`, `stream`, `reply`.
 
 mod calls;
 mod http;
@@ -24,10 +24,10 @@ use reqwest::{Client, Response, StatusCode, Url};
 use sallyport_contract::{BoxFuture, text};
 use serde_json::Value;
 
-pub use self::settings::{OpenAiSettings, SettingsError};
 use self::http::BodyError;
 use self::provider::Provider;
 use self::reply::Finished;
+pub use self::settings::{OpenAiSettings, SettingsError};
 use crate::chat::{ChatModel, Delta, ModelError, Reply, Request};
 
 /// Longest streamed answer. Every token comes in some 300 bytes of wrapping, so this is room for
@@ -81,8 +81,8 @@ impl OpenAi {
         } else {
             let finished = self.whole(response).await?;
             let reasoning_and_text: Vec<Delta> = reply::deltas(&finished.message).collect();
-            let reply = reply::reply(finished, taken)
-                .map_err(|e| self.provider.broken(&e.to_string()))?;
+            let reply =
+                reply::reply(finished, taken).map_err(|e| self.provider.broken(&e.to_string()))?;
             reasoning_and_text.into_iter().for_each(on_delta);
             Ok(reply)
         }

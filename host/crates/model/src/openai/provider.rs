@@ -158,13 +158,12 @@ mod tests {
     #[test]
     fn an_error_inside_an_answer_may_bring_its_own_status() {
         let provider = Provider { name: "p".to_owned(), key: None };
-        let status = |text: &str| match provider
-            .refusal_inside(200, &serde_json::from_str(text).unwrap())
-        {
-            ModelError::Refused { status, .. } => status,
-            ModelError::RateLimited { .. } => 429,
-            other => panic!("{other}"),
-        };
+        let status =
+            |text: &str| match provider.refusal_inside(200, &serde_json::from_str(text).unwrap()) {
+                ModelError::Refused { status, .. } => status,
+                ModelError::RateLimited { .. } => 429,
+                other => panic!("{other}"),
+            };
         assert_eq!(status(r#"{"code":502,"message":"x"}"#), 502);
         assert_eq!(status(r#"{"code":"429","message":"x"}"#), 429);
         assert_eq!(status(r#"{"code":"bad_thing","message":"x"}"#), 200);

@@ -39,11 +39,11 @@ pub(super) fn reply(finished: Finished, taken: HashSet<&str>) -> Result<Reply, F
 
 /// Returns every call id in a conversation.
 pub(super) fn ids(messages: &[Message]) -> HashSet<&str> {
-    let calls = |message| match message {
-        &Message::Assistant(ref said) => said.calls.as_slice(),
-        _ => &[],
-    };
-    messages.iter().flat_map(calls).map(|call| call.id.as_str()).collect()
+    let said = messages.iter().filter_map(|message| match message {
+        Message::Assistant(said) => Some(&said.calls),
+        _ => None,
+    });
+    said.flatten().map(|call| call.id.as_str()).collect()
 }
 
 /// Returns what a message, or a fragment of one, says: text, and thinking before it.

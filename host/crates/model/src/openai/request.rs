@@ -55,15 +55,10 @@ fn own_form(said: &AssistantMessage) -> Option<&Value> {
 }
 
 fn assistant(said: &AssistantMessage) -> Value {
-    let content = if said.text.is_empty() && !said.calls.is_empty() {
-        Value::Null
-    } else {
-        json!(said.text)
-    };
-    let mut message = Map::from_iter([
-        ("role".to_owned(), json!("assistant")),
-        ("content".to_owned(), content),
-    ]);
+    let content =
+        if said.text.is_empty() && !said.calls.is_empty() { Value::Null } else { json!(said.text) };
+    let mut message =
+        Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), content)]);
     if !said.calls.is_empty() {
         message.insert("tool_calls".to_owned(), said.calls.iter().map(call).collect());
     }

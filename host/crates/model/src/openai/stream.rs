@@ -59,11 +59,7 @@ pub(super) async fn read(
 
 impl Partial {
     /// Takes one event; true when it was the last.
-    fn take(
-        &mut self,
-        event: Sse,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<bool, Flaw> {
+    fn take(&mut self, event: Sse, on_delta: &mut (dyn FnMut(Delta) + Send)) -> Result<bool, Flaw> {
         let data = event.data.unwrap_or_default();
         match data.trim() {
             "" => return Ok(false),

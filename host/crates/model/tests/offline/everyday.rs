@@ -15,24 +15,18 @@ fn path() -> Value {
     json!({ "path": { "type": "string", "description": "Absolute path, such as /notes/todo.txt" } })
 }
 
-pub(crate) fn tools() -> Vec<ToolDefinition> {
+fn files() -> Vec<ToolDefinition> {
     vec![
-        tool(
-            "clock__get_time",
-            "Tells the current time and date, here or in another time zone.",
-            json!({ "timezone": { "type": "string", "description": "IANA time zone or city" } }),
-            &[],
-        ),
-        tool(
-            "files__list",
-            "Lists the entries of a folder.",
-            path(),
-            &["path"],
-        ),
+        tool("files__list", "Lists the entries of a folder.", path(), &["path"]),
         tool("files__mkdir", "Creates a folder.", path(), &["path"]),
         tool("files__read", "Reads a text file.", path(), &["path"]),
         tool("files__remove", "Removes a file or an empty folder.", path(), &["path"]),
-        tool("files__stat", "Tells size, kind and time of change of a file or folder.", path(), &["path"]),
+        tool(
+            "files__stat",
+            "Tells size, kind and time of change of a file or folder.",
+            path(),
+            &["path"],
+        ),
         tool(
             "files__write",
             "Writes a text file, replacing what was there.",
@@ -41,6 +35,17 @@ pub(crate) fn tools() -> Vec<ToolDefinition> {
                 "content": { "type": "string", "description": "The new text of the file" },
             }),
             &["path", "content"],
+        ),
+    ]
+}
+
+fn others() -> Vec<ToolDefinition> {
+    vec![
+        tool(
+            "clock__get_time",
+            "Tells the current time and date, here or in another time zone.",
+            json!({ "timezone": { "type": "string", "description": "IANA time zone or city" } }),
+            &[],
         ),
         tool(
             "open-website__open",
@@ -88,4 +93,10 @@ pub(crate) fn tools() -> Vec<ToolDefinition> {
             &["location"],
         ),
     ]
+}
+
+pub(crate) fn tools() -> Vec<ToolDefinition> {
+    let mut tools = [others(), files()].concat();
+    tools.sort_by(|one, other| one.name.cmp(&other.name));
+    tools
 }

@@ -17,8 +17,32 @@ fn repeated(part: &str) -> String {
 #[test]
 fn long_sentences_are_read() {
     let parts = [
-        "a", " ", "time ", "and then ", "weather in ", "\"", " 'a", "“", "5 minutes ", "one ", "; ",
-        "/a ", "x.y ", "https://a ", "🎉", "é", "a and ", "twenty ", "not forecast ", "in Paris, ",
+        "a",
+        " ",
+        "time ",
+        "and then ",
+        "weather in ",
+        "\"",
+        " 'a",
+        "“",
+        "5 minutes ",
+        "one ",
+        "; ",
+        "/a ",
+        "x.y ",
+        "https://a ",
+        "🎉",
+        "é",
+        "a and ",
+        "twenty ",
+        "not forecast ",
+        "in Paris, ",
+        "one hundred ",
+        "called the ",
+        "to ",
+        "that ",
+        "path is ",
+        "label the ",
     ];
     for part in parts {
         say(&repeated(part), &tools());
@@ -40,9 +64,10 @@ fn content_is_never_cut() {
 
 #[test]
 fn odd_schemas_do_no_harm() {
-    let deep = (0..100).fold(json!({ "type": "string" }), |inner, _| {
-        json!({ "type": "object", "properties": { "x": inner }, "required": ["x"] })
-    });
+    let deep = (0..100).fold(
+        json!({ "type": "string" }),
+        |inner, _| json!({ "type": "object", "properties": { "x": inner }, "required": ["x"] }),
+    );
     let wide: serde_json::Map<String, Value> =
         (0..10_000).map(|n| (format!("p{n}"), json!({ "enum": ["a", "b"] }))).collect();
     let schemas = [
@@ -95,15 +120,24 @@ fn limits_of_a_schema_are_kept() {
         (json!({ "enum": ["once", "twice"] }), "spin the wheel", None),
         (json!({ "const": 3 }), "spin the wheel", Some(json!(3))),
         (json!({ "type": "boolean" }), "spin the wheel, not times", Some(json!(false))),
-        (json!({ "type": "array", "items": { "type": "integer" } }), "spin the wheel 1, 2 and five", Some(json!([1, 2, 5]))),
-        (json!({ "type": "array", "items": { "type": "string" } }), "spin the wheel red, dark blue and green", Some(json!(["red", "dark blue", "green"]))),
+        (
+            json!({ "type": "array", "items": { "type": "integer" } }),
+            "spin the wheel 1, 2 and five",
+            Some(json!([1, 2, 5])),
+        ),
+        (
+            json!({ "type": "array", "items": { "type": "string" } }),
+            "spin the wheel red, dark blue and green",
+            Some(json!(["red", "dark blue", "green"])),
+        ),
         (json!({ "type": "string", "maxLength": 3 }), "spin the wheel forever", None),
     ];
     for (schema, sentence, want) in rows {
         let message = say(sentence, &[tool(schema.clone())]);
-        let got = message.calls.first().map(|call| {
-            serde_json::from_str::<Value>(&call.arguments).unwrap()["times"].clone()
-        });
+        let got = message
+            .calls
+            .first()
+            .map(|call| serde_json::from_str::<Value>(&call.arguments).unwrap()["times"].clone());
         assert_eq!(got, want, "{schema} {sentence:?}: {}", message.text);
     }
 }

@@ -33,7 +33,10 @@ fn results_are_put_into_words() {
         (json!({}), "Done."),
         (json!([]), "There is nothing."),
         (json!(["a", "b"]), "- a\n- b"),
-        (json!({ "os_name": "Linux", "cores": 2, "on": false }), "cores: 2\non: no\nos name: Linux"),
+        (
+            json!({ "os_name": "Linux", "cores": 2, "on": false }),
+            "cores: 2\non: no\nos name: Linux",
+        ),
         (
             json!({ "cpu": { "cores": 2 }, "disks": [{ "size": 1 }, { "size": 2 }], "tags": [] }),
             "cpu:\n  cores: 2\ndisks:\n  -\n    size: 1\n  -\n    size: 2\ntags: none",
@@ -56,7 +59,9 @@ fn failures_are_told_and_the_hint_stays_as_it_is() {
     let rows = [
         (
             json!({ "outcome": "denied", "error": "weather may not GET https://x: no grant", "hint": hint }),
-            format!("weather.get_weather was not allowed: weather may not GET https://x: no grant\n{hint}"),
+            format!(
+                "weather.get_weather was not allowed: weather may not GET https://x: no grant\n{hint}"
+            ),
         ),
         (
             json!({ "outcome": "failed", "error": "no such city" }),
@@ -83,7 +88,9 @@ fn several_results_follow_one_another() {
 fn long_and_deep_results_are_bounded() {
     let long: Vec<u32> = (0..100_000).collect();
     let deep = (0..50).fold(json!(1), |inner, _| json!({ "a": [inner] }));
-    for value in [json!(long), deep, json!("é".repeat(100_000)), json!({ "text": "x".repeat(100_000) })] {
+    for value in
+        [json!(long), deep, json!("é".repeat(100_000)), json!({ "text": "x".repeat(100_000) })]
+    {
         let text = phrase(vec![result(&value.to_string(), false)]);
         assert!(text.chars().count() <= 4_001 && text.ends_with('…'), "{}", text.len());
     }

@@ -121,7 +121,10 @@ fn timers_are_set_and_cancelled() {
         ("timer 90s", timer(json!({ "duration": 90 }))),
         ("Start a timer for an hour and a half", timer(json!({ "duration": 5400 }))),
         ("set a timer for 1 hour 30 minutes", timer(json!({ "duration": 5400 }))),
-        ("set a timer for five minutes called eggs", timer(json!({ "duration": 300, "label": "eggs" }))),
+        (
+            "set a timer for five minutes called eggs",
+            timer(json!({ "duration": 300, "label": "eggs" })),
+        ),
         (
             "remind me in twenty minutes to call mum",
             timer(json!({ "duration": 1200, "label": "call mum" })),
@@ -178,7 +181,10 @@ fn files_are_handled() {
         ("write buy milk to /notes/todo.txt", write("/notes/todo.txt", "buy milk")),
         ("write I love you 🎉 to /notes/a.txt", write("/notes/a.txt", "I love you 🎉")),
         ("save 'hello world' in /notes/hi.txt", write("/notes/hi.txt", "hello world")),
-        ("put this in /notes/a.txt: bread, butter and jam", write("/notes/a.txt", "bread, butter and jam")),
+        (
+            "put this in /notes/a.txt: bread, butter and jam",
+            write("/notes/a.txt", "bread, butter and jam"),
+        ),
         ("Write a file /notes/a.txt that says hello there", write("/notes/a.txt", "hello there")),
         ("read a file", "? files.read: path".to_owned()),
         ("write to /notes/todo.txt", "? files.write: content".to_owned()),
@@ -265,7 +271,10 @@ fn a_question_can_be_answered() {
 fn ids_go_on_and_finish_says_what_to_do() {
     let user = Message::User { text: "what time is it".to_owned() };
     let first = generate(std::slice::from_ref(&user), &tools());
-    assert_eq!((first.message.calls[0].id.as_str(), &first.finish), ("offline_1", &Finish::ToolCalls));
+    assert_eq!(
+        (first.message.calls[0].id.as_str(), &first.finish),
+        ("offline_1", &Finish::ToolCalls)
+    );
     let second = generate(&[user.clone(), Message::Assistant(first.message), user], &tools());
     assert_eq!(second.message.calls[0].id, "offline_2");
     assert_eq!(generate(&[], &tools()).finish, Finish::Stop);

@@ -30,18 +30,24 @@ async fn a_refusal_is_told_by_its_status() {
     check(401, "", body, |e| matches!(e, E::Credentials { message, .. } if message == "no")).await;
     check(403, "", body, |e| matches!(e, E::Credentials { .. })).await;
     check(429, "", body, |e| matches!(e, E::RateLimited { retry_after: None, .. })).await;
-    check(429, retry, body, |e| {
-        matches!(e, E::RateLimited { retry_after: Some(wait), .. } if wait.as_secs() == 7)
-    })
+    check(
+        429,
+        retry,
+        body,
+        |e| matches!(e, E::RateLimited { retry_after: Some(wait), .. } if wait.as_secs() == 7),
+    )
     .await;
     check(400, "", body, |e| matches!(e, E::Refused { status: 400, .. })).await;
     check(500, "", "", |e| {
         matches!(e, E::Refused { status: 500, message, .. } if message == "Internal Server Error")
     })
     .await;
-    check(502, "", "<html>bad</html>", |e| {
-        matches!(e, E::Refused { status: 502, message, .. } if message == "<html>bad</html>")
-    })
+    check(
+        502,
+        "",
+        "<html>bad</html>",
+        |e| matches!(e, E::Refused { status: 502, message, .. } if message == "<html>bad</html>"),
+    )
     .await;
 }
 

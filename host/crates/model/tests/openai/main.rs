@@ -1,5 +1,7 @@
 //! The OpenAI adapter against a server on the loopback that says exactly what a test wants.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 mod failures;
 mod recorded;
 mod recordings;

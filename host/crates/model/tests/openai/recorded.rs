@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use sallyport_model::{AssistantMessage, CallRequest, Message, ToolDefinition, ToolResult};
 use saphyr::{LoadableYamlNode, Yaml};
-use sallyport_model::{
-    AssistantMessage, CallRequest, Message, ToolDefinition, ToolResult,
-};
 use serde_json::Value;
 
 /// One request with the answer that a live service gave.
@@ -84,11 +82,9 @@ fn message(message: &Value) -> Result<Message, &'static str> {
     Ok(match message["role"].as_str().unwrap() {
         "system" => Message::System { text },
         "user" => Message::User { text },
-        "assistant" => Message::Assistant(AssistantMessage {
-            text,
-            calls: calls(message),
-            opaque: None,
-        }),
+        "assistant" => {
+            Message::Assistant(AssistantMessage { text, calls: calls(message), opaque: None })
+        }
         "tool" => Message::Tool(ToolResult {
             call_id: message["tool_call_id"].as_str().unwrap().to_owned(),
             name: String::new(),

@@ -47,7 +47,9 @@ async fn every_recorded_exchange_is_understood() {
         }
         covered += 1;
     }
-    println!("{covered} exchanges covered, {refused} of them refusals, {follow_ups} answers of our own replayed");
+    println!(
+        "{covered} exchanges covered, {refused} of them refusals, {follow_ups} answers of our own replayed"
+    );
     println!("left out: {left_out:?}");
     assert!(covered >= COVERED_MIN, "only {covered}");
     assert!(follow_ups > 0);
@@ -103,7 +105,8 @@ fn check_request(exchange: &Exchange, seen: &Seen) {
         tools
     };
     assert_eq!(without_strict(tools(ours)), without_strict(tools(theirs)), "{file}");
-    let (ours, theirs) = (ours["messages"].as_array().unwrap(), theirs["messages"].as_array().unwrap());
+    let (ours, theirs) =
+        (ours["messages"].as_array().unwrap(), theirs["messages"].as_array().unwrap());
     assert_eq!(ours.len(), theirs.len(), "{file}");
     for (ours, theirs) in ours.iter().zip(theirs) {
         for key in ["role", "tool_call_id"] {
@@ -150,8 +153,15 @@ fn check_reply(exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
     let message = &reply.message;
     let ids: HashSet<&str> = message.calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids.len(), message.calls.len(), "{file}");
-    assert!(message.calls.iter().all(|call| !call.name.is_empty() && !call.id.is_empty()), "{file}");
-    assert_eq!(reply.finish == Finish::ToolCalls, !message.calls.is_empty() && !is_cut(reply), "{file}");
+    assert!(
+        message.calls.iter().all(|call| !call.name.is_empty() && !call.id.is_empty()),
+        "{file}"
+    );
+    assert_eq!(
+        reply.finish == Finish::ToolCalls,
+        !message.calls.is_empty() && !is_cut(reply),
+        "{file}"
+    );
     assert!(reply.usage.is_some_and(|usage| usage.input_tokens > 0), "{file}");
     let streamed: String = deltas
         .iter()
@@ -175,7 +185,8 @@ fn arguments_of(reply: &Reply) -> Vec<String> {
 /// The arguments as they stand in the recording, read in another way than the adapter does.
 fn recorded_arguments(exchange: &Exchange) -> Vec<String> {
     let events = exchange.body.lines().filter_map(|line| line.strip_prefix("data: "));
-    let mut chunks: Vec<Value> = events.filter_map(|data| serde_json::from_str(data).ok()).collect();
+    let mut chunks: Vec<Value> =
+        events.filter_map(|data| serde_json::from_str(data).ok()).collect();
     if chunks.is_empty() {
         chunks.push(serde_json::from_str(&exchange.body).unwrap());
     }

@@ -103,7 +103,8 @@ pub(crate) fn plain(status: u16, headers: &str, body: &str) -> Vec<Step> {
 
 /// The head of an answer that ends with the connection.
 pub(crate) fn until_close(content_type: &str) -> Step {
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n");
     Step::Send(head.into_bytes())
 }
 

@@ -68,7 +68,10 @@ async fn an_answer_reads_the_same_however_it_is_split() {
     for line_end in ["\n", "\r\n"] {
         let answer = written(ANSWER, line_end);
         let bytes: Vec<&[u8]> = answer.chunks(1).collect();
-        assert_is_the_answer(check(vec![chunked(EVENTS, &bytes), last_chunk()]).await.unwrap(), USAGE);
+        assert_is_the_answer(
+            check(vec![chunked(EVENTS, &bytes), last_chunk()]).await.unwrap(),
+            USAGE,
+        );
         for at in 0..answer.len() {
             let (head, tail) = answer.split_at(at);
             let script = vec![chunked(EVENTS, &[head, tail]), last_chunk()];
@@ -165,12 +168,14 @@ async fn an_error_in_a_stream_is_told_as_the_providers() {
 #[tokio::test]
 async fn a_server_that_answers_in_one_piece_is_understood_and_the_other_way_round() {
     let whole = r#"{"choices":[{"message":{"role":"assistant","content":"hi","reasoning":"r"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
-    let (reply, deltas) = check(plain(200, "content-type: application/json\r\n", whole)).await.unwrap();
+    let (reply, deltas) =
+        check(plain(200, "content-type: application/json\r\n", whole)).await.unwrap();
     assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", Finish::Stop));
     assert_eq!(reply.usage, Some(Usage { input_tokens: 1, output_tokens: 2 }));
     assert_eq!(deltas, [Delta::Reasoning("r".to_owned()), Delta::Text("hi".to_owned())]);
 
-    let server = Server::start(vec![chunked(EVENTS, &[&written(ANSWER, "\n")]), last_chunk()]).await;
+    let server =
+        Server::start(vec![chunked(EVENTS, &[&written(ANSWER, "\n")]), last_chunk()]).await;
     let got = ask(settings(server.base_url.clone(), false), &hello(), &[]).await.unwrap();
     assert_is_the_answer(got, USAGE);
 }

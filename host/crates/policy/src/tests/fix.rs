@@ -194,6 +194,8 @@ const PATH_REQUESTS: &str = "
 const NO_FOLDER: &str = "its policy grants no folder";
 const PLACEHOLDER: &str =
     "{ path = \"/path/to/folder\", mount = \"/notes\", access = \"read-write\" }";
+const READ_PLACEHOLDER: &str =
+    "{ path = \"/path/to/folder\", mount = \"/notes\", access = \"read\" }";
 
 const PATH_ROWS: &[PathRow] = &[
     PathRow {
@@ -211,7 +213,7 @@ const PATH_ROWS: &[PathRow] = &[
         path: "/notes/a/b.txt",
         wanted: Read,
         why: NO_FOLDER,
-        fix: Some((PLACEHOLDER, true)),
+        fix: Some((READ_PLACEHOLDER, false)),
     },
     PathRow {
         policy: "",
@@ -226,8 +228,8 @@ const PATH_ROWS: &[PathRow] = &[
         wanted: Read,
         why: "no grant covers it",
         fix: Some((
-            "{ path = \"~/n\", mount = \"/data/n\", access = \"read\" }, { path = \"/path/to/folder\", mount = \"/data/m\", access = \"read-write\" }",
-            true,
+            "{ path = \"~/n\", mount = \"/data/n\", access = \"read\" }, { path = \"/path/to/folder\", mount = \"/data/m\", access = \"read\" }",
+            false,
         )),
     },
     PathRow {
@@ -322,4 +324,21 @@ fn odd_text_in_a_policy_survives_the_way_into_a_fix() {
     let fixed = fixed(&denial, GREEDY);
     assert!(fixed.net().check("GET", &url).is_ok());
     assert_eq!(fixed.fs()[0].host.to_str(), Some("/a \"b\" \\ é #'x"));
+}
+
+#[test]
+fn files_that_only_the_plugin_missed_are_granted_by_one_text() {
+    let file = |path: &str| format!("[[request.fs]]\naccess = 'read'\npath = '{path}'\nwhy = 'w'\n");
+    let requests = file("/proc/meminfo") + &file("/etc/os-release");
+    let partly = "[plugin.weather]\nfs = [{ path = '/proc/meminfo', access = 'read' }]";
+    for policy in ["", partly] {
+        let text = grant(policy, &requests).missing_files(None, Read).unwrap();
+        assert!(!text.contains("[[rule]]"), "reading leaks nothing: {text}");
+        assert_eq!(grant(&text, &requests).fs().len(), 2, "{text}");
+        assert_eq!(grant(&text, &requests).missing_files(None, Read), None);
+    }
+    let folder = "[[request.fs]]\naccess = 'read-write'\nwhy = 'w'";
+    let text = grant("", folder).missing_files(Some("/notes/a"), ReadWrite).unwrap();
+    assert_eq!(grant(&text, folder).fs()[0].guest, "/notes");
+    assert_eq!(grant("", "").missing_files(None, Read), None);
 }

@@ -30,7 +30,6 @@ fn mistakes_in_manifests() {
     let plugin = "is not a plugin name: use up to 64 lower-case letters, digits, '-' and '_', \
                   starting with a letter";
     let version = "write it like 1.2.3 or 1.2.3-beta.1";
-    let keys = "the keys known here are settings, request, name, version, description";
     let rows = [
         ("", "1:1: key \"name\" is missing".into(), ""),
         ("name = '../x'", format!("1:8: \"../x\" {plugin}"), ""),
@@ -43,9 +42,9 @@ fn mistakes_in_manifests() {
             "",
         ),
         (
-            "name = 'a'\nversion = '1'\ndescription = 'd'\nauthor = 'x'",
-            "4:1: unknown key \"author\"".into(),
-            keys,
+            "name = 'a'\nversion = '1'\ndescription = 'd'\nsetings = 1",
+            "4:1: unknown key \"setings\"".into(),
+            "did you mean \"settings\"?",
         ),
     ];
     for (text, want, hint) in rows {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::clues::Clues;
 use super::params::Param;
 use crate::offline::profile::{is_generic, split_name};
-use crate::offline::stem::stem;
+use crate::offline::stem::{is_stem_of, stem};
 use crate::offline::synonyms::alike;
 use crate::offline::tokens::Kind;
 
@@ -38,7 +38,7 @@ pub(super) fn fill(
             best = Some((words.len(), words, value));
         }
     }
-    let usual = || values.first().copied().filter(|_| param.required && param.is_called(&FORMS));
+    let usual = || values.first().copied().filter(|_| param.required && param.is_called(FORMS));
     let Some((_, words, value)) = best else { return usual().cloned() };
     for at in words {
         clues.take(at..at + 1);
@@ -85,7 +85,9 @@ pub(super) fn fill_boolean(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Opti
     let names: Vec<&String> = param
         .words
         .iter()
-        .filter(|word| !AUXILIARIES.iter().any(|known| stem(known) == **word) && !is_generic(word))
+        .filter(|word| {
+            !AUXILIARIES.iter().any(|known| is_stem_of(word, known)) && !is_generic(word)
+        })
         .collect();
     let words = clues.words();
     let speaks = |at: &usize| {
@@ -99,9 +101,8 @@ pub(super) fn fill_boolean(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Opti
     };
     let at = (0..words.len()).find(speaks)?;
     let before = &words[at.saturating_sub(NEGATION_REACH)..at];
-    let negated = before.iter().any(|word| {
-        NEGATIONS.contains(&word.lower.replace('’', "'").as_str())
-    });
+    let negated =
+        before.iter().any(|word| NEGATIONS.contains(&word.lower.replace('’', "'").as_str()));
     clues.take(at..at + 1);
     Some(Value::Bool(!negated))
 }

@@ -53,7 +53,8 @@ impl<'s, 't> Clues<'s, 't> {
 
     /// Finds the first free word of one of these kinds.
     pub(super) fn first(&self, kinds: &[Kind]) -> Option<usize> {
-        (0..self.words().len()).find(|&at| self.is_free(at) && kinds.contains(&self.words()[at].kind))
+        (0..self.words().len())
+            .find(|&at| self.is_free(at) && kinds.contains(&self.words()[at].kind))
     }
 
     /// Returns the stretches of free words between used ones, those with most meaning first.
@@ -65,7 +66,8 @@ impl<'s, 't> Clues<'s, 't> {
                 None => stretches.push(at..at + 1),
             }
         }
-        let meaning = |words: &Range<usize>| words.clone().filter(|&at| self.is_telling(at)).count();
+        let meaning =
+            |words: &Range<usize>| words.clone().filter(|&at| self.is_telling(at)).count();
         stretches.sort_by_key(|words| std::cmp::Reverse(meaning(words)));
         stretches
     }

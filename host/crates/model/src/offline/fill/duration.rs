@@ -63,7 +63,8 @@ impl Duration {
 /// Finds the first length of time among the words that are not used.
 pub(in crate::offline) fn find(sentence: &Sentence<'_>, used: &[bool]) -> Option<Duration> {
     let is_free = |at: &usize| !used.get(*at).copied().unwrap_or(false);
-    let begin = (0..sentence.words.len()).filter(is_free).find(|&at| part(sentence, at).is_some())?;
+    let begin =
+        (0..sentence.words.len()).filter(is_free).find(|&at| part(sentence, at).is_some())?;
     let (mut parts, mut end) = (Vec::new(), begin);
     loop {
         let joint = usize::from(end > begin && lower(sentence, end) == "and");

@@ -41,11 +41,7 @@ pub(super) struct Missing {
 }
 
 /// Fills the parameters of a tool. `naming` says for each word whether it named the tool.
-pub(super) fn arguments(
-    tool: &ToolDefinition,
-    sentence: &Sentence<'_>,
-    naming: &[bool],
-) -> Filled {
+pub(super) fn arguments(tool: &ToolDefinition, sentence: &Sentence<'_>, naming: &[bool]) -> Filled {
     let mut clues = Clues::new(sentence, naming);
     object(&mut clues, &tool.parameters, &tool.parameters, DEPTH_MAX)
 }
@@ -58,7 +54,9 @@ fn object(clues: &mut Clues<'_, '_>, schema: &Value, root: &Value, depth: usize)
             Ok(Some(value)) => drop(filled.arguments.insert(param.name.to_owned(), value)),
             Ok(None) if !param.required => {}
             Ok(None) => match param.schema.get("default") {
-                Some(default) => drop(filled.arguments.insert(param.name.to_owned(), default.clone())),
+                Some(default) => {
+                    drop(filled.arguments.insert(param.name.to_owned(), default.clone()))
+                }
                 None => filled.missing.push(Missing::new(param)),
             },
             Err(inner) if param.required => filled.missing.extend(inner),
@@ -109,7 +107,8 @@ fn inner(
         let is_worth_it = param.required || !filled.arguments.is_empty();
         return Ok(is_worth_it.then_some(Value::Object(filled.arguments)));
     }
-    let prefix = |missing: Missing| Missing { name: format!("{}.{}", param.name, missing.name), ..missing };
+    let prefix =
+        |missing: Missing| Missing { name: format!("{}.{}", param.name, missing.name), ..missing };
     Err(filled.missing.into_iter().map(prefix).collect())
 }
 

@@ -12,9 +12,30 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// How far from a parameter's name its number may stand: "with a radius of 5", "radius = 5".
 const REACH: usize = 3;
 
+/// Longest number in words. Without an end, "one hundred one hundred…" would be read from each word.
+const WORDS_MAX: usize = 16;
+
 const ONES: &[&str] = &[
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
 ];
 
 const TENS: &[&str] =
@@ -74,7 +95,7 @@ fn in_words(sentence: &Sentence<'_>, at: usize) -> Option<(f64, usize)> {
     if matches!(lower(at), "a" | "an") && large(lower(at + 1)).is_some() {
         (spoken.rest, next) = (Some(1.0), at + 1);
     }
-    loop {
+    while next - at < WORDS_MAX {
         let joint = next > at && lower(next) == "and" && large(lower(next - 1)).is_some();
         if joint && small(lower(next + 1)).is_some() {
             next += 1;
@@ -89,7 +110,7 @@ fn in_words(sentence: &Sentence<'_>, at: usize) -> Option<(f64, usize)> {
 
 fn small(word: &str) -> Option<f64> {
     let of = |list: &[&str]| list.iter().position(|name| *name == word);
-    let value = of(&ONES).or_else(|| of(&TENS).map(|n| (n + 2) * 10))?;
+    let value = of(ONES).or_else(|| of(TENS).map(|n| (n + 2) * 10))?;
     u32::try_from(value).ok().map(f64::from)
 }
 
@@ -160,9 +181,8 @@ fn all(clues: &Clues<'_, '_>) -> Vec<Found> {
 fn is_beside(clues: &Clues<'_, '_>, found: &Found, param: &Param<'_>) -> bool {
     let before = found.at.saturating_sub(REACH)..found.at;
     let behind = found.at + found.words..found.at + found.words + 1;
-    let names = |at: usize| {
-        clues.words().get(at).is_some_and(|word| param.words.contains(&word.stem))
-    };
+    let names =
+        |at: usize| clues.words().get(at).is_some_and(|word| param.words.contains(&word.stem));
     before.chain(behind).any(names)
 }
 

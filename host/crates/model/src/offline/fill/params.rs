@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::duration::Unit;
 use crate::offline::profile::{split_name, stems};
-use crate::offline::stem::stem;
+use crate::offline::stem::{is_stem_of, stem};
 
 /// How often a reference is followed before it is taken for a circle.
 const REFERENCES_MAX: usize = 8;
@@ -130,7 +130,7 @@ impl<'a> Param<'a> {
 
     /// True for a parameter whose name has one of these words.
     pub(super) fn is_called(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.words.iter().any(|word| *word == stem(name)))
+        names.iter().any(|name| self.words.iter().any(|word| is_stem_of(word, name)))
     }
 }
 
@@ -200,7 +200,7 @@ fn number_sort<'a>(words: &[String], about: &str) -> Sort<'a> {
         words.iter().filter(|word| word.len() > 1).find_map(|word| Unit::called(word))
     };
     let is_time = ["duration", "delay", "timeout", "interval", "wait"];
-    let is_time = is_time.iter().any(|name| words.contains(&stem(name)));
+    let is_time = is_time.iter().any(|name| words.iter().any(|word| is_stem_of(word, name)));
     match unit_in(words).or_else(|| unit_in(&stems(about))) {
         Some(unit) => Sort::Duration(unit),
         None if is_time => Sort::Duration(Unit::Second),
@@ -209,7 +209,8 @@ fn number_sort<'a>(words: &[String], about: &str) -> Sort<'a> {
 }
 
 fn text_sort<'a>(words: &[String], about: &str, schema: &Value) -> Sort<'a> {
-    let called = |names: &[&str]| names.iter().any(|name| words.contains(&stem(name)));
+    let called =
+        |names: &[&str]| names.iter().any(|name| words.iter().any(|word| is_stem_of(word, name)));
     let format = schema.get("format").and_then(Value::as_str).unwrap_or("");
     if matches!(format, "uri" | "url" | "iri") || called(&["url", "uri", "website", "link"]) {
         return Sort::Url;
@@ -231,14 +232,27 @@ fn text_sort<'a>(words: &[String], about: &str, schema: &Value) -> Sort<'a> {
 
 /// Names of parameters that take a place. Which preposition leads to it depends on the name.
 const PLACES: &[&str] = &[
-    "location", "city", "place", "country", "region", "town", "timezone", "zone", "destination",
-    "origin", "departure", "arrival", "address", "where",
+    "location",
+    "city",
+    "place",
+    "country",
+    "region",
+    "town",
+    "timezone",
+    "zone",
+    "destination",
+    "origin",
+    "departure",
+    "arrival",
+    "address",
+    "where",
 ];
 
 /// When the name says nothing, the description may.
 fn told_sort<'a>(about: &str) -> Sort<'a> {
     let words = stems(about);
-    let speaks_of = |names: &[&str]| names.iter().any(|name| words.contains(&stem(name)));
+    let speaks_of =
+        |names: &[&str]| names.iter().any(|name| words.iter().any(|word| is_stem_of(word, name)));
     if speaks_of(&["url", "uri"]) {
         Sort::Url
     } else if speaks_of(&["path"]) {
@@ -280,15 +294,27 @@ mod tests {
         check("to", json!({ "type": "string", "format": "email" }), Sort::Email);
         check("timezone", json!({ "type": ["null", "string"] }), Sort::Place);
         check("durationMs", json!({ "type": "integer" }), Sort::Duration(Unit::Millisecond));
-        check("duration", json!({ "type": "number", "description": "In minutes" }), Sort::Duration(Unit::Minute));
+        check(
+            "duration",
+            json!({ "type": "number", "description": "In minutes" }),
+            Sort::Duration(Unit::Minute),
+        );
         check("duration", json!({ "type": "number" }), Sort::Duration(Unit::Second));
         check("x", json!({ "type": "float" }), Sort::Number);
         check("x", json!({ "type": "String" }), Sort::Text);
         check("x", json!({}), Sort::Text);
         check("x", json!({ "enum": ["red", null] }), Sort::Choice(vec![&red]));
         check("x", json!({ "$ref": "#/$defs/Color" }), Sort::Choice(vec![&red]));
-        check("x", json!({ "oneOf": [{ "const": "red", "description": "d" }] }), Sort::Choice(vec![&red]));
-        check("x", json!({ "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/Color" }] }), Sort::Choice(vec![&red]));
+        check(
+            "x",
+            json!({ "oneOf": [{ "const": "red", "description": "d" }] }),
+            Sort::Choice(vec![&red]),
+        );
+        check(
+            "x",
+            json!({ "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/Color" }] }),
+            Sort::Choice(vec![&red]),
+        );
         check("x", json!({ "const": "red" }), Sort::Fixed(&red));
         check("x", json!({ "$ref": "#/$defs/Loop" }), Sort::Text);
         check("x", json!({ "$ref": "#/nowhere" }), Sort::Text);

@@ -14,14 +14,12 @@ const WORDS_MAX: usize = 6;
 const LEADS: &[&str] = &["in", "near", "around", "at", "for", "to", "from", "of", "on"];
 
 /// Words that begin or end a place without being part of it: times, units and courtesies.
-const NOT_PLACES: &[&str] = &[
-    "today", "tomorrow", "tonight", "yesterday", "now", "right", "currently", "later", "soon",
-    "moment", "morning", "afternoon", "evening", "night", "noon", "midnight", "day", "days", "week",
-    "weeks", "weekend", "month", "year", "next", "this", "during", "until", "monday", "tuesday",
-    "wednesday", "thursday", "friday", "saturday", "sunday", "hour", "hours", "minute", "minutes",
-    "second", "seconds", "celsius", "fahrenheit", "degrees", "please", "thanks", "thank", "again",
-    "total", "general", "detail", "english", "january",
-];
+const NOT_PLACES: &str = "\
+    today tomorrow tonight yesterday now right currently later soon moment morning afternoon \
+    evening night noon midnight day days week weeks weekend month year next this during until \
+    monday tuesday wednesday thursday friday saturday sunday hour hours minute minutes second \
+    seconds celsius fahrenheit degrees please thanks thank again total general detail english \
+    january";
 
 /// Returns a place. An optional one needs a preposition or a capital letter.
 pub(super) fn fill(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<String> {
@@ -80,9 +78,10 @@ fn belongs(clues: &Clues<'_, '_>, begin: usize, at: usize) -> bool {
     };
     let word = &words[at];
     let joins = word.lower == "and" && at > begin && capital(at - 1) && capital(at + 1);
-    let inside = matches!(word.lower.as_str(), "of" | "de" | "la" | "the") && at > begin && capital(at + 1);
+    let inside =
+        matches!(word.lower.as_str(), "of" | "de" | "la" | "the") && at > begin && capital(at + 1);
     let is_name = (word.kind == Kind::Word || word.kind == Kind::Quoted)
-        && !NOT_PLACES.contains(&word.lower.as_str())
+        && !is_no_place(&word.lower)
         && (!is_stop_word(&word.lower) || joins || inside);
     goes_on && is_name && clues.is_free(at)
 }
@@ -91,9 +90,7 @@ fn belongs(clues: &Clues<'_, '_>, begin: usize, at: usize) -> bool {
 /// "Tokyo time".
 fn written_as_name(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
     let words = clues.words();
-    let begins_name = |at: &usize| {
-        is_capital(words[*at].text) && !is_stop_word(&words[*at].lower)
-    };
+    let begins_name = |at: &usize| is_capital(words[*at].text) && !is_stop_word(&words[*at].lower);
     (0..words.len()).filter(begins_name).find_map(|at| {
         let found = name_from(clues, at)?;
         let in_the_middle = at > 0 && words[at - 1].pause.is_none_or(|pause| pause == ',');
@@ -104,6 +101,10 @@ fn written_as_name(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
 fn in_the_rest(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
     let begins = |at: usize| clues.is_telling(at).then(|| name_from(clues, at)).flatten();
     clues.stretches().into_iter().flatten().find_map(begins)
+}
+
+fn is_no_place(lower: &str) -> bool {
+    NOT_PLACES.split_whitespace().any(|word| word == lower)
 }
 
 fn is_capital(text: &str) -> bool {

@@ -8,6 +8,9 @@ use super::sight;
 use crate::offline::stem::is_stop_word;
 use crate::offline::tokens::Kind;
 
+/// How many words that could lead to a text are tried. What nobody finds after these is not there.
+const LEADS_MAX: usize = 8;
+
 /// Words that lead to what is to be said or written.
 const SAYING: &[&str] = &["say", "says", "saying", "that", "text", "content", "message"];
 
@@ -26,7 +29,7 @@ pub(super) fn content(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<St
     if let Some(text) = sight::quoted(clues) {
         return Some(text);
     }
-    let announced = after_colon(clues).or_else(|| after_word(clues, &SAYING));
+    let announced = after_colon(clues).or_else(|| after_word(clues, SAYING));
     let found = match announced {
         None if param.required => clues.stretches().into_iter().next()?,
         announced => announced?,
@@ -41,7 +44,7 @@ pub(super) fn label(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<Stri
     if let Some(text) = sight::quoted(clues) {
         return Some(text);
     }
-    let found = after_word(clues, &CALLING)
+    let found = after_word(clues, CALLING)
         .or_else(|| before_noun(clues))
         .or_else(|| after_word(clues, &["for", "to"]))
         .or_else(|| anything(clues).filter(|_| param.required))?;
@@ -70,20 +73,16 @@ pub(super) fn texts(clues: &mut Clues<'_, '_>) -> Vec<String> {
     }
     let Some(all) = anything(clues) else { return Vec::new() };
     let words = clues.words();
-    let mut parts: Vec<Range<usize>> = vec![all.start..all.start];
-    for at in all {
+    let (mut parts, mut begin) = (Vec::new(), all.start);
+    for at in all.clone() {
         let is_joint = words[at].lower == "and";
-        let last = parts.last_mut().filter(|last| last.end == at && !is_joint);
-        match last {
-            Some(last) => last.end = at + 1,
-            None if is_joint => continue,
-            None => parts.push(at..at + 1),
-        }
-        if words[at].pause.is_some() {
-            parts.push(at + 1..at + 1);
+        if is_joint || words[at].pause.is_some() {
+            parts.push(begin..at + usize::from(!is_joint));
+            begin = at + 1;
         }
     }
-    parts.retain(|part| !part.is_empty());
+    parts.push(begin..all.end);
+    parts.retain(|part: &Range<usize>| !part.is_empty());
     parts.into_iter().map(|part| clues.take(part).to_owned()).collect()
 }
 
@@ -102,31 +101,37 @@ fn after_colon(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
 fn after_word(clues: &Clues<'_, '_>, leads: &[&str]) -> Option<Range<usize>> {
     let words = clues.words();
     let leading = (1..words.len()).filter(|&at| leads.contains(&words[at - 1].lower.as_str()));
-    leading.filter_map(|at| free_from(clues, at)).find(|found| {
-        found.clone().any(|at| clues.is_telling(at))
-    })
+    leading
+        .take(LEADS_MAX)
+        .filter_map(|at| free_from(clues, at))
+        .find(|found| found.clone().any(|at| clues.is_telling(at)))
 }
 
 /// The name of a parameter, perhaps with "is" or "=", and the words behind it up to a pause.
 fn beside_name(clues: &Clues<'_, '_>, param: &Param<'_>) -> Option<Range<usize>> {
     let words = clues.words();
     let last = param.words.last()?;
-    let named = (1..words.len()).filter(|&at| {
-        words[at - 1].stem == *last && words[at - 1].kind == Kind::Word
-    });
-    named.filter_map(|at| free_from(clues, at)).map(|found| {
-        let pause = found.clone().find(|&at| words[at].pause.is_some());
-        trimmed(clues, found.start..pause.map_or(found.end, |at| at + 1))
-    }).find(|found| !found.is_empty())
+    let named = (1..words.len())
+        .filter(|&at| words[at - 1].stem == *last && words[at - 1].kind == Kind::Word);
+    named
+        .take(LEADS_MAX)
+        .filter_map(|at| free_from(clues, at))
+        .map(|found| {
+            let pause = found.clone().find(|&at| words[at].pause.is_some());
+            trimmed(clues, found.start..pause.map_or(found.end, |at| at + 1))
+        })
+        .find(|found| !found.is_empty())
 }
 
 /// Words right before a noun that named the tool.
 fn before_noun(clues: &Clues<'_, '_>) -> Option<Range<usize>> {
     let nouns = (1..clues.words().len()).filter(|&at| clues.is_naming(at));
-    nouns.filter_map(|noun| {
-        let begin = (0..noun).rev().take_while(|&at| clues.is_telling(at)).last()?;
-        Some(begin..noun)
-    }).next()
+    nouns
+        .filter_map(|noun| {
+            let begin = (0..noun).rev().take_while(|&at| clues.is_telling(at)).last()?;
+            Some(begin..noun)
+        })
+        .next()
 }
 
 /// The free words from here on.

@@ -1,0 +1,145 @@
+//! Calls and starts, each as a ratio to bare wasmtime measured in the same run.
+//!
+//! Ours and the baseline take turns in small batches, and the figure is the median over the batches'
+//! ratios, so that noise of the machine hits both alike.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
+
+use std::{
+    future::Future,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use sallyport::{
+    config::{Env, Flags, Settings},
+    registry::{Registry, Selection},
+    session::NobodyToAsk,
+};
+use sallyport_contract::{CallContext, Outcome, ToolCall, Toolbox};
+use sallyport_policy::Manifest;
+use sallyport_sandbox::{
+    ComponentFile, PluginParts, Sandbox, SandboxOptions, SystemResolver, raw::Raw,
+};
+
+/// Batches of each measurement; the median of an odd number is one of them.
+const BATCHES: usize = 101;
+
+/// Calls in a batch.
+const CALLS: usize = 50;
+
+/// Compilations in all; each takes a good part of a second.
+const COMPILATIONS: usize = 5;
+
+fn main() {
+    let home = tempfile::tempdir().expect("a folder");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(bench(home.path()));
+}
+
+async fn bench(home: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository").to_owned();
+    let (sandbox, _) = Sandbox::new(SandboxOptions {
+        cache_dir: Some(home.join("cache")),
+        resolver: Arc::new(SystemResolver),
+    });
+    let registry = registry(&sandbox, home, &root).await;
+    let wasm = root.join("plugins-wasm/clock/clock.wasm");
+    let file = ComponentFile::read(&wasm).expect("run `cargo xtask plugins` first");
+    let raw = Raw::new(&sandbox, &file);
+    for (what, arguments) in [("small arguments", small()), ("1 KiB of arguments", kilobyte())] {
+        isolated(&registry, &raw, what, &arguments).await;
+    }
+    start(&sandbox, &raw, &file);
+}
+
+async fn registry(sandbox: &Arc<Sandbox>, home: &Path, root: &Path) -> Registry {
+    let flags = Flags { plugin_dirs: vec![root.join("plugins-wasm")], ..Flags::default() };
+    let home = home.to_str().expect("a plain path");
+    let settings = Settings::resolve(&flags, Env::of([("SALLYPORT_HOME", home)]));
+    let settings = settings.expect("settings");
+    let selection = Selection::Only("clock".parse().expect("a name"));
+    Registry::load(Arc::clone(sandbox), &settings, Arc::new(NobodyToAsk), selection).await
+}
+
+fn small() -> String {
+    r#"{"timezone":"Asia/Tokyo"}"#.to_owned()
+}
+
+/// White space is text that has to be checked, copied and parsed like any other.
+fn kilobyte() -> String {
+    format!(r#"{{"timezone":"Asia/Tokyo"{}}}"#, " ".repeat(1000))
+}
+
+/// A fresh instance for one call: through the whole host ÷ `InstancePre`, call, drop.
+async fn isolated(registry: &Registry, raw: &Raw, what: &str, arguments: &str) {
+    let ours = async || {
+        let call = ToolCall {
+            context: CallContext { call_id: "bench".into(), ..CallContext::default() },
+            tool: "clock.get_time".parse().expect("a tool"),
+            arguments: arguments.to_owned(),
+        };
+        let admitted = registry.admit(call).await.expect("admitted");
+        let report = registry.run(admitted).await;
+        assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
+    };
+    let baseline = async || {
+        raw.instantiate().await.call("get_time", arguments).await;
+    };
+    let mut rows = Vec::new();
+    for _ in 0..BATCHES {
+        rows.push((batch(&ours).await, batch(&baseline).await));
+    }
+    print(&format!("isolated call, {what}: whole host ÷ bare wasmtime"), &mut rows);
+}
+
+async fn batch<F: Future<Output = ()>>(work: impl Fn() -> F) -> f64 {
+    let begin = Instant::now();
+    for _ in 0..CALLS {
+        work().await;
+    }
+    begin.elapsed().as_secs_f64() / CALLS as f64
+}
+
+/// Loading a plugin from the warm cache ÷ compiling its component.
+fn start(sandbox: &Arc<Sandbox>, raw: &Raw, file: &ComponentFile) {
+    let manifest = Manifest::bare("clock".parse().expect("a name"));
+    let mut rows = Vec::new();
+    for _ in 0..COMPILATIONS {
+        let begin = Instant::now();
+        for _ in 0..CALLS {
+            load(sandbox, &manifest, file.path().to_owned());
+        }
+        let warm = begin.elapsed().as_secs_f64() / CALLS as f64;
+        let begin = Instant::now();
+        raw.compile(file);
+        rows.push((warm, begin.elapsed().as_secs_f64()));
+    }
+    print("start: plugin from the warm cache ÷ compiling it", &mut rows);
+}
+
+fn load(sandbox: &Arc<Sandbox>, manifest: &Manifest, path: PathBuf) {
+    let file = ComponentFile::read(&path).expect("a component");
+    let grant = sallyport_policy::Grant::none(manifest.name.clone());
+    let parts = PluginParts {
+        manifest,
+        file: &file,
+        grant: Arc::new(grant),
+        settings: serde_json::Map::new(),
+        env: Vec::new(),
+    };
+    sandbox.load(parts).expect("a plugin");
+}
+
+fn print(what: &str, rows: &mut [(f64, f64)]) {
+    rows.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    let (ours, baseline) = rows[rows.len() / 2];
+    let ratio = ours / baseline;
+    let times = format!("{:.1} µs ÷ {:.1} µs", ours * 1e6, baseline * 1e6);
+    if ratio < 0.1 {
+        println!("{what}\n  {times} = 1/{:.0}", 1.0 / ratio);
+    } else {
+        println!("{what}\n  {times} = {ratio:.2}");
+    }
+}

@@ -1,0 +1,45 @@
+# Every recipe is a task of `cargo xtask`, so that `just` is a convenience and never needed.
+
+# List the recipes.
+default:
+    @just --list
+
+# Set up, build, and talk with the plugins of this repository.
+chat *args:
+    cargo xtask chat {{ args }}
+
+# The same for one question: just run what time is it in Tokyo
+run *prompt:
+    cargo xtask run {{ prompt }}
+
+# Run every test.
+test:
+    cargo xtask test
+
+# Check formatting, lints, documentation and the rules of the house.
+check:
+    cargo xtask check
+
+# Check, then test.
+ci:
+    cargo xtask ci
+
+# Add the wasm32-wasip2 target.
+setup:
+    cargo xtask setup
+
+# Build plugins-src into plugins-wasm.
+plugins:
+    cargo xtask plugins
+
+# Build the components that the tests run.
+guests:
+    cargo xtask guests
+
+# Measure: just bench start, just bench call, or both.
+bench *which:
+    cargo xtask bench {{ which }}
+
+# Check the rules of the house alone.
+tidy:
+    cargo xtask tidy

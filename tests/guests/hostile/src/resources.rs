@@ -1,0 +1,44 @@
+//! Things of the host that a guest can ask for without end.
+
+use std::hint::black_box;
+
+use sallyport_sdk::prelude::*;
+use wasip2::{clocks::monotonic_clock::subscribe_duration, http::types::Fields, random::random};
+
+use crate::Amount;
+
+/// Asks for n random bytes at once.
+#[tool]
+pub(crate) fn random_bytes(args: Amount) -> usize {
+    random::get_random_bytes(args.n).len()
+}
+
+/// Takes n pollables and gives none back.
+#[tool]
+pub(crate) fn leaks_pollables(args: Amount) -> u64 {
+    for _ in 0..args.n {
+        std::mem::forget(black_box(subscribe_duration(u64::MAX)));
+    }
+    args.n
+}
+
+/// Takes n sets of headers and gives none back.
+#[tool]
+pub(crate) fn leaks_headers(args: Amount) -> u64 {
+    for _ in 0..args.n {
+        std::mem::forget(black_box(Fields::new()));
+    }
+    args.n
+}
+
+/// Fills one set of headers with n of them.
+#[tool]
+pub(crate) fn many_headers(args: Amount) -> Result<u64, ToolError> {
+    let fields = Fields::new();
+    for i in 0..args.n {
+        fields
+            .append(&format!("x-{i}"), &[b'v'; 1000])
+            .map_err(|error| ToolError::Failed(format!("header {i}: {error:?}")))?;
+    }
+    Ok(args.n)
+}

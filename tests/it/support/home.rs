@@ -1,0 +1,258 @@
+//! A home of its own for every test: configuration, policy, plugins, and the program run in it.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// No command of a test takes this long unless it hangs.
+const RUN_TIME_MAX: Duration = Duration::from_secs(90);
+
+/// How often a running program is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A folder for `SALLYPORT_HOME`, filled by what a test needs.
+pub(crate) struct Home {
+    folder: TempDir,
+    env: Vec<(String, String)>,
+}
+
+/// A finished run of the program.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: i32,
+}
+
+/// The folder of the repository.
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Reads something that a task of the repository builds.
+#[track_caller]
+fn built(path: &Path, task: &str) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| {
+        panic!("{}: {error}; build it with `cargo xtask {task}`", path.display())
+    })
+}
+
+/// The component of a guest of the tests.
+#[track_caller]
+pub(crate) fn guest(name: &str) -> Vec<u8> {
+    let path = format!("tests/guests/target/wasm32-wasip2/release/{name}.wasm");
+    built(&repository().join(path), "guests")
+}
+
+/// The component of a plugin of the repository.
+#[track_caller]
+pub(crate) fn plugin_component(name: &str) -> Vec<u8> {
+    built(&repository().join(format!("plugins-wasm/{name}/{name}.wasm")), "plugins")
+}
+
+impl Home {
+    /// An empty home. What is compiled in it is shared with the other tests, which saves minutes.
+    pub(crate) fn new() -> Self {
+        let home = Self::with_own_cache();
+        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+        fs::create_dir_all(&shared).unwrap();
+        symlink(shared, home.path("cache")).unwrap();
+        home
+    }
+
+    /// An empty home whose cache is its own, and empty too.
+    pub(crate) fn with_own_cache() -> Self {
+        let folder = TempDir::with_prefix("sallyport-it-").unwrap();
+        fs::create_dir(folder.path().join("plugins")).unwrap();
+        Self { folder, env: Vec::new() }
+    }
+
+    /// Adds plugins of the repository.
+    #[track_caller]
+    pub(crate) fn plugins(mut self, names: &[&str]) -> Self {
+        for name in names {
+            let manifest = repository().join(format!("plugins-wasm/{name}/plugin.toml"));
+            let manifest = String::from_utf8(built(&manifest, "plugins")).unwrap();
+            self = self.component(name, &manifest, &plugin_component(name));
+        }
+        self
+    }
+
+    /// Adds a guest of the tests under its own name. `rest` follows the usual lines of its manifest.
+    #[track_caller]
+    pub(crate) fn guest(self, name: &str, rest: &str) -> Self {
+        self.component(name, &manifest(name, rest), &guest(name))
+    }
+
+    /// Adds a component with its manifest, in a folder of that name.
+    pub(crate) fn component(self, folder: &str, manifest: &str, bytes: &[u8]) -> Self {
+        self.file(&format!("plugins/{folder}/plugin.toml"), manifest)
+            .file(&format!("plugins/{folder}/{folder}.wasm"), bytes)
+    }
+
+    /// Writes a file below the home.
+    pub(crate) fn file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+        self
+    }
+
+    /// Writes the policy.
+    pub(crate) fn policy(self, text: impl AsRef<str>) -> Self {
+        self.file("policy.toml", text.as_ref())
+    }
+
+    /// Writes the configuration.
+    pub(crate) fn config(self, text: impl AsRef<str>) -> Self {
+        self.file("sallyport.toml", text.as_ref())
+    }
+
+    /// Sets a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// A path below the home.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    /// The environment of the program: nothing of the tests' own but the path.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let folder = self.folder.path().to_str().unwrap().to_owned();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut env = vec![
+            ("PATH".to_owned(), path),
+            ("HOME".to_owned(), folder.clone()),
+            ("SALLYPORT_HOME".to_owned(), folder),
+        ];
+        env.extend(self.env.iter().cloned());
+        env
+    }
+
+    /// Runs the program with nothing on its standard input.
+    #[track_caller]
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.run_with_input(args, "")
+    }
+
+    /// Runs the program with a text on its standard input.
+    #[track_caller]
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let mut child = self.start(args);
+        // A program that does not read its input closes it.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        finish(child, args)
+    }
+
+    /// Starts the program and leaves it running.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sallyport"));
+        command.args(args).env_clear().envs(self.environment());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(self.folder.path()).spawn().unwrap()
+    }
+
+    /// Calls one tool and returns what the program tells about it as JSON, with its exit code.
+    #[track_caller]
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> (Value, i32) {
+        let ran = self.run(&["call", tool, &arguments.to_string(), "--output", "json"]);
+        (ran.json(), ran.code)
+    }
+}
+
+/// A manifest of a test's plugin.
+pub(crate) fn manifest(name: &str, rest: &str) -> String {
+    format!("name = \"{name}\"\nversion = \"1.0.0\"\ndescription = \"A guest of the tests.\"\n{rest}")
+}
+
+/// Waits for the program, and fails when it hangs.
+#[track_caller]
+pub(crate) fn finish(mut child: Child, args: &[&str]) -> Ran {
+    drop(child.stdin.take());
+    let stdout = collect(child.stdout.take().unwrap());
+    let stderr = collect(child.stderr.take().unwrap());
+    let begin = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begin.elapsed() > RUN_TIME_MAX {
+            child.kill().unwrap();
+            panic!("sallyport {args:?} hangs");
+        }
+        thread::sleep(LOOK_EVERY);
+    };
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    // A signal has no exit code; no test expects one.
+    Ran { stdout, stderr, code: status.code().unwrap_or(-1) }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+impl Ran {
+    /// Fails when the program ended with another code.
+    #[track_caller]
+    pub(crate) fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Fails when standard output lacks one of the texts.
+    #[track_caller]
+    pub(crate) fn answers(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stdout.contains(text), "no {text:?} on standard output of {self:#?}");
+        }
+        self
+    }
+
+    /// Fails when standard error lacks one of the texts.
+    #[track_caller]
+    pub(crate) fn remarks(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stderr.contains(text), "no {text:?} on standard error of {self:#?}");
+        }
+        self
+    }
+
+    /// Fails when either stream holds one of the texts.
+    #[track_caller]
+    pub(crate) fn hides(self, texts: &[&str]) -> Self {
+        for text in texts {
+            let shown = self.stdout.contains(text) || self.stderr.contains(text);
+            assert!(!shown, "{text:?} is shown in {self:#?}");
+        }
+        self
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+            panic!("{error}: standard output is no JSON: {self:#?}");
+        })
+    }
+}
+
+/// The arguments of a tool that takes an amount.
+pub(crate) fn amount(n: u64) -> Value {
+    json!({ "n": n })
+}

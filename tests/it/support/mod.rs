@@ -1,0 +1,13 @@
+//! What the themes share: a home for the program, the program itself, and the servers it talks to.
+
+pub(crate) mod home;
+pub(crate) mod openai;
+pub(crate) mod registry;
+pub(crate) mod server;
+pub(crate) mod transcript;
+pub(crate) mod wat;
+
+pub(crate) use home::{Home, Ran};
+pub(crate) use openai::{OpenAi, Reply};
+pub(crate) use registry::Tools;
+pub(crate) use server::{Response, Server};

@@ -1,0 +1,103 @@
+//! The plugins of a home inside the test's own process, for what one start of the program cannot
+//! show: two calls of one plugin, many calls at a time, a look at a report.
+
+use std::sync::Arc;
+
+use sallyport::{
+    config::{Env, Flags, Settings},
+    registry::{Registry, Selection},
+    session::NobodyToAsk,
+};
+use sallyport_contract::{
+    BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, ToolCall, Toolbox,
+};
+use sallyport_sandbox::{Sandbox, SandboxOptions, SystemResolver};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::Home;
+
+/// The plugins of a home, loaded.
+pub(crate) struct Tools {
+    pub(crate) registry: Arc<Registry>,
+    runtime: Runtime,
+}
+
+impl Tools {
+    /// Loads the plugins with the system's own name service.
+    pub(crate) fn of(home: &Home) -> Self {
+        Self::resolving(home, Arc::new(SystemResolver))
+    }
+
+    /// Loads the plugins with another name service.
+    pub(crate) fn resolving(home: &Home, resolver: Arc<dyn Resolver>) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let env = home.environment();
+        let env = Env::of(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let settings = Settings::resolve(&Flags::default(), env).unwrap();
+        let cache_dir = Some(settings.paths.cache.join("compiled"));
+        let (sandbox, warning) = Sandbox::new(SandboxOptions { cache_dir, resolver });
+        assert_eq!(warning, None);
+        let load = Registry::load(sandbox, &settings, Arc::new(NobodyToAsk), Selection::All);
+        let registry = Arc::new(runtime.block_on(load));
+        assert_eq!(registry.problems(), []);
+        Self { registry, runtime }
+    }
+
+    /// Runs a future to its end.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Calls a tool and waits.
+    #[track_caller]
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> CallReport {
+        self.wait(self.begin(tool, arguments))
+    }
+
+    /// Calls a tool; the future is the call.
+    #[track_caller]
+    pub(crate) fn begin(&self, tool: &str, arguments: &Value) -> BoxFuture<'static, CallReport> {
+        let registry = Arc::clone(&self.registry);
+        let context = CallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
+        let call =
+            ToolCall { context, tool: tool.parse().unwrap(), arguments: arguments.to_string() };
+        Box::pin(async move {
+            match registry.admit(call).await {
+                Ok(admitted) => registry.run(admitted).await,
+                Err(report) => *report,
+            }
+        })
+    }
+}
+
+/// What a completed call returned.
+#[track_caller]
+pub(crate) fn data(report: &CallReport) -> &Value {
+    match &report.outcome {
+        Outcome::Completed(output) => &output.data,
+        other => panic!("not completed: {other:?}"),
+    }
+}
+
+/// Word and message of an outcome, as a model reads them.
+pub(crate) fn told(report: &CallReport) -> String {
+    let message = match report.outcome.to_model() {
+        Value::Object(object) => object["error"].as_str().unwrap_or_default().to_owned(),
+        other => other.to_string(),
+    };
+    format!("{}: {message}", report.outcome.word())
+}
+
+/// The log lines of a call.
+pub(crate) fn log(report: &CallReport) -> Vec<&str> {
+    let lines = report.effects.iter().filter_map(|effect| match effect {
+        Effect::Logged { text, .. } => Some(text.as_str()),
+        Effect::Requested { .. } | Effect::Refused(_) => None,
+    });
+    lines.collect()
+}

@@ -1,0 +1,148 @@
+//! A server of the loopback that answers every request as a function of the test says, and remembers
+//! what it was asked.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+/// Longest time that a connection of a test is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A request, as far as the tests look at it.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) target: String,
+    /// The lines of the head behind the first.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+/// What a server does with a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Response {
+    /// Sends these bytes and closes.
+    Bytes(Vec<u8>),
+    /// Sends these bytes again and again, until nobody reads.
+    Flood(Vec<u8>),
+    /// Says nothing and keeps the connection open.
+    Silence,
+}
+
+type Script = dyn Fn(&Request) -> Response + Send + Sync;
+
+/// A server; it ends with the process.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    seen: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Server {
+    /// Starts a server.
+    pub(crate) fn start(script: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let book = Arc::clone(&seen);
+        let script: Arc<Script> = Arc::new(script);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (script, book) = (Arc::clone(&script), Arc::clone(&book));
+                // A client that goes away ends its own connection only.
+                thread::spawn(move || serve(stream, &*script, &book));
+            }
+        });
+        Self { port, seen }
+    }
+
+    /// Starts a server that has one answer for everything.
+    pub(crate) fn saying(body: &str) -> Self {
+        let answer = Response::ok(body);
+        Self::start(move |_| answer.clone())
+    }
+
+    /// Host and port.
+    pub(crate) fn authority(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The address without a path.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.authority())
+    }
+
+    /// What it was asked so far.
+    pub(crate) fn seen(&self) -> Vec<Request> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn serve(stream: TcpStream, script: &Script, book: &Mutex<Vec<Request>>) -> Option<()> {
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let mut reader = BufReader::new(stream);
+    let request = read(&mut reader)?;
+    book.lock().unwrap().push(request.clone());
+    let mut stream = reader.into_inner();
+    match script(&request) {
+        Response::Bytes(bytes) => stream.write_all(&bytes).ok()?,
+        Response::Flood(bytes) => while stream.write_all(&bytes).is_ok() {},
+        Response::Silence => {
+            let _ = stream.read(&mut [0]);
+        }
+    }
+    stream.shutdown(Shutdown::Write).ok()?;
+    // Read to the end, so that closing does not reset what is still on its way.
+    stream.read_to_end(&mut Vec::new()).ok()?;
+    Some(())
+}
+
+fn read(reader: &mut impl BufRead) -> Option<Request> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        match line.trim_end() {
+            "" => break,
+            text => lines.push(text.to_owned()),
+        }
+    }
+    let mut first = lines.first()?.split(' ');
+    let (method, target) = (first.next()?.to_owned(), first.next()?.to_owned());
+    let headers: Vec<(String, String)> = lines[1..]
+        .iter()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+        .collect();
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let mut body = vec![0; length.map_or(0, |(_, value)| value.parse().unwrap_or(0))];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request { method, target, headers, body: String::from_utf8_lossy(&body).into_owned() })
+}
+
+impl Request {
+    /// The value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Response {
+    /// Status 200 with a JSON body.
+    pub(crate) fn ok(body: &str) -> Self {
+        Self::with(200, &[("content-type", "application/json")], body)
+    }
+
+    /// Any status, any headers, a body with its length.
+    pub(crate) fn with(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+        let mut head = format!("HTTP/1.1 {status} Said\r\nconnection: close\r\n");
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        Self::Bytes(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes())
+    }
+}
