@@ -1,1 +1,292 @@
-//! todo
+//! Files: nothing outside a granted folder is there, and a folder for reading stays as it is.
+
+use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path, time::SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::{
+    limits::NET,
+    support::{Home, Tools, registry},
+};
+
+/// The request of a guest for any folder, beside the one for the network.
+fn requests(access: &str) -> String {
+    format!("{NET}\n[[request.fs]]\naccess = \"{access}\"\nwhy = \"tests\"\n")
+}
+
+/// A home with a granted folder, a folder beside it, and a secret in it.
+fn home(access: &str) -> Home {
+    let home = Home::new()
+        .guest("hostile", &requests("read-write"))
+        .plugins(&["files"])
+        .file("granted/plain.txt", "plain")
+        .file("granted/sub/inner.txt", "inner")
+        .file("beside/secret.txt", "the-secret");
+    let path = home.path("granted");
+    let grant = format!("fs = [{{ path = {path:?}, mount = \"/data\", access = \"{access}\" }}]\n");
+    let rules = "[[rule]]\ntool = \"hostile.*\"\ndecision = \"allow\"\n\
+                 [[rule]]\ntool = \"files.*\"\ndecision = \"allow\"\n";
+    home.policy(format!("[plugin.hostile]\n{grant}[plugin.files]\n{grant}{rules}"))
+}
+
+fn path(path: &str) -> Value {
+    json!({ "path": path })
+}
+
+fn from_to(from: &str, to: &str) -> Value {
+    json!({ "from": from, "to": to })
+}
+
+/// Every file below a folder with its bytes, kind, times and links.
+fn snapshot(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool, Option<SystemTime>)> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let info = path.symlink_metadata().unwrap();
+            let bytes = fs::read(&path).unwrap_or_default();
+            let modified = info.modified().ok();
+            all.insert(path.display().to_string(), (bytes, info.is_symlink(), modified));
+            if info.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn h27_paths_that_lead_out_lead_nowhere() {
+    let home = home("read-write");
+    let secret = home.path("beside/secret.txt");
+    let long = format!("/data/{}", "x".repeat(5000));
+    let rows = [
+        "/data/../beside/secret.txt",
+        "/data/sub/../../beside/secret.txt",
+        "/data/./../beside/secret.txt",
+        "/data//../beside/secret.txt",
+        "../beside/secret.txt",
+        "beside/secret.txt",
+        "/etc/passwd",
+        "/proc/self/environ",
+        "/data/plain.txt/../../beside/secret.txt",
+        "/data/plain.txt\0/../../beside/secret.txt",
+        "/data/%2e%2e/beside/secret.txt",
+        "/data/..\\beside\\secret.txt",
+        "/data\u{2215}..\u{2215}beside",
+        "",
+        "/",
+        &long,
+        secret.to_str().unwrap(),
+    ];
+    let tools = Tools::of(&home);
+    for row in rows {
+        for tool in ["hostile.reads_path", "files.read"] {
+            let told = registry::told(&tools.call(tool, &path(row)));
+            let refused = !told.starts_with("completed") && !told.starts_with("timed-out");
+            assert!(refused && !told.contains("the-secret"), "{tool} {row:?}: {told}");
+        }
+    }
+}
+
+#[test]
+fn h28_links_that_lead_out_lead_nowhere() {
+    let home = home("read-write");
+    let granted = home.path("granted");
+    for (to, name) in [
+        (home.path("beside/secret.txt"), "absolute"),
+        ("../beside/secret.txt".into(), "relative"),
+        (home.path("beside"), "folder"),
+        ("absolute".into(), "chain"),
+        ("chain".into(), "longer"),
+        ("../../beside/secret.txt".into(), "sub/deep"),
+        ("/".into(), "root"),
+        ("loop".into(), "loop"),
+    ] {
+        symlink(to, granted.join(name)).unwrap();
+    }
+    let rows = [
+        "absolute", "relative", "folder/secret.txt", "folder/", "chain", "longer", "sub/deep",
+        "root/etc/passwd", "loop", "absolute/", "sub/../relative",
+    ];
+    let tools = Tools::of(&home);
+    for row in rows {
+        let guest = format!("/data/{row}");
+        for tool in ["hostile.reads_path", "hostile.lists_path", "files.read", "files.list"] {
+            let told = registry::told(&tools.call(tool, &path(&guest)));
+            let refused = !told.starts_with("completed") && !told.starts_with("timed-out");
+            assert!(refused && !told.contains("the-secret"), "{tool} {guest}: {told}");
+        }
+        let told = registry::told(&tools.call("hostile.writes_path", &path(&guest)));
+        assert!(!told.starts_with("completed"), "{guest}: {told}");
+    }
+    assert_eq!(fs::read_to_string(home.path("beside/secret.txt")).unwrap(), "the-secret");
+}
+
+#[test]
+fn h28_a_link_made_by_the_guest_leads_nowhere() {
+    let home = home("read-write");
+    let tools = Tools::of(&home);
+    for to in ["../beside/secret.txt", home.path("beside/secret.txt").to_str().unwrap()] {
+        tools.call("hostile.symlinks_path", &from_to(to, "/data/out"));
+        let told = registry::told(&tools.call("hostile.reads_path", &path("/data/out")));
+        assert!(told.starts_with("failed"), "{to}: {told}");
+        let _ = fs::remove_file(home.path("granted/out"));
+    }
+}
+
+#[test]
+fn h29_a_folder_for_reading_stays_as_it_is() {
+    let home = home("read");
+    symlink("plain.txt", home.path("granted/link")).unwrap();
+    let before = snapshot(&home.path("granted"));
+    let plain = path("/data/plain.txt");
+    let rows = [
+        ("hostile.writes_path", plain.clone()),
+        ("hostile.writes_path", path("/data/link")),
+        ("hostile.truncates_path", plain.clone()),
+        ("hostile.creates_path", path("/data/new.txt")),
+        ("hostile.creates_path", plain.clone()),
+        ("hostile.makes_folder", path("/data/new")),
+        ("hostile.removes_path", plain.clone()),
+        ("hostile.removes_path", path("/data/sub")),
+        ("hostile.renames_path", from_to("/data/plain.txt", "/data/other.txt")),
+        ("hostile.renames_path", from_to("/data/plain.txt", "/data/sub/plain.txt")),
+        ("hostile.links_path", from_to("/data/plain.txt", "/data/hard.txt")),
+        ("hostile.symlinks_path", from_to("plain.txt", "/data/soft.txt")),
+        ("hostile.sets_times", plain),
+        ("files.write", json!({ "path": "/data/plain.txt", "text": "x", "mode": "overwrite" })),
+        ("files.write", json!({ "path": "/data/plain.txt", "text": "x", "mode": "append" })),
+        ("files.write", json!({ "path": "/data/new.txt", "text": "x" })),
+        ("files.mkdir", path("/data/new")),
+        ("files.remove", json!({ "path": "/data/sub", "recursive": true })),
+        ("files.remove", path("/data/plain.txt")),
+    ];
+    let tools = Tools::of(&home);
+    for (tool, arguments) in rows {
+        let report = tools.call(tool, &arguments);
+        let word = report.outcome.word();
+        assert!(matches!(word, "failed" | "denied"), "{tool} {arguments}: {report:?}");
+        assert_eq!(snapshot(&home.path("granted")), before, "{tool} {arguments}");
+    }
+    let read = tools.call("files.read", &path("/data/plain.txt"));
+    assert_eq!(registry::data(&read)["text"], "plain");
+}
+
+#[test]
+fn h29_the_refusal_of_a_write_says_how_to_allow_it() {
+    let ran = home("read").run(&["call", "files.write", r#"{"path":"/data/a","text":"x"}"#]);
+    ran.ended(3).remarks(&["access = \"read-write\"", "[plugin.files]"]);
+}
+
+#[test]
+fn a_folder_for_reading_and_writing_can_be_worked_in() {
+    let home = home("read-write");
+    let tools = Tools::of(&home);
+    let rows = [
+        ("files.mkdir", path("/data/a/b")),
+        ("files.write", json!({ "path": "/data/a/b/c.txt", "text": "one\n" })),
+        ("files.write", json!({ "path": "/data/a/b/c.txt", "text": "two\n", "mode": "append" })),
+        ("hostile.renames_path", from_to("/data/a/b/c.txt", "/data/a/d.txt")),
+        ("hostile.links_path", from_to("/data/a/d.txt", "/data/a/e.txt")),
+        ("hostile.truncates_path", path("/data/plain.txt")),
+        ("files.remove", path("/data/sub/inner.txt")),
+        ("files.stat", path("/data/a/d.txt")),
+    ];
+    for (tool, arguments) in rows {
+        registry::data(&tools.call(tool, &arguments));
+    }
+    assert_eq!(fs::read_to_string(home.path("granted/a/e.txt")).unwrap(), "one\ntwo\n");
+    assert_eq!(fs::read_to_string(home.path("granted/plain.txt")).unwrap(), "");
+    assert!(!home.path("granted/sub/inner.txt").exists());
+    let listed = tools.call("files.list", &path("/data/a"));
+    assert!(registry::data(&listed).to_string().contains("e.txt"), "{listed:?}");
+}
+
+#[test]
+fn a_manifest_that_asks_to_read_gets_no_more_than_that() {
+    let home = home("read-write").guest("hostile", &requests("read"));
+    let tools = Tools::of(&home);
+    let told = registry::told(&tools.call("hostile.creates_path", &path("/data/new.txt")));
+    assert!(told.starts_with("failed"), "{told}");
+    assert!(!home.path("granted/new.txt").exists());
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named_to_the_person_and_not_to_the_model() {
+    let home = home("read");
+    fs::remove_dir_all(home.path("granted")).unwrap();
+    let ran = home.run(&["-v", "call", "files.read", r#"{"path":"/data/plain.txt"}"#]).ended(7);
+    ran.remarks(&["/data is not there, though it is granted", home.path("granted").to_str().unwrap()]);
+    let (told, _) = home.call("files.read", &path("/data/plain.txt"));
+    assert!(!told.to_string().contains("granted/"), "{told}");
+}
+
+#[test]
+fn single_files_are_granted_without_the_folder_around_them() {
+    let files = [
+        "/etc/os-release", "/proc/sys/kernel/osrelease", "/proc/cpuinfo", "/proc/meminfo", "/proc/uptime",
+    ];
+    let there = files.iter().filter(|file| Path::new(file).is_file());
+    let grants: Vec<String> = there
+        .map(|file| format!("{{ path = \"{file}\", mount = \"{file}\", access = \"read\" }}"))
+        .collect();
+    let policy = format!("[plugin.system-info]\nfs = [{}]\n", grants.join(", "));
+    let home = Home::new().plugins(&["system-info"]).policy(policy);
+    let told = home.run(&["call", "system-info.get_system_info"]).ended(0).json();
+    let memory = fs::read_to_string("/proc/meminfo").unwrap();
+    let total: u64 = memory.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(told.to_string().contains(&(total * 1024).to_string()) || told.to_string().contains(&total.to_string()), "{told}");
+}
+
+#[test]
+fn a_single_file_brings_nothing_of_its_folder_and_cannot_be_changed() {
+    let home = Home::new().guest("hostile", &requests("read")).file("one/a.txt", "a").file("one/b.txt", "b");
+    let file = home.path("one/a.txt");
+    let home = home.policy(format!(
+        "[plugin.hostile]\nfs = [{{ path = {file:?}, mount = \"/in/a.txt\", access = \"read\" }}]\n"
+    ));
+    let tools = Tools::of(&home);
+    assert_eq!(registry::data(&tools.call("hostile.reads_path", &path("/in/a.txt"))), "a");
+    assert_eq!(registry::data(&tools.call("hostile.lists_path", &path("/in"))), &json!(["a.txt"]));
+    assert_eq!(registry::data(&tools.call("hostile.lists_path", &path("/"))), &json!(["in"]));
+    for tool in ["hostile.writes_path", "hostile.removes_path", "hostile.truncates_path"] {
+        let told = registry::told(&tools.call(tool, &path("/in/a.txt")));
+        assert!(told.starts_with("failed"), "{tool}: {told}");
+    }
+    assert_eq!(fs::read_to_string(file).unwrap(), "a");
+}
+
+#[test]
+fn h32_a_pipe_without_a_writer_does_not_hold_the_program_up() {
+    let home = home("read-write");
+    let pipe = home.path("granted/pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let policy = fs::read_to_string(home.path("policy.toml")).unwrap();
+    let home = home.policy(policy.replace("[plugin.hostile]\n", "[plugin.hostile]\nlimits = { time = \"500ms\" }\n"));
+    let (told, code) = home.call("hostile.reads_path", &path("/data/pipe"));
+    assert_eq!((&told["outcome"], code), (&json!("timed-out"), 7), "{told}");
+}
+
+#[test]
+fn h33_open_files_are_counted() {
+    let tools = Tools::of(&home("read"));
+    let told = registry::told(&tools.call("hostile.opens_many", &path("/data/plain.txt")));
+    assert!(told.starts_with("failed"), "{told}");
+    let after = tools.call("hostile.reads_path", &path("/data/plain.txt"));
+    assert_eq!(registry::data(&after), "plain");
+}
+
+#[test]
+fn h31_folders_that_hold_everything_are_refused() {
+    let home = Home::new().guest("hostile", &requests("read-write"));
+    let own = home.path("").to_str().unwrap().trim_end_matches('/').to_owned();
+    for folder in ["/", "/proc", "~/.ssh", &own, &format!("{own}/cache"), &format!("{own}/plugins")] {
+        let policy =
+            format!("[plugin.hostile]\nfs = [{{ path = \"{folder}\", mount = \"/x\", access = \"read-write\" }}]\n");
+        let home = Home::new().guest("hostile", &requests("read-write")).policy(policy.replace(&own, "~"));
+        home.run(&["policy", "check"]).ended(3).remarks(&["policy.toml:2:"]);
+    }
+}

@@ -1,1 +1,139 @@
-//! todo
+//! The weather, from refusal to answer: what is printed is what has to be pasted.
+
+use crate::support::{Home, Response, Server};
+
+const QUESTION: [&str; 2] = ["run", "what is the weather in Paris?"];
+
+const PARIS: &str = r#"{"results": [{"name": "Paris", "latitude": 48.85341, "longitude": 2.3488,
+    "country": "France", "country_code": "FR", "admin1": "Île-de-France"}]}"#;
+const NOW: &str = r#"{"latitude": 48.86, "longitude": 2.34, "current": {"time": "2026-11-22T10:15",
+    "temperature_2m": 17.6, "weather_code": 61}}"#;
+
+const RULE: &str = "[[rule]]\ntool = \"weather.*\"\ndecision = \"allow\"\n";
+
+/// Both services in one.
+fn service() -> Server {
+    Server::start(|request| match request.target.as_str() {
+        target if target.starts_with("/v1/search?") => Response::ok(PARIS),
+        target if target.starts_with("/v1/forecast?") => Response::ok(NOW),
+        _ => Response::with(404, &[], ""),
+    })
+}
+
+fn home(service: &Server) -> Home {
+    let url = service.url();
+    Home::new()
+        .plugins(&["weather"])
+        .config(format!("[settings.weather]\ngeocoding_url = \"{url}\"\nforecast_url = \"{url}\"\n"))
+}
+
+fn grant(service: &Server) -> String {
+    let url = service.url();
+    format!(
+        "[plugin.weather]\nnet = [\n  {{ allow = \"GET {url}/v1/search\", to-private = true }},\n  \
+         {{ allow = \"GET {url}/v1/forecast\", to-private = true }},\n]\n"
+    )
+}
+
+/// The policy text in an answer: from the first table on.
+#[track_caller]
+fn printed_policy(text: &str) -> String {
+    let lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with("[plugin."));
+    let policy: Vec<&str> = lines.take_while(|line| !line.starts_with("The ")).collect();
+    assert!(!policy.is_empty(), "no policy in {text:?}");
+    policy.join("\n")
+}
+
+#[test]
+fn without_a_grant_the_answer_says_what_was_refused_and_how_to_allow_it() {
+    let home = Home::new().plugins(&["weather"]);
+    let ran = home.run(&QUESTION).ended(0).answers(&[
+        "weather may not GET https://geocoding-api.open-meteo.com/v1/search",
+        "[plugin.weather]",
+        "\"GET https://geocoding-api.open-meteo.com/v1/search\"",
+        "\"GET https://api.open-meteo.com/v1/forecast\"",
+        "tool = \"weather.*\"",
+        "decision = \"allow\"",
+    ]);
+    let ran = ran.remarks(&[home.path("policy.toml").to_str().unwrap()]);
+    let home = home.policy(printed_policy(&ran.stdout));
+    home.run(&["policy", "check"]).ended(0).answers(&[
+        "is sound",
+        "can GET https://geocoding-api.open-meteo.com/v1/search",
+        "can GET https://api.open-meteo.com/v1/forecast",
+        "get_weather: allow",
+    ]);
+}
+
+#[test]
+fn a_private_service_is_refused_until_the_printed_text_is_pasted() {
+    let service = service();
+    let home = home(&service);
+    let ran = home.run(&QUESTION).ended(0).answers(&["may not GET", "to-private = true"]);
+    assert!(service.seen().is_empty(), "a request left without a grant");
+    let home = home.policy(printed_policy(&ran.stdout));
+    home.run(&QUESTION).ended(0).answers(&["In Paris, France it is 18 °C with light rain."]);
+    let targets: Vec<String> = service.seen().into_iter().map(|request| request.target).collect();
+    assert_eq!(targets.len(), 2, "{targets:?}");
+    assert!(targets[0].starts_with("/v1/search?name=Paris"), "{targets:?}");
+    assert!(targets[1].contains("latitude=48.85341&longitude=2.3488"), "{targets:?}");
+}
+
+#[test]
+fn with_a_grant_and_no_rule_somebody_has_to_be_asked() {
+    let service = service();
+    let home = home(&service).policy(grant(&service));
+    let rule = ["tool = \"weather.get_weather\"", "decision = \"allow\""];
+    let ran = home.run(&QUESTION).ended(6);
+    let shown = format!("{}{}", ran.stdout, ran.stderr);
+    for line in rule {
+        assert!(shown.contains(line), "no {line:?} in {shown}");
+    }
+    home.run(&["call", "weather.get_weather", r#"{"location":"Paris"}"#]).ended(6).remarks(&rule);
+    assert!(service.seen().is_empty(), "nobody agreed");
+}
+
+#[test]
+fn a_rule_decides_and_the_strictest_wins() {
+    let service = service();
+    let call = ["call", "weather.get_weather", r#"{"location":"Paris"}"#];
+    let deny = "[[rule]]\ntool = \"weather.get_weather\"\ndecision = \"deny\"\n";
+    let rows = [
+        (RULE.to_owned(), 0),
+        (format!("{RULE}{deny}"), 3),
+        (format!("{deny}{RULE}"), 3),
+        (RULE.replace("allow", "ask"), 6),
+    ];
+    for (rules, code) in rows {
+        home(&service).policy(grant(&service) + &rules).run(&call).ended(code);
+    }
+}
+
+#[test]
+fn a_pipe_cannot_say_yes() {
+    let service = service();
+    let home = home(&service).policy(grant(&service));
+    let call = ["call", "weather.get_weather", r#"{"location":"Paris"}"#];
+    home.run_with_input(&call, "yes\ny\n").ended(6);
+    home.run_with_input(&["chat"], "what is the weather in Paris?\nyes\ny\n").ended(0);
+    assert!(service.seen().is_empty(), "a pipe said yes");
+}
+
+#[test]
+fn a_service_that_misbehaves_becomes_an_outcome() {
+    let rows = [
+        (Response::with(503, &[], ""), "status 503"),
+        (Response::ok("<html>"), "unexpected answer"),
+        (Response::ok("{}"), "no place is called"),
+        (Response::Bytes(b"SSH-2.0-x\r\n".to_vec()), "could not be reached"),
+        (Response::Bytes(Vec::new()), "could not be reached"),
+    ];
+    for (answer, words) in rows {
+        let service = Server::start(move |_| answer.clone());
+        let home = home(&service).policy(grant(&service) + RULE);
+        let arguments = serde_json::json!({ "location": "Paris" });
+        let (told, code) = home.call("weather.get_weather", &arguments);
+        assert_eq!((&told["outcome"], code), (&"failed".into(), 7), "{told}");
+        assert!(told["result"]["error"].as_str().unwrap().contains(words), "{words}: {told}");
+    }
+}

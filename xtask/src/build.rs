@@ -15,8 +15,9 @@ const TARGET: &str = "wasm32-wasip2";
 
 /// Adds the WebAssembly target when it is missing.
 pub(crate) fn setup() -> Result<()> {
-    let installed = output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()))
-        .context("rustup is needed for the wasm32-wasip2 target; see https://rustup.rs")?;
+    let installed =
+        output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()))
+            .context("rustup is needed for the wasm32-wasip2 target; see https://rustup.rs")?;
     if installed.lines().any(|line| line == TARGET) {
         return Ok(());
     }
@@ -58,13 +59,21 @@ fn build_wasm(workspace: &Path) -> Result<()> {
     let manifest = workspace.join("Cargo.toml");
     // A target folder that somebody set for the host would be looked for in vain below.
     let mut command = cargo();
-    command.env_remove("CARGO_TARGET_DIR").args(["build", "--quiet", "--release", "--target", TARGET]);
+    command.env_remove("CARGO_TARGET_DIR").args([
+        "build",
+        "--quiet",
+        "--release",
+        "--target",
+        TARGET,
+    ]);
     run(command.arg("--manifest-path").arg(manifest))
 }
 
 fn plugin_folders(source: &Path) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
-    for entry in fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))? {
+    for entry in
+        fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))?
+    {
         let path = entry?.path();
         if path.join("plugin.toml").is_file() {
             folders.push(path);

@@ -13,10 +13,8 @@ use crate::process::{cargo, output, root, run};
 const FILE_LINES_MAX: usize = 500;
 
 /// A package that only one `Cargo.toml` may name, and that one.
-const SOLE_OWNERS: [(&str, &str); 2] = [
-    ("wasmtime", "host/crates/sandbox/Cargo.toml"),
-    ("reqwest", "host/crates/model/Cargo.toml"),
-];
+const SOLE_OWNERS: [(&str, &str); 2] =
+    [("wasmtime", "host/crates/sandbox/Cargo.toml"), ("reqwest", "host/crates/model/Cargo.toml")];
 
 /// What the pure crates must not depend on.
 const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "tempfile"];
@@ -56,7 +54,9 @@ pub(crate) fn tidy() -> Result<()> {
 
 fn tracked_files() -> Result<Vec<PathBuf>> {
     let mut git = std::process::Command::new("git");
-    let listed = output(git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root()))?;
+    let listed = output(
+        git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root()),
+    )?;
     Ok(listed.lines().map(PathBuf::from).collect())
 }
 

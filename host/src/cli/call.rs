@@ -22,10 +22,8 @@ pub(super) async fn call(
     verbose: bool,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let tool: ToolId = args
-        .tool
-        .parse()
-        .map_err(|error| Failure::new(Exit::Usage, format!("{error}")))?;
+    let tool: ToolId =
+        args.tool.parse().map_err(|error| Failure::new(Exit::Usage, format!("{error}")))?;
     let settings = compose::settings(flags)?;
     let consent = Arc::new(consent::AtTerminal { out: *out });
     let registry = compose::one_plugin(&settings, consent, &tool.plugin, out).await;

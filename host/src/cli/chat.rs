@@ -107,7 +107,8 @@ impl Chat<'_> {
 
     async fn take(&mut self, line: &str) {
         if let Some(id) = self.question.take() {
-            self.send(Command::ProvideConfirmation { id, answer: consent::parse(Some(line)) }).await;
+            self.send(Command::ProvideConfirmation { id, answer: consent::parse(Some(line)) })
+                .await;
             return;
         }
         match line.trim() {
@@ -131,9 +132,10 @@ impl Chat<'_> {
     }
 
     fn tools(&self) {
-        let lines = self.registry.list().map(|tool| {
-            format!("{}  {}", tool.id, text::excerpt(&tool.description, 80))
-        });
+        let lines = self
+            .registry
+            .list()
+            .map(|tool| format!("{}  {}", tool.id, text::excerpt(&tool.description, 80)));
         self.aside(&lines.collect::<Vec<_>>().join("\n"));
     }
 

@@ -28,7 +28,9 @@ pub(super) fn on_this_thread(
 }
 
 /// Runs a command that does several things at once.
-pub(super) fn on_threads(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+pub(super) fn on_threads(
+    work: impl Future<Output = Result<Exit, Failure>>,
+) -> Result<Exit, Failure> {
     finish(tokio::runtime::Builder::new_multi_thread().enable_all().build()?, work)
 }
 

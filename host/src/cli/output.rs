@@ -3,7 +3,7 @@
 //! Standard output carries the answer of a command, standard error everything else. Text from
 //! plugins, models and servers is made visible first, so that no control sequence of theirs reaches
 //! the terminal. Colour is left out when nobody would see it.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the one place that prints")]
+#![expect(clippy::disallowed_macros, reason = "this is the one place that prints")]
 
 use std::io::{self, IsTerminal, Write};
 

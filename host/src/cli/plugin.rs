@@ -79,9 +79,14 @@ fn show(entry: &Entry, out: &Output) {
         State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
     };
     out.pair("state", 9, &state);
-    section("Tools", entry.tools().iter().map(|tool| {
-        format!("{}  {}", tool.id.tool, text::excerpt(&tool.description, 72))
-    }), out);
+    section(
+        "Tools",
+        entry
+            .tools()
+            .iter()
+            .map(|tool| format!("{}  {}", tool.id.tool, text::excerpt(&tool.description, 72))),
+        out,
+    );
     section("Requests", requests(entry), out);
     let powers = entry.grant().powers();
     section("Granted by the policy", powers.iter().map(|power| text::one_line(power)), out);

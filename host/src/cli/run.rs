@@ -1,9 +1,6 @@
 //! `sallyport run PROMPT`: one question, one answer. It never waits for somebody who is not there.
 
-use std::{
-    io::Read,
-    sync::Arc,
-};
+use std::{io::Read, sync::Arc};
 
 use sallyport_contract::{Consent, Denial, Outcome};
 use sallyport_model::Delta;
@@ -41,13 +38,17 @@ pub(super) async fn run(
     let prompt = prompt(&args.prompt)?;
     let settings = compose::settings(flags)?;
     let model = compose::model(&settings, out)?;
-    let consent: Arc<dyn Consent> =
-        if out.can_ask { Arc::new(consent::AtTerminal { out: *out }) } else { Arc::new(NobodyToAsk) };
+    let consent: Arc<dyn Consent> = if out.can_ask {
+        Arc::new(consent::AtTerminal { out: *out })
+    } else {
+        Arc::new(NobodyToAsk)
+    };
     let registry = compose::registry(&settings, consent, out).await;
     let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
     // Questions are answered at the terminal, or not at all: none comes by way of the session.
     let (_, approvals) = session::approval::channel();
-    let parts = Parts { model, toolbox, approvals, options: options(&args.model, &settings, "run") };
+    let parts =
+        Parts { model, toolbox, approvals, options: options(&args.model, &settings, "run") };
     let exit = turn(parts, prompt, args, verbose, &settings, out).await;
     registry.shutdown().await;
     exit

@@ -46,8 +46,9 @@ pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
 pub(super) fn fix(denial: &Denial, policy_file: &Path, out: &Output) {
     if let Some(fix) = &denial.fix {
         // The text is complete: a table that is there already would stand twice otherwise.
-        let file = policy_file.display();
-        out.hint(&format!("to allow this, put it into {file} (in place of the same table there):"));
+        let replaced =
+            if fix.starts_with("[plugin.") { " (in place of the same table there)" } else { "" };
+        out.hint(&format!("to allow this, put into {}{replaced}:", policy_file.display()));
         out.block(fix);
     }
 }

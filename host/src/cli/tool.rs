@@ -29,8 +29,7 @@ pub(super) async fn tool(
             Format::Json => out.json(&registry.definitions()),
         },
         ToolCommand::Show { name, output } => {
-            let id: ToolId =
-                name.parse().map_err(|e| Failure::new(Exit::Usage, format!("{e}")))?;
+            let id: ToolId = name.parse().map_err(|e| Failure::new(Exit::Usage, format!("{e}")))?;
             let (_, tool) = registry.find(&id).map_err(Missing::into_failure)?;
             match output.output {
                 Format::Text => show(tool, out),

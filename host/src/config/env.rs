@@ -1,9 +1,6 @@
 //! The environment, read once. No other part of the host asks the process for a variable.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// Puts configuration, plugins, policy and cache under one folder.
 pub const HOME: &str = "SALLYPORT_HOME";

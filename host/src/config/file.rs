@@ -109,11 +109,8 @@ fn model_entry(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceE
 fn plugin_settings(entry: Item<'_>, env: &Env) -> Result<Map<String, Value>, SourceError> {
     let pairs = entry.named(|name, value| {
         let name = name.string()?;
-        let value = if value.is_string() {
-            Value::String(expanded(value, env)?)
-        } else {
-            value.json()?
-        };
+        let value =
+            if value.is_string() { Value::String(expanded(value, env)?) } else { value.json()? };
         Ok((name, value))
     })?;
     Ok(Map::from_iter(pairs))

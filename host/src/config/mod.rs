@@ -116,7 +116,8 @@ impl Settings {
     /// A file that was named is missing, a file has a mistake, or the model is not known.
     pub fn resolve(flags: &Flags, env: Env) -> Result<Self, ConfigError> {
         let paths = Paths::new(&env)?;
-        let config_file = flags.config.clone().unwrap_or_else(|| paths.config.join("sallyport.toml"));
+        let config_file =
+            flags.config.clone().unwrap_or_else(|| paths.config.join("sallyport.toml"));
         let text = read(&config_file, flags.config.is_some())?;
         let file = FileConfig::parse(&show(&config_file), &text, &env)?;
         let policy_file = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));

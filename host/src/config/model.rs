@@ -2,7 +2,10 @@
 
 use sallyport_model::Secret;
 
-use super::{ConfigError, Env, FileConfig, Flags, env, file::{ModelEntry, Provider}};
+use super::{
+    ConfigError, Env, FileConfig, Flags, env,
+    file::{ModelEntry, Provider},
+};
 
 /// Where an OpenAI-compatible endpoint is when nothing says otherwise.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
@@ -108,12 +111,18 @@ mod tests {
         let file = "default_model = 'a'\n[model.a]\nprovider = 'openai'\nmodel = 'm'\n\
                     base_url = 'http://x/v1'\nstream = false";
         let key = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://y/v1")];
-        let rows: [(Option<&str>, &[(&str, &str)], &str, &str); 6] = [
+        type Row<'a> = (Option<&'a str>, &'a [(&'a str, &'a str)], &'a str, &'a str);
+        let rows: [Row<'_>; 6] = [
             (None, &[], "", "offline false"),
             (Some("offline"), &[], file, "offline true"),
             (None, &key, file, "m http://x/v1 key=false stream=false"),
             (Some("gpt"), &key, file, "gpt http://y/v1 key=true stream=true"),
-            (None, &[("SALLYPORT_MODEL", "gpt")], file, "gpt https://api.openai.com/v1 key=false stream=true"),
+            (
+                None,
+                &[("SALLYPORT_MODEL", "gpt")],
+                file,
+                "gpt https://api.openai.com/v1 key=false stream=true",
+            ),
             (None, &key, "", "offline false"),
         ];
         for (flag, pairs, file, want) in rows {

@@ -57,7 +57,11 @@ mod tests {
         };
         check(&[("HOME", "/h")], "/h/.config/sallyport", "/h/.cache/sallyport");
         check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")], "/c/sallyport", "/h/.cache/sallyport");
-        check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")], "/h/.config/sallyport", "/h/.cache/sallyport");
+        check(
+            &[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")],
+            "/h/.config/sallyport",
+            "/h/.cache/sallyport",
+        );
         check(&[("SALLYPORT_HOME", "/s")], "/s", "/s/cache");
         assert!(Paths::new(&Env::of([])).is_err());
     }

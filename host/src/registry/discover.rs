@@ -94,13 +94,15 @@ fn candidate(path: &Path) -> Result<Option<Candidate>, Problem> {
 }
 
 fn with_manifest(path: &Path, component: Option<PathBuf>) -> Result<Candidate, Problem> {
-    let text = read_bounded(path)
-        .map_err(|error| Problem::new(path, format!("cannot read it: {error}"), "check the file"))?;
-    let manifest = Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
-        place: path.to_owned(),
-        message: format!("line {}, column {}: {}", error.line, error.column, error.message),
-        hint: error.hint,
+    let text = read_bounded(path).map_err(|error| {
+        Problem::new(path, format!("cannot read it: {error}"), "check the file")
     })?;
+    let manifest =
+        Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
+            place: path.to_owned(),
+            message: format!("line {}, column {}: {}", error.line, error.column, error.message),
+            hint: error.hint,
+        })?;
     let component = component.ok_or_else(|| {
         Problem::new(path, "there is no component beside the manifest", "build the plugin first")
     })?;

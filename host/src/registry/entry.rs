@@ -84,7 +84,11 @@ impl Entry {
     }
 
     /// Checks arguments against the tool's schema.
-    pub(super) fn check_arguments(&self, id: &ToolId, arguments: &Value) -> Result<(), Vec<String>> {
+    pub(super) fn check_arguments(
+        &self,
+        id: &ToolId,
+        arguments: &Value,
+    ) -> Result<(), Vec<String>> {
         let Some((tool, schemas)) = self.tool(id) else { return Ok(()) };
         check(&schemas.arguments, &tool.parameters, arguments)
     }

@@ -119,7 +119,8 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
     if let Outcome::Completed(output) = &report.outcome
         && let Err(complaints) = entry.check_output(&id, &output.data)
     {
-        let message = format!("{id} returned what its own schema forbids: {}", complaints.join("; "));
+        let message =
+            format!("{id} returned what its own schema forbids: {}", complaints.join("; "));
         report.outcome = Outcome::Failed(Failure::new(FailureKind::BadOutput, message));
     }
     report

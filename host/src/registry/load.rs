@@ -51,6 +51,7 @@ impl Registry {
         let named = settings.plugin_dirs_origin != Origin::Default;
         let (candidates, mut problems) = discover(&settings.plugin_dirs, named);
         let candidates = without_namesakes(candidates, &mut problems);
+        let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
         let mut entries = BTreeMap::new();
         for candidate in candidates {
             if selection.wants(&candidate.manifest.name) {
@@ -66,7 +67,8 @@ impl Registry {
             refuse_both(&mut entries, &mut problems, &collision);
         }
         let tools = tools(&entries).cloned().collect();
-        Self { entries, problems, tools, policy: settings.policy.clone(), consent, sandbox }
+        let policy = settings.policy.clone();
+        Self { entries, names, problems, tools, policy, consent, sandbox }
     }
 }
 

@@ -26,6 +26,8 @@ pub use load::Selection;
 /// All plugins of a session.
 pub struct Registry {
     entries: BTreeMap<PluginName, Entry>,
+    /// Every plugin that was found, loaded or not; for suggestions.
+    names: Vec<PluginName>,
     problems: Vec<Problem>,
     tools: Vec<ToolSpec>,
     policy: Policy,
@@ -139,9 +141,12 @@ impl Registry {
                 rejected: true,
             };
         }
-        let names: Vec<String> = self.entries.keys().map(ToString::to_string).collect();
+        let names: Vec<String> = self.names.iter().map(ToString::to_string).collect();
         let name = sallyport_contract::text::excerpt(name, 64);
-        Missing::Unknown { message: format!("there is no plugin {name:?}"), near: near(&name, &names) }
+        Missing::Unknown {
+            message: format!("there is no plugin {name:?}"),
+            near: near(&name, &names),
+        }
     }
 
     /// The tools as function definitions, the form in which a model is told of them.

@@ -174,7 +174,9 @@ impl Home {
 
 /// A manifest of a test's plugin.
 pub(crate) fn manifest(name: &str, rest: &str) -> String {
-    format!("name = \"{name}\"\nversion = \"1.0.0\"\ndescription = \"A guest of the tests.\"\n{rest}")
+    format!(
+        "name = \"{name}\"\nversion = \"1.0.0\"\ndescription = \"A guest of the tests.\"\n{rest}"
+    )
 }
 
 /// Waits for the program, and fails when it hangs.

@@ -96,7 +96,9 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
 
 fn whole(message: &Value, finish: &str) -> Response {
     let choice = json!({ "index": 0, "message": message, "finish_reason": finish });
-    Response::ok(&json!({ "id": "x", "object": "chat.completion", "choices": [choice] }).to_string())
+    Response::ok(
+        &json!({ "id": "x", "object": "chat.completion", "choices": [choice] }).to_string(),
+    )
 }
 
 /// Each call begins with its id and name; its arguments follow in two pieces.

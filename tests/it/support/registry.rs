@@ -63,7 +63,8 @@ impl Tools {
     #[track_caller]
     pub(crate) fn begin(&self, tool: &str, arguments: &Value) -> BoxFuture<'static, CallReport> {
         let registry = Arc::clone(&self.registry);
-        let context = CallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
+        let context =
+            CallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
         let call =
             ToolCall { context, tool: tool.parse().unwrap(), arguments: arguments.to_string() };
         Box::pin(async move {

@@ -114,7 +114,9 @@ mod tests {
 
     #[test]
     fn accepts_what_serde_json_accepts() {
-        for text in ["{}", "[1, -2, 3.5e3]", r#"{"a":{"b":[null,true,"x\u00e9"]}}"#, "18446744073709551615"] {
+        for text in
+            ["{}", "[1, -2, 3.5e3]", r#"{"a":{"b":[null,true,"x\u00e9"]}}"#, "18446744073709551615"]
+        {
             assert_eq!(parse(text, 1000).unwrap(), serde_json::from_str::<Value>(text).unwrap());
         }
     }
@@ -122,7 +124,8 @@ mod tests {
     #[test]
     fn refuses_what_two_readers_could_read_differently() {
         let deep = "[".repeat(200);
-        for text in ["", "NaN", "{\"a\":1,\"a\":2}", "{} {}", "{\"a\":}", "1e999", "{'a':1}", &deep] {
+        for text in ["", "NaN", "{\"a\":1,\"a\":2}", "{} {}", "{\"a\":}", "1e999", "{'a':1}", &deep]
+        {
             assert!(matches!(parse(text, 1000), Err(JsonError::Malformed(_))), "{text}");
         }
         let inner = parse(r#"{"x":[{"k":1,"k":1}]}"#, 1000).unwrap_err();

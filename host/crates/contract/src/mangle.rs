@@ -81,9 +81,7 @@ fn is_safe(c: char) -> bool {
 /// FNV-1a: tells long names apart that share a beginning. No security rests on it, a collision is
 /// an error of [`NameTable::new`].
 fn fingerprint(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]
@@ -97,12 +95,8 @@ mod tests {
     #[test]
     fn names_are_safe_for_every_provider_and_come_back() {
         let long = format!("plugin.{}", "x".repeat(120));
-        let ids = [
-            id("clock.get_time"),
-            id("python.python:execute"),
-            id("law.lawsuit.check"),
-            id(&long),
-        ];
+        let ids =
+            [id("clock.get_time"), id("python.python:execute"), id("law.lawsuit.check"), id(&long)];
         let table = NameTable::new(&ids).unwrap();
         for (name, want) in table.names().map(|n| (n, table.resolve(n))) {
             assert!(name.len() <= MODEL_NAME_BYTES_MAX, "{name}");

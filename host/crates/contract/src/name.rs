@@ -93,9 +93,7 @@ impl FromStr for ToolId {
     type Err = NameError;
 
     fn from_str(s: &str) -> Result<Self, NameError> {
-        let (plugin, tool) = s
-            .split_once('.')
-            .ok_or_else(|| NameError::Id(shortened(s)))?;
+        let (plugin, tool) = s.split_once('.').ok_or_else(|| NameError::Id(shortened(s)))?;
         Ok(Self::new(plugin.parse()?, tool.parse()?))
     }
 }

@@ -241,9 +241,7 @@ impl ToolOutput {
 
 impl Content {
     fn to_model(&self) -> Value {
-        let binary = |kind: &str, media_type: &str, data: &[u8]| {
-            json!({ "type": kind, "media_type": media_type, "bytes": data.len() })
-        };
+        let binary = |kind: &str, media_type: &str, data: &[u8]| json!({ "type": kind, "media_type": media_type, "bytes": data.len() });
         match self {
             Self::Text { text } => json!({ "type": "text", "text": text }),
             Self::Image { media_type, data } => binary("image", media_type, data),

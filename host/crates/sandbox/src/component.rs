@@ -93,9 +93,9 @@ fn recognise(bytes: &[u8]) -> Result<(), &'static str> {
     if let Some(rest) = bytes.strip_prefix(WASM_MAGIC) {
         return match rest.get(..4) {
             Some(version) if version == COMPONENT_VERSION => Ok(()),
-            Some([1, 0, 0, 0]) => {
-                Err("a core WebAssembly module; build it for wasm32-wasip2, which makes a component")
-            }
+            Some([1, 0, 0, 0]) => Err(
+                "a core WebAssembly module; build it for wasm32-wasip2, which makes a component",
+            ),
             Some(_) => Err("WebAssembly of an unknown version"),
             None => Err("cut short in its first eight bytes"),
         };

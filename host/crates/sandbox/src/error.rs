@@ -40,13 +40,21 @@ impl LoadError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "check the path and its permissions",
-            Self::NotAComponent { .. } => "build the plugin with `cargo build --target wasm32-wasip2`",
+            Self::NotAComponent { .. } => {
+                "build the plugin with `cargo build --target wasm32-wasip2`"
+            }
             Self::Invalid { .. } => "build the component again; the file may be damaged",
-            Self::NoTools { .. } => "export the world `tool-plugin` of sallyport:plugin, as the SDKs do",
-            Self::UnknownImports { .. } => "build it without them; wit/ and WASI 0.2 are what is offered",
+            Self::NoTools { .. } => {
+                "export the world `tool-plugin` of sallyport:plugin, as the SDKs do"
+            }
+            Self::UnknownImports { .. } => {
+                "build it without them; wit/ and WASI 0.2 are what is offered"
+            }
             Self::Unrequested { .. } => "add the matching [[request.*]] entry to plugin.toml",
             Self::Mismatch { .. } => "build it against the wit/ folder of this version",
-            Self::BadTools { .. } => "list-tools must answer quickly, always alike, and without grants",
+            Self::BadTools { .. } => {
+                "list-tools must answer quickly, always alike, and without grants"
+            }
             Self::Engine { .. } => "please report this: it is a bug of the host",
         }
     }

@@ -63,11 +63,8 @@ pub(crate) fn open(
         .envs(env);
     let mut scratch = None;
     for mount in grant.fs() {
-        let failed = |source| OpenError {
-            path: mount.host.clone(),
-            guest: mount.guest.clone(),
-            source,
-        };
+        let failed =
+            |source| OpenError { path: mount.host.clone(), guest: mount.guest.clone(), source };
         if fs::metadata(&mount.host).map_err(failed)?.is_dir() {
             builder
                 .preopened_dir(&mount.host, &mount.guest, permissions(mount.access))
@@ -110,7 +107,9 @@ fn copy_file(mount: &FsMount, scratch: &mut Option<TempDir>) -> io::Result<()> {
 
 fn read_file(mount: &FsMount) -> io::Result<Vec<u8>> {
     if mount.access == Access::ReadWrite {
-        return Err(io::Error::other("a single file can only be granted for reading; grant its folder"));
+        return Err(io::Error::other(
+            "a single file can only be granted for reading; grant its folder",
+        ));
     }
     let file = open_regular(&mount.host)?;
     let mut bytes = Vec::new();

@@ -3,7 +3,7 @@
 //! Tools are asked for once for every build of a component, without any grant, and kept under its
 //! digest. Listing a thousand plugins then reads a thousand small files and instantiates nothing.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use sallyport_contract::{PluginName, ToolId, ToolName, ToolSpec, json};
 use sallyport_policy::{Grant, Manifest};
@@ -14,7 +14,7 @@ use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::RawTool,
     plugin::Prepared,
-    run::Stop,
+    run::{self, Stop},
     schema::Schema,
 };
 
@@ -24,6 +24,9 @@ const TOOLS_MAX: usize = 256;
 /// Longest description. Enough for a page of text; more would be aimed at the model, not about the
 /// tool.
 const DESCRIPTION_BYTES_MAX: usize = 8 * 1024;
+
+/// Longest wait for the list of tools. It is fixed text; an interpreter needs a moment to start.
+const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Largest schema of one tool.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
@@ -82,25 +85,20 @@ impl Sandbox {
         file: &ComponentFile,
         plugin: &PluginName,
     ) -> Result<Vec<ToolSpec>, LoadError> {
-        let bad =
-            |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
+        let bad = |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
         let grant = Arc::new(Grant::none(plugin.clone()));
-        let guest = self.guest(&grant, &Arc::new(Map::new()), &[]).map_err(|e| bad(e.to_string()))?;
+        let guest = self.guest(&grant, &Arc::new(Map::new()), &[]);
+        let mut guest = guest.map_err(|error| bad(error.to_string()))?;
+        guest.deadline = run::deadline(LIST_TIME_MAX);
         let abi = Arc::clone(&prepared.abi);
-        let body = crate::run::body(move |store, instance| {
+        let body = run::body(move |store, instance| {
             Box::pin(async move { abi.list_tools(store, instance).await })
         });
-        let run = crate::run::run(
-            self.engine()?,
-            prepared.pre.clone(),
-            guest,
-            grant.limits(),
-            body,
-        )
-        .await;
+        let pre = prepared.pre.clone();
+        let run = run::run(self.engine()?, pre, guest, grant.limits(), body).await;
         match run.result {
             Ok(tools) => check_tools(tools, plugin).map_err(bad),
-            Err(Stop::Deadline) => Err(bad(format!("it took longer than {:?}", grant.limits().time))),
+            Err(Stop::Deadline) => Err(bad(format!("it took longer than {LIST_TIME_MAX:?}"))),
             Err(Stop::Failed(failure)) => Err(bad(failure.message)),
         }
     }
@@ -157,4 +155,3 @@ fn shorten(text: String) -> String {
     }
     format!("{} … (cut: the description has {} bytes)", &text[..end], text.len())
 }
-

@@ -2,16 +2,11 @@
 
 use std::{
     collections::VecDeque,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::AtomicU32,
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
     time::{Duration, Instant},
 };
 
-use sallyport_contract::{
-    Admitted, CallReport, Denial, Failure, FailureKind, Outcome, PluginName,
-};
+use sallyport_contract::{Admitted, CallReport, Denial, Failure, FailureKind, Outcome, PluginName};
 use sallyport_policy::{Grant, Manifest, Request};
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};

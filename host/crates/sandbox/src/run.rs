@@ -40,8 +40,9 @@ pub(crate) struct Run<R> {
 }
 
 /// What is done with the instance.
-pub(crate) type Body<R> =
-    Box<dyn for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>> + Send>;
+pub(crate) type Body<R> = Box<
+    dyn for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>> + Send,
+>;
 
 /// Ends the run when the waiting side goes away.
 struct AbortOnDrop(AbortHandle);
@@ -108,7 +109,10 @@ fn classify(error: &wasmtime::Error, memory_refused: bool, ledger: &Ledger) -> S
     let detail = format!("{error:?}");
     let (kind, message) = if memory_refused {
         ledger.limit_reached("memory");
-        (FailureKind::LimitReached, "the tool ran out of memory: its memory limit is reached".into())
+        (
+            FailureKind::LimitReached,
+            "the tool ran out of memory: its memory limit is reached".into(),
+        )
     } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
         (FailureKind::Trapped, format!("the plugin ended itself with exit code {code}"))
     } else if let Some(trap) = trap {

@@ -15,9 +15,9 @@ const ABOUT_CHARS_MAX: usize = 100;
 const CHOICES_MAX: usize = 12;
 
 /// How to get a real model.
-const HOW_TO_GET_A_MODEL: &str = "For conversation, connect a language model: set OPENAI_API_KEY, and \
-    OPENAI_BASE_URL for a server other than OpenAI's, or add a [model.NAME] table to the \
-    configuration file.";
+const HOW_TO_GET_A_MODEL: &str = "For conversation, connect a language model: name it with --model, \
+    and set OPENAI_API_KEY, or OPENAI_BASE_URL for a server other than OpenAI's. A [model.NAME] \
+    table of the configuration file does the same for good.";
 
 /// Says what this is, what it can do and how to have more.
 pub(super) fn help(tools: &[ToolDefinition]) -> String {
@@ -43,7 +43,8 @@ pub(super) fn help(tools: &[ToolDefinition]) -> String {
 /// Says that a sentence is longer than what is read.
 pub(super) fn too_long(bytes_max: usize) -> String {
     format!(
-        "I am not a language model, and I read at most {bytes_max} bytes at once. {HOW_TO_GET_A_MODEL}"
+        "I am not a language model, and I read at most {bytes_max} bytes at once. \
+         {HOW_TO_GET_A_MODEL}"
     )
 }
 

@@ -20,8 +20,8 @@ const WORDS_MAX: usize = 200;
 /// What a fitting path, address or duration counts, in words of a description.
 const SIGHT: f64 = 2.0;
 
-/// What remains of a score when the sentence holds a path, an address or a duration, but not the one
-/// that the tool needs.
+/// What remains of a score when the sentence holds a path, an address or a duration, but not the
+/// one that the tool needs.
 const MISSING: f64 = 0.6;
 
 /// Least share of the sentence's words that a tool must know when none of its names is in it.

@@ -34,8 +34,8 @@ pub(super) fn stem(lower: &str) -> String {
     word.strip_suffix('e').filter(|stem| stem.len() > 2).unwrap_or(&word).to_owned()
 }
 
-/// True when a stem is that of a word. Stemming keeps the first letter, so most words are told apart
-/// without it.
+/// True when a stem is that of a word. Stemming keeps the first letter, so most words are told
+/// apart without it.
 pub(super) fn is_stem_of(known: &str, word: &str) -> bool {
     known.as_bytes().first() == word.as_bytes().first() && stem(word) == known
 }

@@ -11,7 +11,7 @@ use super::stem::stem;
 /// Words of one meaning. A word may stand in several groups.
 const GROUPS: &[&[&str]] = &[
     &["time", "clock", "hour", "timezone", "o'clock"],
-    &["date", "today", "calendar"],
+    &["date", "today", "calendar", "day", "weekday"],
     &[
         "weather",
         "forecast",
@@ -32,12 +32,11 @@ const GROUPS: &[&[&str]] = &[
     &["forecast", "tomorrow", "later", "week", "weekend", "tonight", "next", "outlook"],
     &["list", "show", "browse", "ls", "enumerate", "inside"],
     &["read", "show", "view", "display", "print", "cat", "open", "contents"],
-    &["write", "save", "put", "store", "append", "note", "jot"],
+    &["write", "create", "make", "save", "put", "store", "append", "note", "jot"],
     &["remove", "delete", "erase", "rm", "trash"],
     &["cancel", "stop", "abort", "end"],
     &["create", "make", "add"],
     &["folder", "directory", "mkdir"],
-    &["create", "make", "mkdir"],
     &["file", "document"],
     &["stat", "size", "big", "large", "modified", "metadata"],
     &[

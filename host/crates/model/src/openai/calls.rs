@@ -199,7 +199,7 @@ mod tests {
         let mut calls = Calls::default();
         let extra = json!({ "google": { "thought_signature": "s" } });
         calls
-            .take(json!({ "index": 0, "id": "a", "extra_content": extra, "function": { "name": "x" } }))
+            .take(json!({ "id": "a", "extra_content": extra, "function": { "name": "x" } }))
             .unwrap();
         let want = json!([{
             "id": "a", "type": "function", "extra_content": extra,

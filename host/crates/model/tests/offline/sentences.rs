@@ -130,6 +130,12 @@ fn timers_are_set_and_cancelled() {
             timer(json!({ "duration": 1200, "label": "call mum" })),
         ),
         ("wake me in half an hour", timer(json!({ "duration": 1800 }))),
+        ("20 minute egg timer please", timer(json!({ "duration": 1200, "label": "egg" }))),
+        (
+            "remind me to take out the trash in 15 minutes",
+            timer(json!({ "duration": 900, "label": "take out the trash" })),
+        ),
+        ("set a timer for 0 seconds", "? timer.set_timer: duration".to_owned()),
         ("set a timer", "? timer.set_timer: duration".to_owned()),
         ("cancel the timer", cancel(json!({}))),
         ("cancel the pasta timer", cancel(json!({ "label": "pasta" }))),
@@ -176,6 +182,12 @@ fn files_are_handled() {
         ("delete /notes/old.txt", file("remove", "/notes/old.txt")),
         ("create a folder /notes/ideas", file("mkdir", "/notes/ideas")),
         ("make a new directory /notes/2027", file("mkdir", "/notes/2027")),
+        (
+            "create a file /notes/a.txt with the content hello world",
+            write("/notes/a.txt", "hello world"),
+        ),
+        ("make a note in /notes/a.txt saying call Bob", write("/notes/a.txt", "call Bob")),
+        ("append milk to /notes/todo.txt", write("/notes/todo.txt", "milk")),
         ("how big is /notes/todo.txt?", file("stat", "/notes/todo.txt")),
         ("write \"buy milk\" to /notes/todo.txt", write("/notes/todo.txt", "buy milk")),
         ("write buy milk to /notes/todo.txt", write("/notes/todo.txt", "buy milk")),
@@ -214,6 +226,10 @@ fn two_things_are_two_calls() {
         (
             "write \"a and b\" to /notes/x.txt; then list /notes",
             both(write("/notes/x.txt", "a and b"), file("list", "/notes")),
+        ),
+        (
+            "What's the weather in Paris? And set a timer for 3 minutes.",
+            both(weather(json!({ "location": "Paris" })), timer(json!({ "duration": 180 }))),
         ),
         (
             "open example.com and then set a timer for 5 minutes",

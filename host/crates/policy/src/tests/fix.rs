@@ -328,7 +328,8 @@ fn odd_text_in_a_policy_survives_the_way_into_a_fix() {
 
 #[test]
 fn files_that_only_the_plugin_missed_are_granted_by_one_text() {
-    let file = |path: &str| format!("[[request.fs]]\naccess = 'read'\npath = '{path}'\nwhy = 'w'\n");
+    let file =
+        |path: &str| format!("[[request.fs]]\naccess = 'read'\npath = '{path}'\nwhy = 'w'\n");
     let requests = file("/proc/meminfo") + &file("/etc/os-release");
     let partly = "[plugin.weather]\nfs = [{ path = '/proc/meminfo', access = 'read' }]";
     for policy in ["", partly] {

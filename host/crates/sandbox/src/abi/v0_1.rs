@@ -143,11 +143,7 @@ fn tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturn {
 
 fn parse_output(output: wit::ToolOutput) -> Result<ToolOutput, json::JsonError> {
     let content = output.content.into_iter().map(content).collect::<Result<_, _>>()?;
-    Ok(ToolOutput {
-        data: json::parse(&output.data, usize::MAX)?,
-        content,
-        speech: output.speech,
-    })
+    Ok(ToolOutput { data: json::parse(&output.data, usize::MAX)?, content, speech: output.speech })
 }
 
 fn output_bytes(output: &wit::ToolOutput) -> u64 {
@@ -180,11 +176,9 @@ fn content(content: wit::Content) -> Result<Content, json::JsonError> {
         wit::Content::Audio(blob) => {
             Content::Audio { media_type: blob.media_type, data: blob.data }
         }
-        wit::Content::Link(link) => Content::Resource {
-            uri: link.uri,
-            media_type: link.media_type,
-            title: link.title,
-        },
+        wit::Content::Link(link) => {
+            Content::Resource { uri: link.uri, media_type: link.media_type, title: link.title }
+        }
         // A part that this version does not know is still data that the model can read.
         wit::Content::Other(text) => {
             Content::Text { text: json::parse(&text, usize::MAX)?.to_string() }

@@ -28,7 +28,8 @@ pub(super) fn rebuild(uri: &Uri) -> Result<Url, &'static str> {
     if !path.is_empty() && !path.starts_with(['/', '?']) {
         return Err("its path is not a path");
     }
-    let url = Url::parse(&format!("{scheme}://{authority}{path}")).map_err(|_| "it is not a URL")?;
+    let url =
+        Url::parse(&format!("{scheme}://{authority}{path}")).map_err(|_| "it is not a URL")?;
     if same_host(&url, authority.host()) { Ok(url) } else { Err("its host is not in plain form") }
 }
 

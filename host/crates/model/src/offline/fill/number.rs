@@ -12,7 +12,8 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// How far from a parameter's name its number may stand: "with a radius of 5", "radius = 5".
 const REACH: usize = 3;
 
-/// Longest number in words. Without an end, "one hundred one hundred…" would be read from each word.
+/// Longest number in words. Without an end, "one hundred one hundred" and so on would be read again
+/// from each of its words.
 const WORDS_MAX: usize = 16;
 
 const ONES: &[&str] = &[
