@@ -76,7 +76,6 @@ fn h52_calls_that_make_no_sense_become_results_that_the_model_can_read() {
     let big = format!(r#"{{"timezone":"{}"}}"#, "x".repeat(2 << 20));
     let rows = [
         (call("clock__tell_time", "{}"), "failed", "there is no tool"),
-        (call("clock.get_time", "{}"), "failed", "there is no tool"),
         (call("rm -rf", "{}"), "failed", "there is no tool"),
         (call("clock__get_time", "{\"timezone\":"), "invalid-arguments", "not valid JSON"),
         (call("clock__get_time", "{\"timezone\": NaN}"), "invalid-arguments", "not valid JSON"),
@@ -164,12 +163,16 @@ fn h58_a_model_that_never_stops_is_stopped_by_a_budget() {
         assert!(ran.stderr.contains("at most 2 answers"), "{ran:?}");
         assert_eq!(bodies.len(), 2);
     });
-    let zone = |n: i32| json!({ "timezone": format!("UTC+{}", n % 12) }).to_string();
-    let flood = (0..1000).map(|n| ("same", "clock__get_time", zone(n))).collect();
-    play(&[Reply::Calls(flood)], &[], 8, |ran, bodies| {
-        assert!(ran.stderr.contains("stopped:"), "{ran:?}");
-        assert_eq!(bodies.len(), 1, "a turn over its budget asks no more");
-    });
+    let zone = |n: i32| json!({ "timezone": format!("UTC+{n}") }).to_string();
+    let flood = |calls| (0..calls).map(|n| ("same", "clock__get_time", zone(n))).collect();
+    for (calls, code, words) in
+        [(200, 8, "at most 64 tool calls"), (1000, 1, "more than 256 calls")]
+    {
+        play(&[Reply::Calls(flood(calls))], &[], code, |ran, bodies| {
+            assert!(ran.stderr.contains(words), "{ran:?}");
+            assert_eq!(bodies.len(), 1, "a turn over its budget asks no more");
+        });
+    }
 }
 
 #[test]
@@ -229,7 +232,8 @@ fn h57_output_that_imitates_a_role_stays_data() {
         Reply::call("call_a", "hostile__imitates_a_role", &json!({})),
         Reply::Text("Noted."),
     ]);
-    let home = Home::new().guest("hostile", crate::limits::NET).env("OPENAI_BASE_URL", model.base_url());
+    let home =
+        Home::new().guest("hostile", crate::limits::NET).env("OPENAI_BASE_URL", model.base_url());
     ask(&home, &[]).ended(0);
     let bodies = model.bodies();
     transcript::check(&bodies);

@@ -48,7 +48,7 @@ fn a_chat_takes_piped_lines_and_answers_each() {
     let input = "/help\n/tools\nwhat time is it in Tokyo?\n/nonsense\nwhat time is it in Tokyo?\n";
     let ran = home().run_with_input(&["chat"], input).ended(0);
     check_tokyo(&ran.stdout, begin);
-    assert_eq!(ran.stdout.matches("Asia/Tokyo").count(), 2, "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("in Tokyo").count(), 2, "{}", ran.stdout);
     ran.remarks(&["/quit", "clock.get_time", "there is no command /nonsense"]);
 }
 
@@ -71,7 +71,11 @@ fn plugins_and_tools_are_listed_for_people() {
         "GET {forecast_url}/v1/forecast",
         "Granted by the policy\n  nothing",
     ]);
-    home.run(&["tool", "list"]).ended(0).answers(&["clock.get_time", "files.write", "system-info."]);
+    home.run(&["tool", "list"]).ended(0).answers(&[
+        "clock.get_time",
+        "files.write",
+        "system-info.",
+    ]);
     home.run(&["tool", "show", "files.remove"]).ended(0).answers(&[
         "may destroy something",
         "recursive",
@@ -83,7 +87,8 @@ fn plugins_and_tools_are_listed_for_people() {
 fn plugins_and_tools_are_listed_for_programs() {
     let home = home();
     let list = home.run(&["plugin", "list", "--output", "json"]).ended(0).json();
-    let names: Vec<&Value> = list["plugins"].as_array().unwrap().iter().map(|p| &p["name"]).collect();
+    let names: Vec<&Value> =
+        list["plugins"].as_array().unwrap().iter().map(|p| &p["name"]).collect();
     assert_eq!(names, PLUGINS);
     assert_eq!(list["rejected"], json!([]));
     let show = home.run(&["plugin", "show", "clock", "--output", "json"]).ended(0).json();

@@ -8,9 +8,13 @@
 
 mod support;
 
+mod cache;
+mod cli;
 mod conversation;
 mod files;
 mod first_run;
 mod limits;
 mod load;
+mod network;
+mod raw;
 mod weather;

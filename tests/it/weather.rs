@@ -22,9 +22,9 @@ fn service() -> Server {
 
 fn home(service: &Server) -> Home {
     let url = service.url();
-    Home::new()
-        .plugins(&["weather"])
-        .config(format!("[settings.weather]\ngeocoding_url = \"{url}\"\nforecast_url = \"{url}\"\n"))
+    Home::new().plugins(&["weather"]).config(format!(
+        "[settings.weather]\ngeocoding_url = \"{url}\"\nforecast_url = \"{url}\"\n"
+    ))
 }
 
 fn grant(service: &Server) -> String {
@@ -35,11 +35,11 @@ fn grant(service: &Server) -> String {
     )
 }
 
-/// The policy text in an answer: from the first table on.
+/// The policy text among the remarks: the indented lines from the first table on.
 #[track_caller]
 fn printed_policy(text: &str) -> String {
-    let lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with("[plugin."));
-    let policy: Vec<&str> = lines.take_while(|line| !line.starts_with("The ")).collect();
+    let lines = text.lines().skip_while(|line| !line.starts_with("    [plugin."));
+    let policy: Vec<&str> = lines.map_while(|line| line.strip_prefix("    ")).collect();
     assert!(!policy.is_empty(), "no policy in {text:?}");
     policy.join("\n")
 }
@@ -47,16 +47,16 @@ fn printed_policy(text: &str) -> String {
 #[test]
 fn without_a_grant_the_answer_says_what_was_refused_and_how_to_allow_it() {
     let home = Home::new().plugins(&["weather"]);
-    let ran = home.run(&QUESTION).ended(0).answers(&[
-        "weather may not GET https://geocoding-api.open-meteo.com/v1/search",
+    let refused = "weather may not GET https://geocoding-api.open-meteo.com/v1/search";
+    let ran = home.run(&QUESTION).ended(0).answers(&[refused]).remarks(&[
+        home.path("policy.toml").to_str().unwrap(),
         "[plugin.weather]",
         "\"GET https://geocoding-api.open-meteo.com/v1/search\"",
         "\"GET https://api.open-meteo.com/v1/forecast\"",
         "tool = \"weather.*\"",
         "decision = \"allow\"",
     ]);
-    let ran = ran.remarks(&[home.path("policy.toml").to_str().unwrap()]);
-    let home = home.policy(printed_policy(&ran.stdout));
+    let home = home.policy(printed_policy(&ran.stderr));
     home.run(&["policy", "check"]).ended(0).answers(&[
         "is sound",
         "can GET https://geocoding-api.open-meteo.com/v1/search",
@@ -69,14 +69,28 @@ fn without_a_grant_the_answer_says_what_was_refused_and_how_to_allow_it() {
 fn a_private_service_is_refused_until_the_printed_text_is_pasted() {
     let service = service();
     let home = home(&service);
-    let ran = home.run(&QUESTION).ended(0).answers(&["may not GET", "to-private = true"]);
+    let ran =
+        home.run(&QUESTION).ended(0).answers(&["may not GET"]).remarks(&["to-private = true"]);
     assert!(service.seen().is_empty(), "a request left without a grant");
-    let home = home.policy(printed_policy(&ran.stdout));
+    let home = home.policy(printed_policy(&ran.stderr));
     home.run(&QUESTION).ended(0).answers(&["In Paris, France it is 18 °C with light rain."]);
     let targets: Vec<String> = service.seen().into_iter().map(|request| request.target).collect();
     assert_eq!(targets.len(), 2, "{targets:?}");
     assert!(targets[0].starts_with("/v1/search?name=Paris"), "{targets:?}");
     assert!(targets[1].contains("latitude=48.85341&longitude=2.3488"), "{targets:?}");
+}
+
+/// The refusal of an address that is private, under a grant that does not say so.
+#[test]
+fn a_grant_that_forgets_the_private_address_is_mended_by_the_printed_text() {
+    let service = service();
+    let policy = grant(&service).replace(", to-private = true", "") + RULE;
+    let home = home(&service).policy(policy);
+    let ran = home.run(&QUESTION).ended(0).answers(&["127.0.0.1 is not a public address"]);
+    let home = home.policy(format!("{}\n{RULE}", printed_policy(&ran.stderr)));
+    let ran = home.run(&QUESTION).ended(0).answers(&["127.0.0.1 is not a public address"]);
+    let home = home.policy(format!("{}\n{RULE}", printed_policy(&ran.stderr)));
+    home.run(&QUESTION).ended(0).answers(&["In Paris, France it is 18 °C with light rain."]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
 
 use sallyport_contract::{Failure, FailureKind, PluginName, ToolId, ToolSpec};
 use sallyport_policy::{Grant, Manifest};
-use sallyport_sandbox::{ComponentFile, Metadata, Plugin, PluginParts, Sandbox, schema::Schema};
+use sallyport_sandbox::{ComponentFile, LoadError, Metadata, Plugin, PluginParts, Sandbox, schema::Schema};
 use serde_json::{Map, Value};
 
 /// One plugin: its manifest, its tools, its effective grant.
@@ -111,26 +111,36 @@ impl Entry {
         if let Some(plugin) = self.plugin.get() {
             return Ok(Arc::clone(plugin));
         }
-        let unavailable = |message: String, detail: String| {
-            Failure::new(FailureKind::Unavailable, message).with_detail(detail)
-        };
-        let broken = |error: sallyport_sandbox::LoadError| {
-            unavailable(format!("{} cannot be loaded", self.name()), error.to_string())
-        };
-        let file = ComponentFile::read(&self.component).map_err(broken)?;
+        let file = ComponentFile::read(&self.component).map_err(|error| self.broken(&error))?;
         if file.digest() != self.metadata.digest {
             let message = format!("{} has changed on disk since it was loaded", self.name());
-            return Err(unavailable(message, "start again to load the new component".into()));
+            let failure = Failure::new(FailureKind::Unavailable, message);
+            return Err(failure.with_detail("start again to load the new component"));
         }
+        self.prepare(sandbox, &file)
+    }
+
+    /// Makes the plugin ready from bytes that have been read and hashed.
+    pub(super) fn prepare(
+        &self,
+        sandbox: &Arc<Sandbox>,
+        file: &ComponentFile,
+    ) -> Result<Arc<Plugin>, Failure> {
         let plugin = sandbox.load(PluginParts {
             manifest: &self.manifest,
-            file: &file,
+            file,
             grant: Arc::clone(&self.grant),
             settings: self.settings.clone(),
             env: self.env.clone(),
         });
-        let plugin = Arc::new(plugin.map_err(broken)?);
+        let plugin = Arc::new(plugin.map_err(|error| self.broken(&error))?);
         Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))
+    }
+
+    /// The model is told that the plugin cannot be used; the person also why.
+    fn broken(&self, error: &LoadError) -> Failure {
+        let message = format!("{} cannot be loaded", self.name());
+        Failure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
     }
 
     /// Runs `teardown` if the plugin was ever made ready.

@@ -55,7 +55,7 @@ impl Registry {
         let mut entries = BTreeMap::new();
         for candidate in candidates {
             if selection.wants(&candidate.manifest.name) {
-                match entry(&sandbox, settings, candidate).await {
+                match entry(&sandbox, settings, candidate, &selection).await {
                     Ok(entry) => {
                         entries.insert(entry.name().clone(), entry);
                     }
@@ -114,6 +114,7 @@ async fn entry(
     sandbox: &Arc<Sandbox>,
     settings: &Settings,
     candidate: Candidate,
+    selection: &Selection,
 ) -> Result<Entry, Problem> {
     let Candidate { manifest, component } = candidate;
     let problem = |error: LoadError| Problem::new(&component, error.to_string(), error.hint());
@@ -141,14 +142,15 @@ async fn entry(
         plugin: OnceLock::new(),
         schemas,
     };
-    if managed && entry.is_ready() {
-        set_up(&mut entry, sandbox).await;
+    // The one plugin that is asked for will be called; the others may never be.
+    if entry.is_ready() && (managed || matches!(selection, Selection::Only(_))) {
+        set_up(&mut entry, sandbox, &file).await;
     }
     Ok(entry)
 }
 
-async fn set_up(entry: &mut Entry, sandbox: &Arc<Sandbox>) {
-    let reason = match entry.plugin(sandbox) {
+async fn set_up(entry: &mut Entry, sandbox: &Arc<Sandbox>, file: &ComponentFile) {
+    let reason = match entry.prepare(sandbox, file) {
         Ok(plugin) => plugin.setup().await.err().map(|unavailable| unavailable.to_string()),
         Err(failure) => Some(failure.detail.unwrap_or(failure.message)),
     };
@@ -170,6 +172,10 @@ fn missing_or_wrong(
             "these settings are missing: {}; set them under [settings.{name}] in sallyport.toml",
             missing.join(", ")
         ));
+    }
+    // The defaults are the author's business, and preparing a schema takes its time at every start.
+    if given.is_empty() {
+        return None;
     }
     let schema = match Schema::new(manifest.settings.schema()) {
         Ok(schema) => schema,

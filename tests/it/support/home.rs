@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -21,7 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A folder for `SALLYPORT_HOME`, filled by what a test needs.
 pub(crate) struct Home {
-    folder: TempDir,
+    /// Whoever still needs the folder holds it.
+    pub(crate) folder: Arc<TempDir>,
     env: Vec<(String, String)>,
 }
 
@@ -73,7 +75,7 @@ impl Home {
     pub(crate) fn with_own_cache() -> Self {
         let folder = TempDir::with_prefix("sallyport-it-").unwrap();
         fs::create_dir(folder.path().join("plugins")).unwrap();
-        Self { folder, env: Vec::new() }
+        Self { folder: Arc::new(folder), env: Vec::new() }
     }
 
     /// Adds plugins of the repository.

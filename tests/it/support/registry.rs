@@ -13,6 +13,7 @@ use sallyport_contract::{
 };
 use sallyport_sandbox::{Sandbox, SandboxOptions, SystemResolver};
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::Home;
@@ -21,6 +22,7 @@ use super::Home;
 pub(crate) struct Tools {
     pub(crate) registry: Arc<Registry>,
     runtime: Runtime,
+    _folder: Arc<TempDir>,
 }
 
 impl Tools {
@@ -45,7 +47,7 @@ impl Tools {
         let load = Registry::load(sandbox, &settings, Arc::new(NobodyToAsk), Selection::All);
         let registry = Arc::new(runtime.block_on(load));
         assert_eq!(registry.problems(), []);
-        Self { registry, runtime }
+        Self { registry, runtime, _folder: Arc::clone(&home.folder) }
     }
 
     /// Runs a future to its end.

@@ -42,7 +42,8 @@ impl ComponentFile {
         if !info.is_file() {
             return Err(not_a_component(path, "not a regular file"));
         }
-        let mut bytes = Vec::new();
+        let length = usize::try_from(info.len().min(COMPONENT_BYTES_MAX)).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(length + 1);
         File::open(path)
             .and_then(|file| file.take(COMPONENT_BYTES_MAX + 1).read_to_end(&mut bytes))
             .map_err(failed)?;

@@ -1,0 +1,66 @@
+//! A plugin without the SDK: whatever it answers, the model gets something that it can read.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Home, Tools,
+    registry::{data, told},
+};
+
+fn tools() -> Tools {
+    Tools::of(&Home::new().guest("raw", ""))
+}
+
+#[test]
+fn h62_output_that_breaks_its_promise_is_refused() {
+    let tools = tools();
+    assert_eq!(data(&tools.call("raw.data_good", &json!({}))), &json!({ "n": 1 }));
+    for (name, words) in [
+        ("no_json", "not valid JSON"),
+        ("empty", "not valid JSON"),
+        ("cut", "not valid JSON"),
+        ("twice", "stands twice"),
+        ("not_a_number", "not valid JSON"),
+        ("two_documents", "not valid JSON"),
+        ("other_type", "its own schema forbids"),
+        ("no_object", "its own schema forbids"),
+    ] {
+        let text = told(&tools.call(&format!("raw.data_{name}"), &json!({})));
+        assert!(text.starts_with("failed: ") && text.contains(words), "{name}: {text}");
+    }
+}
+
+#[test]
+fn every_error_of_the_contract_becomes_an_outcome_with_its_words() {
+    let tools = tools();
+    for (name, word, words) in [
+        ("invalid_arguments", "invalid-arguments", "the words of invalid_arguments"),
+        ("not_found", "failed", "the words of not_found"),
+        ("denied", "denied", "the words of denied"),
+        ("auth_required", "failed", "the words of auth_required"),
+        ("unavailable", "failed", "the words of unavailable"),
+        ("failed", "failed", "the words of failed"),
+        ("other", "failed", "the words of other"),
+    ] {
+        let report = tools.call(&format!("raw.error_{name}"), &json!({}));
+        let text = told(&report);
+        assert!(report.outcome.word() == word && text.contains(words), "{name}: {text}");
+    }
+    let other = told(&tools.call("raw.error_other", &json!({})));
+    assert!(!other.contains("kind"), "a person reads the message, not the JSON around it: {other}");
+}
+
+#[test]
+fn every_part_of_an_output_is_read() {
+    let tools = tools();
+    let part = |name: &str| -> Value {
+        tools.call(&format!("raw.content_{name}"), &json!({})).outcome.to_model()["content"][0].clone()
+    };
+    assert_eq!(part("text"), json!({ "type": "text", "text": "some words" }));
+    assert_eq!(part("image"), json!({ "type": "image", "media_type": "image/png", "bytes": 3 }));
+    assert_eq!(part("audio"), json!({ "type": "audio", "media_type": "audio/ogg", "bytes": 3 }));
+    assert_eq!(part("link")["uri"], "https://example.com/a");
+    assert!(part("other_part").to_string().contains("chart"));
+    let broken = told(&tools.call("raw.content_broken_part", &json!({})));
+    assert!(broken.starts_with("failed: "), "{broken}");
+}
