@@ -135,7 +135,13 @@ fn h25_a_cache_that_cannot_be_made_costs_time_only() {
 
 #[test]
 fn h25_metadata_that_was_tampered_with_is_asked_for_again() {
-    for text in ["", "{", "null", "{\"format\":1}", "{\"format\":99,\"digest\":\"x\",\"tools\":[],\"managed\":false}"] {
+    for text in [
+        "",
+        "{",
+        "null",
+        "{\"format\":1}",
+        "{\"format\":99,\"digest\":\"x\",\"tools\":[],\"managed\":false}",
+    ] {
         let home = home();
         home.run(&CALL).ended(0);
         let metadata = cached(&home, "json").pop().unwrap();

@@ -65,7 +65,9 @@ fn input_that_is_empty_or_far_too_long_is_refused() {
 #[test]
 fn a_tool_that_fails_ends_a_call_with_7() {
     let home = Home::new().guest("hostile", NET);
-    home.run(&["call", "hostile.traps"]).ended(7).remarks(&["error: the plugin trapped", "-v shows more"]);
+    home.run(&["call", "hostile.traps"])
+        .ended(7)
+        .remarks(&["error: the plugin trapped", "-v shows more"]);
     home.run(&["-v", "call", "hostile.traps"]).ended(7).remarks(&["wasm backtrace"]);
     let told = home.run(&["call", "hostile.traps", "--output", "json"]).ended(7).json();
     assert_eq!(told["outcome"], "failed");
@@ -131,10 +133,16 @@ fn h49_a_key_is_in_no_output() {
     home(&format!("{}/v1", echo.url())).run(&question).ended(1).hides(&[KEY, "very-secret"]);
     home("http://127.0.0.1:1/v1").run(&question).ended(5).hides(&[KEY]);
     let named = home("http://127.0.0.1:1/v1").env("SALLYPORT_MODEL", "m");
-    for args in [&["doctor"][..], &["doctor", "--output", "json"], &["plugin", "list"], &["policy", "check"]] {
+    for args in [
+        &["doctor"][..],
+        &["doctor", "--output", "json"],
+        &["plugin", "list"],
+        &["policy", "check"],
+    ] {
         named.run(args).ended(0).hides(&[KEY]);
     }
-    let wrong = home("http://x").config(format!("[model.m]\nprovider = \"openai\"\nky = \"{KEY}\"\n"));
+    let wrong =
+        home("http://x").config(format!("[model.m]\nprovider = \"openai\"\nky = \"{KEY}\"\n"));
     wrong.run(&["doctor"]).ended(1).hides(&[KEY]);
 }
 

@@ -165,11 +165,9 @@ fn h58_a_model_that_never_stops_is_stopped_by_a_budget() {
     });
     let zone = |n: i32| json!({ "timezone": format!("UTC+{n}") }).to_string();
     let flood = |calls| (0..calls).map(|n| ("same", "clock__get_time", zone(n))).collect();
-    for (calls, code, words) in
-        [(200, 8, "at most 64 tool calls"), (1000, 1, "more than 256 calls")]
-    {
-        play(&[Reply::Calls(flood(calls))], &[], code, |ran, bodies| {
-            assert!(ran.stderr.contains(words), "{ran:?}");
+    for calls in [65, 1000] {
+        play(&[Reply::Calls(flood(calls))], &[], 8, |ran, bodies| {
+            assert!(ran.stderr.contains("at most 64 tool calls"), "{ran:?}");
             assert_eq!(bodies.len(), 1, "a turn over its budget asks no more");
         });
     }

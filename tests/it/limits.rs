@@ -155,7 +155,7 @@ fn h14_a_million_handles_are_refused() {
 #[test]
 fn h15_headers_without_end_are_refused() {
     let tools = tools("time = \"20s\"");
-    check(&tools, "hostile.many_headers", &amount(100_000), "header");
+    check(&tools, "hostile.many_headers", &amount(100_000), "limit");
 }
 
 #[test]

@@ -17,4 +17,5 @@ mod limits;
 mod load;
 mod network;
 mod raw;
+mod tls;
 mod weather;

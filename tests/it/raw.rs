@@ -54,7 +54,8 @@ fn every_error_of_the_contract_becomes_an_outcome_with_its_words() {
 fn every_part_of_an_output_is_read() {
     let tools = tools();
     let part = |name: &str| -> Value {
-        tools.call(&format!("raw.content_{name}"), &json!({})).outcome.to_model()["content"][0].clone()
+        tools.call(&format!("raw.content_{name}"), &json!({})).outcome.to_model()["content"][0]
+            .clone()
     };
     assert_eq!(part("text"), json!({ "type": "text", "text": "some words" }));
     assert_eq!(part("image"), json!({ "type": "image", "media_type": "image/png", "bytes": 3 }));

@@ -94,6 +94,11 @@ impl Output {
         eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::visible(message));
     }
 
+    /// Something that waits for the person.
+    pub(super) fn question(&self, question: &str) {
+        eprintln!("{YELLOW}approval:{YELLOW:#} {}", text::visible(question));
+    }
+
     /// A block of text to be copied, such as a policy line.
     pub(super) fn block(&self, block: &str) {
         for line in block.lines() {

@@ -11,6 +11,10 @@ const ARGUMENTS_CHARS_MAX: usize = 4000;
 
 /// How a call ended, in a few words: `completed in 12 ms`.
 pub(super) fn ending(report: &CallReport) -> String {
+    // What was refused at the gate took no time worth telling.
+    if report.elapsed.is_zero() {
+        return report.outcome.word().to_owned();
+    }
     let time = format!("{} in {:.1?}", report.outcome.word(), report.elapsed);
     match report.memory_bytes_peak {
         0 => time,
@@ -57,7 +61,7 @@ pub(super) fn fix(denial: &Denial, policy_file: &Path, out: &Output) {
 pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     let digest: String = request.plugin_digest.chars().take(12).collect();
     let call = &request.call;
-    out.warn(&format!("{} asks to run", call.tool));
+    out.question(&format!("{} asks to run", call.tool));
     let version = &request.plugin_version;
     out.block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
     let arguments = text::excerpt(&call.arguments, ARGUMENTS_CHARS_MAX);

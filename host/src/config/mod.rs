@@ -122,8 +122,9 @@ impl Settings {
         let file = FileConfig::parse(&show(&config_file), &text, &env)?;
         let policy_file = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
         let text = read(&policy_file, flags.policy.is_some())?;
-        let policy = policy(&policy_file, &text, &env)?;
         let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &file, &paths);
+        let own = [&[paths.config.clone(), paths.cache.clone()], plugin_dirs.as_slice()].concat();
+        let policy = policy(&policy_file, &text, &env, &own)?;
         let model = model::choose(flags, &env, &file)?;
         let plugin_settings = file.settings;
         Ok(Self {
@@ -142,10 +143,12 @@ impl Settings {
 
 /// Rules are called by the file's name alone: a model may read why it was refused, but no path of
 /// the host. A mistake is the operator's to mend, and names the whole path.
-fn policy(path: &Path, text: &str, env: &Env) -> Result<Policy, SourceError> {
+fn policy(path: &Path, text: &str, env: &Env, own: &[PathBuf]) -> Result<Policy, SourceError> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    Policy::parse(&name, text, env.home().as_deref())
-        .map_err(|error| SourceError { file: show(path), ..error })
+    let home = env.home();
+    let policy = Policy::parse(&name, text, home.as_deref())
+        .and_then(|policy| policy.guard(own, home.as_deref()).map(|()| policy));
+    policy.map_err(|error| SourceError { file: show(path), ..error })
 }
 
 /// A file that nobody named need not exist.

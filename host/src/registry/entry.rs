@@ -7,7 +7,9 @@ use std::{
 
 use sallyport_contract::{Failure, FailureKind, PluginName, ToolId, ToolSpec};
 use sallyport_policy::{Grant, Manifest};
-use sallyport_sandbox::{ComponentFile, LoadError, Metadata, Plugin, PluginParts, Sandbox, schema::Schema};
+use sallyport_sandbox::{
+    ComponentFile, LoadError, Metadata, Plugin, PluginParts, Sandbox, schema::Schema,
+};
 use serde_json::{Map, Value};
 
 /// One plugin: its manifest, its tools, its effective grant.

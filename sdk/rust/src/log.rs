@@ -1,7 +1,7 @@
 //! Lines for the operator's log.
 //!
-//! Models and users do not see them. The host limits their bytes and writes the plugin's name and
-//! the call in front.
+//! Models do not see them. The host limits their bytes and shows them under the call that they
+//! belong to, when it is asked to (`-v`).
 
 use std::fmt::Display;
 

@@ -89,9 +89,10 @@ pub(crate) fn data(report: &CallReport) -> &Value {
 
 /// Word and message of an outcome, as a model reads them.
 pub(crate) fn told(report: &CallReport) -> String {
-    let message = match report.outcome.to_model() {
-        Value::Object(object) => object["error"].as_str().unwrap_or_default().to_owned(),
-        other => other.to_string(),
+    let told = report.outcome.to_model();
+    let message = match &told["error"] {
+        Value::String(error) => error.clone(),
+        _ => told.to_string(),
     };
     format!("{}: {message}", report.outcome.word())
 }

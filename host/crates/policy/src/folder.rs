@@ -40,6 +40,8 @@ pub(crate) struct FsEntry {
     /// The path as the policy has it, so that a fix repeats it and a home folder stays `~`.
     pub(crate) written: String,
     pub(crate) mount: FsMount,
+    /// Whether the operator said that a guarded folder is meant.
+    pub(crate) is_sensitive: bool,
     pub(crate) place: Place,
 }
 
@@ -134,7 +136,8 @@ impl FsEntry {
                 None => own_mount(&host, &place)?,
             };
             let guest = guest.to_string_lossy().into_owned();
-            Ok(Self { written, mount: FsMount { host, guest, access }, place })
+            let is_sensitive = section.optional("sensitive", Item::boolean)?.unwrap_or(false);
+            Ok(Self { written, mount: FsMount { host, guest, access }, is_sensitive, place })
         })
     }
 }
@@ -213,6 +216,10 @@ pub(crate) fn entry_text(written: &str, guest: &str, access: Access) -> String {
 
 impl fmt::Display for FsEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&entry_text(&self.written, &self.mount.guest, self.mount.access))
+        let text = entry_text(&self.written, &self.mount.guest, self.mount.access);
+        match text.strip_suffix(" }") {
+            Some(open) if self.is_sensitive => write!(f, "{open}, sensitive = true }}"),
+            Some(_) | None => f.write_str(&text),
+        }
     }
 }

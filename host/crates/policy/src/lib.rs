@@ -38,6 +38,7 @@ mod environment;
 mod fix;
 pub mod folder;
 pub mod grant;
+mod guarded;
 pub mod limits;
 pub mod manifest;
 mod nesting;

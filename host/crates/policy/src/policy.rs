@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::{
     document::Document,
     fix::{self, Ground},
+    folder::FsEntry,
     grant::Grant,
     manifest::Manifest,
     rule::{Rule, ToolPattern},
@@ -60,6 +61,11 @@ impl Policy {
     /// The plugins that the policy has a table for, by name.
     pub fn plugins(&self) -> impl Iterator<Item = &PluginName> {
         self.plugins.keys()
+    }
+
+    /// Every entry for files, of all plugins.
+    pub(crate) fn mounted(&self) -> impl Iterator<Item = &FsEntry> {
+        self.plugins.values().flat_map(|table| &table.fs)
     }
 
     /// Returns what a plugin effectively gets: what its manifest requests and this policy grants.

@@ -94,13 +94,23 @@ pub(crate) fn files_text(
     guest_path: Option<&str>,
     wanted: Access,
 ) -> Option<String> {
-    let granted = |path: &Path| ground.table.fs.iter().any(|e| path.starts_with(&e.mount.host));
+    // What a plugin asks for by name it also looks for under that name.
+    let granted = |path: &Path| {
+        let entries = ground.table.fs.iter();
+        entries.map(|entry| &entry.mount).any(|mount| {
+            let below = path.strip_prefix(&mount.host);
+            below.is_ok_and(|below| Path::new(&mount.guest).join(below) == path)
+        })
+    };
     let named = requests.iter().filter_map(|r| Some((r.path.as_ref()?, r.access)));
     let missing: Vec<_> = named.filter(|(path, _)| !granted(path)).collect();
     if missing.is_empty() {
         return of_path(ground, grant, requests, guest_path.unwrap_or("/folder"), wanted).fix;
     }
     let mut table = TableText::new(ground);
+    let misplaced = |entry: &FsEntry| missing.iter().any(|(path, _)| **path == entry.mount.host);
+    let kept = ground.table.fs.iter().filter(|entry| !misplaced(entry));
+    table.fs = kept.map(ToString::to_string).collect();
     for (path, access) in &missing {
         let path = path.to_str()?;
         table.fs.push(entry_text(path, path, *access));
@@ -139,7 +149,7 @@ fn widened_text(ground: &Ground, entry: &FsEntry, access: Access) -> Option<Stri
     }
     let mut table = TableText::new(ground);
     let index = entries.iter().position(|other| other == entry)?;
-    table.fs[index] = entry_text(&entry.written, &mount.guest, access);
+    table.fs[index] = FsEntry { mount, ..entry.clone() }.to_string();
     Some(table.with_rule())
 }
 

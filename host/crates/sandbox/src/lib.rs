@@ -23,6 +23,7 @@ mod limits;
 pub mod metadata;
 mod net;
 pub mod plugin;
+mod power;
 #[cfg(feature = "bench")]
 pub mod raw;
 mod run;

@@ -59,6 +59,11 @@ impl MemoryAccount {
         Self { bytes_max, bytes: 0, bytes_peak: 0, pending: 0, refused: false }
     }
 
+    /// The most that may be held at once.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
     /// Most bytes that were held at once.
     pub(crate) fn bytes_peak(&self) -> u64 {
         self.bytes_peak

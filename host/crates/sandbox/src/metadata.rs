@@ -14,6 +14,7 @@ use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::RawTool,
     plugin::Prepared,
+    power,
     run::{self, Stop},
     schema::Schema,
 };
@@ -32,7 +33,7 @@ const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
 /// Raised whenever the form of the kept metadata changes, so that older files do not count.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What is known of a component without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +45,8 @@ pub struct Metadata {
     pub tools: Vec<ToolSpec>,
     /// Whether it exports `setup` and `teardown`.
     pub managed: bool,
+    /// Interfaces that give power and that it imports.
+    powers: Vec<String>,
 }
 
 impl Sandbox {
@@ -58,13 +61,16 @@ impl Sandbox {
         manifest: &Manifest,
     ) -> Result<Metadata, LoadError> {
         if let Some(metadata) = self.kept(file.digest(), &manifest.name) {
+            // The manifest may be another one since.
+            power::check(&metadata.powers, file, manifest)?;
             return Ok(metadata);
         }
         let prepared = Prepared::new(self, file, manifest)?;
         let tools = self.ask_for_tools(&prepared, file, &manifest.name).await?;
         let managed = prepared.abi.is_managed();
         let digest = file.digest().to_owned();
-        let metadata = Metadata { format: FORMAT, digest, tools, managed };
+        let powers = power::imported(prepared.pre.component());
+        let metadata = Metadata { format: FORMAT, digest, tools, managed, powers };
         if let Ok(text) = serde_json::to_string(&metadata) {
             self.cache.keep_metadata(file.digest(), &text);
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sallyport_contract::{Admitted, CallReport, Denial, Failure, FailureKind, Outcome, PluginName};
-use sallyport_policy::{Grant, Manifest, Request};
+use sallyport_policy::{Grant, Manifest};
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::InstancePre;
@@ -20,25 +20,12 @@ use crate::{
     ledger::Ledger,
     limits::MemoryAccount,
     net::HttpGate,
+    power,
     run::{self, Body, Run, Stop},
 };
 
 /// Longest wait of a call for a free place, when the plugin's concurrent calls are used up.
 const QUEUE_TIME_MAX: Duration = Duration::from_secs(30);
-
-/// An interface that gives power.
-struct Power {
-    interface: &'static str,
-    capability: &'static str,
-    is_requested: fn(&Request) -> bool,
-}
-
-/// Interfaces that a manifest has to request before a component may import them.
-const POWERS: [Power; 1] = [Power {
-    interface: "wasi:http/outgoing-handler",
-    capability: "net",
-    is_requested: |request| !request.net.is_empty(),
-}];
 
 /// What a plugin is made of.
 pub struct PluginParts<'a> {
@@ -85,7 +72,7 @@ impl Prepared {
     ) -> Result<Self, LoadError> {
         let engine = sandbox.engine()?;
         let component = sandbox.cache.component(&engine.wasm, file)?;
-        check_requested(&component, file, manifest)?;
+        power::check(&power::imported(&component), file, manifest)?;
         let pre = engine.linker.instantiate_pre(&component).map_err(|error| {
             let names = format!("{:#}", error);
             LoadError::UnknownImports { path: file.path().to_owned(), names }
@@ -101,29 +88,6 @@ impl Prepared {
         })?;
         Ok(Self { pre, abi: Arc::from(abi) })
     }
-}
-
-/// A component that imports a power interface says so in its manifest, or is not loaded.
-fn check_requested(
-    component: &wasmtime::component::Component,
-    file: &ComponentFile,
-    manifest: &Manifest,
-) -> Result<(), LoadError> {
-    let ty = component.component_type();
-    for (name, _) in ty.imports(component.engine()) {
-        let interface = name.split('@').next().unwrap_or(name);
-        let power = POWERS.iter().find(|power| power.interface == interface);
-        if let Some(power) = power
-            && !(power.is_requested)(&manifest.request)
-        {
-            return Err(LoadError::Unrequested {
-                path: file.path().to_owned(),
-                interface: name.to_owned(),
-                capability: power.capability,
-            });
-        }
-    }
-    Ok(())
 }
 
 impl Sandbox {

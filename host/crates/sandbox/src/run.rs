@@ -9,6 +9,7 @@ use std::{
 };
 
 use sallyport_contract::{BoxFuture, Failure, FailureKind};
+use sallyport_policy::ByteSize;
 use tokio::task::{AbortHandle, JoinError};
 use wasmtime::{
     Store, Trap, UpdateDeadline,
@@ -19,7 +20,7 @@ use wasmtime_wasi::I32Exit;
 use crate::{
     guest::Guest,
     ledger::Ledger,
-    limits::{COMPONENT_HANDLES_MAX, hostcall_bytes},
+    limits::{COMPONENT_HANDLES_MAX, MemoryAccount, hostcall_bytes},
     runtime::Engine,
 };
 
@@ -75,7 +76,7 @@ pub(crate) async fn run<R: Send + 'static>(
         let memory = &store.data().memory;
         let result = match result {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(classify(&error, memory.was_refused(), &store.data().ledger)),
+            Ok(Err(error)) => Err(classify(&error, memory, &store.data().ledger)),
             Err(_) => Err(Stop::Deadline),
         };
         Run { result, memory_bytes_peak: memory.bytes_peak() }
@@ -101,18 +102,17 @@ fn new_store(engine: &Engine, guest: Guest, hostcall_bytes: usize) -> Store<Gues
 }
 
 /// Finds out what a trap means. The backtrace goes to the person, the sentence to the model.
-fn classify(error: &wasmtime::Error, memory_refused: bool, ledger: &Ledger) -> Stop {
+fn classify(error: &wasmtime::Error, memory: &MemoryAccount, ledger: &Ledger) -> Stop {
     let trap = error.downcast_ref::<Trap>();
     if trap == Some(&Trap::Interrupt) {
         return Stop::Deadline;
     }
     let detail = format!("{error:?}");
-    let (kind, message) = if memory_refused {
+    let (kind, message) = if memory.was_refused() {
         ledger.limit_reached("memory");
-        (
-            FailureKind::LimitReached,
-            "the tool ran out of memory: its memory limit is reached".into(),
-        )
+        let limit = ByteSize(memory.bytes_max());
+        let message = format!("the tool ran out of memory: its limit of {limit} is reached");
+        (FailureKind::LimitReached, message)
     } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
         (FailureKind::Trapped, format!("the plugin ended itself with exit code {code}"))
     } else if let Some(trap) = trap {

@@ -332,7 +332,9 @@ fn files_that_only_the_plugin_missed_are_granted_by_one_text() {
         |path: &str| format!("[[request.fs]]\naccess = 'read'\npath = '{path}'\nwhy = 'w'\n");
     let requests = file("/proc/meminfo") + &file("/etc/os-release");
     let partly = "[plugin.weather]\nfs = [{ path = '/proc/meminfo', access = 'read' }]";
-    for policy in ["", partly] {
+    let misplaced =
+        "[plugin.weather]\nfs = [{ path = '/proc/meminfo', mount = '/m', access = 'read' }]";
+    for policy in ["", partly, misplaced] {
         let text = grant(policy, &requests).missing_files(None, Read).unwrap();
         assert!(!text.contains("[[rule]]"), "reading leaks nothing: {text}");
         assert_eq!(grant(&text, &requests).fs().len(), 2, "{text}");

@@ -260,7 +260,7 @@ fn mistakes_in_folders() {
         (
             "{ path = '/srv', access = 'read', deny = ['x'] }",
             "41: unknown key \"deny\"",
-            "the keys known here are path, access, mount",
+            "the keys known here are path, access, mount, sensitive",
         ),
         ("{ path = 'notes', access = 'read' }", "16: \"notes\" is not an absolute path", hint),
         (
