@@ -37,6 +37,9 @@ fn cached(home: &Home, ending: &str) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|own| own == ending)).collect()
 }
 
+/// What is done to a cache, and how.
+type Damage = (&'static str, fn(&Home));
+
 fn artefact(home: &Home) -> PathBuf {
     cached(home, "cwasm").pop().expect("a compiled plugin")
 }
@@ -62,7 +65,7 @@ fn the_folder_is_private() {
 
 #[test]
 fn h25_an_artefact_that_is_not_whole_is_made_again() {
-    let damage: [(&str, fn(&Home)); 7] = [
+    let damage: [Damage; 7] = [
         ("cut short", |home| {
             let bytes = fs::read(artefact(home)).unwrap();
             fs::write(artefact(home), &bytes[..bytes.len() / 2]).unwrap();

@@ -155,7 +155,7 @@ fn a_provider_that_breaks_after_a_call_leaves_the_call_done_and_fails_the_turn()
 #[test]
 fn h58_a_model_that_never_stops_is_stopped_by_a_budget() {
     let same = Reply::call("call_a", "clock__get_time", &json!({ "timezone": "UTC" }));
-    play(&[same.clone()], &[], 8, |ran, bodies| {
+    play(std::slice::from_ref(&same), &[], 8, |ran, bodies| {
         assert!(ran.stderr.contains("same arguments 3 times"), "{ran:?}");
         assert_eq!(bodies.len(), 4);
     });

@@ -19,10 +19,10 @@ fn home(access: &str) -> Home {
     let home = Home::new()
         .guest("hostile", &requests("read-write"))
         .plugins(&["files"])
-        .file("granted/plain.txt", "plain")
-        .file("granted/sub/inner.txt", "inner")
-        .file("beside/secret.txt", "the-secret");
-    let path = home.path("granted");
+        .user_file("granted/plain.txt", "plain")
+        .user_file("granted/sub/inner.txt", "inner")
+        .user_file("beside/secret.txt", "the-secret");
+    let path = home.user_path("granted");
     let grant = format!("fs = [{{ path = {path:?}, mount = \"/data\", access = \"{access}\" }}]\n");
     let rules = "[[rule]]\ntool = \"hostile.*\"\ndecision = \"allow\"\n\
                  [[rule]]\ntool = \"files.*\"\ndecision = \"allow\"\n";
@@ -59,7 +59,7 @@ fn snapshot(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool, Option<SystemTime
 #[test]
 fn h27_paths_that_lead_out_lead_nowhere() {
     let home = home("read-write");
-    let secret = home.path("beside/secret.txt");
+    let secret = home.user_path("beside/secret.txt");
     let long = format!("/data/{}", "x".repeat(5000));
     let rows = [
         "/data/../beside/secret.txt",
@@ -93,11 +93,11 @@ fn h27_paths_that_lead_out_lead_nowhere() {
 #[test]
 fn h28_links_that_lead_out_lead_nowhere() {
     let home = home("read-write");
-    let granted = home.path("granted");
+    let granted = home.user_path("granted");
     for (to, name) in [
-        (home.path("beside/secret.txt"), "absolute"),
+        (home.user_path("beside/secret.txt"), "absolute"),
         ("../beside/secret.txt".into(), "relative"),
-        (home.path("beside"), "folder"),
+        (home.user_path("beside"), "folder"),
         ("absolute".into(), "chain"),
         ("chain".into(), "longer"),
         ("../../beside/secret.txt".into(), "sub/deep"),
@@ -130,26 +130,26 @@ fn h28_links_that_lead_out_lead_nowhere() {
         let told = registry::told(&tools.call("hostile.writes_path", &path(&guest)));
         assert!(!told.starts_with("completed"), "{guest}: {told}");
     }
-    assert_eq!(fs::read_to_string(home.path("beside/secret.txt")).unwrap(), "the-secret");
+    assert_eq!(fs::read_to_string(home.user_path("beside/secret.txt")).unwrap(), "the-secret");
 }
 
 #[test]
 fn h28_a_link_made_by_the_guest_leads_nowhere() {
     let home = home("read-write");
     let tools = Tools::of(&home);
-    for to in ["../beside/secret.txt", home.path("beside/secret.txt").to_str().unwrap()] {
+    for to in ["../beside/secret.txt", home.user_path("beside/secret.txt").to_str().unwrap()] {
         tools.call("hostile.symlinks_path", &from_to(to, "/data/out"));
         let told = registry::told(&tools.call("hostile.reads_path", &path("/data/out")));
         assert!(told.starts_with("failed"), "{to}: {told}");
-        let _ = fs::remove_file(home.path("granted/out"));
+        let _ = fs::remove_file(home.user_path("granted/out"));
     }
 }
 
 #[test]
 fn h29_a_folder_for_reading_stays_as_it_is() {
     let home = home("read");
-    symlink("plain.txt", home.path("granted/link")).unwrap();
-    let before = snapshot(&home.path("granted"));
+    symlink("plain.txt", home.user_path("granted/link")).unwrap();
+    let before = snapshot(&home.user_path("granted"));
     let plain = path("/data/plain.txt");
     let rows = [
         ("hostile.writes_path", plain.clone()),
@@ -177,7 +177,7 @@ fn h29_a_folder_for_reading_stays_as_it_is() {
         let report = tools.call(tool, &arguments);
         let word = report.outcome.word();
         assert!(matches!(word, "failed" | "denied"), "{tool} {arguments}: {report:?}");
-        assert_eq!(snapshot(&home.path("granted")), before, "{tool} {arguments}");
+        assert_eq!(snapshot(&home.user_path("granted")), before, "{tool} {arguments}");
     }
     let read = tools.call("files.read", &path("/data/plain.txt"));
     assert_eq!(registry::data(&read)["text"], "plain");
@@ -206,9 +206,9 @@ fn a_folder_for_reading_and_writing_can_be_worked_in() {
     for (tool, arguments) in rows {
         registry::data(&tools.call(tool, &arguments));
     }
-    assert_eq!(fs::read_to_string(home.path("granted/a/e.txt")).unwrap(), "one\ntwo\n");
-    assert_eq!(fs::read_to_string(home.path("granted/plain.txt")).unwrap(), "");
-    assert!(!home.path("granted/sub/inner.txt").exists());
+    assert_eq!(fs::read_to_string(home.user_path("granted/a/e.txt")).unwrap(), "one\ntwo\n");
+    assert_eq!(fs::read_to_string(home.user_path("granted/plain.txt")).unwrap(), "");
+    assert!(!home.user_path("granted/sub/inner.txt").exists());
     let listed = tools.call("files.list", &path("/data/a"));
     assert!(registry::data(&listed).to_string().contains("e.txt"), "{listed:?}");
 }
@@ -219,17 +219,17 @@ fn a_manifest_that_asks_to_read_gets_no_more_than_that() {
     let tools = Tools::of(&home);
     let told = registry::told(&tools.call("hostile.creates_path", &path("/data/new.txt")));
     assert!(told.starts_with("failed"), "{told}");
-    assert!(!home.path("granted/new.txt").exists());
+    assert!(!home.user_path("granted/new.txt").exists());
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_named_to_the_person_and_not_to_the_model() {
     let home = home("read");
-    fs::remove_dir_all(home.path("granted")).unwrap();
+    fs::remove_dir_all(home.user_path("granted")).unwrap();
     let ran = home.run(&["-v", "call", "files.read", r#"{"path":"/data/plain.txt"}"#]).ended(7);
     ran.remarks(&[
         "/data is not there, though it is granted",
-        home.path("granted").to_str().unwrap(),
+        home.user_path("granted").to_str().unwrap(),
     ]);
     let (told, _) = home.call("files.read", &path("/data/plain.txt"));
     assert!(!told.to_string().contains("granted/"), "{told}");
@@ -264,9 +264,9 @@ fn single_files_are_granted_without_the_folder_around_them() {
 fn a_single_file_brings_nothing_of_its_folder_and_cannot_be_changed() {
     let home = Home::new()
         .guest("hostile", &requests("read"))
-        .file("one/a.txt", "a")
-        .file("one/b.txt", "b");
-    let file = home.path("one/a.txt");
+        .user_file("one/a.txt", "a")
+        .user_file("one/b.txt", "b");
+    let file = home.user_path("one/a.txt");
     let home = home.policy(format!(
         "[plugin.hostile]\nfs = [{{ path = {file:?}, mount = \"/in/a.txt\", access = \"read\" }}]\n"
     ));
@@ -284,7 +284,7 @@ fn a_single_file_brings_nothing_of_its_folder_and_cannot_be_changed() {
 #[test]
 fn h32_a_pipe_without_a_writer_does_not_hold_the_program_up() {
     let home = home("read-write");
-    let pipe = home.path("granted/pipe");
+    let pipe = home.user_path("granted/pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let policy = fs::read_to_string(home.path("policy.toml")).unwrap();
@@ -307,7 +307,17 @@ fn h33_open_files_are_counted() {
 /// `~` is the home of the program here: its policy, its cache and its plugins lie in it.
 #[test]
 fn h31_folders_that_hold_too_much_are_refused() {
-    for folder in ["/", "/proc", "/etc/..", "~", "~/.ssh", "~/cache", "~/plugins"] {
+    for folder in [
+        "/",
+        "/proc",
+        "/sys",
+        "/dev",
+        "~",
+        "~/.ssh",
+        "~/sallyport",
+        "~/sallyport/cache/compiled",
+        "~/sallyport/plugins",
+    ] {
         let grant = format!("{{ path = \"{folder}\", mount = \"/x\", access = \"read-write\" }}");
         let home = Home::new().guest("hostile", &requests("read-write"));
         let home = home.policy(format!("[plugin.hostile]\nfs = [{grant}]\n"));

@@ -14,7 +14,7 @@ use crate::{
 
 /// A home with an honest plugin beside the one in question.
 fn home() -> Home {
-    Home::with_own_cache().plugins(&["clock"])
+    Home::new().plugins(&["clock"])
 }
 
 /// The plugin `bad` is refused with these words, and the honest one works.
@@ -126,7 +126,8 @@ fn h23_a_power_that_the_manifest_does_not_request_is_named() {
 /// What is known of a component from another manifest says nothing about this one.
 #[test]
 fn h23_a_power_is_missed_also_when_the_component_is_known_already() {
-    let home = home().component("bad", &manifest("bad", NET), &guest("hostile"));
+    let home = Home::with_own_cache().plugins(&["clock"]);
+    let home = home.component("bad", &manifest("bad", NET), &guest("hostile"));
     home.run(&["call", "bad.echo", r#"{"text":"x"}"#]).ended(0);
     check(
         home.component("bad", &manifest("bad", ""), &guest("hostile")),
@@ -134,24 +135,36 @@ fn h23_a_power_is_missed_also_when_the_component_is_known_already() {
     );
 }
 
-#[test]
-fn h02_a_component_that_does_not_come_to_an_end_is_stopped() {
-    let started = |body: &str| {
-        let mut module = Module::listing(&[Spec::GOOD]);
-        module.fields = format!("(func $begin {body}) (start $begin)");
-        module
-    };
-    let mut lists = Module::listing(&[Spec::GOOD]);
-    lists.list = LOOP.to_owned();
-    let stopped = ["could not list its tools", "longer than"];
-    check(limited(&lists), &stopped);
-    check(limited(&started(LOOP)), &stopped);
-    check_module(&started("unreachable"), &["could not list its tools", "trapped"]);
-    lists.list = "unreachable".to_owned();
-    check_module(&lists, &["could not list its tools", "trapped"]);
+/// Whoever never answers is waited for once, not in every command.
+#[track_caller]
+fn check_endless(module: &Module) {
+    let home = home().component("bad", &manifest("bad", ""), &module.component());
+    let words = ["rejected", "could not list its tools", "longer than"];
+    home.run(&["plugin", "list"]).ended(0).answers(&words).answers(&["clock"]);
 }
 
-/// Listing tools has the usual time limit, whatever the policy says of calls.
+fn starting_with(body: &str) -> Module {
+    let mut module = Module::listing(&[Spec::GOOD]);
+    module.fields = format!("(func $begin {body}) (start $begin)");
+    module
+}
+
+#[test]
+fn h02_an_endless_list_of_tools_is_stopped() {
+    let mut module = Module::listing(&[Spec::GOOD]);
+    module.list = LOOP.to_owned();
+    check_endless(&module);
+    module.list = "unreachable".to_owned();
+    check_module(&module, &["could not list its tools", "trapped"]);
+}
+
+#[test]
+fn h02_an_endless_start_function_is_stopped() {
+    check_endless(&starting_with(LOOP));
+    check_module(&starting_with("unreachable"), &["could not list its tools", "trapped"]);
+}
+
+/// A home in which calls of the module have little time.
 fn limited(module: &Module) -> Home {
     home()
         .component("bad", &manifest("bad", ""), &module.component())
@@ -188,7 +201,7 @@ fn h09_h10_memories_and_tables_count_together() {
     for fields in rows {
         let mut module = Module::listing(&[Spec::GOOD]);
         module.fields = fields.to_owned();
-        check_module(&module, &["memory limit is reached"]);
+        check_module(&module, &["out of memory: its limit of 256MiB is reached"]);
     }
 }
 

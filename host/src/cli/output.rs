@@ -70,7 +70,7 @@ impl Output {
 
     /// A JSON document.
     pub(super) fn json(&self, value: &Value) {
-        println!("{value:#}");
+        println!("{}", text::visible_json(&format!("{value:#}")));
     }
 
     /// The raw stream, for generated text such as completions.

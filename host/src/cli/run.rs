@@ -17,7 +17,7 @@ use crate::{
     session::{self, Command, Event, NobodyToAsk, Options, Parts, TurnEnd},
 };
 
-/// Longest question that is read from standard input.
+/// Longest question that is read from standard input; a longer one is read no further, and refused.
 const PROMPT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What is remembered of a turn until it ends.
@@ -173,7 +173,7 @@ fn prompt(words: &[String]) -> Result<String, Failure> {
         return Ok(words.join(" "));
     }
     let mut text = String::new();
-    std::io::stdin().take(PROMPT_BYTES_MAX).read_to_string(&mut text).map_err(|error| {
+    std::io::stdin().take(PROMPT_BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| {
         Failure::new(Exit::Usage, format!("cannot read the question from standard input: {error}"))
     })?;
     Ok(text)

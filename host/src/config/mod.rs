@@ -123,7 +123,8 @@ impl Settings {
         let policy_file = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
         let text = read(&policy_file, flags.policy.is_some())?;
         let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &file, &paths);
-        let own = [&[paths.config.clone(), paths.cache.clone()], plugin_dirs.as_slice()].concat();
+        let files = [config_file.clone(), policy_file.clone(), paths.cache.clone()];
+        let own = [&files, plugin_dirs.as_slice()].concat();
         let policy = policy(&policy_file, &text, &env, &own)?;
         let model = model::choose(flags, &env, &file)?;
         let plugin_settings = file.settings;

@@ -33,6 +33,8 @@ pub(super) struct Candidate {
 pub struct Problem {
     /// The file or folder.
     pub place: PathBuf,
+    /// The plugin, as far as its name is known.
+    pub plugin: Option<PluginName>,
     /// What is wrong with it.
     pub message: String,
     /// What can be done about it.
@@ -41,7 +43,13 @@ pub struct Problem {
 
 impl Problem {
     pub(super) fn new(place: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { place: place.to_owned(), message: message.into(), hint: Some(hint.into()) }
+        let (place, message) = (place.to_owned(), message.into());
+        Self { place, plugin: None, message, hint: Some(hint.into()) }
+    }
+
+    /// Says which plugin it is about.
+    pub(super) fn of(self, plugin: &PluginName) -> Self {
+        Self { plugin: Some(plugin.clone()), ..self }
     }
 }
 
@@ -100,6 +108,7 @@ fn with_manifest(path: &Path, component: Option<PathBuf>) -> Result<Candidate, P
     let manifest =
         Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
             place: path.to_owned(),
+            plugin: None,
             message: format!("line {}, column {}: {}", error.line, error.column, error.message),
             hint: error.hint,
         })?;

@@ -92,7 +92,7 @@ fn without_namesakes(candidates: Vec<Candidate>, problems: &mut Vec<Problem>) ->
             namesakes.iter().map(|one| one.component.display().to_string()).collect();
         let message = format!("several plugins are called {name}: {}", places.join(" and "));
         let hint = "remove or rename all but one; until then none of them is loaded";
-        problems.push(Problem::new(&namesakes[0].component, message, hint));
+        problems.push(Problem::new(&namesakes[0].component, message, hint).of(&name));
     }
     single
 }
@@ -105,7 +105,8 @@ fn refuse_both(
     for ToolId { plugin, .. } in [&collision.first, &collision.second] {
         if let Some(entry) = entries.remove(plugin) {
             let hint = "until then the plugins that hold them are not loaded";
-            problems.push(Problem::new(&entry.component, collision.to_string(), hint));
+            let problem = Problem::new(&entry.component, collision.to_string(), hint);
+            problems.push(problem.of(plugin));
         }
     }
 }
@@ -117,7 +118,9 @@ async fn entry(
     selection: &Selection,
 ) -> Result<Entry, Problem> {
     let Candidate { manifest, component } = candidate;
-    let problem = |error: LoadError| Problem::new(&component, error.to_string(), error.hint());
+    let problem = |error: LoadError| {
+        Problem::new(&component, error.to_string(), error.hint()).of(&manifest.name)
+    };
     let file = ComponentFile::read(&component).map_err(problem)?;
     let metadata = sandbox.inspect(&file, &manifest).await.map_err(problem)?;
     let none = Map::new();

@@ -128,13 +128,7 @@ impl Registry {
     }
 
     fn no_plugin(&self, name: &str) -> Missing {
-        let about = |problem: &&Problem| {
-            let stem = problem.place.file_stem().map(|stem| stem.to_string_lossy());
-            let folder = problem.place.parent().and_then(|parent| parent.file_name());
-            stem.is_some_and(|stem| stem == name)
-                || folder.is_some_and(|folder| folder.to_string_lossy() == name)
-        };
-        if let Some(problem) = self.problems.iter().find(about) {
+        if let Some(problem) = self.problems.iter().find(|problem| is_about(problem, name)) {
             return Missing::Unusable {
                 message: format!("{}: {}", problem.place.display(), problem.message),
                 hint: problem.hint.clone(),
@@ -172,6 +166,16 @@ pub fn definition(tool: &ToolSpec) -> Value {
             "parameters": tool.parameters,
         },
     })
+}
+
+/// A plugin whose manifest cannot be read is known by its file or folder only.
+fn is_about(problem: &Problem, name: &str) -> bool {
+    if let Some(plugin) = &problem.plugin {
+        return plugin.as_str() == name;
+    }
+    let stem = problem.place.file_stem();
+    let folder = problem.place.parent().and_then(|parent| parent.file_name());
+    [stem, folder].into_iter().flatten().any(|part| part == name)
 }
 
 fn near(name: &str, names: &[String]) -> Option<String> {

@@ -20,7 +20,10 @@ const RUN_TIME_MAX: Duration = Duration::from_secs(90);
 /// How often a running program is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A folder for `SALLYPORT_HOME`, filled by what a test needs.
+/// The program's own folder in the home of its user.
+const OWN: &str = "sallyport";
+
+/// The home of a user: the program's own folder in it, and whatever else a test needs.
 pub(crate) struct Home {
     /// Whoever still needs the folder holds it.
     pub(crate) folder: Arc<TempDir>,
@@ -74,7 +77,7 @@ impl Home {
     /// An empty home whose cache is its own, and empty too.
     pub(crate) fn with_own_cache() -> Self {
         let folder = TempDir::with_prefix("sallyport-it-").unwrap();
-        fs::create_dir(folder.path().join("plugins")).unwrap();
+        fs::create_dir_all(folder.path().join(OWN).join("plugins")).unwrap();
         Self { folder: Arc::new(folder), env: Vec::new() }
     }
 
@@ -101,11 +104,15 @@ impl Home {
             .file(&format!("plugins/{folder}/{folder}.wasm"), bytes)
     }
 
-    /// Writes a file below the home.
+    /// Writes a file of the program.
     pub(crate) fn file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
+        write(&self.path(path), bytes);
+        self
+    }
+
+    /// Writes a file of the user.
+    pub(crate) fn user_file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
+        write(&self.user_path(path), bytes);
         self
     }
 
@@ -125,19 +132,24 @@ impl Home {
         self
     }
 
-    /// A path below the home.
+    /// A path in the program's own folder.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(OWN).join(path)
+    }
+
+    /// A path in the user's home.
+    pub(crate) fn user_path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
 
     /// The environment of the program: nothing of the tests' own but the path.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
-        let folder = self.folder.path().to_str().unwrap().to_owned();
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
         let path = std::env::var("PATH").unwrap_or_default();
         let mut env = vec![
             ("PATH".to_owned(), path),
-            ("HOME".to_owned(), folder.clone()),
-            ("SALLYPORT_HOME".to_owned(), folder),
+            ("HOME".to_owned(), text(self.folder.path())),
+            ("SALLYPORT_HOME".to_owned(), text(&self.folder.path().join(OWN))),
         ];
         env.extend(self.env.iter().cloned());
         env
@@ -172,6 +184,11 @@ impl Home {
         let ran = self.run(&["call", tool, &arguments.to_string(), "--output", "json"]);
         (ran.json(), ran.code)
     }
+}
+
+fn write(path: &Path, bytes: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
 }
 
 /// A manifest of a test's plugin.

@@ -27,6 +27,23 @@ pub fn excerpt(text: &str, chars_max: usize) -> String {
     short
 }
 
+/// Returns a JSON text in which what [`visible`] escapes is written as JSON escapes it, so that it
+/// says the same to a program and nothing to a terminal.
+pub fn visible_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || !is_hidden(c) {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
 fn escape(text: &str, keep: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -72,5 +89,7 @@ mod tests {
         }
         assert_eq!(one_line("two\nlines"), "two\\nlines");
         assert_eq!(excerpt("abcdef", 3), "abc…");
+        let json = "{\n\"a\": \"\u{9b}\u{e0041}é\"}";
+        assert_eq!(visible_json(json), "{\n\"a\": \"\\u009b\\udb40\\udc41é\"}");
     }
 }

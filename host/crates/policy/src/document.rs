@@ -88,8 +88,13 @@ impl Document<'_> {
         if let Some(offset) = too_deep(text) {
             return Err(document.place(offset).error("the file nests too deeply"));
         }
-        let root = DeTable::parse(text).map_err(|error| document.syntax_error(&error))?;
-        Section::new(&document, 0, root.into_inner()).read(read)
+        let (root, errors) = DeTable::parse_recoverable(text);
+        // One slip is often reported twice; the first place in the text is where it happened.
+        let first = errors.iter().min_by_key(|error| error.span().map(|span| span.start));
+        match first {
+            Some(error) => Err(document.syntax_error(error)),
+            None => Section::new(&document, 0, root.into_inner()).read(read),
+        }
     }
 
     fn syntax_error(&self, error: &toml::de::Error) -> SourceError {

@@ -9,12 +9,16 @@
 //! the cache at once, one of them killed, leave whole files only.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File, OpenOptions},
     hash::{Hash, Hasher},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use wasmtime::component::Component;
@@ -33,10 +37,10 @@ pub struct CacheUse {
     pub compiled: usize,
 }
 
-/// The folder of compiled components; `None` compiles every time.
-#[derive(Debug)]
+/// The folder of compiled components. Without one, what was compiled is kept for this process.
 pub(crate) struct Cache {
     folder: Option<PathBuf>,
+    kept: Mutex<BTreeMap<String, Component>>,
     hits: AtomicUsize,
     compiled: AtomicUsize,
 }
@@ -58,7 +62,12 @@ impl Cache {
     }
 
     fn at(folder: Option<PathBuf>) -> Self {
-        Self { folder, hits: AtomicUsize::new(0), compiled: AtomicUsize::new(0) }
+        Self {
+            folder,
+            kept: Mutex::new(BTreeMap::new()),
+            hits: AtomicUsize::new(0),
+            compiled: AtomicUsize::new(0),
+        }
     }
 
     pub(crate) fn uses(&self) -> CacheUse {
@@ -78,7 +87,7 @@ impl Cache {
         engine: &wasmtime::Engine,
         file: &ComponentFile,
     ) -> Result<Component, LoadError> {
-        let Some(folder) = &self.folder else { return self.compile(engine, file).map(|(c, _)| c) };
+        let Some(folder) = &self.folder else { return self.kept_or_compiled(engine, file) };
         let key = key(engine, file);
         let path = folder.join(format!("{key}.cwasm"));
         if let Some(component) = map_checked(engine, &path) {
@@ -88,6 +97,20 @@ impl Cache {
         let (component, code) = self.compile(engine, file)?;
         // A full disk costs the next start its speed, not this one its work.
         let _ = store(&path, &code);
+        Ok(component)
+    }
+
+    fn kept_or_compiled(
+        &self,
+        engine: &wasmtime::Engine,
+        file: &ComponentFile,
+    ) -> Result<Component, LoadError> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(component) = kept.get(file.digest()) {
+            return Ok(component.clone());
+        }
+        let (component, _) = self.compile(engine, file)?;
+        kept.insert(file.digest().to_owned(), component.clone());
         Ok(component)
     }
 

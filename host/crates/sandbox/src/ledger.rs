@@ -8,8 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sallyport_contract::{Denial, Effect, LogLevel};
 
-/// Entries kept of one call beside its log lines.
-const EFFECTS_MAX: usize = 1000;
+/// Requests kept of one call. The policy's own limit is usually nearer.
+const REQUESTS_MAX: usize = 1000;
+
+/// Refusals kept of one call; a guest that tries one door after another tells nothing new, and takes
+/// no room from the requests.
+const REFUSALS_MAX: usize = 100;
 
 /// Longest single log line; the rest of it is cut.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -24,7 +28,8 @@ pub(crate) struct Ledger(Arc<Mutex<Book>>);
 #[derive(Debug)]
 struct Book {
     effects: Vec<Effect>,
-    entries_left: usize,
+    requests_left: usize,
+    refusals_left: usize,
     log_bytes_left: u64,
     log_cut: bool,
     limit: Option<String>,
@@ -34,7 +39,8 @@ impl Ledger {
     pub(crate) fn new(log_bytes_max: u64) -> Self {
         Self(Arc::new(Mutex::new(Book {
             effects: Vec::new(),
-            entries_left: EFFECTS_MAX,
+            requests_left: REQUESTS_MAX,
+            refusals_left: REFUSALS_MAX,
             log_bytes_left: log_bytes_max,
             log_cut: false,
             limit: None,
@@ -57,14 +63,20 @@ impl Ledger {
 
     /// Writes down a request that left the host.
     pub(crate) fn requested(&self, what: String, status: Option<u16>) {
-        self.enter(Effect::Requested { what, status });
+        let mut book = self.book();
+        if book.requests_left > 0 {
+            book.requests_left -= 1;
+            book.effects.push(Effect::Requested { what, status });
+        }
     }
 
     /// Writes down a refusal; a guest that tries the same thing again adds nothing.
     pub(crate) fn refused(&self, denial: Denial) {
         let effect = Effect::Refused(denial);
-        if !self.book().effects.contains(&effect) {
-            self.enter(effect);
+        let mut book = self.book();
+        if book.refusals_left > 0 && !book.effects.contains(&effect) {
+            book.refusals_left -= 1;
+            book.effects.push(effect);
         }
     }
 
@@ -89,14 +101,6 @@ impl Ledger {
             Effect::Refused(denial) => Some(denial.clone()),
             Effect::Logged { .. } | Effect::Requested { .. } => None,
         })
-    }
-
-    fn enter(&self, effect: Effect) {
-        let mut book = self.book();
-        if book.entries_left > 0 {
-            book.entries_left -= 1;
-            book.effects.push(effect);
-        }
     }
 
     /// Each entry is pushed whole, so a panic elsewhere leaves the book readable.

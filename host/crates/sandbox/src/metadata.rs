@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use sallyport_contract::{PluginName, ToolId, ToolName, ToolSpec, json};
+use sallyport_contract::{FailureKind, PluginName, ToolId, ToolName, ToolSpec, json};
 use sallyport_policy::{Grant, Manifest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -105,6 +105,10 @@ impl Sandbox {
         match run.result {
             Ok(tools) => check_tools(tools, plugin).map_err(bad),
             Err(Stop::Deadline) => Err(bad(format!("it took longer than {LIST_TIME_MAX:?}"))),
+            Err(Stop::Failed(failure)) if failure.kind == FailureKind::BadOutput => {
+                let (path, message) = (file.path().to_owned(), failure.message);
+                Err(LoadError::Mismatch { path, message })
+            }
             Err(Stop::Failed(failure)) => Err(bad(failure.message)),
         }
     }

@@ -13,16 +13,20 @@ use sallyport_policy::ByteSize;
 use tokio::task::{AbortHandle, JoinError};
 use wasmtime::{
     Store, Trap, UpdateDeadline,
-    component::{Instance, InstancePre},
+    component::{Instance, InstancePre, ResourceTableError},
 };
 use wasmtime_wasi::I32Exit;
 
 use crate::{
+    abi::Mismatch,
     guest::Guest,
     ledger::Ledger,
-    limits::{COMPONENT_HANDLES_MAX, MemoryAccount, hostcall_bytes},
+    limits::{COMPONENT_HANDLES_MAX, HANDLES_MAX, MemoryAccount, hostcall_bytes},
     runtime::Engine,
 };
+
+/// What wasmtime says when a guest hands over too much at once; it has no type for it.
+const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls";
 
 /// Why a run did not end by returning.
 #[derive(Debug)]
@@ -103,24 +107,39 @@ fn new_store(engine: &Engine, guest: Guest, hostcall_bytes: usize) -> Store<Gues
 
 /// Finds out what a trap means. The backtrace goes to the person, the sentence to the model.
 fn classify(error: &wasmtime::Error, memory: &MemoryAccount, ledger: &Ledger) -> Stop {
-    let trap = error.downcast_ref::<Trap>();
-    if trap == Some(&Trap::Interrupt) {
+    if error.downcast_ref() == Some(&Trap::Interrupt) {
         return Stop::Deadline;
     }
-    let detail = format!("{error:?}");
-    let (kind, message) = if memory.was_refused() {
-        ledger.limit_reached("memory");
-        let limit = ByteSize(memory.bytes_max());
-        let message = format!("the tool ran out of memory: its limit of {limit} is reached");
-        (FailureKind::LimitReached, message)
-    } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
+    let (kind, message) = if let Some(limit) = limit_behind(error, memory) {
+        ledger.limit_reached(limit.clone());
+        (
+            FailureKind::LimitReached,
+            format!("the plugin was stopped: its limit of {limit} is reached"),
+        )
+    } else if let Some(Mismatch(message)) = error.downcast_ref() {
+        (FailureKind::BadOutput, message.clone())
+    } else if let Some(I32Exit(code)) = error.downcast_ref() {
         (FailureKind::Trapped, format!("the plugin ended itself with exit code {code}"))
-    } else if let Some(trap) = trap {
+    } else if let Some(trap) = error.downcast_ref::<Trap>() {
         (FailureKind::Trapped, format!("the plugin trapped: {trap}"))
     } else {
         (FailureKind::Trapped, format!("the plugin was stopped: {}", error.root_cause()))
     };
-    Stop::Failed(Failure::new(kind, message).with_detail(detail))
+    Stop::Failed(Failure::new(kind, message).with_detail(format!("{error:?}")))
+}
+
+/// The limit that made a guest trap, if one did.
+fn limit_behind(error: &wasmtime::Error, memory: &MemoryAccount) -> Option<String> {
+    let cause = error.root_cause();
+    if memory.was_refused() {
+        Some(format!("{} of memory", ByteSize(memory.bytes_max())))
+    } else if let Some(ResourceTableError::Full) = cause.downcast_ref() {
+        Some(format!("{HANDLES_MAX} open things"))
+    } else if cause.to_string().contains(HOSTCALL_FUEL) {
+        Some("data in one call between plugin and host".to_owned())
+    } else {
+        None
+    }
 }
 
 /// The task ended without an answer: the host panicked, or is shutting down.

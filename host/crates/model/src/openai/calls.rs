@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::merge::merge;
 
 /// Most calls in one answer. Fragments look for their call one by one, and no session runs more.
-const CALLS_MAX: usize = 256;
+const CALLS_MAX: usize = 4096;
 
 /// Why a fragment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -34,7 +34,7 @@ fn mistakes_in_manifests() {
         ("", "1:1: key \"name\" is missing".into(), ""),
         ("name = '../x'", format!("1:8: \"../x\" {plugin}"), ""),
         ("name = 'a'\nversion = 'new'", "2:11: \"new\" is not a version".into(), version),
-        ("name = 'a'\nversion = '1\n'", "3:2: key with no value, expected `=`".into(), ""),
+        ("name = 'a'\nversion = '1\n'", "2:13: invalid literal string, expected `'`".into(), ""),
         ("name = 'a'\nversion = '1'", "1:1: key \"description\" is missing".into(), ""),
         (
             "name = 'a'\nversion = '1'\ndescription = ''",

@@ -62,6 +62,17 @@ pub(crate) trait PluginAbi: Send + Sync {
     ) -> BoxFuture<'a, wasmtime::Result<()>>;
 }
 
+/// The exports have our names and other types.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Mismatch(pub(crate) String);
+
+impl Mismatch {
+    fn new(error: wasmtime::Error) -> wasmtime::Error {
+        wasmtime::Error::new(Self(format!("{error:#}")))
+    }
+}
+
 /// What a tool answered.
 #[derive(Debug)]
 pub(crate) enum ToolReturn {

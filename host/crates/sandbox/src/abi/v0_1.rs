@@ -10,7 +10,7 @@ use wasmtime::{
     component::{Instance, InstancePre},
 };
 
-use super::{PluginAbi, RawTool, ToolReturn};
+use super::{Mismatch, PluginAbi, RawTool, ToolReturn};
 use crate::{
     bindings::v0_1::{
         exports::sallyport::plugin::{lifecycle, tools},
@@ -43,7 +43,7 @@ impl PluginAbi for V0_1 {
         instance: Instance,
     ) -> BoxFuture<'a, wasmtime::Result<Vec<RawTool>>> {
         Box::pin(async move {
-            let guest = self.tools.load(&mut *store, &instance)?;
+            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::new)?;
             let specs = guest.call_list_tools(store).await?;
             Ok(specs.into_iter().map(raw_tool).collect())
         })
@@ -56,7 +56,7 @@ impl PluginAbi for V0_1 {
         call: &'a Admitted,
     ) -> BoxFuture<'a, wasmtime::Result<ToolReturn>> {
         Box::pin(async move {
-            let guest = self.tools.load(&mut *store, &instance)?;
+            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::new)?;
             let context = call_context(call, store.data().time_left());
             let output_bytes_max = store.data().output_bytes_max();
             let name = call.tool().tool.as_str();
@@ -80,7 +80,7 @@ impl PluginAbi for V0_1 {
     ) -> BoxFuture<'a, wasmtime::Result<Result<(), String>>> {
         Box::pin(async move {
             let Some(lifecycle) = &self.lifecycle else { return Ok(Ok(())) };
-            let guest = lifecycle.load(&mut *store, &instance)?;
+            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::new)?;
             Ok(guest.call_setup(store).await?.map_err(setup_error))
         })
     }
@@ -92,7 +92,7 @@ impl PluginAbi for V0_1 {
     ) -> BoxFuture<'a, wasmtime::Result<()>> {
         Box::pin(async move {
             let Some(lifecycle) = &self.lifecycle else { return Ok(()) };
-            let guest = lifecycle.load(&mut *store, &instance)?;
+            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::new)?;
             guest.call_teardown(store).await
         })
     }
@@ -192,10 +192,18 @@ fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
         wit::ToolError::NotFound(text) => (FailureKind::NotFound, text),
         wit::ToolError::AuthRequired(text) => (FailureKind::AuthRequired, text),
         wit::ToolError::Unavailable(text) => (FailureKind::Unavailable, text),
-        wit::ToolError::Failed(text) | wit::ToolError::Other(text) => (FailureKind::Failed, text),
+        wit::ToolError::Failed(text) => (FailureKind::Failed, text),
+        wit::ToolError::Other(text) => (FailureKind::Failed, message_in(text)),
         wit::ToolError::Denied(text) => return ToolReturn::Denied(shorten(text, bytes_max)),
     };
     ToolReturn::Error(Failure::new(kind, shorten(text, bytes_max)))
+}
+
+/// The `message` of an `other` case; the whole text when it keeps to no form.
+fn message_in(text: String) -> String {
+    let value = json::parse(&text, usize::MAX).ok();
+    let message = value.and_then(|value| Some(value.get("message")?.as_str()?.to_owned()));
+    message.unwrap_or(text)
 }
 
 /// An error's text obeys the output limit too; what is too long is cut, not refused.
@@ -213,6 +221,7 @@ fn setup_error(error: lifecycle::SetupError) -> String {
         lifecycle::SetupError::MissingSettings(names) => {
             format!("these settings are missing: {}", names.join(", "))
         }
-        lifecycle::SetupError::Unavailable(text) | lifecycle::SetupError::Other(text) => text,
+        lifecycle::SetupError::Unavailable(text) => text,
+        lifecycle::SetupError::Other(text) => message_in(text),
     }
 }

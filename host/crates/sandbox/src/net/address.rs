@@ -22,6 +22,9 @@ pub(super) fn rebuild(uri: &Uri) -> Result<Url, &'static str> {
         return Err("it carries a user name");
     }
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    if path.contains('\\') {
+        return Err("its path holds a backslash");
+    }
     if path.len() > PATH_BYTES_MAX {
         return Err("its path is too long");
     }

@@ -39,8 +39,10 @@ use crate::ledger::Ledger;
 
 /// Headers beyond wasi-http's own list that belong to the host: framing, hops, proxies, and claims
 /// about who is asking.
-const FORBIDDEN_HEADERS: [&str; 7] =
-    ["te", "trailer", "expect", "forwarded", "x-forwarded-for", "x-forwarded-host", "via"];
+const FORBIDDEN_HEADERS: [&str; 6] = ["te", "trailer", "expect", "forwarded", "x-real-ip", "via"];
+
+/// How the rest of the claims about who is asking begin.
+const FORBIDDEN_PREFIX: &str = "x-forwarded-";
 
 type Exchange = Box<dyn Future<Output = Result<Response, Error>> + Send>;
 type Response = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
@@ -114,5 +116,8 @@ impl WasiHttpHooks for HttpGate {
 }
 
 fn is_forbidden(name: &HeaderName) -> bool {
-    DEFAULT_FORBIDDEN_HEADERS.contains(name) || FORBIDDEN_HEADERS.contains(&name.as_str())
+    let text = name.as_str();
+    DEFAULT_FORBIDDEN_HEADERS.contains(name)
+        || FORBIDDEN_HEADERS.contains(&text)
+        || text.starts_with(FORBIDDEN_PREFIX)
 }
