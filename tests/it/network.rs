@@ -218,13 +218,10 @@ fn h35_a_name_that_leads_to_a_private_address_is_denied_after_it_was_resolved() 
 fn h36_the_address_that_was_checked_is_the_one_that_is_dialled() {
     let server = Server::saying("hello");
     let allow = format!("GET http://api.example:{}/**", server.port);
-    let home = home(&[&allow], &[&format!("\"{allow}\"")], "limits = { time = \"3s\" }");
-    // Public first, private for whoever looks again. Nothing listens at the public one.
-    let resolver = Scripted::new(&[&["192.0.0.9"], &["127.0.0.1"]]);
-    let tools = Tools::resolving(&home, resolver);
-    let report = tools.call("hostile.fetches", &to(&format!("api.example:{}", server.port)));
-    check_refused(&server, &report, "");
-    let resolver = Scripted::new(&[&["8.8.8.8"], &["127.0.0.1"]]);
+    let granted = format!("{{ allow = \"{allow}\", to-private = true, range = \"127.0.0.2/32\" }}");
+    let home = home(&[&allow], &[&granted], "limits = { time = \"3s\" }");
+    // The granted address first, another one for whoever looks again. Nothing listens at the first.
+    let resolver = Scripted::new(&[&["127.0.0.2"], &["127.0.0.1"]]);
     let tools = Tools::resolving(&home, resolver);
     let report = tools.call("hostile.fetches", &to(&format!("api.example:{}", server.port)));
     assert_ne!(report.outcome.word(), "completed");
@@ -242,13 +239,14 @@ fn h37_of_mixed_answers_only_the_allowed_ones_are_dialled() {
         Scripted::new(&[&["10.0.0.1", "127.0.0.2", "127.0.0.1"]]),
     );
     assert_eq!(data(&tools.call("hostile.fetches", &arguments))["status"], 200);
+    let elsewhere = private.replace("127.0.0.1/32", "127.0.0.2/32");
     let tools = Tools::resolving(
-        &home(&[&allow], &[&format!("\"{allow}\"")], "limits = { time = \"2s\" }"),
-        Scripted::new(&[&["127.0.0.1", "8.8.8.8"]]),
+        &home(&[&allow], &[&elsewhere], "limits = { time = \"2s\" }"),
+        Scripted::new(&[&["127.0.0.1", "127.0.0.2"]]),
     );
     let before = server.seen().len();
     tools.call("hostile.fetches", &arguments);
-    assert_eq!(server.seen().len(), before, "the private one of two was dialled");
+    assert_eq!(server.seen().len(), before, "the one that is not granted was dialled");
 }
 
 /// Whose headers are taken although they belong to the host.

@@ -20,6 +20,19 @@ const SOLE_OWNERS: [(&str, &str); 2] =
 const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "tempfile"];
 const PURE_CRATES: [&str; 2] = ["contract", "policy"];
 
+/// Words that have no place in a folder, and why.
+const FORBIDDEN: [(&str, &str, &str); 9] = [
+    ("host/crates/contract/src", "std::fs", "contract does no I/O"),
+    ("host/crates/contract/src", "std::env", "contract does no I/O"),
+    ("host/crates/policy/src", "std::fs", "policy does no I/O"),
+    ("host/crates/policy/src", "std::env", "policy does no I/O"),
+    ("host/crates/policy/src", "std::thread", "policy cannot block"),
+    ("host/crates/policy/src", "Default", "nothing that grants has a default"),
+    ("host/src/session", "sallyport_sandbox", "a session knows no sandbox"),
+    ("host/src/session", "crate::registry", "a session knows toolboxes, no registry"),
+    ("host/src/session", "crate::cli", "a session knows no terminal"),
+];
+
 /// Formatting, lints, documentation, and the rules below.
 pub(crate) fn check() -> Result<()> {
     tidy()?;
@@ -41,6 +54,7 @@ pub(crate) fn tidy() -> Result<()> {
         let text = fs::read_to_string(root().join(&path)).unwrap_or_default();
         if path.extension().is_some_and(|end| end == "rs") {
             breaches.extend(source_breaches(&path, &text));
+            breaches.extend(forbidden_breaches(&path, &text));
         }
         if path.ends_with("Cargo.toml") {
             breaches.extend(arrow_breaches(&path, &text));
@@ -70,6 +84,19 @@ fn source_breaches(path: &Path, text: &str) -> Vec<String> {
         breaches.push(format!("{}: does not open by saying what it is (//!)", path.display()));
     }
     breaches
+}
+
+fn forbidden_breaches(path: &Path, text: &str) -> Vec<String> {
+    let rules = FORBIDDEN.iter().filter(|(folder, word, _)| {
+        let is_test = path.components().any(|part| part.as_os_str() == "tests");
+        path.starts_with(folder) && !is_test && text.lines().any(|line| code(line).contains(word))
+    });
+    rules.map(|(_, word, why)| format!("{}: says {word}; {why}", path.display())).collect()
+}
+
+/// A line without its comment.
+fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or(line)
 }
 
 fn arrow_breaches(path: &Path, text: &str) -> Vec<String> {

@@ -11,6 +11,8 @@ pub mod paths;
 
 use std::{
     collections::BTreeMap,
+    fs::File,
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -152,9 +154,16 @@ fn policy(path: &Path, text: &str, env: &Env, own: &[PathBuf]) -> Result<Policy,
     policy.map_err(|error| SourceError { file: show(path), ..error })
 }
 
+/// Longest configuration or policy that is read; the parsers refuse less.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// A file that nobody named need not exist.
 fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
-    match std::fs::read_to_string(path) {
+    let mut text = String::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
+        .map(|_| text);
+    match read {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(String::new()),
         Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),

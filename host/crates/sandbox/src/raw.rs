@@ -64,6 +64,7 @@ impl Raw {
     ///
     /// The component cannot be instantiated.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
+    #[expect(clippy::disallowed_methods, reason = "the baseline is bare wasmtime")]
     pub async fn instantiate(&self) -> Warm {
         let grant = Arc::new(Grant::none("bench".parse().expect("a name")));
         let guest = self.sandbox.guest(&grant, &Arc::new(Map::new()), &[]).expect("a guest");

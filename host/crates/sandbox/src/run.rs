@@ -89,6 +89,7 @@ pub(crate) async fn run<R: Send + 'static>(
     task.await.unwrap_or_else(|error| lost(&error, &ledger))
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]
 fn new_store(engine: &Engine, guest: Guest, hostcall_bytes: usize) -> Store<Guest> {
     let deadline = guest.deadline;
     let mut store = Store::new(&engine.wasm, guest);

@@ -68,7 +68,7 @@ pub(crate) trait PluginAbi: Send + Sync {
 pub(crate) struct Mismatch(pub(crate) String);
 
 impl Mismatch {
-    fn new(error: wasmtime::Error) -> wasmtime::Error {
+    fn wrap(error: wasmtime::Error) -> wasmtime::Error {
         wasmtime::Error::new(Self(format!("{error:#}")))
     }
 }

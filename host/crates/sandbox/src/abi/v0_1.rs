@@ -43,7 +43,7 @@ impl PluginAbi for V0_1 {
         instance: Instance,
     ) -> BoxFuture<'a, wasmtime::Result<Vec<RawTool>>> {
         Box::pin(async move {
-            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::new)?;
+            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
             let specs = guest.call_list_tools(store).await?;
             Ok(specs.into_iter().map(raw_tool).collect())
         })
@@ -56,7 +56,7 @@ impl PluginAbi for V0_1 {
         call: &'a Admitted,
     ) -> BoxFuture<'a, wasmtime::Result<ToolReturn>> {
         Box::pin(async move {
-            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::new)?;
+            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
             let context = call_context(call, store.data().time_left());
             let output_bytes_max = store.data().output_bytes_max();
             let name = call.tool().tool.as_str();
@@ -80,7 +80,7 @@ impl PluginAbi for V0_1 {
     ) -> BoxFuture<'a, wasmtime::Result<Result<(), String>>> {
         Box::pin(async move {
             let Some(lifecycle) = &self.lifecycle else { return Ok(Ok(())) };
-            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::new)?;
+            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
             Ok(guest.call_setup(store).await?.map_err(setup_error))
         })
     }
@@ -92,7 +92,7 @@ impl PluginAbi for V0_1 {
     ) -> BoxFuture<'a, wasmtime::Result<()>> {
         Box::pin(async move {
             let Some(lifecycle) = &self.lifecycle else { return Ok(()) };
-            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::new)?;
+            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
             guest.call_teardown(store).await
         })
     }

@@ -49,15 +49,16 @@ struct LineWriter {
 
 impl LineWriter {
     fn emit(&self, line: &[u8]) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         self.output.ledger.log(self.output.level, &String::from_utf8_lossy(line));
     }
 
     fn take_lines(&mut self) {
-        while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.pending.drain(..=end).collect();
-            self.emit(&line[..end]);
-        }
+        let whole = self.pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let rest = self.pending.split_off(whole);
+        let lines = std::mem::replace(&mut self.pending, rest);
+        lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.emit(line));
         if self.pending.len() > PENDING_BYTES_MAX {
             self.emit_pending();
         }
