@@ -90,7 +90,14 @@ impl Chat<'_> {
             let listening = more_lines && (!self.busy || self.question.is_some());
             tokio::select! {
                 event = events.recv() => match event {
-                    Some(event) => self.show(event).await,
+                    Some(event) => {
+                        if matches!(event, Event::ApprovalNeeded { .. }) && self.out.can_ask {
+                            // What was typed before the question was shown is no answer to it.
+                            self.out.forget_typed();
+                            while lines.try_recv().is_ok() {}
+                        }
+                        self.show(event).await;
+                    }
                     None => return,
                 },
                 line = lines.recv(), if listening => match line {

@@ -16,6 +16,7 @@ impl Consent for AtTerminal {
             if !self.out.can_ask {
                 return Answer::Nobody;
             }
+            self.out.forget_typed();
             show::question(&request, &self.out);
             self.out.aside(PROMPT);
             let line = tokio::task::spawn_blocking(read_line).await;

@@ -70,7 +70,7 @@ pub(super) async fn doctor(
 async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
     let registry = compose::quiet_registry(settings, out).await;
     let unready = registry.warm_up();
-    let mut checks = vec![configuration(settings), policy(settings), model(settings)];
+    let mut checks = vec![configuration(settings), policy(settings), model(settings, out)];
     checks.push(folders(settings, &registry));
     checks.extend(plugins(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
@@ -94,8 +94,12 @@ fn policy(settings: &Settings) -> Check {
     Check::ok("policy", format!("{} {is}", file.display()))
 }
 
-fn model(settings: &Settings) -> Check {
+fn model(settings: &Settings, out: &Output) -> Check {
     match &settings.model {
+        ModelChoice::OpenAi { .. } if compose::model(settings, out).is_err() => {
+            let remedy = "write base_url like https://api.openai.com/v1, without a user or a key";
+            Check::warning("model", "the address of the endpoint cannot be used", remedy).failed()
+        }
         ModelChoice::OpenAi { model, base_url, key, .. } => {
             let key = if key.is_some() { "with a key" } else { "without a key" };
             Check::ok("model", format!("{model} at {base_url}, {key}"))

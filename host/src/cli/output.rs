@@ -2,13 +2,15 @@
 //!
 //! Standard output carries the answer of a command, standard error everything else. Text from
 //! plugins, models and servers is made visible first, so that no control sequence of theirs reaches
-//! the terminal. Colour is left out when nobody would see it.
+//! the terminal, and errors, warnings and hints stay on one line each, so that no text of theirs looks
+//! like another line of ours. Colour is left out when nobody would see it.
 #![expect(clippy::disallowed_macros, reason = "this is the one place that prints")]
 
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{eprint, eprintln, print, println};
 use anstyle::{AnsiColor, Style};
+use rustix::termios::QueueSelector;
 use sallyport_contract::text;
 use serde_json::Value;
 
@@ -41,9 +43,9 @@ impl Output {
         }
     }
 
-    /// A line of the answer. The text is the program's own, or was made visible.
+    /// A line of the answer.
     pub(super) fn line(&self, line: &str) {
-        println!("{line}");
+        println!("{}", text::visible(line));
     }
 
     /// A heading within the answer.
@@ -53,7 +55,7 @@ impl Output {
 
     /// A name with its explanation, in two columns.
     pub(super) fn pair(&self, name: &str, width: usize, text: &str) {
-        println!("  {CYAN}{name:width$}{CYAN:#}  {text}");
+        println!("  {CYAN}{:width$}{CYAN:#}  {}", text::one_line(name), text::one_line(text));
     }
 
     /// A piece of a model's answer, while it arrives.
@@ -91,12 +93,18 @@ impl Output {
 
     /// Something that is off but stops nothing.
     pub(super) fn warn(&self, message: &str) {
-        eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::visible(message));
+        eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::one_line(message));
     }
 
     /// Something that waits for the person.
     pub(super) fn question(&self, question: &str) {
-        eprintln!("{YELLOW}approval:{YELLOW:#} {}", text::visible(question));
+        eprintln!("{YELLOW}approval:{YELLOW:#} {}", text::one_line(question));
+    }
+
+    /// Forgets what was typed before a question was on the screen: it was not meant for it.
+    pub(super) fn forget_typed(&self) {
+        // Without a terminal nobody is asked.
+        let _ = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
     }
 
     /// A block of text to be copied, such as a policy line.
@@ -108,7 +116,7 @@ impl Output {
 
     /// What to do about something.
     pub(super) fn hint(&self, hint: &str) {
-        eprintln!("{CYAN}hint:{CYAN:#} {}", text::visible(hint));
+        eprintln!("{CYAN}hint:{CYAN:#} {}", text::one_line(hint));
     }
 
     /// An error with its way out, and the code to end with.
@@ -122,7 +130,7 @@ impl Output {
 
     /// An error.
     pub(super) fn error(&self, message: &str) {
-        eprintln!("{RED}error:{RED:#} {}", text::visible(message));
+        eprintln!("{RED}error:{RED:#} {}", text::one_line(message));
     }
 
     /// What clap has to say: help and version are answers, the rest are errors.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     config::{Flags, ModelChoice, Settings},
-    session::{self, Command, Event, NobodyToAsk, Options, Parts, TurnEnd},
+    session::{self, Command, Event, NobodyToAsk, Notice, Options, Parts, TurnEnd},
 };
 
 /// Longest question that is read from standard input; a longer one is read no further, and refused.
@@ -27,6 +27,7 @@ struct Seen {
     nobody_to_ask: bool,
     any_failed: bool,
     streamed: bool,
+    no_answer: bool,
 }
 
 pub(super) async fn run(
@@ -105,7 +106,10 @@ impl Seen {
                     }
                 }
             }
-            Event::Notice(notice) => out.warn(&notice.to_string()),
+            Event::Notice(notice) => {
+                self.no_answer |= matches!(notice, Notice::AnswerEmpty | Notice::AnswerWithheld);
+                out.warn(&notice.to_string());
+            }
             Event::Delta(_)
             | Event::MessageComplete { .. }
             | Event::State(_)
@@ -129,6 +133,7 @@ fn finish(
         show::fix(denial, &settings.policy_file, out);
     }
     match Exit::of_turn(end) {
+        Exit::Done if seen.no_answer => Exit::Failed,
         Exit::Done if seen.nobody_to_ask => Exit::NobodyToAsk,
         Exit::Done if seen.any_failed && fail_on_tool_error => Exit::ToolFailed,
         exit => exit,

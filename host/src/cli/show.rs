@@ -6,8 +6,8 @@ use sallyport_contract::{ApprovalRequest, CallReport, Denial, Outcome, text};
 
 use super::output::Output;
 
-/// Arguments of a question are shown whole up to here; what is longer could hide its end.
-const ARGUMENTS_CHARS_MAX: usize = 4000;
+/// One argument is shown up to here, with the number of characters that are not.
+const ARGUMENT_CHARS_MAX: usize = 500;
 
 /// How a call ended, in a few words: `completed in 12 ms`.
 pub(super) fn ending(report: &CallReport) -> String {
@@ -64,10 +64,29 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     out.question(&format!("{} asks to run", call.tool));
     let version = &request.plugin_version;
     out.block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
-    let arguments = text::excerpt(&call.arguments, ARGUMENTS_CHARS_MAX);
-    out.block(&format!("arguments  {arguments}"));
+    for line in argument_lines(&call.arguments) {
+        out.block(&format!("argument   {line}"));
+    }
     for power in &request.powers {
         out.block(&format!("can        {}", text::one_line(power)));
     }
     out.block(&format!("asked by   {}", text::one_line(&request.reason)));
+}
+
+/// Every argument on a line of its own, so that a long one cannot push another out of sight.
+fn argument_lines(arguments: &str) -> Vec<String> {
+    let line = |name: &str, value: &str| {
+        let shown = text::excerpt(value, ARGUMENT_CHARS_MAX);
+        match value.chars().count().saturating_sub(ARGUMENT_CHARS_MAX) {
+            0 => format!("{name}{shown}"),
+            more => format!("{name}{shown} ({more} more characters)"),
+        }
+    };
+    match serde_json::from_str(arguments) {
+        Ok(serde_json::Value::Object(map)) => map
+            .iter()
+            .map(|(key, value)| line(&format!("{} = ", text::excerpt(key, 64)), &value.to_string()))
+            .collect(),
+        _ => vec![line("", arguments)],
+    }
 }

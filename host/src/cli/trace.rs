@@ -28,8 +28,8 @@ impl<T> Traced<T> {
             self.out.note(&format!("  {}", effect_line(effect)));
         }
         self.out.note(&format!("← {tool} {}", show::ending(report)));
-        if let Some(detail) = show::detail(&report.outcome) {
-            self.out.note(detail);
+        for line in show::detail(&report.outcome).into_iter().flat_map(str::lines) {
+            self.out.note(&format!("  | {line}"));
         }
     }
 }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use sallyport_contract::PluginName;
-use sallyport_policy::{Policy, SourceError};
+use sallyport_policy::{Policy, SourceError, Surroundings};
 use serde_json::{Map, Value};
 
 pub use env::Env;
@@ -149,8 +149,9 @@ impl Settings {
 fn policy(path: &Path, text: &str, env: &Env, own: &[PathBuf]) -> Result<Policy, SourceError> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let home = env.home();
+    let around = Surroundings { own, home: home.as_deref(), real: &real };
     let policy = Policy::parse(&name, text, home.as_deref())
-        .and_then(|policy| policy.guard(own, home.as_deref()).map(|()| policy));
+        .and_then(|policy| policy.guard(&around).map(|()| policy));
     policy.map_err(|error| SourceError { file: show(path), ..error })
 }
 
@@ -167,6 +168,16 @@ fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(String::new()),
         Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// Follows the links of a path; what does not exist yet is kept as it is below what does.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match existing {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        None => path,
     }
 }
 

@@ -5,7 +5,8 @@
 //! granted nothing. What cannot be a plugin is reported and stops no other.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -146,8 +147,10 @@ fn is_wasm(path: &Path) -> bool {
 }
 
 fn read_bounded(path: &Path) -> io::Result<String> {
-    if path.metadata()?.len() > MANIFEST_BYTES_MAX {
+    let mut text = String::new();
+    fs::File::open(path)?.take(MANIFEST_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MANIFEST_BYTES_MAX {
         return Err(io::Error::other("larger than 1 MiB"));
     }
-    fs::read_to_string(path)
+    Ok(text)
 }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    folder::FsEntry,
+    folder::{Access, FsEntry},
     policy::Policy,
     source::{SourceError, quoted},
 };
@@ -18,20 +18,41 @@ const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// Folders of the user that hold keys. What is in them is guarded too.
 const KEYS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
 
+/// What the check needs to know of the machine; the caller looks it up, since this crate does not.
+pub struct Surroundings<'a> {
+    /// Files and folders that the host itself lives from.
+    pub own: &'a [PathBuf],
+    /// The user's home folder.
+    pub home: Option<&'a Path>,
+    /// Follows the links of a path, as far as it exists.
+    pub real: &'a dyn Fn(&Path) -> PathBuf,
+}
+
 impl Policy {
-    /// Refuses grants that reach a guarded folder without saying so twice. `own` are the folders
-    /// that the host itself lives from.
+    /// Refuses grants that reach a guarded folder without saying so twice, and grants below a folder
+    /// that some plugin can write to: that plugin could put a link in the place of the other's.
     ///
     /// # Errors
     ///
     /// The first such grant, with its place.
-    pub fn guard(&self, own: &[PathBuf], home: Option<&Path>) -> Result<(), SourceError> {
-        let keys = home.into_iter().flat_map(|home| KEYS.map(|name| home.join(name)));
-        let closed: Vec<PathBuf> = own.iter().cloned().chain(keys).collect();
-        let entries = self.mounted().filter(|entry| !entry.is_sensitive);
-        for entry in entries {
-            if let Some(folder) = reached(&entry.mount.host, &closed) {
+    pub fn guard(&self, around: &Surroundings<'_>) -> Result<(), SourceError> {
+        let keys = around.home.into_iter().flat_map(|home| KEYS.map(|name| home.join(name)));
+        let closed = around.own.iter().cloned().chain(keys).map(|path| (around.real)(&path));
+        let closed: Vec<PathBuf> = closed.collect();
+        let real = |entry: &FsEntry| (around.real)(&entry.mount.host);
+        for entry in self.mounted() {
+            let path = real(entry);
+            if let Some(folder) = reached(&path, entry.mount.access, &closed)
+                && !entry.is_sensitive
+            {
                 return Err(refusal(entry, &folder));
+            }
+            let writable = self.mounted().filter(|other| other.mount.access == Access::ReadWrite);
+            let outer = writable.map(|other| (other, real(other)));
+            let outer =
+                outer.into_iter().find(|(_, outer)| path.starts_with(outer) && path != *outer);
+            if let Some((other, _)) = outer {
+                return Err(inside(entry, other));
             }
         }
         Ok(())
@@ -39,10 +60,33 @@ impl Policy {
 }
 
 /// The guarded folder that a path is, holds, or lies in.
-fn reached(path: &Path, closed: &[PathBuf]) -> Option<PathBuf> {
+fn reached(path: &Path, access: Access, closed: &[PathBuf]) -> Option<PathBuf> {
     let around = |folder: &PathBuf| folder.starts_with(path);
-    let system = SYSTEM.map(PathBuf::from).into_iter().find(around);
-    system.or_else(|| closed.iter().find(|f| around(f) || path.starts_with(f)).cloned())
+    let system = SYSTEM.map(PathBuf::from);
+    if let Some(folder) = system.iter().find(|folder| around(folder)) {
+        return Some(folder.clone());
+    }
+    // The kernel's files can be read one by one; writing to them, or looking into a process, is more.
+    let within = system.into_iter().find(|folder| path.starts_with(folder));
+    if let Some(folder) = within.filter(|_| access == Access::ReadWrite || is_of_a_process(path)) {
+        return Some(folder);
+    }
+    closed.iter().find(|folder| around(folder) || path.starts_with(folder)).cloned()
+}
+
+fn is_of_a_process(path: &Path) -> bool {
+    let below = path.strip_prefix("/proc").ok().and_then(|below| below.iter().next());
+    below.and_then(|name| name.to_str()).is_some_and(|name| {
+        name == "self" || name == "thread-self" || name.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+fn inside(entry: &FsEntry, outer: &FsEntry) -> SourceError {
+    let (path, other) = (quoted(&entry.written), quoted(&outer.written));
+    let place = &outer.place;
+    let message = format!("{path} lies in {other} of {place}, which a plugin can write to");
+    let hint = "that plugin could put a link in its place: grant folders beside each other";
+    entry.place.clone().error(message).with_hint(hint)
 }
 
 fn refusal(entry: &FsEntry, folder: &Path) -> SourceError {
@@ -62,7 +106,13 @@ mod tests {
         );
         let home = Some(Path::new("/home/a"));
         let policy = Policy::parse("policy.toml", &text, home).unwrap();
-        let result = policy.guard(&["/home/a/.config/sallyport".into()], home);
+        let own = ["/home/a/.config/sallyport".into()];
+        // One link: /link leads to the keys.
+        let real = |path: &Path| match path.strip_prefix("/link") {
+            Ok(below) => Path::new("/home/a/.ssh").join(below).components().collect(),
+            Err(_) => path.to_owned(),
+        };
+        let result = policy.guard(&Surroundings { own: &own, home, real: &real });
         assert_eq!(result.is_err(), refused, "{path}: {result:?}");
         if let Err(error) = result {
             assert!(error.to_string().starts_with("policy.toml:2:7: "), "{error}");
@@ -73,6 +123,9 @@ mod tests {
     fn guarded_folders_have_to_be_named_twice() {
         let guarded = [
             "/",
+            "/link",
+            "/proc/self",
+            "/proc/12/environ",
             "/proc",
             "/home",
             "~",
@@ -89,6 +142,28 @@ mod tests {
         }
         for path in ["/proc/meminfo", "~/notes", "/srv", "~/.sshx", "~/.config/other"] {
             check(path, "", false);
+        }
+    }
+
+    #[test]
+    fn a_folder_below_a_writable_one_is_refused_whoever_holds_it() {
+        let entry = |path: &str, access: &str| {
+            format!("fs = [{{ path = '{path}', mount = '/x', access = '{access}' }}]\n")
+        };
+        let rows = [
+            ("/w", "read-write", "/w/sub", true),
+            ("/w", "read", "/w/sub", false),
+            ("/w", "read-write", "/w", false),
+            ("/w/sub", "read-write", "/w", false),
+            ("/w", "read-write", "/v", false),
+        ];
+        for (outer, access, inner, refused) in rows {
+            let (outer, inner) = (entry(outer, access), entry(inner, "read"));
+            let text = format!("[plugin.a]\n{outer}[plugin.b]\n{inner}");
+            let policy = Policy::parse("policy.toml", &text, None).unwrap();
+            let real = |path: &Path| path.to_owned();
+            let result = policy.guard(&Surroundings { own: &[], home: None, real: &real });
+            assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
     }
 }

@@ -58,6 +58,7 @@ mod tests;
 pub use document::{Document, Item, Section};
 pub use folder::{Access, FsMount};
 pub use grant::Grant;
+pub use guarded::Surroundings;
 pub use limits::Limits;
 pub use manifest::Manifest;
 pub use net::{NetGrant, NetPattern, NetPermit, is_public};

@@ -41,25 +41,18 @@ pub(crate) fn of_address(ground: &Ground, what: &str, addr: IpAddr) -> Denial {
     Denial { what: sentence(plugin, act), why, fix, nobody_to_ask: false }
 }
 
-/// Lets the entries that allow the request reach the address as well.
+/// Lets the entry that allows the request reach the address, where its host is that address or
+/// `localhost`. For any other name the address is chosen by whoever runs the name, so it is not
+/// offered to be granted.
 fn address_fix(ground: &Ground, method: &str, url: &Url, addr: IpAddr) -> Option<String> {
     let target = Target::new(method, url).ok()?;
     let allows = &ground.table.net.allows;
     let first = allows.iter().position(|allow| allow.pattern.matches(&target))?;
+    let own = allows[first].pattern.host().own_ranges()?;
+    own.iter().find(|range| range.contains(&addr))?;
     let mut table = TableText::new(ground);
-    table.net[first] = reaching(&allows[first], addr);
+    table.net[first] = net::entry::entry_text(&allows[first].pattern, &own);
     Some(table.with_rule())
-}
-
-fn reaching(allow: &Allow, addr: IpAddr) -> String {
-    let own = allow.pattern.host().own_ranges().unwrap_or_default();
-    let mut ranges = allow.reach.ranges().to_vec();
-    if ranges.is_empty() && own.iter().any(|range| range.contains(&addr)) {
-        ranges = own;
-    } else {
-        ranges.push(address::only(addr));
-    }
-    net::entry::entry_text(&allow.pattern, &ranges)
 }
 
 /// Returns the refusal of an access to a file.

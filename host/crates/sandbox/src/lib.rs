@@ -29,6 +29,7 @@ pub mod raw;
 mod run;
 mod runtime;
 pub mod schema;
+mod schema_cost;
 mod ticker;
 
 pub use cache::CacheUse;

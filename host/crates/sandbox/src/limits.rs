@@ -4,11 +4,11 @@ use sallyport_policy::Limits;
 use wasmtime::ResourceLimiter;
 
 /// Open things (descriptors, streams, requests) that a call may hold at once. WASI programs hold
-/// dozens; a leak of them stops here.
-pub(crate) const HANDLES_MAX: usize = 4096;
+/// dozens; a leak of them stops here, well below what a process may open.
+pub(crate) const HANDLES_MAX: usize = 512;
 
 /// Component-model handles that a call may hold at once, for the same reason.
-pub(crate) const COMPONENT_HANDLES_MAX: usize = 4096;
+pub(crate) const COMPONENT_HANDLES_MAX: usize = 1024;
 
 /// Random bytes of one request. Key material needs hundreds.
 pub(crate) const RANDOM_BYTES_MAX: u64 = 1024 * 1024;
@@ -75,6 +75,7 @@ impl MemoryAccount {
     }
 
     fn grow(&mut self, by: u64) -> bool {
+        self.pending = 0;
         let wanted = self.bytes.saturating_add(by);
         if wanted > self.bytes_max {
             self.refused = true;

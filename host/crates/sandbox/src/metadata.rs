@@ -77,12 +77,16 @@ impl Sandbox {
         Ok(metadata)
     }
 
-    /// Metadata of an earlier start. A plugin that was renamed since is asked again.
+    /// Metadata of an earlier start. It belongs to the component, whatever plugin it is part of.
     fn kept(&self, digest: &str, plugin: &PluginName) -> Option<Metadata> {
-        let metadata: Metadata = serde_json::from_str(&self.cache.metadata(digest)?).ok()?;
-        let current = metadata.format == FORMAT && metadata.digest == digest;
-        let same_plugin = metadata.tools.iter().all(|tool| tool.id.plugin == *plugin);
-        (current && same_plugin).then_some(metadata)
+        let mut metadata: Metadata = serde_json::from_str(&self.cache.metadata(digest)?).ok()?;
+        if metadata.format != FORMAT || metadata.digest != digest {
+            return None;
+        }
+        for tool in &mut metadata.tools {
+            tool.id.plugin = plugin.clone();
+        }
+        Some(metadata)
     }
 
     async fn ask_for_tools(

@@ -142,7 +142,8 @@ impl Sandbox {
 }
 
 impl Plugin {
-    /// Runs `setup`, when the component has one.
+    /// Runs `setup`, when the component has one: with its settings, and without any grant, since no
+    /// rule and no person has agreed to anything yet.
     ///
     /// # Errors
     ///
@@ -173,9 +174,10 @@ impl Plugin {
     }
 
     async fn run_managed<R: Send + 'static>(&self, body: Body<R>) -> Result<R, String> {
-        let (run, _) = self.run(body).await.map_err(|error| error.to_string())?;
+        let none = Arc::new(Grant::none(self.name.clone()));
+        let (run, _) = self.run(&none, &[], body).await.map_err(|error| error.to_string())?;
         run.result.map_err(|stop| match stop {
-            Stop::Deadline => format!("it took longer than {:?}", self.grant.limits().time),
+            Stop::Deadline => format!("it took longer than {:?}", none.limits().time),
             Stop::Failed(failure) => failure.message,
         })
     }
@@ -196,7 +198,7 @@ impl Plugin {
         let body = run::body(move |store, instance| {
             Box::pin(async move { abi.call_tool(store, instance, &call).await })
         });
-        match self.run(body).await {
+        match self.run(&self.grant, &self.env, body).await {
             Ok((run, ledger)) => self.report(run, &ledger),
             Err(error) => {
                 let message = format!("{} is not there, though it is granted", error.guest);
@@ -208,11 +210,13 @@ impl Plugin {
 
     async fn run<R: Send + 'static>(
         &self,
+        grant: &Arc<Grant>,
+        env: &[(String, String)],
         body: Body<R>,
     ) -> Result<(Run<R>, Ledger), grant::OpenError> {
-        let guest = self.sandbox.guest(&self.grant, &self.settings, &self.env)?;
+        let guest = self.sandbox.guest(grant, &self.settings, env)?;
         let ledger = guest.ledger.clone();
-        let limits = self.grant.limits();
+        let limits = grant.limits();
         let run = match self.sandbox.engine() {
             Ok(engine) => run::run(engine, self.prepared.pre.clone(), guest, limits, body).await,
             Err(error) => Run::failed(Failure::new(FailureKind::Internal, error.to_string())),

@@ -17,11 +17,13 @@ struct Power {
 }
 
 /// Interfaces that a manifest has to request before a component may import them.
-const POWERS: [Power; 1] = [Power {
+const POWERS: [Power; 2] = [HTTP, Power { interface: "wasi:http/types", ..HTTP }];
+
+const HTTP: Power = Power {
     interface: "wasi:http/outgoing-handler",
     capability: "net",
     is_requested: |request| !request.net.is_empty(),
-}];
+};
 
 /// The power interfaces that a component imports, with their versions.
 pub(crate) fn imported(component: &Component) -> Vec<String> {

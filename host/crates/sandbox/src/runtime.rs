@@ -110,6 +110,9 @@ pub(crate) fn config() -> Config {
         .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .wasm_features(WasmFeatures::THREADS, false)
         .wasm_features(WasmFeatures::MEMORY64, false)
+        .wasm_features(WasmFeatures::CUSTOM_PAGE_SIZES, false)
+        .wasm_features(WasmFeatures::GC, false)
+        .wasm_features(WasmFeatures::EXCEPTIONS, false)
         .wasm_features(WasmFeatures::RELAXED_SIMD, false);
     config
 }

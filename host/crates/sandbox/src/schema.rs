@@ -6,11 +6,16 @@
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
+use crate::schema_cost;
+
 /// Complaints that one check reports. A model mends a few at a time.
 const COMPLAINTS_MAX: usize = 5;
 
 /// Longest complaint; the instance that it quotes may be large.
 const COMPLAINT_CHARS_MAX: usize = 300;
+
+/// Memory of one pattern's automaton. An address or a date needs a few kilobytes.
+const PATTERN_BYTES_MAX: usize = 256 * 1024;
 
 /// A schema, ready to check values.
 #[derive(Debug)]
@@ -21,11 +26,14 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// It is not a JSON Schema, refers to another document, or has a pattern that cannot be run in
-    /// bounded time. The text says which.
+    /// It is not a JSON Schema, refers to another document, has a pattern that cannot be run in
+    /// bounded time, or comes to too much work. The text says which.
     pub fn new(schema: &Value) -> Result<Self, String> {
+        schema_cost::check(schema)?;
+        let patterns =
+            PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
         jsonschema::options()
-            .with_pattern_options(PatternOptions::regex())
+            .with_pattern_options(patterns)
             .should_validate_formats(true)
             .build(schema)
             .map(Self)
@@ -63,7 +71,7 @@ mod tests {
     fn complaints_name_their_place() {
         let schema = json!({
             "type": "object",
-            "properties": { "days": { "type": "integer", "maximum": 7 } },
+            "properties": { "city": {}, "days": { "type": "integer", "maximum": 7 } },
             "required": ["city"],
             "additionalProperties": false
         });

@@ -32,7 +32,7 @@ use crate::chat::{ChatModel, Delta, ModelError, Reply, Request};
 
 /// Longest streamed answer. Every token comes in some 300 bytes of wrapping, so this is room for
 /// 200,000 tokens.
-const STREAM_BYTES_MAX: usize = 64 << 20;
+const STREAM_BYTES_MAX: usize = 16 << 20;
 
 /// Longest answer in one piece, far above what any model writes at once.
 const WHOLE_BYTES_MAX: usize = 16 << 20;

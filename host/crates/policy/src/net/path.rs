@@ -34,6 +34,8 @@ impl<'u> PlainPath<'u> {
     pub(crate) fn new(path: &'u str) -> Option<Self> {
         let plain = Self(percent_decode_str(path).into());
         let hides = hides_separator(path) || path.contains('\\') || plain.segments().any(is_dots);
+        // Bytes that are no text are overlong forms of something, to some server.
+        let hides = hides || std::str::from_utf8(&plain.0).is_err();
         (!hides).then_some(plain)
     }
 
@@ -59,6 +61,12 @@ fn hides_separator(path: &str) -> bool {
 fn is_dots(segment: &[u8]) -> bool {
     let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
     name == b"." || name == b".."
+}
+
+/// A segment as the most forgiving server reads it.
+fn leniently(segment: &[u8]) -> Vec<u8> {
+    let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
+    name.trim_ascii().to_ascii_lowercase()
 }
 
 impl PathPattern {
@@ -93,10 +101,23 @@ impl PathPattern {
     }
 
     /// Whether the path matches as it is, or the way a lenient server reads it: without its empty
-    /// segments. For denying, where the wider reading is the safe one.
+    /// segments, without what follows a semicolon, whatever the case of its letters. For denying,
+    /// where the wider reading is the safe one.
     pub(crate) fn matches_loosely(&self, path: &PlainPath<'_>) -> bool {
-        let filled = path.segments().filter(|segment| !segment.is_empty());
-        self.matches(path) || self.matches_segments(filled)
+        if self.matches(path) {
+            return true;
+        }
+        let segments: Vec<Vec<u8>> = path.segments().map(leniently).collect();
+        let filled = segments.iter().map(Vec::as_slice).filter(|segment| !segment.is_empty());
+        self.lowered().matches_segments(filled)
+    }
+
+    fn lowered(&self) -> Self {
+        let lower = |segment: &Segment| Segment {
+            text: segment.text.to_ascii_lowercase(),
+            pieces: segment.pieces.iter().map(|piece| piece.to_ascii_lowercase()).collect(),
+        };
+        Self { segments: self.segments.iter().map(lower).collect(), open: self.open }
     }
 
     fn matches_segments<'p>(&self, mut path: impl Iterator<Item = &'p [u8]>) -> bool {

@@ -44,6 +44,10 @@ const FORBIDDEN_HEADERS: [&str; 6] = ["te", "trailer", "expect", "forwarded", "x
 /// How the rest of the claims about who is asking begin.
 const FORBIDDEN_PREFIX: &str = "x-forwarded-";
 
+/// Bytes of a request's body that the host holds for a guest at a time; with as many requests as a
+/// call can hold open, this is what they come to in memory.
+const OUTGOING_CHUNK_BYTES_MAX: usize = 16 * 1024;
+
 type Exchange = Box<dyn Future<Output = Result<Response, Error>> + Send>;
 type Response = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
@@ -101,6 +105,11 @@ impl HttpGate {
 impl WasiHttpHooks for HttpGate {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
         Arc::new(is_forbidden)
+    }
+
+    /// What a guest writes is held by the host until it is sent.
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        OUTGOING_CHUNK_BYTES_MAX
     }
 
     fn send_request(

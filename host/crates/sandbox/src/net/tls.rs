@@ -1,12 +1,18 @@
 //! TLS for outgoing requests: the system's certificates, the host's own name, nothing to switch off.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use wasmtime_wasi_http::Error;
+
+/// Longest wait for a server to agree on keys.
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The settings, made at the first request: reading the system's certificates takes its time, and
 /// most calls never need them.
@@ -34,7 +40,11 @@ impl Tls {
         let config = self.config().map_err(|_| Error::ConfigurationError)?;
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name).map_err(|_| Error::TlsCertificateError)?;
-        TlsConnector::from(config).connect(name, stream).await.map_err(tls_error)
+        let greeting = TlsConnector::from(config).connect(name, stream);
+        match tokio::time::timeout(HANDSHAKE_TIME_MAX, greeting).await {
+            Ok(stream) => stream.map_err(tls_error),
+            Err(_) => Err(Error::ConnectionTimeout),
+        }
     }
 }
 

@@ -1,0 +1,155 @@
+//! What a schema can cost: checked before it is prepared, since neither preparing it nor checking a
+//! value against it can be interrupted.
+//!
+//! Small texts can describe huge work: definitions that each refer twice to the next double with
+//! every step, and a pattern can stand for megabytes of automaton. So a schema is walked with its
+//! references followed, as a tree, and has to stay small; and a recursion may come back to one place
+//! of the value by one way only, or its work would double with every level of the value.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// Nodes of a schema with its references followed. Real ones have hundreds.
+const NODES_MAX: usize = 10_000;
+
+/// Patterns of a schema. Each is an automaton of its own.
+const PATTERNS_MAX: usize = 64;
+
+/// Levels of a schema, so that the walk itself is bounded.
+const LEVELS_MAX: usize = 100;
+
+/// A walk through a schema.
+struct Walk<'s> {
+    root: &'s Value,
+    nodes: usize,
+    patterns: usize,
+}
+
+/// Returns what is too much about a schema.
+pub(crate) fn check(schema: &Value) -> Result<(), String> {
+    let mut walk = Walk { root: schema, nodes: 0, patterns: 0 };
+    walk.visit(schema, &mut Vec::new(), &mut BTreeSet::new(), "")
+}
+
+impl<'s> Walk<'s> {
+    /// Visits a node. `open` are the references that are being followed, `returns` the places to
+    /// which a recursion has come back, and `place` is where the node applies in the value.
+    fn visit(
+        &mut self,
+        node: &'s Value,
+        open: &mut Vec<&'s str>,
+        returns: &mut BTreeSet<String>,
+        place: &str,
+    ) -> Result<(), String> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX || place.len() > LEVELS_MAX * 64 {
+            return Err(format!("it comes to more than {NODES_MAX} parts with its references"));
+        }
+        match node {
+            Value::Array(items) => {
+                items.iter().try_for_each(|item| self.visit(item, open, returns, place))
+            }
+            Value::Object(map) => map.iter().try_for_each(|(key, value)| match (&**key, value) {
+                ("$ref" | "$dynamicRef", Value::String(target)) => {
+                    self.follow(target, open, returns, place)
+                }
+                // Definitions count where they are referred to.
+                ("$defs" | "definitions", _) => Ok(()),
+                _ => self.visit_keyword(key, value, open, returns, place),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn visit_keyword(
+        &mut self,
+        key: &str,
+        value: &'s Value,
+        open: &mut Vec<&'s str>,
+        returns: &mut BTreeSet<String>,
+        place: &str,
+    ) -> Result<(), String> {
+        self.count_patterns(key, value)?;
+        match (key, value) {
+            ("properties", Value::Object(map)) => map.iter().try_for_each(|(name, value)| {
+                let name: String = name.chars().take(32).collect();
+                self.visit(value, open, returns, &format!("{place}/{name}"))
+            }),
+            ("items" | "prefixItems" | "additionalProperties" | "patternProperties", _) => {
+                self.visit(value, open, returns, &format!("{place}/*"))
+            }
+            _ => self.visit(value, open, returns, place),
+        }
+    }
+
+    fn count_patterns(&mut self, key: &str, value: &Value) -> Result<(), String> {
+        self.patterns += match (key, value) {
+            ("pattern", Value::String(_)) => 1,
+            ("patternProperties", Value::Object(map)) => map.len(),
+            _ => 0,
+        };
+        if self.patterns > PATTERNS_MAX {
+            return Err(format!("it has more than {PATTERNS_MAX} patterns"));
+        }
+        Ok(())
+    }
+
+    fn follow(
+        &mut self,
+        target: &'s str,
+        open: &mut Vec<&'s str>,
+        returns: &mut BTreeSet<String>,
+        place: &str,
+    ) -> Result<(), String> {
+        if open.contains(&target) || target == "#" {
+            return match returns.insert(format!("{target} {place}")) {
+                true => Ok(()),
+                false => Err(format!("{target} recurs to one place of the value by several ways")),
+            };
+        }
+        // What refers elsewhere is refused when the schema is prepared.
+        let Some(pointer) = target.strip_prefix('#') else { return Ok(()) };
+        let Some(node) = self.root.pointer(pointer) else { return Ok(()) };
+        open.push(target);
+        let visited = self.visit(node, open, &mut BTreeSet::new(), "");
+        open.pop();
+        visited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn real_schemas_pass() {
+        let node = json!({ "type": "object", "properties": {
+            "left": { "anyOf": [{ "$ref": "#/$defs/Node" }, { "type": "null" }] },
+            "right": { "$ref": "#/$defs/Node" },
+            "more": { "type": "array", "items": { "$ref": "#/$defs/Node" } },
+        }});
+        let tree = json!({ "$ref": "#/$defs/Node", "$defs": { "Node": node } });
+        for schema in [tree, json!({ "type": "object" }), json!(true)] {
+            assert_eq!(check(&schema), Ok(()));
+        }
+    }
+
+    #[test]
+    fn small_texts_of_huge_work_are_refused() {
+        let step = |n: u32| json!({ "allOf": [{ "$ref": format!("#/$defs/d{n}") }, { "$ref": format!("#/$defs/d{n}") }] });
+        let defs: serde_json::Map<String, Value> =
+            (0..40).map(|n| (format!("d{n}"), step(n + 1))).collect();
+        let doubling = json!({ "$ref": "#/$defs/d0", "$defs": defs });
+        let twice = json!({ "$ref": "#/$defs/N", "$defs": { "N": { "properties": {
+            "a": { "allOf": [{ "$ref": "#/$defs/N" }, { "$ref": "#/$defs/N" }] } } } } });
+        let in_itself =
+            json!({ "properties": { "a": { "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] } } });
+        let patterns: Vec<Value> =
+            (0..100).map(|n| json!({ "pattern": format!("a{n}") })).collect();
+        for bad in [doubling, twice, in_itself, json!({ "anyOf": patterns })] {
+            assert!(check(&bad).is_err(), "{bad}");
+        }
+    }
+}
