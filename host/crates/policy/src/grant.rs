@@ -56,6 +56,18 @@ impl Grant {
         Self { ground, net, fs, fs_requests: manifest.request.fs.clone(), env, notes }
     }
 
+    /// Returns the same plugin's grant without any power: what is left are its limits.
+    pub fn powerless(&self) -> Self {
+        Self {
+            ground: Arc::clone(&self.ground),
+            net: NetGrant::new(Arc::clone(&self.ground), Vec::new()),
+            fs: Vec::new(),
+            fs_requests: Vec::new(),
+            env: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// The plugin that holds the grant.
     pub fn plugin(&self) -> &PluginName {
         &self.ground.table.plugin

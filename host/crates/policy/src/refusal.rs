@@ -14,7 +14,7 @@ use crate::{
     fix::{Ground, TableText},
     folder::{Access, FsEntry, FsMount, conflict, entry_text, plain_path},
     grant::Grant,
-    net::{self, address, entry::Allow, grant::sentence, pattern::Target},
+    net::{self, grant::sentence, pattern::Target},
     request::FsRequest,
 };
 
@@ -33,6 +33,10 @@ pub(crate) fn of_address(ground: &Ground, what: &str, addr: IpAddr) -> Denial {
         Some((_, Err(_))) | None => (None, None),
     };
     let why = match host {
+        Some(host) if host != addr.to_string() && fix.is_none() => format!(
+            "{host} is at {addr}, which is not a public address; only an entry with to-private \
+             and a range of your choice reaches it"
+        ),
         Some(host) if host != addr.to_string() => {
             format!("{host} is at {addr}, which is not a public address")
         }

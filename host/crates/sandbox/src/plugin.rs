@@ -174,7 +174,7 @@ impl Plugin {
     }
 
     async fn run_managed<R: Send + 'static>(&self, body: Body<R>) -> Result<R, String> {
-        let none = Arc::new(Grant::none(self.name.clone()));
+        let none = Arc::new(self.grant.powerless());
         let (run, _) = self.run(&none, &[], body).await.map_err(|error| error.to_string())?;
         run.result.map_err(|stop| match stop {
             Stop::Deadline => format!("it took longer than {:?}", none.limits().time),

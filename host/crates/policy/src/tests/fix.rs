@@ -123,56 +123,47 @@ fn check_address(net: &str, request: &str, addr: &str, want: &str) {
 }
 
 #[test]
-fn a_refused_address_carries_the_range_that_allows_it() {
-    let intern = "GET https://intern.example/a";
-    let entry = "allow = \"GET https://intern.example/**\", to-private = true";
+fn a_refused_address_carries_the_entry_that_allows_it() {
     check_address(
-        "['GET https://intern.example/**', 'GET https://api.example.com/']",
-        intern,
-        "10.1.2.3",
-        &format!("{{ {entry}, range = \"10.1.2.3/32\" }}, \"GET https://api.example.com/\""),
-    );
-    check_address(
-        &format!("[{{ {entry}, range = '192.168.0.0/16' }}]"),
-        intern,
-        "fd00::1",
-        &format!("{{ {entry}, range = [\"192.168.0.0/16\", \"fd00::1/128\"] }}"),
-    );
-    check_address(
-        "['GET https://intern.example/**']",
-        intern,
-        "::ffff:10.1.2.3",
-        &format!("{{ {entry}, range = \"10.1.2.3/32\" }}"),
-    );
-    check_address(
-        "['GET http://localhost:8080/**']",
+        "['GET http://localhost:8080/**', 'GET https://api.example.com/']",
         "GET http://localhost:8080/a",
         "127.0.0.1",
-        "{ allow = \"GET http://localhost:8080/**\", to-private = true }",
+        "{ allow = \"GET http://localhost:8080/**\", to-private = true }, \"GET https://api.example.com/\"",
     );
-    check_address(
-        "[{ allow = 'GET http://localhost:8080/**', to-private = true }]",
-        "GET http://localhost:8080/a",
-        "10.0.0.1",
-        "{ allow = \"GET http://localhost:8080/**\", to-private = true, range = [\"127.0.0.0/8\", \"::1/128\", \"10.0.0.1/32\"] }",
-    );
+}
+
+/// Who runs a name chooses its address, and would otherwise choose what is offered to be granted.
+#[test]
+fn an_address_that_a_name_led_to_is_not_offered_to_be_granted() {
+    let rows = [
+        ("['GET https://intern.example/**']", "GET https://intern.example/a", "10.1.2.3"),
+        ("['GET https://intern.example/**']", "GET https://intern.example/a", "169.254.169.254"),
+        ("['GET http://localhost:8080/**']", "GET http://localhost:8080/a", "10.0.0.1"),
+    ];
+    for (net, request, addr) in rows {
+        let grant = grant(&format!("[plugin.weather]\nnet = {net}"), GREEDY);
+        let denial = grant.deny_address(request, addr.parse().unwrap());
+        assert_eq!(denial.fix, None, "{net}");
+        assert!(denial.why.contains("to-private"), "{}", denial.why);
+    }
 }
 
 #[test]
 fn the_refusal_of_an_address_reads_well_however_it_is_asked_for() {
     let grant = grant("[plugin.weather]\nnet = ['GET https://intern.example/**']", GREEDY);
     let addr = "10.1.2.3".parse().unwrap();
-    let why = "intern.example is at 10.1.2.3, which is not a public address";
+    let why = "intern.example is at 10.1.2.3, which is not a public address; only an entry with \
+               to-private and a range of your choice reaches it";
     for what in ["GET https://intern.example/a", "weather may not GET https://intern.example/a"] {
         let denial = grant.deny_address(what, addr);
         assert_eq!(denial.what, "weather may not GET https://intern.example/a");
         assert_eq!(denial.why, why);
-        assert!(denial.fix.is_some());
+        assert_eq!(denial.fix, None);
     }
     for what in ["", "nonsense", "GET nonsense", "GET https://other.example/"] {
         let denial = grant.deny_address(what, addr);
         assert_eq!(denial.fix, None);
-        assert!(denial.why.contains("is not a public address"));
+        assert!(denial.why.contains("not a public address"));
     }
     let denial = grant.deny_address("GET http://10.1.2.3/", addr);
     assert_eq!(denial.why, "10.1.2.3 is not a public address");
@@ -344,4 +335,14 @@ fn files_that_only_the_plugin_missed_are_granted_by_one_text() {
     let text = grant("", folder).missing_files(Some("/notes/a"), ReadWrite).unwrap();
     assert_eq!(grant(&text, folder).fs()[0].guest, "/notes");
     assert_eq!(grant("", "").missing_files(None, Read), None);
+}
+
+#[test]
+fn without_its_powers_a_grant_keeps_its_limits() {
+    let policy = "[plugin.weather]\nnet = ['GET https://api.example.com/']\nenv = ['TZ']\n\
+                  fs = [{ path = '/n', access = 'read-write' }]\nlimits = { time = '3s' }";
+    let full = grant(policy, &(GREEDY.to_owned() + PATH_REQUESTS));
+    let powerless = full.powerless();
+    assert!(full.can_change_or_leak() && !powerless.can_change_or_leak());
+    assert_eq!((powerless.powers().len(), powerless.limits()), (0, full.limits()));
 }
