@@ -148,7 +148,7 @@ fn h13_too_many_random_bytes_are_refused() {
 fn h14_a_million_handles_are_refused() {
     let tools = tools("time = \"20s\"");
     for tool in ["hostile.leaks_pollables", "hostile.leaks_headers"] {
-        assert_eq!(data(&tools.call(tool, &amount(300))), 300);
+        assert_eq!(data(&tools.call(tool, &amount(100))), 100);
         check(&tools, tool, &amount(1_000_000), "limit");
     }
 }
