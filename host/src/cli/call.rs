@@ -32,7 +32,7 @@ pub(super) async fn call(
     let call = ToolCall { context: context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
         report = run(&*toolbox, call) => report,
-        _ = tokio::signal::ctrl_c() => Outcome::Cancelled.into(),
+        () = compose::interrupted() => Outcome::Cancelled.into(),
     };
     registry.shutdown().await;
     print(&report, args.output.output, &settings, verbose, out);

@@ -3,7 +3,7 @@
 //! Lines come from a thread of their own, since reading a terminal blocks. What a line means depends
 //! on what the session waits for: input, or the answer to a question.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use sallyport_contract::{Answer, Outcome, text};
 use sallyport_model::Delta;
@@ -84,6 +84,7 @@ impl Chat<'_> {
     async fn converse(mut self, events: &mut mpsc::Receiver<Event>) {
         let mut lines = read_lines();
         let mut more_lines = true;
+        let mut terminated = pin!(compose::terminated());
         self.prompt();
         loop {
             // What was typed ahead, or piped in, waits until the present turn is over.
@@ -105,6 +106,10 @@ impl Chat<'_> {
                     None => { more_lines = false; self.leave().await; }
                 },
                 _ = tokio::signal::ctrl_c() => self.interrupt().await,
+                () = &mut terminated, if !self.leaving => {
+                    self.leaving = true;
+                    self.send(Command::Cancel).await;
+                }
             }
             if self.leaving && !self.busy {
                 return;

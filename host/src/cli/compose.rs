@@ -6,6 +6,8 @@ use sallyport_contract::{Consent, PluginName, Toolbox};
 use sallyport_model::{ChatModel, Offline, OpenAi, OpenAiSettings};
 use sallyport_sandbox::{Sandbox, SandboxOptions, SystemResolver};
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::{
     exit::{Exit, Failure},
     output::Output,
@@ -42,6 +44,29 @@ fn finish(
     // A guest's file operation may still hang on a pipe; the process does not wait for it.
     runtime.shutdown_background();
     result
+}
+
+/// Waits until the user or the system asks the program to stop: Ctrl-C, or a polite kill. Both end
+/// a running guest first, so that nothing of it is left behind.
+pub(super) async fn interrupted() {
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated() => {}
+    }
+}
+
+/// Waits until the system asks the program to stop.
+pub(super) async fn terminated() {
+    match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+        (Ok(mut terminate), Ok(mut hangup)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+        }
+        // Without a handler the system's own default applies.
+        _ => std::future::pending().await,
+    }
 }
 
 /// Reads the configuration.

@@ -70,7 +70,7 @@ async fn turn(
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
-            _ = tokio::signal::ctrl_c() => {
+            () = compose::interrupted() => {
                 handle.send(Command::Cancel).await.map_err(ended)?;
                 continue;
             }
