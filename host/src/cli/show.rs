@@ -90,3 +90,19 @@ fn argument_lines(arguments: &str) -> Vec<String> {
         _ => vec![line("", arguments)],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_argument_hides_no_other() {
+        let padded = format!(r#"{{"a":"{}","path":"/important"}}"#, " ".repeat(5000));
+        let lines = argument_lines(&padded);
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].ends_with("… (4502 more characters)"), "{}", lines[0]);
+        assert_eq!(lines[1], "path = \"/important\"");
+        assert_eq!(argument_lines(r#"{"a":"x\ny\u001b[2J"}"#), [r#"a = "x\ny\u001b[2J""#]);
+        assert_eq!(argument_lines("{}"), [""; 0]);
+    }
+}

@@ -232,6 +232,17 @@ mod tests {
     }
 
     #[test]
+    fn links_of_a_path_are_followed_as_far_as_it_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(base.join("target")).unwrap();
+        std::os::unix::fs::symlink("target", base.join("link")).unwrap();
+        assert_eq!(real(&base.join("link/new/file")), base.join("target/new/file"));
+        assert_eq!(real(&base.join("link")), base.join("target"));
+        assert!(real(Path::new("relative")).is_absolute());
+    }
+
+    #[test]
     fn the_nearest_source_of_plugin_folders_decides() {
         let file = "plugin_dir = '/file'";
         let both = [("SALLYPORT_PLUGIN_DIR", "/a:/b"), ("PLUGIN_DIR", "/short")];
