@@ -5,7 +5,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use sallyport_contract::{Answer, Outcome, text};
+use sallyport_contract::{Answer, Outcome, Toolbox, text};
 use sallyport_model::Delta;
 use tokio::sync::mpsc;
 
@@ -58,7 +58,7 @@ pub(super) async fn chat(
     out.note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
         model.name(),
-        registry.tool_count()
+        registry.tools().len()
     ));
     let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
     let options = run::options(&args.model, &settings, "chat");
@@ -146,7 +146,8 @@ impl Chat<'_> {
     fn tools(&self) {
         let lines = self
             .registry
-            .list()
+            .tools()
+            .iter()
             .map(|tool| format!("{}  {}", tool.id, text::excerpt(&tool.description, 80)));
         self.aside(&lines.collect::<Vec<_>>().join("\n"));
     }

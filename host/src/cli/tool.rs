@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{ToolId, ToolSpec, text};
+use sallyport_contract::{ToolId, ToolSpec, Toolbox, text};
 
 use super::{
     args::{Format, ToolCommand},
@@ -42,11 +42,11 @@ pub(super) async fn tool(
 }
 
 fn list(registry: &Registry, out: &Output) {
-    let width = registry.list().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
-    for tool in registry.list() {
+    let width = registry.tools().iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
+    for tool in registry.tools() {
         out.pair(&tool.id.to_string(), width, &text::excerpt(&tool.description, 90));
     }
-    if registry.tool_count() == 0 {
+    if registry.tools().is_empty() {
         out.note("There is no tool. Name a folder of plugins with --plugin-dir.");
     }
 }

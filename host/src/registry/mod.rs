@@ -13,11 +13,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use sallyport_contract::{
     Admitted, BoxFuture, CallReport, Consent, PluginName, ToolCall, ToolId, ToolSpec, Toolbox,
-    mangle,
 };
+use sallyport_model::openai;
 use sallyport_policy::{Policy, source::nearest};
 use sallyport_sandbox::{CacheUse, Sandbox};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use discover::Problem;
 pub use entry::{Entry, State};
@@ -65,16 +65,6 @@ impl Registry {
     /// Everything in the plugin folders that could not be used.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
-    }
-
-    /// The tools that can be called, in their stable order.
-    pub fn list(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.iter()
-    }
-
-    /// How many tools can be called.
-    pub fn tool_count(&self) -> usize {
-        self.tools.len()
     }
 
     /// How often compiled components came from the cache.
@@ -158,14 +148,7 @@ impl Registry {
 
 /// One tool as an OpenAI function definition.
 pub fn definition(tool: &ToolSpec) -> Value {
-    json!({
-        "type": "function",
-        "function": {
-            "name": mangle::mangle(&tool.id),
-            "description": tool.description,
-            "parameters": tool.parameters,
-        },
-    })
+    openai::definition(&tool.into())
 }
 
 /// A plugin whose manifest cannot be read is known by its file or folder only.

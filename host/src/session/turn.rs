@@ -24,8 +24,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    CallContext, Failure, FailureKind, NameTable, Outcome, ToolCall, ToolSpec, Toolbox,
-    mangle::{Collision, mangle},
+    CallContext, Failure, FailureKind, NameTable, Outcome, ToolCall, Toolbox, mangle::Collision,
 };
 use sallyport_model::{
     AssistantMessage, CallRequest, ChatModel, Finish, ModelError, Reply, Request, ToolDefinition,
@@ -68,7 +67,7 @@ impl Session {
         front: Front,
     ) -> Result<Self, Collision> {
         let names = NameTable::new(toolbox.tools().iter().map(|tool| &tool.id))?;
-        let definitions = define(&*toolbox);
+        let definitions = toolbox.tools().iter().map(ToolDefinition::from).collect();
         let transcript = Transcript::new(options.system_prompt.clone());
         Ok(Self { model, toolbox, names, definitions, options, transcript, front })
     }
@@ -210,16 +209,6 @@ impl Session {
             TurnEnd::Cancelled => self.transcript.close("[stopped by the user]"),
         }
     }
-}
-
-/// Lists the tools as a model is told of them, in the toolbox's own order.
-fn define(toolbox: &dyn Toolbox) -> Vec<ToolDefinition> {
-    let definition = |tool: &ToolSpec| ToolDefinition {
-        name: mangle(&tool.id),
-        description: tool.description.clone(),
-        parameters: tool.parameters.clone(),
-    };
-    toolbox.tools().iter().map(definition).collect()
 }
 
 fn check_input(text: &str) -> Result<(), InputError> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_contract::BoxFuture;
+use sallyport_contract::{BoxFuture, ToolSpec, mangle::mangle};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -71,6 +71,17 @@ pub struct ToolDefinition {
     pub description: String,
     /// JSON Schema of the arguments: an object schema.
     pub parameters: Value,
+}
+
+impl From<&ToolSpec> for ToolDefinition {
+    /// A tool under the name that a model sees.
+    fn from(tool: &ToolSpec) -> Self {
+        Self {
+            name: mangle(&tool.id),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+        }
+    }
 }
 
 /// What a model is asked.

@@ -94,9 +94,9 @@ impl Cache {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(component);
         }
-        let (component, code) = self.compile(engine, file)?;
+        let component = self.compile(engine, file)?;
         // A full disk costs the next start its speed, not this one its work.
-        let _ = store(&path, &code);
+        let _ = component.serialize().map(|code| store(&path, &code));
         Ok(component)
     }
 
@@ -109,7 +109,7 @@ impl Cache {
         if let Some(component) = kept.get(file.digest()) {
             return Ok(component.clone());
         }
-        let (component, _) = self.compile(engine, file)?;
+        let component = self.compile(engine, file)?;
         kept.insert(file.digest().to_owned(), component.clone());
         Ok(component)
     }
@@ -133,15 +133,12 @@ impl Cache {
         &self,
         engine: &wasmtime::Engine,
         file: &ComponentFile,
-    ) -> Result<(Component, Vec<u8>), LoadError> {
-        let invalid = |e: wasmtime::Error| LoadError::Invalid {
-            path: file.path().to_owned(),
-            message: format!("{e:#}"),
-        };
+    ) -> Result<Component, LoadError> {
         self.compiled.fetch_add(1, Ordering::Relaxed);
-        let component = Component::new(engine, file.bytes()).map_err(invalid)?;
-        let code = component.serialize().map_err(invalid)?;
-        Ok((component, code))
+        Component::new(engine, file.bytes()).map_err(|error| LoadError::Invalid {
+            path: file.path().to_owned(),
+            message: format!("{error:#}"),
+        })
     }
 }
 

@@ -111,11 +111,7 @@ impl Ledger {
 
 /// Cuts a line at its limit, between characters.
 fn cut(text: &str) -> &str {
-    let mut end = text.len().min(LINE_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(LINE_BYTES_MAX)]
 }
 
 #[cfg(test)]

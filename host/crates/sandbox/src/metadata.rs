@@ -104,8 +104,7 @@ impl Sandbox {
         let body = run::body(move |store, instance| {
             Box::pin(async move { abi.list_tools(store, instance).await })
         });
-        let pre = prepared.pre.clone();
-        let run = run::run(self.engine()?, pre, guest, grant.limits(), body).await;
+        let run = run::run(prepared, guest, grant.limits(), body).await;
         match run.result {
             Ok(tools) => check_tools(tools, plugin).map_err(bad),
             Err(Stop::Deadline) => Err(bad(format!("it took longer than {LIST_TIME_MAX:?}"))),
@@ -163,9 +162,6 @@ fn shorten(text: String) -> String {
     if text.len() <= DESCRIPTION_BYTES_MAX {
         return text;
     }
-    let mut end = DESCRIPTION_BYTES_MAX;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(DESCRIPTION_BYTES_MAX);
     format!("{} … (cut: the description has {} bytes)", &text[..end], text.len())
 }

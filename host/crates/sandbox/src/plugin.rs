@@ -22,6 +22,7 @@ use crate::{
     net::HttpGate,
     power,
     run::{self, Body, Run, Stop},
+    runtime::Engine,
 };
 
 /// Longest wait of a call for a free place, when the plugin's concurrent calls are used up.
@@ -60,6 +61,7 @@ pub struct Unavailable(pub String);
 
 /// A component that is compiled, linked and type-checked: everything that does not depend on a call.
 pub(crate) struct Prepared {
+    pub(crate) engine: Arc<Engine>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) abi: Arc<dyn PluginAbi>,
 }
@@ -86,7 +88,7 @@ impl Prepared {
             found: abi::found(&pre),
             wanted: abi::NEWEST.to_owned(),
         })?;
-        Ok(Self { pre, abi: Arc::from(abi) })
+        Ok(Self { engine, pre, abi: Arc::from(abi) })
     }
 }
 
@@ -216,12 +218,7 @@ impl Plugin {
     ) -> Result<(Run<R>, Ledger), grant::OpenError> {
         let guest = self.sandbox.guest(grant, &self.settings, env)?;
         let ledger = guest.ledger.clone();
-        let limits = grant.limits();
-        let run = match self.sandbox.engine() {
-            Ok(engine) => run::run(engine, self.prepared.pre.clone(), guest, limits, body).await,
-            Err(error) => Run::failed(Failure::new(FailureKind::Internal, error.to_string())),
-        };
-        Ok((run, ledger))
+        Ok((run::run(&self.prepared, guest, grant.limits(), body).await, ledger))
     }
 
     fn report(&self, run: Run<ToolReturn>, ledger: &Ledger) -> CallReport {

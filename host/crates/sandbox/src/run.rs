@@ -13,7 +13,7 @@ use sallyport_policy::ByteSize;
 use tokio::task::{AbortHandle, JoinError};
 use wasmtime::{
     Store, Trap, UpdateDeadline,
-    component::{Instance, InstancePre, ResourceTableError},
+    component::{Instance, ResourceTableError},
 };
 use wasmtime_wasi::I32Exit;
 
@@ -22,6 +22,7 @@ use crate::{
     guest::Guest,
     ledger::Ledger,
     limits::{COMPONENT_HANDLES_MAX, HANDLES_MAX, MemoryAccount, hostcall_bytes},
+    plugin::Prepared,
     runtime::Engine,
 };
 
@@ -60,12 +61,12 @@ impl Drop for AbortOnDrop {
 
 /// Runs a guest until it returns, breaks or is out of time. Dropping the future ends the guest.
 pub(crate) async fn run<R: Send + 'static>(
-    engine: Arc<Engine>,
-    pre: InstancePre<Guest>,
+    prepared: &Prepared,
     guest: Guest,
     limits: &sallyport_policy::Limits,
     body: Body<R>,
 ) -> Run<R> {
+    let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
     let hostcall_bytes = hostcall_bytes(limits);
     let ledger = guest.ledger.clone();
     let task = tokio::spawn(async move {
@@ -166,11 +167,4 @@ where
         + 'static,
 {
     Box::new(body)
-}
-
-impl<R> Run<R> {
-    /// A run that never began.
-    pub(crate) fn failed(failure: Failure) -> Self {
-        Self { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
-    }
 }

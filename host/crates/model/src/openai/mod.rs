@@ -27,6 +27,7 @@ use serde_json::Value;
 use self::http::BodyError;
 use self::provider::Provider;
 use self::reply::Finished;
+pub use self::request::definition;
 pub use self::settings::{OpenAiSettings, SettingsError};
 use crate::chat::{ChatModel, Delta, ModelError, Reply, Request};
 

@@ -23,7 +23,7 @@ pub(super) fn body(settings: &OpenAiSettings, request: Request<'_>) -> Value {
         body["temperature"] = json!(temperature);
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = request.tools.iter().map(definition).collect();
     }
     body
 }
@@ -75,7 +75,8 @@ fn call(call: &CallRequest) -> Value {
     })
 }
 
-fn tool(tool: &ToolDefinition) -> Value {
+/// Returns a tool as a function definition of this protocol.
+pub fn definition(tool: &ToolDefinition) -> Value {
     json!({
         "type": "function",
         "function": {

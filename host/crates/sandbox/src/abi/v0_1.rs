@@ -208,11 +208,8 @@ fn message_in(text: String) -> String {
 
 /// An error's text obeys the output limit too; what is too long is cut, not refused.
 fn shorten(mut text: String, bytes_max: u64) -> String {
-    let mut end = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    text.truncate(text.floor_char_boundary(bytes_max));
     text
 }
 
