@@ -82,9 +82,10 @@ fn what_is_granted_arrives() {
         (seen[0].header("host"), seen[0].header("x-own")),
         (Some(&*server.authority()), Some("1"))
     );
-    let requested =
-        Effect::Requested { what: format!("POST {}/a/b", server.url()), status: Some(200) };
-    assert_eq!(report.effects, [requested]);
+    assert_eq!(
+        report.effects.iter().filter_map(request).collect::<Vec<_>>(),
+        [(format!("POST {}/a/b", server.url()), Some(200))]
+    );
 }
 
 #[test]
@@ -354,8 +355,9 @@ fn a_request_that_left_is_on_record_whatever_was_refused_before() {
     let arguments = json!({ "authority": server.authority(), "n": 1500 });
     let report = tools.call("hostile.floods_then_fetches", &arguments);
     assert_eq!(server.seen().len(), 1);
-    let last = Effect::Requested { what: format!("GET {}/last", server.url()), status: Some(200) };
-    assert!(report.effects.contains(&last), "{} effects without it", report.effects.len());
+    let last = (format!("GET {}/last", server.url()), Some(200));
+    let on_record = report.effects.iter().filter_map(request).any(|seen| seen == last);
+    assert!(on_record, "{} effects without it", report.effects.len());
 }
 
 #[test]
@@ -401,4 +403,12 @@ fn h48_environment_arguments_and_settings_are_those_that_were_granted() {
     home.run(&["policy", "check"])
         .ended(0)
         .answers(&["SECRET, which the manifest does not request"]);
+}
+
+/// A request that is on record, and the status that came back.
+fn request(effect: &Effect) -> Option<(String, Option<u16>)> {
+    match effect {
+        Effect::Requested { what, status, .. } => Some((what.clone(), *status)),
+        _ => None,
+    }
 }

@@ -72,8 +72,12 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Logged { level, text } => {
             format!("{}: {}", format!("{level:?}").to_lowercase(), text::one_line(text))
         }
-        Effect::Requested { what, status: Some(status) } => format!("{what} → {status}"),
-        Effect::Requested { what, status: None } => format!("{what} → no answer"),
+        Effect::Requested { what, status: Some(status), .. } => format!("{what} → {status}"),
+        Effect::Requested { what, status: None, .. } => format!("{what} → no answer"),
+        Effect::Changed { path } => format!("changed {}", text::one_line(path)),
+        Effect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
+        Effect::SecretUsed { name, to: None } => format!("was handed the secret {name}"),
+        Effect::Asked { what, answer } => format!("asked: {what}: {}", text::one_line(answer)),
         Effect::Refused(denial) => format!("refused: {}: {}", denial.what, denial.why),
     }
 }

@@ -1,6 +1,6 @@
 //! Which model is talked to.
 
-use sallyport_model::Secret;
+use sallyport_contract::Secret;
 
 use super::{
     ConfigError, Env, FileConfig, Flags, env,

@@ -8,7 +8,7 @@
 
 use sallyport_contract::{
     Admitted, Answer, ApprovalRequest, CallReport, Decision, Denial, Effect, Failure, FailureKind,
-    Outcome, ToolCall, ToolId, ToolSpec, json,
+    Outcome, Subject, ToolCall, ToolId, ToolSpec, json,
 };
 use sallyport_policy::{Access, Verdict};
 use serde_json::Value;
@@ -73,13 +73,17 @@ async fn ask(
 ) -> Result<String, Outcome> {
     let request = ApprovalRequest {
         call: call.clone(),
+        subject: Subject::Call,
         plugin_version: entry.manifest().version.clone(),
         plugin_digest: entry.digest().to_owned(),
         reason: verdict.reason.clone(),
+        rule: None,
         powers: entry.grant().powers(),
     };
     match registry.consent.ask(request).await {
-        Answer::Once => Ok(format!("allow: the user agreed ({})", verdict.reason)),
+        Answer::Once | Answer::Session | Answer::Always => {
+            Ok(format!("allow: the user agreed ({})", verdict.reason))
+        }
         Answer::No { reason } => Err(Outcome::Denied(refused(&call.tool, reason))),
         Answer::Nobody => {
             let denial = verdict.denial(&call.tool);

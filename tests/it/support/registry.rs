@@ -101,7 +101,7 @@ pub(crate) fn told(report: &CallReport) -> String {
 pub(crate) fn log(report: &CallReport) -> Vec<&str> {
     let lines = report.effects.iter().filter_map(|effect| match effect {
         Effect::Logged { text, .. } => Some(text.as_str()),
-        Effect::Requested { .. } | Effect::Refused(_) => None,
+        _ => None,
     });
     lines.collect()
 }

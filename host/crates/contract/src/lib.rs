@@ -12,6 +12,7 @@ pub mod json;
 pub mod mangle;
 pub mod name;
 pub mod outcome;
+pub mod secret;
 pub mod text;
 pub mod tool;
 pub mod toolbox;
@@ -22,5 +23,8 @@ pub use name::{NameError, PluginName, ToolId, ToolName};
 pub use outcome::{
     CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
 };
+pub use secret::Secret;
 pub use tool::{Hints, ToolSpec};
-pub use toolbox::{Answer, ApprovalRequest, BoxFuture, Consent, Decision, Resolver, Toolbox};
+pub use toolbox::{
+    Answer, ApprovalRequest, BoxFuture, Consent, Decision, Resolver, Subject, Toolbox,
+};

@@ -141,6 +141,29 @@ pub enum Effect {
         what: String,
         /// The status that came back; `None` when the exchange failed.
         status: Option<u16>,
+        /// Bytes of the body that was sent.
+        sent_bytes: u64,
+        /// Bytes of the body that came back, as far as the guest read it.
+        received_bytes: u64,
+    },
+    /// A file or folder that was created, opened for writing, renamed or removed.
+    Changed {
+        /// Its path as the guest sees it; untrusted.
+        path: String,
+    },
+    /// A secret that the host used for the plugin, or handed to it.
+    SecretUsed {
+        /// Its name, never its value.
+        name: String,
+        /// The origin that it was sent to; `None` when the guest itself was given it.
+        to: Option<String>,
+    },
+    /// A person was asked while the call ran.
+    Asked {
+        /// What about: `GET https://api.open-meteo.com/v1/forecast`.
+        what: String,
+        /// What came of it, in words: `allowed once`, `refused: not today`.
+        answer: String,
     },
     /// A host call that the gate refused.
     Refused(Denial),

@@ -60,23 +60,44 @@ impl Decision {
 /// What a person is shown before they say yes or no.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest {
-    /// The call, with the arguments that would be used.
+    /// The call, with the arguments that would be used, or that are being used.
     pub call: ToolCall,
+    /// What the question is about.
+    pub subject: Subject,
     /// Version of the plugin, as its manifest says.
     pub plugin_version: String,
     /// Digest of the component that would run, in hexadecimal.
     pub plugin_digest: String,
     /// Why somebody has to be asked: a rule with its place, or the default and its reason.
     pub reason: String,
+    /// The policy text that [`Answer::Always`] would write; `None` when a rule of the policy asks,
+    /// which no other rule can soften.
+    pub rule: Option<String>,
     /// What the plugin could do with its present grants, one sentence each.
     pub powers: Vec<String>,
+}
+
+/// What a person is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// Making the call at all.
+    Call,
+    /// Something that the running call reaches for; it waits for the answer.
+    Access {
+        /// The act, as records name it: `GET https://api.open-meteo.com/v1/forecast`.
+        what: String,
+    },
 }
 
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes, to this call.
+    /// Yes, to this one.
     Once,
+    /// Yes, and to the same question for the rest of the session.
+    Session,
+    /// Yes, and the rule that was shown is to be written into the policy.
+    Always,
     /// No, perhaps with a reason for the model.
     No {
         /// The person's own words.
@@ -84,6 +105,13 @@ pub enum Answer {
     },
     /// There is nobody to ask.
     Nobody,
+}
+
+impl Answer {
+    /// Whether it is a yes of any reach.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Self::Once | Self::Session | Self::Always)
+    }
 }
 
 /// Asks the person.

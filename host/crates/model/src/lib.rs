@@ -7,7 +7,6 @@
 pub mod chat;
 pub mod offline;
 pub mod openai;
-pub mod secret;
 
 pub use chat::{
     AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Reply, Request,
@@ -15,4 +14,3 @@ pub use chat::{
 };
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiSettings, SettingsError};
-pub use secret::Secret;

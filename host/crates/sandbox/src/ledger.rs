@@ -66,7 +66,8 @@ impl Ledger {
         let mut book = self.book();
         if book.requests_left > 0 {
             book.requests_left -= 1;
-            book.effects.push(Effect::Requested { what, status });
+            let (sent_bytes, received_bytes) = (0, 0);
+            book.effects.push(Effect::Requested { what, status, sent_bytes, received_bytes });
         }
     }
 
@@ -99,7 +100,7 @@ impl Ledger {
     pub(crate) fn last_refusal(&self) -> Option<Denial> {
         self.book().effects.iter().rev().find_map(|effect| match effect {
             Effect::Refused(denial) => Some(denial.clone()),
-            Effect::Logged { .. } | Effect::Requested { .. } => None,
+            _ => None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Questions to the person.
 
-use sallyport_contract::{ApprovalRequest, CallContext, Consent, ToolCall};
+use sallyport_contract::{ApprovalRequest, CallContext, Consent, Subject, ToolCall};
 
 use super::{
     approval::{Approvals, Desk, NobodyToAsk},
@@ -20,7 +20,15 @@ fn request() -> ApprovalRequest {
     let (tool, arguments) = ("t.asks".parse().unwrap(), "{}".into());
     let call = ToolCall { context: CallContext::default(), tool, arguments };
     let (plugin_version, plugin_digest) = ("1.0".into(), "ab".into());
-    ApprovalRequest { call, plugin_version, plugin_digest, reason: "r".into(), powers: Vec::new() }
+    ApprovalRequest {
+        call,
+        subject: Subject::Call,
+        plugin_version,
+        plugin_digest,
+        reason: "r".into(),
+        rule: None,
+        powers: Vec::new(),
+    }
 }
 
 fn one_call(name: &str, arguments: &str) -> Talk {

@@ -10,7 +10,7 @@ use std::{
 
 use sallyport_contract::{
     Admitted, Answer, ApprovalRequest, BoxFuture, CallReport, Consent, Denial, Failure,
-    FailureKind, Hints, Outcome, ToolCall, ToolOutput, ToolSpec, Toolbox, json,
+    FailureKind, Hints, Outcome, Subject, ToolCall, ToolOutput, ToolSpec, Toolbox, json,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
@@ -102,13 +102,15 @@ impl Tools {
     async fn ask(&self, call: &ToolCall) -> Result<(), Outcome> {
         let request = ApprovalRequest {
             call: call.clone(),
+            subject: Subject::Call,
             plugin_version: "1.0".into(),
             plugin_digest: "ab".into(),
             reason: "default".into(),
+            rule: None,
             powers: Vec::new(),
         };
         match self.desk.ask(request).await {
-            Answer::Once => Ok(()),
+            Answer::Once | Answer::Session | Answer::Always => Ok(()),
             Answer::No { reason } => Err(denied(reason.as_deref().unwrap_or("no"), false)),
             Answer::Nobody => Err(denied("nobody to ask", true)),
         }

@@ -10,7 +10,7 @@ use sallyport_contract::text::excerpt;
 use serde_json::Value;
 
 use crate::chat::ModelError;
-use crate::secret::Secret;
+use sallyport_contract::Secret;
 
 /// Longest piece of a provider's own words in an error: a screenful is read, more is not.
 const MESSAGE_CHARS_MAX: usize = 500;

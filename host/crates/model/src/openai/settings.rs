@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use crate::secret::Secret;
+use sallyport_contract::Secret;
 
 /// Where and how to reach a model.
 #[derive(Debug, Clone, PartialEq)]

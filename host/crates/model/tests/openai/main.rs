@@ -10,9 +10,9 @@ mod streams;
 
 use std::time::Duration;
 
+use sallyport_contract::Secret;
 use sallyport_model::{
-    ChatModel, Delta, Message, ModelError, OpenAi, OpenAiSettings, Reply, Request, Secret,
-    ToolDefinition,
+    ChatModel, Delta, Message, ModelError, OpenAi, OpenAiSettings, Reply, Request, ToolDefinition,
 };
 
 /// Far more than any of these tests needs; a hanging test still ends.
