@@ -12,6 +12,7 @@ pub mod json;
 pub mod mangle;
 pub mod name;
 pub mod outcome;
+pub mod redact;
 pub mod secret;
 pub mod text;
 pub mod tool;
@@ -23,6 +24,7 @@ pub use name::{NameError, PluginName, ToolId, ToolName};
 pub use outcome::{
     CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
 };
+pub use redact::{RedactStream, Redactor, ScanStream};
 pub use secret::Secret;
 pub use tool::{Hints, ToolSpec};
 pub use toolbox::{

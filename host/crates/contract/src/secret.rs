@@ -1,31 +1,33 @@
-//! A key that is sent to a provider and shown to nobody.
+//! A value that is used and shown to nobody: a provider's key, a plugin's password.
 //!
-//! Settings and errors are printed in many places. A key in a type of its own cannot slip into any
-//! of them by way of a derived `Debug`.
+//! Settings and errors are printed in many places. A secret in a type of its own cannot slip into
+//! any of them by way of a derived `Debug`, and its memory is wiped when it is no longer needed.
 
 use std::fmt;
 
-/// What stands in place of a key wherever text is shown.
+use zeroize::Zeroizing;
+
+/// What stands in place of a secret wherever text is shown.
 const MASK: &str = "[key]";
 
-/// A key. Neither `Debug` nor `Display` shows it.
+/// A secret. Neither `Debug` nor `Display` shows it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes a key out of sight.
-    pub fn new(key: impl Into<String>) -> Self {
-        Self(key.into())
+    /// Takes a value out of sight.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(Zeroizing::new(value.into()))
     }
 
-    /// Returns the key itself, for the one place that sends it.
+    /// Returns the value itself, for the one place that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Returns the text without the key, should it stand in there.
+    /// Returns the text without the value, should it stand in there.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, MASK) }
+        if self.0.is_empty() { text.to_owned() } else { text.replace(self.expose(), MASK) }
     }
 }
 

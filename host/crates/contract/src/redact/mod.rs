@@ -1,0 +1,152 @@
+//! Takes known secrets out of whatever leaves: results, messages, records, bodies of replies.
+//!
+//! A server that was sent a credential may send it back, as it is or in any of the spellings that
+//! programs give a text on its way: base64, hexadecimal, escapes of URLs, JSON and markup. A
+//! [`Redactor`] knows these forms of every secret and puts `[secret NAME]` in their place, also
+//! when a form arrives in pieces. It is a net for accidents and for servers that echo, not a wall:
+//! code that holds a secret and wants it out can always invent a spelling of its own.
+
+mod forms;
+mod report;
+mod stream;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::{borrow::Cow, fmt, mem, sync::Arc};
+
+use serde_json::{Map, Value};
+
+pub use stream::{RedactStream, ScanStream};
+
+use crate::secret::Secret;
+use table::{Cursor, Table};
+
+/// Shortest secret that is looked for, in bytes. Shorter ones stand in ordinary text by chance, so
+/// that taking them out would garble results and tell more than it hides.
+pub const REDACTED_BYTES_MIN: usize = 6;
+
+/// Knows secrets in all their forms, and takes them out of texts, values, bytes and streams.
+#[derive(Clone)]
+pub struct Redactor {
+    table: Option<Arc<Table>>,
+    too_short: Vec<String>,
+}
+
+impl Redactor {
+    /// Knows no secret and changes nothing.
+    pub fn none() -> Self {
+        Self { table: None, too_short: Vec::new() }
+    }
+
+    /// Knows the secrets by their names. Of two names for one value, the first is shown.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a Secret)>) -> Self {
+        let (known, short): (Vec<_>, Vec<_>) = secrets
+            .into_iter()
+            .partition(|(_, secret)| secret.expose().trim().len() >= REDACTED_BYTES_MIN);
+        let table = (!known.is_empty()).then(|| Arc::new(Table::new(&known)));
+        Self { table, too_short: short.into_iter().map(|(name, _)| name.to_owned()).collect() }
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_none()
+    }
+
+    /// The names of secrets that are too short to be looked for; somebody should be told.
+    pub fn too_short(&self) -> &[String] {
+        &self.too_short
+    }
+
+    /// Returns the text without secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            // A form that breaks off within a character leaves half of it behind.
+            Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
+        }
+    }
+
+    /// Returns the bytes without secrets.
+    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut stream = self.stream();
+        let begin = stream.push(bytes);
+        let (end, replaced) = stream.end();
+        if replaced { Cow::Owned([&begin, end.as_slice()].concat()) } else { Cow::Borrowed(bytes) }
+    }
+
+    /// Takes secrets out of a value: out of its strings, its keys, and the digits of its numbers.
+    pub fn value(&self, value: &mut Value) {
+        if self.is_empty() {
+            return;
+        }
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                if let Cow::Owned(clean) = self.text(&number.to_string()) {
+                    *value = Value::String(clean);
+                }
+            }
+            Value::String(text) => self.clean(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(entries) => {
+                entries.values_mut().for_each(|item| self.value(item));
+                self.keys(entries);
+            }
+        }
+    }
+
+    /// Returns the name of a secret that stands in the bytes.
+    pub fn finds(&self, bytes: &[u8]) -> Option<&str> {
+        self.finds_beside(bytes, &[])
+    }
+
+    /// Returns the name of a secret that stands in the bytes, beside those that may.
+    pub fn finds_beside(&self, bytes: &[u8], spared: &[String]) -> Option<&str> {
+        let table = self.table.as_deref()?;
+        Cursor::new(table).find(table, bytes, spared)
+    }
+
+    /// Begins to take secrets out of something that arrives in pieces.
+    pub fn stream(&self) -> RedactStream {
+        RedactStream::new(self.table.clone())
+    }
+
+    /// Begins to look for secrets in something that leaves in pieces.
+    pub fn scan(&self) -> ScanStream {
+        self.scan_beside(&[])
+    }
+
+    /// Begins to look for secrets, beside those that may leave.
+    pub fn scan_beside(&self, spared: &[String]) -> ScanStream {
+        ScanStream::new(self.table.clone(), spared)
+    }
+
+    fn clean(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.text(text) {
+            *text = clean;
+        }
+    }
+
+    fn keys(&self, entries: &mut Map<String, Value>) {
+        if entries.keys().all(|key| self.finds(key.as_bytes()).is_none()) {
+            return;
+        }
+        for (key, value) in mem::take(entries) {
+            let mut key = self.text(&key).into_owned();
+            // Two keys may look alike without their secrets; neither entry is lost.
+            while entries.contains_key(&key) {
+                key.push('\'');
+            }
+            entries.insert(key, value);
+        }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    /// Names only.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.table.as_deref().map(Table::names).unwrap_or_default();
+        f.debug_tuple("Redactor").field(&names).finish()
+    }
+}
