@@ -88,6 +88,8 @@ impl Document<'_> {
         if let Some(offset) = too_deep(text) {
             return Err(document.place(offset).error("the file nests too deeply"));
         }
+        #[cfg(test)]
+        let read = crate::tests::grammar::noting(String::new(), read);
         let (root, errors) = DeTable::parse_recoverable(text);
         // One slip is often reported twice; the first place in the text is where it happened.
         let first = errors.iter().min_by_key(|error| error.span().map(|span| span.start));
@@ -128,6 +130,12 @@ impl<'d> Section<'d> {
         }
     }
 
+    /// The keys that its reader has asked for.
+    #[cfg(test)]
+    pub(crate) fn known(&self) -> &[&'static str] {
+        &self.known
+    }
+
     fn unknown(&self, key: &Spanned<DeString<'d>>) -> SourceError {
         let place = self.document.place(key.span().start);
         let error = place.error(format!("unknown key {}", quoted(key.get_ref())));
@@ -148,6 +156,18 @@ impl<'d> Section<'d> {
         let index = self.entries.iter().position(|(found, _)| found.get_ref() == key)?;
         let (_, value) = self.entries.remove(index);
         Some(Item::new(self.document, quoted(key), value))
+    }
+
+    /// Takes out every key that is left, in the order of the file: for tables in which a reader's
+    /// own keys stand beside names.
+    pub fn rest(&mut self) -> Vec<(String, Item<'d>)> {
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        let named = entries.map(|(key, value)| {
+            let key = key.into_inner().into_owned();
+            let item = Item::new(self.document, quoted(&key), value);
+            (key, item)
+        });
+        named.collect()
     }
 
     /// Takes out and reads the value of a key, if it is there.
@@ -225,6 +245,11 @@ impl<'d> Item<'d> {
     /// Where the value begins.
     pub fn place(&self) -> Place {
         self.document.place(self.offset)
+    }
+
+    /// What to call the value in a message: its key in quotation marks, or where it stands.
+    pub fn label(&self) -> &str {
+        &self.label
     }
 
     /// Whether the value is a string, for keys that take a string or something longer.
@@ -419,6 +444,8 @@ impl<'d> Item<'d> {
         let DeValue::Table(table) = self.value else {
             return self.mismatch("a table");
         };
+        #[cfg(test)]
+        let read = crate::tests::grammar::noting(self.label.clone(), read);
         Section::new(self.document, self.offset, table).read(read)
     }
 

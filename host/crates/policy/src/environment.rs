@@ -1,14 +1,21 @@
-//! Names of environment variables.
+//! Environment variables: their names, and the entries that grant them.
 
 use std::str::FromStr;
 
 use crate::{
     document::Item,
-    source::{Mistake, SourceError, quoted},
+    source::{Mistake, Place, SourceError, quoted},
 };
 
 /// Longest name of an environment variable, in bytes: longer than any in use.
 const ENV_NAME_BYTES_MAX: usize = 128;
+
+/// An entry of a policy's `env` list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EnvEntry {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+}
 
 struct EnvName(String);
 
@@ -41,4 +48,11 @@ impl FromStr for EnvName {
 /// Reads the name of an environment variable. Its value is none of a policy's business.
 pub(crate) fn read_env_name(item: Item<'_>) -> Result<String, SourceError> {
     item.parsed().map(|EnvName(name)| name)
+}
+
+impl EnvEntry {
+    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        let place = item.place();
+        read_env_name(item).map(|name| Self { name, place })
+    }
 }

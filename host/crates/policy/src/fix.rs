@@ -3,20 +3,42 @@
 //! A fix is complete: the plugin's whole table with everything it holds already, so that it takes
 //! the place of the table in the file, and the rule that lets the tools run where nobody can be
 //! asked. It asks for no more than the manifest requests.
+//!
+//! It is for the user's own file: it repeats what stands there, and nothing of what the
+//! administrator's or a project's file says.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use serde_json::Value;
 
-use crate::{limits::Limits, net::NetPattern, net::entry::entry_for_request, table::PluginTable};
+use crate::{
+    net::{NetPattern, entry::entry_for_request},
+    rule::RuleText,
+    secret::SecretName,
+    table::{PluginTable, Tables},
+};
 
 /// What a fix builds on: how a plugin stands in the policy at present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ground {
-    /// Its table.
-    pub(crate) table: PluginTable,
+    /// Its tables.
+    pub(crate) tables: Tables,
     /// Whether a rule speaks about all of its tools; a second one would change nothing.
     pub(crate) is_ruled: bool,
+    /// The secrets that the policy knows the source of.
+    pub(crate) secrets: BTreeSet<SecretName>,
+}
+
+impl Ground {
+    /// What holds for the plugin, of all files.
+    pub(crate) fn table(&self) -> &PluginTable {
+        &self.tables.joined
+    }
+
+    /// What the user's own file says about the plugin.
+    pub(crate) fn users(&self) -> &PluginTable {
+        &self.tables.users
+    }
 }
 
 /// The table of a fix: every entry as TOML text, to be added to or replaced.
@@ -24,30 +46,37 @@ pub(crate) struct TableText<'g> {
     ground: &'g Ground,
     pub(crate) net: Vec<String>,
     pub(crate) fs: Vec<String>,
+    pub(crate) secrets: Vec<String>,
 }
 
 impl<'g> TableText<'g> {
     /// The table as it stands.
     pub(crate) fn new(ground: &'g Ground) -> Self {
-        let net = &ground.table.net;
+        let PluginTable { net, fs, secrets, .. } = ground.users();
         let allows = net.allows.iter().map(ToString::to_string);
         let denies = net.denies.iter().map(ToString::to_string);
-        let fs = ground.table.fs.iter().map(ToString::to_string);
-        Self { ground, net: allows.chain(denies).collect(), fs: fs.collect() }
+        Self {
+            ground,
+            net: allows.chain(denies).collect(),
+            fs: fs.iter().map(ToString::to_string).collect(),
+            secrets: secrets.iter().map(ToString::to_string).collect(),
+        }
     }
 
     /// Returns the text, without a rule: for what a tool may do unasked.
     pub(crate) fn harmless(&self) -> String {
-        let PluginTable { plugin, env, limits, .. } = &self.ground.table;
-        let env: Vec<String> = env.iter().map(|name| toml_string(name)).collect();
+        let PluginTable { plugin, env, limits, .. } = self.ground.users();
+        let env: Vec<String> = env.iter().map(|entry| toml_string(&entry.name)).collect();
+        let lists =
+            [("net", &self.net), ("fs", &self.fs), ("env", &env), ("secrets", &self.secrets)];
         let mut text = format!("[plugin.{plugin}]\n");
-        for (key, entries) in [("net", &self.net), ("fs", &self.fs), ("env", &env)] {
+        for (key, entries) in lists {
             if !entries.is_empty() {
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "{key} = {}", toml_list(entries.iter().cloned()));
             }
         }
-        if *limits != Limits::standard() {
+        if !limits.is_empty() {
             let _ = writeln!(text, "limits = {limits}");
         }
         text
@@ -59,20 +88,15 @@ impl<'g> TableText<'g> {
         if self.ground.is_ruled {
             return table;
         }
-        let plugin = &self.ground.table.plugin;
-        format!("{table}\n{}", rule_text(&format!("{plugin}.*")))
+        let plugin = &self.ground.table().plugin;
+        format!("{table}\n{}", RuleText::allowing(format!("{plugin}.*")))
     }
-}
-
-/// Returns the rule that allows a tool, or all tools of a plugin.
-pub(crate) fn rule_text(tools: &str) -> String {
-    format!("[[rule]]\ntool = {}\ndecision = \"allow\"\n", toml_string(tools))
 }
 
 /// Returns the text that grants every request for the network that is not granted yet.
 pub(crate) fn net_text(ground: &Ground, requests: &[NetPattern]) -> String {
     let granted = |request: &&NetPattern| {
-        ground.table.net.allows.iter().any(|allow| allow.pattern.covers(request))
+        ground.table().net.allows.iter().any(|allow| allow.pattern.covers(request))
     };
     let mut table = TableText::new(ground);
     let missing = requests.iter().filter(|request| !granted(request));
@@ -80,10 +104,10 @@ pub(crate) fn net_text(ground: &Ground, requests: &[NetPattern]) -> String {
     table.with_rule()
 }
 
-/// Returns a string of TOML. It escapes as JSON does; the one character that JSON leaves alone and
-/// TOML refuses, delete, is in no text that is written here.
+/// Returns a string of TOML. It escapes as JSON does, and the one character that JSON leaves alone
+/// and TOML refuses: delete.
 pub(crate) fn toml_string(text: &str) -> String {
-    Value::from(text).to_string()
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// Returns a list of TOML on one line.

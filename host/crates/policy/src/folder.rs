@@ -9,10 +9,16 @@ use std::{
 };
 
 use crate::{
-    document::Item,
+    document::{Item, Section},
     fix::toml_string,
+    glob::Globs,
+    limits::within,
     source::{Mistake, Place, SourceError, quoted},
+    unit::ByteSize,
 };
+
+/// The largest quota, in bytes: larger than any disk, and far from where sums overflow.
+const QUOTA_BYTES_MAX: u64 = 1 << 50;
 
 /// What may be done with a folder. The order matters: less comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +38,10 @@ pub struct FsMount {
     pub guest: String,
     /// What the guest may do with it.
     pub access: Access,
+    /// What in it does not exist for the guest, whatever its access: paths relative to the mount.
+    pub deny: Globs,
+    /// The most that may lie in it by the guest's doing, in bytes; without one, what the disk holds.
+    pub quota_bytes: Option<u64>,
 }
 
 /// An entry of a policy's `fs` list.
@@ -56,6 +66,13 @@ pub(crate) enum PathError {
     Control { path: String },
     #[error("{} cannot be used here, as there is no home folder", quoted(path))]
     NoHome { path: String },
+}
+
+impl FsMount {
+    /// A mount of which everything is shown, and which may grow.
+    pub(crate) fn plain(host: PathBuf, guest: String, access: Access) -> Self {
+        Self { host, guest, access, deny: Globs::none(), quota_bytes: None }
+    }
 }
 
 impl Access {
@@ -109,7 +126,7 @@ fn refuse_detours(path: &str) -> Result<(), PathError> {
 }
 
 /// Returns a path of a policy in its plain form, with a leading `~` replaced by the home folder.
-fn host_path(path: &str, home: Option<&Path>) -> Result<PathBuf, PathError> {
+pub(crate) fn host_path(path: &str, home: Option<&Path>) -> Result<PathBuf, PathError> {
     let below = match path.strip_prefix('~') {
         Some("") => "",
         Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
@@ -136,10 +153,29 @@ impl FsEntry {
                 None => own_mount(&host, &place)?,
             };
             let guest = guest.to_string_lossy().into_owned();
+            let deny = section.optional("deny", Globs::read)?.unwrap_or_else(Globs::none);
+            let quota_bytes = read_quota(section, access)?;
             let is_sensitive = section.optional("sensitive", Item::boolean)?.unwrap_or(false);
-            Ok(Self { written, mount: FsMount { host, guest, access }, is_sensitive, place })
+            let mount = FsMount { host, guest, access, deny, quota_bytes };
+            Ok(Self { written, mount, is_sensitive, place })
         })
     }
+
+    /// Whether another entry says the same: what the administrator grants, the user may have
+    /// granted before.
+    pub(crate) fn repeats(&self, other: &Self) -> bool {
+        self.mount == other.mount
+    }
+}
+
+fn read_quota(section: &mut Section<'_>, access: Access) -> Result<Option<u64>, SourceError> {
+    let Some(item) = section.take("quota") else { return Ok(None) };
+    if access == Access::Read {
+        let error = item.place().error("\"quota\" has no effect on a folder for reading only");
+        return Err(error.with_hint("leave it out, or write access = \"read-write\""));
+    }
+    let bytes = |item: Item<'_>| item.bytes().map(|ByteSize(bytes)| bytes);
+    within(item, bytes, &(1..=QUOTA_BYTES_MAX), ByteSize).map(Some)
 }
 
 /// Reads an absolute path.
@@ -168,6 +204,12 @@ pub(crate) enum Conflict {
         quoted(other)
     )]
     Access { path: String, other: String, place: Place },
+    #[error(
+        "the path {} lies in or around {} of {place}, which has another quota",
+        quoted(path),
+        quoted(other)
+    )]
+    Quota { path: String, other: String, place: Place },
 }
 
 impl Mistake for Conflict {
@@ -178,6 +220,7 @@ impl Mistake for Conflict {
                 "a link could carry a file from one to the other: give both the same access"
                     .to_owned()
             }
+            Self::Quota { .. } => "a file counts in both: give both the same quota".to_owned(),
         })
     }
 }
@@ -194,12 +237,15 @@ pub(crate) fn conflict<'a>(
             let (mount, other) = (mount.guest.clone(), other.mount.guest.clone());
             return Some(Conflict::Mounts { mount, other, place: place() });
         }
-        let differ = other.mount.access != mount.access;
-        (differ && are_nested(&other.mount.host, &mount.host)).then(|| Conflict::Access {
-            path: written.to_owned(),
-            other: other.written.clone(),
-            place: place(),
-        })
+        if !are_nested(&other.mount.host, &mount.host) {
+            return None;
+        }
+        let (path, other_path) = (written.to_owned(), other.written.clone());
+        if other.mount.access != mount.access {
+            return Some(Conflict::Access { path, other: other_path, place: place() });
+        }
+        let differ = other.mount.quota_bytes != mount.quota_bytes;
+        differ.then(|| Conflict::Quota { path, other: other_path, place: place() })
     })
 }
 
@@ -208,15 +254,22 @@ pub(crate) fn are_nested(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
-/// Returns an entry of a `fs` list as TOML.
-pub(crate) fn entry_text(written: &str, guest: &str, access: Access) -> String {
-    let (path, mount) = (toml_string(written), toml_string(guest));
-    format!("{{ path = {path}, mount = {mount}, access = \"{}\" }}", access.word())
+/// Returns an entry of a `fs` list as TOML. `written` is its path in the policy's words.
+pub(crate) fn entry_text(written: &str, mount: &FsMount) -> String {
+    let (path, guest) = (toml_string(written), toml_string(&mount.guest));
+    let mut text = format!("path = {path}, mount = {guest}, access = \"{}\"", mount.access.word());
+    if !mount.deny.is_empty() {
+        text += &format!(", deny = {}", mount.deny);
+    }
+    if let Some(bytes) = mount.quota_bytes {
+        text += &format!(", quota = \"{}\"", ByteSize(bytes));
+    }
+    format!("{{ {text} }}")
 }
 
 impl fmt::Display for FsEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = entry_text(&self.written, &self.mount.guest, self.mount.access);
+        let text = entry_text(&self.written, &self.mount);
         match text.strip_suffix(" }") {
             Some(open) if self.is_sensitive => write!(f, "{open}, sensitive = true }}"),
             Some(_) | None => f.write_str(&text),

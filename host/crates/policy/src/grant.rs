@@ -3,20 +3,24 @@
 //! It is computed once, when a plugin is loaded. From then on every question about the plugin's
 //! powers is answered from here, and every refusal carries the policy text that would lift it.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use sallyport_contract::{Denial, PluginName, text::one_line};
 use serde_json::{Map, Value};
 
 use crate::{
+    environment::EnvEntry,
     fix::Ground,
     folder::{Access, FsEntry, FsMount, are_nested},
+    glob::Globs,
     limits::Limits,
     manifest::Manifest,
-    net::{NetGrant, NetPattern},
+    net::{NetGrant, NetPattern, entry::Allow},
     refusal,
-    request::FsRequest,
-    table::PluginTable,
+    request::{FsRequest, Request},
+    secret::{self, SecretGrant, SecretWay},
+    table::{PluginTable, Tables},
+    unit::ByteSize,
 };
 
 /// All that one plugin may do. What is not in it is denied:
@@ -24,26 +28,31 @@ use crate::{
 /// * network: no request leaves, except as [`net`](Self::net) lets it;
 /// * files: no folder exists, except the [`fs`](Self::fs) mounts;
 /// * environment: empty, except for the variables of [`env`](Self::env);
+/// * secrets: none, except as [`secrets`](Self::secrets) says;
 /// * time, memory and the like: what [`limits`](Self::limits) says.
 #[derive(Debug, Clone)]
 pub struct Grant {
     ground: Arc<Ground>,
+    limits: Limits,
     net: NetGrant,
     fs: Vec<FsMount>,
-    fs_requests: Vec<FsRequest>,
+    request: Request,
     env: Vec<String>,
+    secrets: Vec<SecretGrant>,
     notes: Vec<String>,
 }
 
 impl Grant {
     /// Returns the grant of a plugin that may do nothing but compute.
     pub fn none(plugin: PluginName) -> Self {
-        let ground = Ground { table: PluginTable::empty(plugin.clone()), is_ruled: false };
+        let tables = Tables::empty(plugin.clone());
+        let ground = Ground { tables, is_ruled: false, secrets: BTreeSet::new() };
         Self::new(ground, &Manifest::bare(plugin), &Map::new())
     }
 
     pub(crate) fn new(ground: Ground, manifest: &Manifest, settings: &Map<String, Value>) -> Self {
         let ground = Arc::new(ground);
+        let (table, request) = (ground.table(), &manifest.request);
         let mut notes = Vec::new();
         let requests = filled_requests(manifest, settings, &mut notes);
         let net = NetGrant::new(Arc::clone(&ground), requests);
@@ -51,26 +60,35 @@ impl Grant {
             format!("{place} grants {pattern}, which the manifest does not request")
         };
         notes.extend(net.unrequested().map(unrequested));
-        let fs = effective_mounts(&ground.table.fs, &manifest.request.fs, &mut notes);
-        let env = effective_env(&ground.table, manifest, &mut notes);
-        Self { ground, net, fs, fs_requests: manifest.request.fs.clone(), env, notes }
+        let limits = Limits::of(&table.limits);
+        let fs = effective_mounts(&table.fs, &request.fs, &mut notes);
+        let env = effective_env(table, request, &mut notes);
+        let secrets = effective_secrets(table, request, &mut notes);
+        Self { limits, net, fs, request: request.clone(), env, secrets, notes, ground }
     }
 
     /// Returns the same plugin's grant without any power: what is left are its limits.
     pub fn powerless(&self) -> Self {
         Self {
             ground: Arc::clone(&self.ground),
+            limits: self.limits.clone(),
             net: NetGrant::new(Arc::clone(&self.ground), Vec::new()),
             fs: Vec::new(),
-            fs_requests: Vec::new(),
+            request: Request::none(),
             env: Vec::new(),
+            secrets: Vec::new(),
             notes: Vec::new(),
         }
     }
 
     /// The plugin that holds the grant.
     pub fn plugin(&self) -> &PluginName {
-        &self.ground.table.plugin
+        &self.ground.table().plugin
+    }
+
+    /// What the policy says about the plugin, whether or not its manifest requests it.
+    pub(crate) fn table(&self) -> &PluginTable {
+        self.ground.table()
     }
 
     /// The network.
@@ -88,9 +106,14 @@ impl Grant {
         &self.env
     }
 
+    /// The secrets that the plugin makes use of, and how.
+    pub fn secrets(&self) -> &[SecretGrant] {
+        &self.secrets
+    }
+
     /// What a call may use.
     pub fn limits(&self) -> &Limits {
-        &self.ground.table.limits
+        &self.limits
     }
 
     /// What is odd about the grant, a sentence each, for the operator: requests that are void,
@@ -101,17 +124,16 @@ impl Grant {
 
     /// What the plugin can do, a line each, for the person who decides. Names paths of the host.
     pub fn powers(&self) -> Vec<String> {
-        let mounts = self.fs.iter().map(|mount| {
-            let host = one_line(&mount.host.to_string_lossy());
-            format!("{} {host}, seen as {}", mount.access.word(), one_line(&mount.guest))
-        });
+        let mounts = self.fs.iter().map(describe);
         let env = self.env.iter().map(|name| format!("see the environment variable {name}"));
-        self.net.powers().chain(mounts).chain(env).collect()
+        let secrets = self.secrets.iter().map(|grant| grant.way.power(&grant.name));
+        self.net.powers().chain(mounts).chain(env).chain(secrets).collect()
     }
 
-    /// Whether the plugin can change anything, or carry anything away. Reading alone is neither.
+    /// Whether the plugin can change anything, or carry anything away. Reading alone is neither, but
+    /// for secrets: a tool's answer carries them away.
     pub fn can_change_or_leak(&self) -> bool {
-        !self.net.is_empty() || self.can_write()
+        !self.net.is_empty() || self.can_write() || !self.secrets.is_empty()
     }
 
     pub(crate) fn can_write(&self) -> bool {
@@ -128,7 +150,7 @@ impl Grant {
 
     /// Returns the refusal of an access to a file by its path in the guest.
     pub fn deny_path(&self, guest_path: &str, wanted: Access) -> Denial {
-        refusal::of_path(&self.ground, self, &self.fs_requests, guest_path, wanted)
+        refusal::of_path(&self.ground, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the policy text that would let the plugin see the files it requests, for a refusal
@@ -136,7 +158,12 @@ impl Grant {
     ///
     /// `None` when it has all that it requests, or requests no files.
     pub fn missing_files(&self, guest_path: Option<&str>, wanted: Access) -> Option<String> {
-        refusal::files_text(&self.ground, self, &self.fs_requests, guest_path, wanted)
+        refusal::files_text(&self.ground, self, &self.request.fs, guest_path, wanted)
+    }
+
+    /// Returns the refusal of a secret that the plugin tried to read.
+    pub fn deny_secret(&self, name: &str) -> Denial {
+        secret::refusal(&self.ground, &self.request.secrets, name)
     }
 }
 
@@ -170,7 +197,11 @@ fn effective_mounts(
         match covering.map(|request| request.access).max() {
             Some(requested) => {
                 let access = entry.mount.access.min(requested);
-                mounts.push(FsMount { access, ..entry.mount.clone() });
+                mounts.push(FsMount {
+                    access,
+                    deny: all_denied(entry, entries),
+                    ..entry.mount.clone()
+                });
             }
             None => notes.push(format!(
                 "{} grants {}, which the manifest does not request",
@@ -181,6 +212,15 @@ fn effective_mounts(
     }
     narrow_overlaps(&mut mounts, notes);
     mounts
+}
+
+/// What is denied in the folder of an entry, by itself and by the entries around it and below it.
+fn all_denied(entry: &FsEntry, entries: &[FsEntry]) -> Globs {
+    let mut denied = entry.mount.deny.clone();
+    for other in entries.iter().filter(|other| *other != entry) {
+        denied.inherit(&entry.mount.host, &other.mount.deny, &other.mount.host);
+    }
+    denied
 }
 
 /// Makes mounts that overlap on the host readable only, where one of them is: a link or a renaming
@@ -201,14 +241,57 @@ fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<String>) {
     }
 }
 
-fn effective_env(table: &PluginTable, manifest: &Manifest, notes: &mut Vec<String>) -> Vec<String> {
-    let is_requested = |name: &&String| manifest.request.env.iter().any(|r| r.name == **name);
+fn effective_env(table: &PluginTable, request: &Request, notes: &mut Vec<String>) -> Vec<String> {
+    let is_requested = |entry: &&EnvEntry| request.env.iter().any(|r| r.name == entry.name);
     let (both, unused): (Vec<_>, Vec<_>) = table.env.iter().partition(is_requested);
-    notes.extend(unused.into_iter().map(|name| {
-        format!("the policy grants the variable {name}, which the manifest does not request")
+    notes.extend(unused.into_iter().map(|EnvEntry { name, place }| {
+        format!("{place} grants the variable {name}, which the manifest does not request")
     }));
-    let mut names: Vec<String> = both.into_iter().cloned().collect();
+    let mut names: Vec<String> = both.into_iter().map(|entry| entry.name.clone()).collect();
     names.sort();
     names.dedup();
     names
+}
+
+fn effective_secrets(
+    table: &PluginTable,
+    request: &Request,
+    notes: &mut Vec<String>,
+) -> Vec<SecretGrant> {
+    let mut both: Vec<SecretGrant> = Vec::new();
+    for entry in &table.secrets {
+        let SecretGrant { name, way, place } = entry;
+        let power = way.power(name);
+        if !request.secrets.iter().any(|request| request.covers(entry)) {
+            let note = format!("{place} lets it {power}, which the manifest does not request");
+            notes.push(note);
+        } else if !both.iter().any(|other| (&other.name, &other.way) == (name, way)) {
+            both.push(entry.clone());
+            notes.extend(useless(entry, table));
+        }
+    }
+    both
+}
+
+/// What is odd about a secret that is sent where no request can go.
+fn useless(entry: &SecretGrant, table: &PluginTable) -> Option<String> {
+    let SecretWay::Inject(injection) = &entry.way else { return None };
+    let origin = injection.origin();
+    let reaches = |allow: &Allow| allow.pattern.reaches(origin);
+    (!table.net.allows.iter().any(reaches)).then(|| {
+        format!("{} sends a secret to {origin}, which no entry of \"net\" allows", entry.place)
+    })
+}
+
+/// What a mount lets a plugin do, for the person who decides.
+fn describe(mount: &FsMount) -> String {
+    let host = one_line(&mount.host.to_string_lossy());
+    let mut text = format!("{} {host}, seen as {}", mount.access.word(), one_line(&mount.guest));
+    if !mount.deny.is_empty() {
+        text += &format!(", without {}", mount.deny);
+    }
+    if let Some(bytes) = mount.quota_bytes {
+        text += &format!(", up to {}", ByteSize(bytes));
+    }
+    text
 }

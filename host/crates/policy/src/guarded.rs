@@ -105,7 +105,7 @@ mod tests {
             "[plugin.a]\nfs = [{{ path = '{path}', mount = '/x', access = 'read'{more} }}]"
         );
         let home = Some(Path::new("/home/a"));
-        let policy = Policy::parse("policy.toml", &text, home).unwrap();
+        let policy = Policy::of_user("policy.toml", &text, home).unwrap();
         let own = ["/home/a/.config/sallyport".into()];
         // One link: /link leads to the keys.
         let real = |path: &Path| match path.strip_prefix("/link") {
@@ -160,7 +160,7 @@ mod tests {
         for (outer, access, inner, refused) in rows {
             let (outer, inner) = (entry(outer, access), entry(inner, "read"));
             let text = format!("[plugin.a]\n{outer}[plugin.b]\n{inner}");
-            let policy = Policy::parse("policy.toml", &text, None).unwrap();
+            let policy = Policy::of_user("policy.toml", &text, None).unwrap();
             let real = |path: &Path| path.to_owned();
             let result = policy.guard(&Surroundings { own: &[], home: None, real: &real });
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");

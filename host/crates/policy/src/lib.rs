@@ -8,7 +8,7 @@
 //! is an error.
 //!
 //! Suggested reading order: [`document`], [`manifest`], [`request`], [`policy`], [`grant`],
-//! [`net`].
+//! [`net`], [`rule`], [`verdict`].
 //!
 //! ```
 //! use sallyport_policy::{Manifest, Policy};
@@ -21,7 +21,7 @@
 //!     allow = "GET https://api.open-meteo.com/v1/forecast"
 //!     why = "to fetch forecasts"
 //! "#)?;
-//! let policy = Policy::parse("policy.toml", r#"
+//! let policy = Policy::of_user("policy.toml", r#"
 //!     [plugin.weather]
 //!     net = ["GET https://api.open-meteo.com/v1/**"]
 //! "#, None)?;
@@ -33,37 +33,60 @@
 // A new capability has to be looked at wherever capabilities are told apart.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod check;
+mod condition;
 pub mod document;
+pub mod edit;
 mod environment;
+pub mod example;
+pub mod explain;
 mod fix;
 pub mod folder;
+pub mod glob;
 pub mod grant;
 mod guarded;
+pub mod learn;
 pub mod limits;
 pub mod manifest;
+mod message;
 mod nesting;
 pub mod net;
 pub mod policy;
+pub mod proxy;
+pub mod question;
 mod refusal;
 pub mod request;
-mod rule;
+pub mod rule;
+pub mod secret;
 pub mod settings;
 pub mod source;
 mod table;
+pub mod tier;
 pub mod unit;
+pub mod verdict;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::{Installed, Remark};
 pub use document::{Document, Item, Section};
+pub use example::ExampleResult;
+pub use explain::{Explanation, Step};
 pub use folder::{Access, FsMount};
+pub use glob::{GlobError, Globs};
 pub use grant::Grant;
 pub use guarded::Surroundings;
 pub use limits::Limits;
 pub use manifest::Manifest;
-pub use net::{NetGrant, NetPattern, NetPermit, is_public};
-pub use policy::{Policy, Verdict};
+pub use net::{NetGrant, NetPattern, NetPermit, Origin, is_public};
+pub use policy::{Policy, PolicyFile};
+pub use proxy::{Proxy, ProxyAddress};
+pub use question::Question;
 pub use request::Request;
+pub use rule::RuleText;
+pub use secret::{Injection, SecretGrant, SecretName, SecretSource, SecretWay};
 pub use settings::SettingsSchema;
 pub use source::{Mistake, Place, SourceError};
+pub use tier::Tier;
 pub use unit::{ByteSize, TimeSpan};
+pub use verdict::{Matched, Verdict};

@@ -1,12 +1,14 @@
 //! Limits of a plugin's calls: how long, how large, how many.
 //!
-//! They need no request: every plugin has them, and a policy may set each one anew.
+//! They need no request: every plugin has them, and every policy file may state each one. Of several
+//! files the least counts, and where none states a limit, the standard of this page holds. What a
+//! project's file states counts only where it is less than what holds without it.
 
-use std::{fmt, ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
 
 use crate::{
     document::Item,
-    source::SourceError,
+    source::{Place, SourceError},
     unit::{ByteSize, TimeSpan},
 };
 
@@ -31,126 +33,329 @@ pub const OUTPUT_STANDARD_BYTES: u64 = 1 << 20;
 /// Log lines of a call: some thousand lines.
 pub const LOG_STANDARD_BYTES: u64 = 256 << 10;
 
+/// What a guest hands over in one host call: a file write of this size is a large one. Where a
+/// policy allows a longer output or log, it is as much, since either is handed over at once.
+pub const HOST_CALL_STANDARD_BYTES: u64 = 2 << 20;
+
+/// The least that a host call may carry: the names and short texts that any call begins with.
+pub const HOST_CALL_BYTES_MIN: u64 = 4 << 10;
+
+/// Open things (descriptors, streams, requests) of a call: programs hold dozens, a leak of them
+/// stops well below what a process may open.
+pub const HANDLES_STANDARD: u32 = 512;
+
+/// The least of them: standard streams, folders and one request with its parts.
+pub const HANDLES_MIN: u32 = 16;
+
+/// The most of them that a policy may allow: what systems let one process open.
+pub const HANDLES_MAX: u32 = 65_536;
+
+/// Open files of a call: a tool that compares trees fits, and many calls at once fit the process.
+pub const FILES_STANDARD: u32 = 64;
+
+/// The most open files that a policy may allow: a few such calls use up what a process may open.
+pub const FILES_MAX: u32 = 4096;
+
 /// Calls of one plugin at a time: a model's parallel calls run together, a flood of them queues.
 pub const CONCURRENT_CALLS_STANDARD: u32 = 8;
 
 /// The most calls at a time that a policy may allow: each holds a guest's memory.
 pub const CONCURRENT_CALLS_MAX: u32 = 1024;
 
+/// The wait for one of those places: as long as a call may take, so that one turn of them passes.
+pub const QUEUE_TIME_STANDARD: Duration = Duration::from_secs(30);
+
 /// Requests of one call: a paged listing fits, a scan of a network does not.
 pub const HTTP_REQUESTS_STANDARD: u32 = 50;
 
-/// Body of one response: a large document, but not a disk image.
+/// Body of one request or response: a large document, but not a disk image.
 pub const HTTP_BODY_STANDARD_BYTES: u64 = 16 << 20;
+
+/// Bodies of a call, sent and received together: a few of the largest.
+pub const HTTP_TOTAL_STANDARD_BYTES: u64 = 64 << 20;
+
+/// The most that all bodies of a call may hold by policy: no machine's disk is to leave in one call.
+pub const HTTP_TOTAL_BYTES_MAX: u64 = 1 << 40;
+
+/// Redirects that the host follows by itself: none, so that a plugin sees what it is answered.
+pub const HTTP_REDIRECTS_STANDARD: u32 = 0;
+
+/// The most redirects that a policy may allow: as browsers do, a longer chain is a loop.
+pub const HTTP_REDIRECTS_MAX: u32 = 20;
+
+/// One exchange, from the request to the end of the response: twice what a call usually has, so it
+/// matters to those that were given longer.
+pub const HTTP_TIME_STANDARD: Duration = Duration::from_secs(60);
+
+/// The wait for a person's answer during a call: time to read the question and to think, after which
+/// nobody is there.
+pub const APPROVAL_TIME_STANDARD: Duration = Duration::from_secs(5 * 60);
 
 /// The most that any one buffer may hold by policy, as for a guest's memory.
 const BUFFER_BYTES_MAX: u64 = MEMORY_BYTES_MAX;
 
+/// The most time that a policy may give, as the number it is kept as.
+const TIME_MAX_MS: u64 = TIME_MAX.as_secs() * 1000;
+
 /// What one plugin's calls may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time of a call.
+    /// Wall time of a call. The wait for a person's answer does not count.
     pub time: Duration,
+    /// Time that a call's guest itself computes, if that is limited apart from the wall time.
+    pub cpu: Option<Duration>,
     /// Memory of a guest, as a sum over all its memories and tables.
     pub memory_bytes: u64,
     /// Length of a call's answer.
     pub output_bytes: u64,
     /// Length of all that one call logs.
     pub log_bytes: u64,
+    /// What a guest may hand over in one host call.
+    pub host_call_bytes: u64,
+    /// Descriptors, streams, requests and the like that a call may hold at a time.
+    pub handles: u32,
+    /// Files that a call may hold open at a time.
+    pub files: u32,
     /// Calls that run at a time; more of them wait.
     pub concurrent_calls: u32,
+    /// How long they wait before they are refused.
+    pub queue_time: Duration,
     /// Calls that may start within a minute, if that is limited at all.
     pub calls_per_minute: Option<u32>,
-    /// Requests that one call may send.
+    /// Requests that one call may send; a redirect that the host follows is one more.
     pub http_requests: u32,
-    /// Length of the body of one response.
+    /// Length of the body of one request or response.
     pub http_body_bytes: u64,
+    /// Length of all bodies of one call together, sent and received.
+    pub http_total_bytes: u64,
+    /// Redirects that the host follows for one request; with none, the plugin gets the redirect.
+    pub http_redirects: u32,
+    /// How long one exchange may take, from the request to the end of the response.
+    pub http_time: Duration,
+    /// How long a call waits for a person's answer.
+    pub approval_time: Duration,
+}
+
+/// A limit that a policy can state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    Time,
+    Cpu,
+    Memory,
+    Output,
+    Log,
+    HostCall,
+    Handles,
+    Files,
+    ConcurrentCalls,
+    QueueTime,
+    CallsPerMinute,
+    HttpRequests,
+    HttpBody,
+    HttpTotal,
+    HttpRedirects,
+    HttpTime,
+    ApprovalTime,
+}
+
+/// In which unit a limit is written, and from where to where it may go: milliseconds, bytes, pieces.
+#[derive(Debug, Clone)]
+enum Span {
+    Time(RangeInclusive<u64>),
+    Bytes(RangeInclusive<u64>),
+    Count(RangeInclusive<u32>),
+}
+
+/// A limit with its key, and what holds of it.
+type Key = (Limit, &'static str, Span, fn(&Limits) -> u64);
+
+/// Every limit, in the order in which they are written.
+const KEYS: [Key; 17] = [
+    (Limit::Time, "time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.time)),
+    (Limit::Cpu, "cpu", Span::Time(1..=TIME_MAX_MS), |l| l.cpu.map_or(UNLIMITED, ms)),
+    (Limit::Memory, "memory", Span::Bytes(MEMORY_BYTES_MIN..=MEMORY_BYTES_MAX), |l| l.memory_bytes),
+    (Limit::Output, "output", Span::Bytes(1..=BUFFER_BYTES_MAX), |l| l.output_bytes),
+    (Limit::Log, "log", Span::Bytes(0..=BUFFER_BYTES_MAX), |l| l.log_bytes),
+    (Limit::HostCall, "host-call", Span::Bytes(HOST_CALL_BYTES_MIN..=BUFFER_BYTES_MAX), |l| {
+        l.host_call_bytes
+    }),
+    (Limit::Handles, "handles", Span::Count(HANDLES_MIN..=HANDLES_MAX), |l| l.handles.into()),
+    (Limit::Files, "files", Span::Count(0..=FILES_MAX), |l| l.files.into()),
+    (Limit::ConcurrentCalls, "concurrent-calls", Span::Count(1..=CONCURRENT_CALLS_MAX), |l| {
+        l.concurrent_calls.into()
+    }),
+    (Limit::QueueTime, "queue-time", Span::Time(0..=TIME_MAX_MS), |l| ms(l.queue_time)),
+    (Limit::CallsPerMinute, "calls-per-minute", Span::Count(1..=u32::MAX), |l| {
+        l.calls_per_minute.map_or(UNLIMITED, u64::from)
+    }),
+    (Limit::HttpRequests, "http-requests", Span::Count(0..=u32::MAX), |l| l.http_requests.into()),
+    (Limit::HttpBody, "http-body", Span::Bytes(0..=BUFFER_BYTES_MAX), |l| l.http_body_bytes),
+    (Limit::HttpTotal, "http-total", Span::Bytes(0..=HTTP_TOTAL_BYTES_MAX), |l| l.http_total_bytes),
+    (Limit::HttpRedirects, "http-redirects", Span::Count(0..=HTTP_REDIRECTS_MAX), |l| {
+        l.http_redirects.into()
+    }),
+    (Limit::HttpTime, "http-time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.http_time)),
+    (Limit::ApprovalTime, "approval-time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.approval_time)),
+];
+
+/// What holds of a limit that there is not, unless somebody states it.
+const UNLIMITED: u64 = u64::MAX;
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The limits that policy files state for one plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StatedLimits {
+    stated: BTreeMap<Limit, Stated>,
+}
+
+/// One stated limit, in milliseconds, bytes or pieces, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stated {
+    pub(crate) value: u64,
+    pub(crate) place: Place,
 }
 
 impl Limits {
     /// The limits of a plugin whose policy sets none.
     pub fn standard() -> Self {
+        Self::of(&StatedLimits::none())
+    }
+
+    /// The limits that hold where these are stated.
+    pub(crate) fn of(stated: &StatedLimits) -> Self {
+        let value = |limit| stated.get(limit).map(|stated| stated.value);
+        let time = |limit| value(limit).map(Duration::from_millis);
+        let count = |limit| value(limit).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
+        let output_bytes = value(Limit::Output).unwrap_or(OUTPUT_STANDARD_BYTES);
+        let log_bytes = value(Limit::Log).unwrap_or(LOG_STANDARD_BYTES);
+        let handed_over = HOST_CALL_STANDARD_BYTES.max(output_bytes).max(log_bytes);
         Self {
-            time: TIME_STANDARD,
-            memory_bytes: MEMORY_STANDARD_BYTES,
-            output_bytes: OUTPUT_STANDARD_BYTES,
-            log_bytes: LOG_STANDARD_BYTES,
-            concurrent_calls: CONCURRENT_CALLS_STANDARD,
-            calls_per_minute: None,
-            http_requests: HTTP_REQUESTS_STANDARD,
-            http_body_bytes: HTTP_BODY_STANDARD_BYTES,
+            time: time(Limit::Time).unwrap_or(TIME_STANDARD),
+            cpu: time(Limit::Cpu),
+            memory_bytes: value(Limit::Memory).unwrap_or(MEMORY_STANDARD_BYTES),
+            output_bytes,
+            log_bytes,
+            host_call_bytes: value(Limit::HostCall).unwrap_or(handed_over),
+            handles: count(Limit::Handles).unwrap_or(HANDLES_STANDARD),
+            files: count(Limit::Files).unwrap_or(FILES_STANDARD),
+            concurrent_calls: count(Limit::ConcurrentCalls).unwrap_or(CONCURRENT_CALLS_STANDARD),
+            queue_time: time(Limit::QueueTime).unwrap_or(QUEUE_TIME_STANDARD),
+            calls_per_minute: count(Limit::CallsPerMinute),
+            http_requests: count(Limit::HttpRequests).unwrap_or(HTTP_REQUESTS_STANDARD),
+            http_body_bytes: value(Limit::HttpBody).unwrap_or(HTTP_BODY_STANDARD_BYTES),
+            http_total_bytes: value(Limit::HttpTotal).unwrap_or(HTTP_TOTAL_STANDARD_BYTES),
+            http_redirects: count(Limit::HttpRedirects).unwrap_or(HTTP_REDIRECTS_STANDARD),
+            http_time: time(Limit::HttpTime).unwrap_or(HTTP_TIME_STANDARD),
+            approval_time: time(Limit::ApprovalTime).unwrap_or(APPROVAL_TIME_STANDARD),
         }
+    }
+}
+
+impl StatedLimits {
+    /// No word about any limit.
+    pub(crate) fn none() -> Self {
+        Self { stated: BTreeMap::new() }
     }
 
     pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
-        let usual = Self::standard();
-        item.section(|table| {
-            let mut bytes = |key, least, usual| {
-                let range = ByteSize(least)..=ByteSize(BUFFER_BYTES_MAX);
-                let size = table.optional(key, |item| within(item, Item::bytes, range))?;
-                Ok::<u64, SourceError>(size.map_or(usual, |size| size.0))
-            };
-            let memory_bytes = bytes("memory", MEMORY_BYTES_MIN, usual.memory_bytes)?;
-            let output_bytes = bytes("output", 1, usual.output_bytes)?;
-            let log_bytes = bytes("log", 0, usual.log_bytes)?;
-            let http_body_bytes = bytes("http-body", 0, usual.http_body_bytes)?;
-            let mut count = |key, range| table.optional(key, |item| item.count(range));
-            let calls_per_minute = count("calls-per-minute", 1..=u32::MAX)?;
-            let concurrent_calls = count("concurrent-calls", 1..=CONCURRENT_CALLS_MAX)?;
-            let http_requests = count("http-requests", 0..=u32::MAX)?;
-            Ok(Self {
-                time: table.optional("time", read_time)?.unwrap_or(usual.time),
-                memory_bytes,
-                output_bytes,
-                log_bytes,
-                concurrent_calls: concurrent_calls.unwrap_or(usual.concurrent_calls),
-                calls_per_minute,
-                http_requests: http_requests.unwrap_or(usual.http_requests),
-                http_body_bytes,
-            })
+        item.section(|section| {
+            let mut stated = BTreeMap::new();
+            for (limit, key, span, _) in &KEYS {
+                if let Some(found) = section.optional(key, |item| span.read(item))? {
+                    stated.insert(*limit, found);
+                }
+            }
+            Ok(Self { stated })
         })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stated.is_empty()
+    }
+
+    pub(crate) fn get(&self, limit: Limit) -> Option<&Stated> {
+        self.stated.get(&limit)
+    }
+
+    /// Adds what a file that may grant states: of each limit the least counts.
+    pub(crate) fn join(&mut self, other: Self) {
+        for (limit, theirs) in other.stated {
+            let own = self.stated.entry(limit).or_insert_with(|| theirs.clone());
+            if theirs.value < own.value {
+                *own = theirs;
+            }
+        }
+    }
+
+    /// Adds what a project's file states, where that is less than what holds without it.
+    pub(crate) fn tighten(&mut self, mut other: Self) {
+        let holding = Limits::of(self);
+        for (limit, _, _, of) in &KEYS {
+            let theirs = other.stated.remove(limit);
+            if let Some(theirs) = theirs.filter(|theirs| theirs.value < of(&holding)) {
+                self.stated.insert(*limit, theirs);
+            }
+        }
     }
 }
 
-fn read_time(item: Item<'_>) -> Result<Duration, SourceError> {
-    let range = TimeSpan(Duration::from_millis(1))..=TimeSpan(TIME_MAX);
-    within(item, Item::time, range).map(|span| span.0)
+impl Span {
+    fn read(&self, item: Item<'_>) -> Result<Stated, SourceError> {
+        let place = item.place();
+        let value = match self {
+            Self::Time(range) => {
+                within(item, time_ms, range, |ms| TimeSpan(Duration::from_millis(ms)))?
+            }
+            Self::Bytes(range) => within(item, bytes, range, ByteSize)?,
+            Self::Count(range) => u64::from(item.count(range.clone())?),
+        };
+        Ok(Stated { value, place })
+    }
+
+    fn text(&self, value: u64) -> String {
+        match self {
+            Self::Time(_) => format!("\"{}\"", TimeSpan(Duration::from_millis(value))),
+            Self::Bytes(_) => format!("\"{}\"", ByteSize(value)),
+            Self::Count(_) => value.to_string(),
+        }
+    }
 }
 
-fn within<'d, T: PartialOrd + fmt::Display>(
+fn time_ms(item: Item<'_>) -> Result<u64, SourceError> {
+    item.time().map(|TimeSpan(time)| ms(time))
+}
+
+fn bytes(item: Item<'_>) -> Result<u64, SourceError> {
+    item.bytes().map(|ByteSize(bytes)| bytes)
+}
+
+/// Reads a number and checks its range; `shown` is how the number is shown to people.
+pub(crate) fn within<'d, T: fmt::Display>(
     item: Item<'d>,
-    read: impl FnOnce(Item<'d>) -> Result<T, SourceError>,
-    range: RangeInclusive<T>,
-) -> Result<T, SourceError> {
+    read: impl FnOnce(Item<'d>) -> Result<u64, SourceError>,
+    range: &RangeInclusive<u64>,
+    shown: impl Fn(u64) -> T,
+) -> Result<u64, SourceError> {
     let place = item.place();
     let value = read(item)?;
     if range.contains(&value) {
         return Ok(value);
     }
-    let (least, most) = range.into_inner();
+    let [value, least, most] = [value, *range.start(), *range.end()].map(shown);
     Err(place.error(format!("{value} is not from {least} to {most}")))
 }
 
-impl fmt::Display for Limits {
-    /// The limits that differ from the standard, as an inline table of TOML.
+impl fmt::Display for StatedLimits {
+    /// The limits as an inline table of TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = Self::standard();
-        let size = |key, bytes, usual| {
-            (bytes != usual).then(|| format!("{key} = \"{}\"", ByteSize(bytes)))
+        let text = |(limit, key, span, _): &Key| {
+            let stated = self.get(*limit)?;
+            Some(format!("{key} = {}", span.text(stated.value)))
         };
-        let count = |key, n: u32, usual| (n != usual).then(|| format!("{key} = {n}"));
-        let time = || format!("time = \"{}\"", TimeSpan(self.time));
-        let parts = [
-            (self.time != usual.time).then(time),
-            size("memory", self.memory_bytes, usual.memory_bytes),
-            size("output", self.output_bytes, usual.output_bytes),
-            size("log", self.log_bytes, usual.log_bytes),
-            self.calls_per_minute.map(|n| format!("calls-per-minute = {n}")),
-            count("concurrent-calls", self.concurrent_calls, usual.concurrent_calls),
-            count("http-requests", self.http_requests, usual.http_requests),
-            size("http-body", self.http_body_bytes, usual.http_body_bytes),
-        ];
-        let set: Vec<String> = parts.into_iter().flatten().collect();
+        let set: Vec<String> = KEYS.iter().filter_map(text).collect();
         write!(f, "{{ {} }}", set.join(", "))
     }
 }

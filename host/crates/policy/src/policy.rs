@@ -1,61 +1,133 @@
 //! The policy: what the operator grants, and what a tool may do without asking.
 //!
+//! It is made of several files: the administrator's, the user's, a project's. Grants come from the
+//! first two, and the third can only tighten; rules are one list, of which the strictest that
+//! matches wins.
+//!
 //! Parsing is where errors happen. Everything after it is a function of values at hand: it cannot
 //! fail, block, or look anything up.
 
 use std::{collections::BTreeMap, path::Path};
 
-use sallyport_contract::{Decision, Denial, PluginName, ToolId};
+use sallyport_contract::{Decision, PluginName, Subject, ToolId};
 use serde_json::{Map, Value};
+use url::Url;
 
 use crate::{
-    document::Document,
-    fix::{self, Ground},
+    condition::{Condition, Facts},
+    document::{Document, Section},
+    example::ExampleResult,
+    fix::Ground,
     folder::FsEntry,
     grant::Grant,
     manifest::Manifest,
-    rule::{Rule, ToolPattern},
-    source::{Place, SourceError},
-    table::PluginTable,
+    net::{NetPermit, grant::request_line, pattern::Target},
+    proxy::Proxy,
+    question::Question,
+    rule::Rule,
+    secret::{SecretEntry, SecretName, SecretSource, SecretSources, check_sources},
+    source::SourceError,
+    table::{PluginTable, Tables},
+    tier::Tier,
+    unit::ByteSize,
+    verdict::Verdict,
 };
 
+/// Most text that the conditions of one file may hold together, in bytes: dozens of long ones, and
+/// few enough that a stranger's file is read in no noticeable time.
+const CONDITIONS_BYTES_MAX: usize = 64 << 10;
+
+/// Most patterns that the conditions of one file may hold together: compiled, they are kept.
+const PATTERNS_MAX: usize = 64;
+
+/// Most rules of one file: years of answers that were to hold for always, and few enough that each
+/// can be looked at for every call, and compared with every other.
+const RULES_MAX: usize = 2000;
+
 /// What the operator grants to plugins and decides about tools.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    plugins: BTreeMap<PluginName, PluginTable>,
+    plugins: BTreeMap<PluginName, Tables>,
     rules: Vec<Rule>,
+    secrets: SecretSources,
+    proxy: Option<Proxy>,
 }
 
-/// What a policy says about calling a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// The decision.
-    pub decision: Decision,
-    /// Why: the rule with its place, or the default and what led to it.
-    pub reason: String,
-    /// Where the rule stands that decided; `None` when no rule matched.
-    pub rule: Option<Place>,
+/// One file of a policy, understood by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyFile {
+    tier: Tier,
+    plugins: Vec<PluginTable>,
+    rules: Vec<Rule>,
+    secrets: Vec<SecretEntry>,
+    proxy: Option<Proxy>,
 }
 
 impl Policy {
     /// Returns the policy that grants nothing.
     pub fn empty() -> Self {
-        Self { plugins: BTreeMap::new(), rules: Vec::new() }
+        Self {
+            plugins: BTreeMap::new(),
+            rules: Vec::new(),
+            secrets: SecretSources::new(),
+            proxy: None,
+        }
     }
 
-    /// Parses a policy. `file` names it in errors and reasons; `home` is what `~` stands for.
+    /// Parses one file of a policy. `file` names it in errors and reasons; `home` is what `~`
+    /// stands for.
     ///
     /// # Errors
     ///
-    /// Anything in the file that is not understood completely.
-    pub fn parse(file: &str, text: &str, home: Option<&Path>) -> Result<Self, SourceError> {
+    /// Anything in the file that is not understood completely, an example of a rule that does not
+    /// come out, and whatever grants in a project's file.
+    pub fn parse(
+        tier: Tier,
+        file: &str,
+        text: &str,
+        home: Option<&Path>,
+    ) -> Result<PolicyFile, SourceError> {
         Document::read(file, text, |root| {
-            let tables =
-                root.named("plugin", |name, table| PluginTable::read(name, table, home))?;
-            let rules = root.list("rule", Rule::read)?;
-            let named = tables.into_iter().map(|table| (table.plugin.clone(), table));
-            Ok(Self { plugins: named.collect(), rules })
+            let plugin = |name, table| PluginTable::read(name, table, home, tier);
+            let secret = |name, table| SecretEntry::read(name, table, home, tier);
+            Ok(PolicyFile {
+                tier,
+                plugins: root.named("plugin", plugin)?,
+                rules: read_rules(root, tier)?,
+                secrets: root.named("secret", secret)?,
+                proxy: root.optional("proxy", |item| Proxy::read(item, tier))?,
+            })
         })
+    }
+
+    /// Brings files together: the administrator's first, then the user's, then a project's.
+    ///
+    /// # Errors
+    ///
+    /// Entries of different files that cannot stand beside each other, and a secret that is granted
+    /// while no file says where it comes from.
+    pub fn of(mut files: Vec<PolicyFile>) -> Result<Self, SourceError> {
+        files.sort_by_key(|file| file.tier);
+        let tables = files.iter().map(|file| (file.tier, file.plugins.clone()));
+        let secrets = files.iter().flat_map(|file| file.secrets.clone());
+        let policy = Self {
+            plugins: Tables::of_files(tables)?,
+            rules: files.iter().flat_map(|file| file.rules.clone()).collect(),
+            secrets: SecretEntry::joined(secrets)?,
+            proxy: Proxy::joined(files.iter().filter_map(|file| file.proxy.clone()))?,
+        };
+        let granted = policy.plugins.values().flat_map(|tables| &tables.joined.secrets);
+        check_sources(granted, &policy.secrets)?;
+        Ok(policy)
+    }
+
+    /// Parses a policy that is a user's file alone.
+    ///
+    /// # Errors
+    ///
+    /// As for [`parse`](Self::parse) and [`of`](Self::of).
+    pub fn of_user(file: &str, text: &str, home: Option<&Path>) -> Result<Self, SourceError> {
+        Self::of(vec![Self::parse(Tier::User, file, text, home)?])
     }
 
     /// The plugins that the policy has a table for, by name.
@@ -63,9 +135,46 @@ impl Policy {
         self.plugins.keys()
     }
 
+    /// Where the value of a secret comes from.
+    pub fn secret_source(&self, name: &SecretName) -> Option<&SecretSource> {
+        self.secrets.get(name).map(|entry| &entry.source)
+    }
+
+    /// Every secret that is named, with where its value lies, by name.
+    pub fn secret_sources(&self) -> impl Iterator<Item = (&SecretName, &SecretSource)> {
+        self.secrets.iter().map(|(name, entry)| (name, &entry.source))
+    }
+
+    /// The proxy that requests go through, when one is configured.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
+    }
+
+    /// How the examples of all rules come out, in the order of the files. All of them come out as
+    /// they should, or the file would not have been parsed.
+    pub fn examples(&self) -> impl Iterator<Item = ExampleResult> {
+        self.rules.iter().flat_map(Rule::examples)
+    }
+
     /// Every entry for files, of all plugins.
     pub(crate) fn mounted(&self) -> impl Iterator<Item = &FsEntry> {
-        self.plugins.values().flat_map(|table| &table.fs)
+        self.plugins.values().flat_map(|tables| &tables.joined.fs)
+    }
+
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Tables> {
+        self.plugins.values()
+    }
+
+    pub(crate) fn tables_of(&self, plugin: &PluginName) -> Option<&Tables> {
+        self.plugins.get(plugin)
+    }
+
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    pub(crate) fn secrets(&self) -> &SecretSources {
+        &self.secrets
     }
 
     /// Returns what a plugin effectively gets: what its manifest requests and this policy grants.
@@ -75,59 +184,120 @@ impl Policy {
     /// [`Grant::notes`].
     pub fn grant(&self, manifest: &Manifest, settings: &Map<String, Value>) -> Grant {
         let plugin = &manifest.name;
-        let table = self.plugins.get(plugin).cloned();
-        let table = table.unwrap_or_else(|| PluginTable::empty(plugin.clone()));
-        let all = ToolPattern::AllOf(plugin.clone());
-        let is_ruled = self.rules.iter().any(|rule| rule.tools == all);
-        Grant::new(Ground { table, is_ruled }, manifest, settings)
+        let tables = self.tables_of(plugin).cloned();
+        let ground = Ground {
+            tables: tables.unwrap_or_else(|| Tables::empty(plugin.clone())),
+            is_ruled: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
+            secrets: self.secrets.keys().cloned().collect(),
+        };
+        Grant::new(ground, manifest, settings)
     }
 
-    /// Decides whether a tool of the plugin that holds `grant` may be called.
+    /// Decides whether a call may be made, by the plugin that holds `grant`.
     ///
     /// Of all rules that match, the strictest wins. Without one, a plugin that can neither change
     /// nor leak anything may be called, and for every other plugin a person is asked.
-    pub fn decide(&self, tool: &ToolId, grant: &Grant) -> Verdict {
-        let matching = self.rules.iter().filter(|rule| rule.tools.matches(tool));
-        // Of equally strict rules, the first one in the file is named.
-        let strictest = matching.reduce(|a, b| if b.decision > a.decision { b } else { a });
-        match strictest {
-            Some(rule) => Verdict {
-                decision: rule.decision,
-                reason: rule.reason(),
-                rule: Some(rule.place.clone()),
-            },
-            None => default_verdict(tool, grant),
+    pub fn decide(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
+        let about = |rule: &&Rule| rule.is_about_call(question.tool, question.digest);
+        let tool = question.tool.to_string();
+        let facts = Facts::new(question.situation(&tool), grant);
+        let spoken = self.rules.iter().filter(about).filter_map(|rule| rule.judge(&facts));
+        let default = || default_of_call(question.tool, grant);
+        Verdict::of(Subject::Call, spoken.collect(), facts.situation(), default)
+    }
+
+    /// Decides about a request that a running call sends, and that the plugin's grant permits.
+    ///
+    /// Of all rules about such a request, the strictest wins. Without one, the entry that permits
+    /// it says whether a person is asked.
+    pub fn decide_access(
+        &self,
+        question: &Question<'_>,
+        grant: &Grant,
+        method: &str,
+        url: &Url,
+        permit: &NetPermit<'_>,
+    ) -> Verdict {
+        let tool = question.tool.to_string();
+        let facts = Facts::new(question.situation(&tool), grant);
+        // What is no target is permitted by nothing either.
+        let target = Target::new(method, url).ok();
+        let about = |rule: &&Rule| {
+            let is_about = |to| rule.is_about_access(question.tool, question.digest, to);
+            target.as_ref().is_some_and(is_about)
+        };
+        let spoken = self.rules.iter().filter(about).filter_map(|rule| rule.judge(&facts));
+        let subject = Subject::Access { what: request_line(method, url) };
+        let default =
+            || (permit.decision(), format!("no rule for it; entry at {}", permit.place()));
+        Verdict::of(subject, spoken.collect(), facts.situation(), default)
+    }
+
+    /// Says what is to be expected for calls of a tool, whatever their arguments. A rule with a
+    /// condition may match or not; where that would change the decision, the reason says so.
+    pub fn outlook(&self, tool: &ToolId, digest: &str, grant: &Grant) -> Verdict {
+        let about = self.rules.iter().filter(|rule| rule.is_about_call(tool, digest));
+        let (open, sure): (Vec<_>, Vec<_>) = about.partition(|rule| rule.when.is_some());
+        Verdict::expected(&sure, &open, || default_of_call(tool, grant))
+    }
+}
+
+fn read_rules(root: &mut Section<'_>, tier: Tier) -> Result<Vec<Rule>, SourceError> {
+    let mut totals = Totals { rules: 0, conditions_bytes: 0, patterns: 0 };
+    root.list("rule", |item| {
+        let place = item.place();
+        let rule = Rule::read(item, tier)?;
+        match totals.exceeded_with(&rule) {
+            None => Ok(rule),
+            Some(what) => Err(place.error(format!("the file has {what}"))),
+        }
+    })
+}
+
+/// What the rules of a file hold together, of all that is bounded.
+struct Totals {
+    rules: usize,
+    conditions_bytes: usize,
+    patterns: usize,
+}
+
+impl Totals {
+    /// Adds a rule, and returns what there is too much of then.
+    fn exceeded_with(&mut self, rule: &Rule) -> Option<String> {
+        self.rules += 1;
+        self.conditions_bytes += rule.when.as_ref().map_or(0, Condition::bytes);
+        self.patterns += rule.when.as_ref().map_or(0, Condition::patterns);
+        if self.rules > RULES_MAX {
+            Some(format!("more than {RULES_MAX} rules"))
+        } else if self.conditions_bytes > CONDITIONS_BYTES_MAX {
+            let most = ByteSize(CONDITIONS_BYTES_MAX as u64);
+            Some(format!("conditions of more than {most} together"))
+        } else if self.patterns > PATTERNS_MAX {
+            Some(format!("more than {PATTERNS_MAX} patterns in its conditions"))
+        } else {
+            None
         }
     }
 }
 
-fn default_verdict(tool: &ToolId, grant: &Grant) -> Verdict {
+fn default_of_call(tool: &ToolId, grant: &Grant) -> (Decision, String) {
     let plugin = &tool.plugin;
-    let danger = match (!grant.net().is_empty(), grant.can_write()) {
-        (false, false) => {
+    let dangers = [
+        (!grant.net().is_empty(), "reach the network"),
+        (grant.can_write(), "change files"),
+        (!grant.secrets().is_empty(), "use secrets"),
+    ];
+    let dangers = dangers.into_iter().filter_map(|(is_real, words)| is_real.then_some(words));
+    let dangers: Vec<_> = dangers.collect();
+    match dangers.as_slice() {
+        [] => {
             let reason =
                 format!("no rule for it, and {plugin} can neither change nor leak anything");
-            return Verdict { decision: Decision::Allow, reason, rule: None };
+            (Decision::Allow, reason)
         }
-        (true, false) => "reach the network",
-        (false, true) => "change files",
-        (true, true) => "reach the network and change files",
-    };
-    let reason = format!("no rule for it, and {plugin} can {danger}");
-    Verdict { decision: Decision::Ask, reason, rule: None }
-}
-
-impl Verdict {
-    /// Returns the refusal of a call that was denied, or that nobody was there to agree to.
-    ///
-    /// The fix is a rule that allows the tool. There is none where a rule of the policy decided:
-    /// it would stay the strictest, and has to be changed itself.
-    pub fn denial(&self, tool: &ToolId) -> Denial {
-        Denial {
-            what: format!("{tool} may not be called"),
-            why: self.reason.clone(),
-            fix: self.rule.is_none().then(|| fix::rule_text(&tool.to_string())),
-            nobody_to_ask: self.decision == Decision::Ask,
+        [front @ .., last] => {
+            let front: String = front.iter().map(|words| format!("{words} and ")).collect();
+            (Decision::Ask, format!("no rule for it, and {plugin} can {front}{last}"))
         }
     }
 }

@@ -14,8 +14,9 @@ use crate::{
     fix::{Ground, TableText},
     folder::{Access, FsEntry, FsMount, conflict, entry_text, plain_path},
     grant::Grant,
-    net::{self, grant::sentence, pattern::Target},
+    net::{self, entry::Allow, grant::sentence, pattern::Target},
     request::FsRequest,
+    source::{Place, quoted},
 };
 
 /// What stands in a fix where only the operator knows the folder.
@@ -24,7 +25,7 @@ const PLACEHOLDER: &str = "/path/to/folder";
 /// Returns the refusal of a request because of the address that its host name led to.
 pub(crate) fn of_address(ground: &Ground, what: &str, addr: IpAddr) -> Denial {
     let addr = addr.to_canonical();
-    let plugin = &ground.table.plugin;
+    let plugin = &ground.table().plugin;
     let act = what.strip_prefix(&format!("{plugin} may not ")).unwrap_or(what);
     let (host, fix) = match act.split_once(' ').map(|(method, url)| (method, Url::parse(url))) {
         Some((method, Ok(url))) => {
@@ -50,12 +51,18 @@ pub(crate) fn of_address(ground: &Ground, what: &str, addr: IpAddr) -> Denial {
 /// offered to be granted.
 fn address_fix(ground: &Ground, method: &str, url: &Url, addr: IpAddr) -> Option<String> {
     let target = Target::new(method, url).ok()?;
-    let allows = &ground.table.net.allows;
-    let first = allows.iter().position(|allow| allow.pattern.matches(&target))?;
-    let own = allows[first].pattern.host().own_ranges()?;
+    let matches = |allow: &&Allow| allow.pattern.matches(&target);
+    let found = ground.table().net.allows.iter().find(matches)?;
+    let Allow { pattern, decision, .. } = found;
+    let own = pattern.host().own_ranges()?;
     own.iter().find(|range| range.contains(&addr))?;
+    let text = net::entry::entry_text(pattern, &own, *decision);
     let mut table = TableText::new(ground);
-    table.net[first] = net::entry::entry_text(&allows[first].pattern, &own);
+    // An entry of the administrator's file stays; the user's own is added to it.
+    match ground.users().net.allows.iter().position(|allow| allow == found) {
+        Some(index) => table.net[index] = text,
+        None => table.net.push(text),
+    }
     Some(table.with_rule())
 }
 
@@ -72,13 +79,16 @@ pub(crate) fn of_path(
         Access::ReadWrite => "change",
     };
     let (why, fix) = match plain_path(&format!("/{}", guest_path.trim_start_matches('/'))) {
-        Ok(path) => match entry_around(&ground.table.fs, &path) {
-            Some(entry) => widen(ground, entry, requests, wanted),
+        Ok(path) => match entry_around(&ground.table().fs, &path) {
+            Some(entry) => match denying(&ground.table().fs, entry, &path) {
+                Some((glob, place)) => (format!("denied by {} at {place}", quoted(glob)), None),
+                None => widen(ground, entry, requests, wanted),
+            },
             None => add(ground, grant, requests, &path, wanted),
         },
         Err(error) => (error.to_string(), None),
     };
-    let what = sentence(&ground.table.plugin, &format!("{verb} {guest_path}"));
+    let what = sentence(&ground.table().plugin, &format!("{verb} {guest_path}"));
     Denial { what, why, fix, nobody_to_ask: false }
 }
 
@@ -93,7 +103,7 @@ pub(crate) fn files_text(
 ) -> Option<String> {
     // What a plugin asks for by name it also looks for under that name.
     let granted = |path: &Path| {
-        let entries = ground.table.fs.iter();
+        let entries = ground.table().fs.iter();
         entries.map(|entry| &entry.mount).any(|mount| {
             let below = path.strip_prefix(&mount.host);
             below.is_ok_and(|below| Path::new(&mount.guest).join(below) == path)
@@ -104,23 +114,51 @@ pub(crate) fn files_text(
     if missing.is_empty() {
         return of_path(ground, grant, requests, guest_path.unwrap_or("/folder"), wanted).fix;
     }
-    let mut table = TableText::new(ground);
-    let misplaced = |entry: &FsEntry| missing.iter().any(|(path, _)| **path == entry.mount.host);
-    let kept = ground.table.fs.iter().filter(|entry| !misplaced(entry));
-    table.fs = kept.map(ToString::to_string).collect();
-    for (path, access) in &missing {
-        let path = path.to_str()?;
-        table.fs.push(entry_text(path, path, *access));
-    }
+    let table = with_named(ground, &missing)?;
     let reads_only = missing.iter().all(|(_, access)| *access == Access::Read);
     let is_harmless = reads_only && !grant.can_change_or_leak();
     Some(if is_harmless { table.harmless() } else { table.with_rule() })
+}
+
+/// The table with entries for the paths that a plugin asks for by name, each seen under that name.
+fn with_named<'g>(ground: &'g Ground, named: &[(&PathBuf, Access)]) -> Option<TableText<'g>> {
+    let mut table = TableText::new(ground);
+    let own = &ground.users().fs;
+    let misplaced = |entry: &&FsEntry| named.iter().any(|(path, _)| **path == entry.mount.host);
+    let goes = |entry: &&FsEntry| own.contains(entry) && misplaced(entry);
+    table.fs = own.iter().filter(|entry| !misplaced(entry)).map(ToString::to_string).collect();
+    // A folder brings along what is in it.
+    let is_inner = |path: &Path| named.iter().any(|(o, _)| *o != path && path.starts_with(o));
+    for (path, access) in named.iter().filter(|(path, _)| !is_inner(path)) {
+        let written = path.to_str()?;
+        let mount = FsMount::plain(path.to_path_buf(), written.to_owned(), *access);
+        let others = ground.table().fs.iter().filter(|entry| !goes(entry));
+        if conflict(others, written, &mount).is_some() {
+            return None;
+        }
+        table.fs.push(entry_text(written, &mount));
+    }
+    Some(table)
 }
 
 type WhyAndFix = (String, Option<String>);
 
 fn entry_around<'g>(entries: &'g [FsEntry], path: &Path) -> Option<&'g FsEntry> {
     entries.iter().find(|entry| path.starts_with(&entry.mount.guest))
+}
+
+/// The pattern that denies a path of the guest, and the place of the entry that holds it: the entry
+/// around the path, or any other whose folder the file lies in.
+fn denying<'g>(
+    entries: &'g [FsEntry],
+    around: &FsEntry,
+    path: &Path,
+) -> Option<(&'g str, &'g Place)> {
+    let file = around.mount.host.join(path.strip_prefix(&around.mount.guest).ok()?);
+    entries.iter().find_map(|entry| {
+        let below = file.strip_prefix(&entry.mount.host).ok()?;
+        Some((entry.mount.deny.denies(below)?, &entry.place))
+    })
 }
 
 /// The path lies in a folder of the policy: its access has to grow.
@@ -138,14 +176,14 @@ fn widen(ground: &Ground, entry: &FsEntry, requests: &[FsRequest], wanted: Acces
 }
 
 fn widened_text(ground: &Ground, entry: &FsEntry, access: Access) -> Option<String> {
-    let entries = &ground.table.fs;
+    // An entry of another file than the user's stays as it is.
+    let index = ground.users().fs.iter().position(|own| own == entry)?;
     let mount = FsMount { access, ..entry.mount.clone() };
-    let others = entries.iter().filter(|other| *other != entry);
+    let others = ground.table().fs.iter().filter(|other| *other != entry);
     if conflict(others, &entry.written, &mount).is_some() {
         return None;
     }
     let mut table = TableText::new(ground);
-    let index = entries.iter().position(|other| other == entry)?;
     table.fs[index] = FsEntry { mount, ..entry.clone() }.to_string();
     Some(table.with_rule())
 }
@@ -168,7 +206,7 @@ fn add(
     let Some(request) = fitting.first() else {
         return ("its manifest does not request it".to_owned(), None);
     };
-    let why = match ground.table.fs.is_empty() {
+    let why = match ground.table().fs.is_empty() {
         true => "its policy grants no folder",
         false => "no grant covers it",
     };
@@ -190,11 +228,11 @@ fn added_text(
     let written = host.to_str()?.to_owned();
     let mount = mounts.into_iter().find_map(|guest| {
         let guest = guest.to_str()?.to_owned();
-        let mount = FsMount { host: host.clone(), guest, access: wanted };
-        conflict(&ground.table.fs, &written, &mount).is_none().then_some(mount)
+        let mount = FsMount::plain(host.clone(), guest, wanted);
+        conflict(&ground.table().fs, &written, &mount).is_none().then_some(mount)
     })?;
     let mut table = TableText::new(ground);
-    table.fs.push(entry_text(&written, &mount.guest, mount.access));
+    table.fs.push(entry_text(&written, &mount));
     let is_harmless = mount.access == Access::Read && !grant.can_change_or_leak();
     Some(if is_harmless { table.harmless() } else { table.with_rule() })
 }

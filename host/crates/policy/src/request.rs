@@ -9,6 +9,7 @@ use crate::{
     environment::read_env_name,
     folder::{Access, FsEntry, read_path},
     net::{NetPattern, PatternError, pattern::check_methods},
+    secret::{SecretGrant, SecretName, SecretWay},
     settings::SettingsSchema,
     source::{Mistake, SourceError, nearest, quoted},
 };
@@ -22,6 +23,8 @@ pub struct Request {
     pub fs: Vec<FsRequest>,
     /// Environment variables.
     pub env: Vec<EnvRequest>,
+    /// Secrets.
+    pub secrets: Vec<SecretRequest>,
 }
 
 /// A request for network access.
@@ -49,6 +52,17 @@ pub struct FsRequest {
 pub struct EnvRequest {
     /// Its name.
     pub name: String,
+    /// What for, in the author's words.
+    pub why: String,
+}
+
+/// A request for a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretRequest {
+    /// Its name.
+    pub name: SecretName,
+    /// Whether the plugin wants to read it; otherwise the host puts it into requests.
+    pub reveal: bool,
     /// What for, in the author's words.
     pub why: String,
 }
@@ -98,7 +112,7 @@ impl Mistake for TemplateError {
 impl Request {
     /// Returns the request of a plugin that asks for nothing.
     pub fn none() -> Self {
-        Self { net: Vec::new(), fs: Vec::new(), env: Vec::new() }
+        Self { net: Vec::new(), fs: Vec::new(), env: Vec::new(), secrets: Vec::new() }
     }
 
     pub(crate) fn read(item: Item<'_>, settings: &SettingsSchema) -> Result<Self, SourceError> {
@@ -107,6 +121,7 @@ impl Request {
                 net: section.list("net", |item| NetRequest::read(item, settings))?,
                 fs: section.list("fs", FsRequest::read)?,
                 env: section.list("env", EnvRequest::read)?,
+                secrets: section.list("secrets", SecretRequest::read)?,
             })
         })
     }
@@ -145,6 +160,22 @@ impl EnvRequest {
             let name = section.required("name", read_env_name)?;
             Ok(Self { name, why: read_why(section)? })
         })
+    }
+}
+
+impl SecretRequest {
+    fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        item.section(|section| {
+            let name = section.required("name", Item::parsed)?;
+            let reveal = section.optional("reveal", Item::boolean)?.unwrap_or(false);
+            Ok(Self { name, reveal, why: read_why(section)? })
+        })
+    }
+
+    /// Whether the request is about an entry of a policy. A plugin that wants to read a secret can
+    /// do with requests that carry it, but not the other way round.
+    pub(crate) fn covers(&self, grant: &SecretGrant) -> bool {
+        self.name == grant.name && (self.reveal || grant.way != SecretWay::Reveal)
     }
 }
 

@@ -1,23 +1,44 @@
-//! Rules over tools: who may be called without asking, and who may not be called at all.
+//! Rules: which calls, and which accesses of running calls, need no asking and which may not be.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use sallyport_contract::{Decision, NameError, PluginName, ToolId};
 
 use crate::{
+    condition::{Condition, Facts, Failure},
     document::Item,
-    source::{Mistake, Place, SourceError},
+    example::Example,
+    fix::toml_string,
+    message::Message,
+    net::{NetPattern, pattern::Target},
+    question::Situation,
+    source::{Mistake, Place, SourceError, quoted},
+    tier::Tier,
+    verdict::Matched,
 };
 
-const DECISIONS: [(&str, Decision); 3] =
+/// The words for decisions.
+pub(crate) const DECISIONS: [(&str, Decision); 3] =
     [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
 
+/// Fewest digits of a digest that a rule may give: fewer could be met by a component that somebody
+/// builds for the purpose.
+const DIGEST_DIGITS_MIN: usize = 12;
+
+/// Digits of a whole digest.
+const DIGEST_DIGITS_MAX: usize = 64;
+
 /// One `[[rule]]` of a policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rule {
     pub(crate) tools: ToolPattern,
+    /// Which requests of a running call it is about; without a pattern, it is about calling.
+    pub(crate) net: Option<NetPattern>,
+    pub(crate) digest: Option<Digest>,
+    pub(crate) when: Option<Condition>,
     pub(crate) decision: Decision,
-    message: Option<String>,
+    message: Option<Message>,
+    pub(crate) examples: Vec<Example>,
     pub(crate) place: Place,
 }
 
@@ -28,6 +49,25 @@ pub(crate) enum ToolPattern {
     One(ToolId),
     /// Every tool of a plugin.
     AllOf(PluginName),
+}
+
+/// The first digits of a component's digest, or all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Digest(String);
+
+/// A rule as text: what a refusal proposes, and what the answer "always" writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleText {
+    /// The tools: `PLUGIN.TOOL` or `PLUGIN.*`.
+    pub tool: String,
+    /// The requests of a running call, when the rule is about such.
+    pub net: Option<String>,
+    /// Digest of the only component that it is about.
+    pub digest: Option<String>,
+    /// What it says.
+    pub decision: Decision,
+    /// The words for whoever it stops.
+    pub message: Option<String>,
 }
 
 /// Why a text names no tools.
@@ -67,26 +107,199 @@ impl ToolPattern {
             Self::AllOf(plugin) => *plugin == tool.plugin,
         }
     }
+
+    pub(crate) fn plugin(&self) -> &PluginName {
+        match self {
+            Self::One(id) => &id.plugin,
+            Self::AllOf(plugin) => plugin,
+        }
+    }
+
+    /// Whether every tool of `other` is one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        match other {
+            Self::One(tool) => self.matches(tool),
+            Self::AllOf(_) => self == other,
+        }
+    }
+}
+
+impl fmt::Display for ToolPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(tool) => tool.fmt(f),
+            Self::AllOf(plugin) => write!(f, "{plugin}.*"),
+        }
+    }
+}
+
+/// Why a text is no digest.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is not a digest", quoted(text))]
+pub(crate) struct DigestError {
+    text: String,
+}
+
+impl Mistake for DigestError {
+    fn hint(&self) -> Option<String> {
+        Some(format!(
+            "write its first digits, at least {DIGEST_DIGITS_MIN} of 0-9 and a-f, or all \
+             {DIGEST_DIGITS_MAX}"
+        ))
+    }
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let fits = (DIGEST_DIGITS_MIN..=DIGEST_DIGITS_MAX).contains(&text.len());
+        match fits && text.bytes().all(hex) {
+            true => Ok(Self(text.to_owned())),
+            false => Err(DigestError { text: text.to_owned() }),
+        }
+    }
+}
+
+impl Digest {
+    fn is_of(&self, digest: &str) -> bool {
+        digest.starts_with(&self.0)
+    }
+
+    /// Whether every component of `other` is one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.is_of(&other.0)
+    }
+}
+
+/// Whether the condition of a rule holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    Holds,
+    Fails,
+    Unknown(Failure),
 }
 
 impl Rule {
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(crate) fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
         let place = item.place();
-        item.section(|section| {
+        let rule = item.section(|section| {
             Ok(Self {
                 tools: section.required("tool", Item::parsed)?,
-                decision: section.required("decision", |item| item.choice(&DECISIONS))?,
-                message: section.optional("message", Item::prose)?,
+                net: section.optional("net", Item::parsed)?,
+                digest: section.optional("digest", Item::parsed)?,
+                when: section.optional("when", Condition::read)?,
+                decision: section.required("decision", |item| read_decision(item, tier))?,
+                message: section.optional("message", Message::read)?,
+                examples: section.list("match", Example::read)?,
                 place,
             })
-        })
+        })?;
+        rule.check_examples()?;
+        Ok(rule)
+    }
+
+    /// Whether the rule speaks about calling a tool of this component.
+    pub(crate) fn is_about_call(&self, tool: &ToolId, digest: &str) -> bool {
+        self.net.is_none() && self.is_about(tool, digest)
+    }
+
+    /// Whether the rule speaks about a request that the tool sends. What stops a request is read
+    /// as generously as an entry that denies, what lets it pass as narrowly as one that allows.
+    pub(crate) fn is_about_access(&self, tool: &ToolId, digest: &str, to: &Target<'_>) -> bool {
+        let matches = |pattern: &NetPattern| match self.decision {
+            Decision::Allow => pattern.matches(to),
+            Decision::Ask | Decision::Deny => pattern.denies(to),
+        };
+        self.net.as_ref().is_some_and(matches) && self.is_about(tool, digest)
+    }
+
+    fn is_about(&self, tool: &ToolId, digest: &str) -> bool {
+        self.tools.matches(tool) && self.digest.as_ref().is_none_or(|own| own.is_of(digest))
+    }
+
+    /// Whether the rule speaks about any call of any tool of a plugin.
+    pub(crate) fn is_about_every_call_of(&self, plugin: &PluginName) -> bool {
+        let narrows = self.net.is_some() || self.digest.is_some() || self.when.is_some();
+        !narrows && self.tools == ToolPattern::AllOf(plugin.clone())
+    }
+
+    /// Whether the rule's condition holds; one without a condition always fits.
+    pub(crate) fn fit(&self, facts: &Facts<'_>) -> Fit {
+        match self.when.as_ref().map_or(Ok(true), |when| when.holds(facts)) {
+            Ok(true) => Fit::Holds,
+            Ok(false) => Fit::Fails,
+            Err(failure) => Fit::Unknown(failure),
+        }
+    }
+
+    /// Whether the rule counts. Where its condition cannot be evaluated, what is stricter is so.
+    pub(crate) fn counts(&self, fit: &Fit) -> bool {
+        match fit {
+            Fit::Holds => true,
+            Fit::Fails => false,
+            Fit::Unknown(_) => self.decision != Decision::Allow,
+        }
+    }
+
+    /// What the rule says about a call that it is about; `None` when its condition does not hold.
+    pub(crate) fn judge(&self, facts: &Facts<'_>) -> Option<(&Self, Matched)> {
+        let fit = self.fit(facts);
+        let counted = self.counts(&fit);
+        let note = match fit {
+            Fit::Holds => None,
+            Fit::Fails => return None,
+            Fit::Unknown(failure) => Some(format!("its condition cannot be evaluated: {failure}")),
+        };
+        Some((self, self.matched(counted, note)))
+    }
+
+    pub(crate) fn matched(&self, counted: bool, note: Option<String>) -> Matched {
+        Matched { place: self.place.clone(), decision: self.decision, counted, note }
     }
 
     /// The rule's own words, if it has any, and its place.
-    pub(crate) fn reason(&self) -> String {
+    pub(crate) fn reason(&self, of: Option<&Situation<'_>>) -> String {
+        let place = &self.place;
+        match (&self.message, of) {
+            (Some(message), Some(of)) => format!("{} (rule at {place})", message.fill(of)),
+            (Some(message), None) => format!("{message} (rule at {place})"),
+            (None, _) => format!("rule at {place}"),
+        }
+    }
+}
+
+fn read_decision(item: Item<'_>, tier: Tier) -> Result<Decision, SourceError> {
+    let place = item.place();
+    let decision = item.choice(&DECISIONS)?;
+    if (tier, decision) == (Tier::Project, Decision::Allow) {
+        let error = place.error("a rule of a project's policy cannot allow");
+        return Err(error.with_hint("a project can only ask or deny: move it to your own policy"));
+    }
+    Ok(decision)
+}
+
+impl RuleText {
+    /// Returns the rule that allows a tool, or all tools of a plugin.
+    pub fn allowing(tool: String) -> Self {
+        Self { tool, net: None, digest: None, decision: Decision::Allow, message: None }
+    }
+}
+
+impl fmt::Display for RuleText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[[rule]]\ntool = {}", toml_string(&self.tool))?;
+        let optional = [("net", &self.net), ("digest", &self.digest)];
+        for (key, text) in optional {
+            if let Some(text) = text {
+                writeln!(f, "{key} = {}", toml_string(text))?;
+            }
+        }
+        writeln!(f, "decision = \"{}\"", self.decision.word())?;
         match &self.message {
-            Some(message) => format!("{message} (rule at {})", self.place),
-            None => format!("rule at {}", self.place),
+            Some(message) => writeln!(f, "message = {}", toml_string(message)),
+            None => Ok(()),
         }
     }
 }

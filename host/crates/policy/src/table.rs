@@ -1,16 +1,19 @@
-//! One plugin's table of a policy, `[plugin.NAME]`: what the operator grants it.
+//! One plugin's table of a policy file, `[plugin.NAME]`, and what the tables of all files make
+//! together.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use sallyport_contract::PluginName;
 
 use crate::{
     document::{Item, Section},
-    environment::read_env_name,
+    environment::EnvEntry,
     folder::{FsEntry, conflict},
-    limits::Limits,
+    limits::StatedLimits,
     net::entry::NetTable,
+    secret::SecretGrant,
     source::SourceError,
+    tier::Tier,
 };
 
 /// What the operator grants one plugin, whether or not the plugin asks for it.
@@ -19,45 +22,143 @@ pub(crate) struct PluginTable {
     pub(crate) plugin: PluginName,
     pub(crate) net: NetTable,
     pub(crate) fs: Vec<FsEntry>,
-    pub(crate) env: Vec<String>,
-    pub(crate) limits: Limits,
+    pub(crate) env: Vec<EnvEntry>,
+    pub(crate) secrets: Vec<SecretGrant>,
+    pub(crate) limits: StatedLimits,
+}
+
+/// One plugin's tables of all files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tables {
+    /// What holds: the tables of all files together.
+    pub(crate) joined: PluginTable,
+    /// What stands in the user's own file, which is the one that a fix is for.
+    pub(crate) users: PluginTable,
 }
 
 impl PluginTable {
     /// The table of a plugin that the policy does not mention.
     pub(crate) fn empty(plugin: PluginName) -> Self {
-        let (fs, env) = (Vec::new(), Vec::new());
-        Self { plugin, net: NetTable::none(), fs, env, limits: Limits::standard() }
+        Self {
+            plugin,
+            net: NetTable::none(),
+            fs: Vec::new(),
+            env: Vec::new(),
+            secrets: Vec::new(),
+            limits: StatedLimits::none(),
+        }
     }
 
     pub(crate) fn read(
         name: Item<'_>,
         table: Item<'_>,
         home: Option<&Path>,
+        tier: Tier,
     ) -> Result<Self, SourceError> {
         let plugin = name.parsed()?;
         table.section(|section| {
-            Ok(Self {
+            let net = section.optional("net", |item| NetTable::read(item, tier))?;
+            let fs = granted(section, "fs", tier, |item| FsEntry::read(item, home))?;
+            let env = granted(section, "env", tier, EnvEntry::read)?;
+            let secrets = granted(section, "secrets", tier, SecretGrant::read)?;
+            let limits = section.optional("limits", StatedLimits::read)?;
+            let alone = Self {
                 plugin,
-                net: section.optional("net", NetTable::read)?.unwrap_or_else(NetTable::none),
-                fs: read_folders(section, home)?,
-                env: section.list("env", read_env_name)?,
-                limits: section.optional("limits", Limits::read)?.unwrap_or_else(Limits::standard),
-            })
+                net: net.unwrap_or_else(NetTable::none),
+                fs: Vec::new(),
+                env,
+                secrets: Vec::new(),
+                limits: limits.unwrap_or_else(StatedLimits::none),
+            };
+            alone.with_folders(fs)?.with_secrets(secrets)
         })
+    }
+
+    /// Brings the tables of several files together: either may grant, each may deny, and of each
+    /// limit the least counts. A project's table comes last.
+    ///
+    /// # Errors
+    ///
+    /// Entries that cannot stand beside each other.
+    fn joined(
+        plugin: &PluginName,
+        tables: impl IntoIterator<Item = (Tier, Self)>,
+    ) -> Result<Self, SourceError> {
+        tables.into_iter().try_fold(Self::empty(plugin.clone()), |mut joined, (tier, table)| {
+            joined.net.extend(table.net);
+            joined.env.extend(table.env);
+            match tier {
+                Tier::Admin | Tier::User => joined.limits.join(table.limits),
+                Tier::Project => joined.limits.tighten(table.limits),
+            }
+            let is_new = |entry: &FsEntry| !joined.fs.iter().any(|other| entry.repeats(other));
+            let more = table.fs.into_iter().filter(is_new).collect();
+            joined.with_folders(more)?.with_secrets(table.secrets)
+        })
+    }
+
+    fn with_folders(mut self, entries: Vec<FsEntry>) -> Result<Self, SourceError> {
+        for entry in entries {
+            match conflict(&self.fs, &entry.written, &entry.mount) {
+                None => self.fs.push(entry),
+                Some(conflict) => return Err(entry.place.mistake(&conflict)),
+            }
+        }
+        Ok(self)
+    }
+
+    fn with_secrets(mut self, entries: Vec<SecretGrant>) -> Result<Self, SourceError> {
+        for entry in entries {
+            entry.check_beside(&self.secrets)?;
+            self.secrets.push(entry);
+        }
+        Ok(self)
     }
 }
 
-fn read_folders(
-    section: &mut Section<'_>,
-    home: Option<&Path>,
-) -> Result<Vec<FsEntry>, SourceError> {
-    let mut entries: Vec<FsEntry> = Vec::new();
-    for entry in section.list("fs", |item| FsEntry::read(item, home))? {
-        match conflict(&entries, &entry.written, &entry.mount) {
-            None => entries.push(entry),
-            Some(conflict) => return Err(entry.place.mistake(&conflict)),
-        }
+/// Reads a list whose entries grant something.
+fn granted<'d, T>(
+    section: &mut Section<'d>,
+    key: &'static str,
+    tier: Tier,
+    read: impl FnMut(Item<'d>) -> Result<T, SourceError>,
+) -> Result<Vec<T>, SourceError> {
+    let list = section.optional(key, |item| tier.granting(item)?.list(read))?;
+    Ok(list.unwrap_or_default())
+}
+
+impl Tables {
+    /// The tables of a plugin that no file mentions.
+    pub(crate) fn empty(plugin: PluginName) -> Self {
+        let joined = PluginTable::empty(plugin);
+        Self { users: joined.clone(), joined }
     }
-    Ok(entries)
+
+    /// Brings the tables of all files together, plugin by plugin.
+    ///
+    /// # Errors
+    ///
+    /// Entries of different files that cannot stand beside each other.
+    pub(crate) fn of_files(
+        files: impl IntoIterator<Item = (Tier, Vec<PluginTable>)>,
+    ) -> Result<BTreeMap<PluginName, Self>, SourceError> {
+        let mut found: BTreeMap<PluginName, Vec<(Tier, PluginTable)>> = BTreeMap::new();
+        for (tier, tables) in files {
+            for table in tables {
+                found.entry(table.plugin.clone()).or_default().push((tier, table));
+            }
+        }
+        let joined = |(plugin, tables): (PluginName, Vec<_>)| {
+            Self::of(&plugin, tables).map(|tables| (plugin, tables))
+        };
+        found.into_iter().map(joined).collect()
+    }
+
+    fn of(plugin: &PluginName, mut tables: Vec<(Tier, PluginTable)>) -> Result<Self, SourceError> {
+        // What holds has to be known before a project's file can tighten it.
+        tables.sort_by_key(|(tier, _)| *tier);
+        let own = tables.iter().filter(|(tier, _)| *tier == Tier::User).cloned();
+        let users = PluginTable::joined(plugin, own)?;
+        Ok(Self { users, joined: PluginTable::joined(plugin, tables)? })
+    }
 }

@@ -3,19 +3,26 @@
 use std::fmt;
 
 use ipnet::IpNet;
+use sallyport_contract::Decision;
 
-use super::pattern::NetPattern;
+use super::pattern::{DenyPattern, NetPattern};
 use crate::{
     document::{Item, Section},
     fix::{toml_list, toml_string},
     source::{Mistake, Place, SourceError, quoted},
+    tier::Tier,
 };
+
+/// What an entry that allows may decide. An entry that denies says so with its own key.
+const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("ask", Decision::Ask)];
 
 /// An entry that allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allow {
     pub(crate) pattern: NetPattern,
     pub(crate) reach: Reach,
+    /// Whether such a request is sent at once, or a person is asked about it.
+    pub(crate) decision: Decision,
     pub(crate) place: Place,
 }
 
@@ -70,9 +77,9 @@ impl NetTable {
         Self { allows: Vec::new(), denies: Vec::new() }
     }
 
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(crate) fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
         let mut table = Self::none();
-        for entry in item.list(Entry::read)? {
+        for entry in item.list(|item| Entry::read(item, tier))? {
             match entry {
                 Entry::Allow(allow) => table.allows.push(allow),
                 Entry::Deny(deny) => table.denies.push(deny),
@@ -80,21 +87,27 @@ impl NetTable {
         }
         Ok(table)
     }
+
+    /// Adds the entries of another file: either may grant, and both may deny.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.allows.extend(other.allows);
+        self.denies.extend(other.denies);
+    }
 }
 
 impl Entry {
-    fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
         let place = item.place();
         if item.is_string() {
-            let pattern = item.parsed()?;
-            return Ok(Self::Allow(Allow { pattern, reach: Reach::Public, place }));
+            let pattern = tier.granting(item)?.parsed()?;
+            return Ok(Self::Allow(Allow::plain(pattern, place)));
         }
         item.section(|section| {
-            let allow = section.optional("allow", Item::parsed)?;
+            let allow = section.optional("allow", |item| tier.granting(item)?.parsed())?;
             let deny = section.optional("deny", Item::parsed)?;
             match (allow, deny) {
                 (Some(pattern), None) => Allow::read(pattern, section, place).map(Self::Allow),
-                (None, Some(pattern)) => Ok(Self::Deny(Deny { pattern, place })),
+                (None, Some(DenyPattern(pattern))) => Ok(Self::Deny(Deny { pattern, place })),
                 (Some(_), Some(_)) => {
                     let error = place.error("an entry cannot allow and deny at once");
                     Err(error.with_hint("write two entries; the one that denies wins"))
@@ -109,6 +122,17 @@ impl Entry {
 }
 
 impl Allow {
+    /// An entry that is a pattern and nothing else.
+    fn plain(pattern: NetPattern, place: Place) -> Self {
+        Self { pattern, reach: Reach::Public, decision: Decision::Allow, place }
+    }
+
+    /// Whether this entry alone lets every request of `other` through, to the same addresses.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let reaches = |range| self.reach.includes(range);
+        self.pattern.covers(&other.pattern) && other.reach.ranges().iter().all(reaches)
+    }
+
     fn read(
         pattern: NetPattern,
         section: &mut Section<'_>,
@@ -125,7 +149,8 @@ impl Allow {
             (true, Some(ranges)) => Reach::Private(ranges),
             (true, None) => Reach::Private(own_ranges(&pattern, &place)?),
         };
-        Ok(Self { pattern, reach, place })
+        let decision = section.optional("decision", |item| item.choice(&DECISIONS))?;
+        Ok(Self { pattern, reach, decision: decision.unwrap_or(Decision::Allow), place })
     }
 }
 
@@ -173,32 +198,50 @@ impl Reach {
             Self::Private(ranges) => ranges,
         }
     }
+
+    /// Whether every address of a range is one of these.
+    pub(crate) fn includes(&self, range: &IpNet) -> bool {
+        self.ranges().iter().any(|own| own.contains(range))
+    }
 }
 
 /// Returns the entry, as TOML, that grants what a manifest requests.
 pub(crate) fn entry_for_request(pattern: &NetPattern) -> String {
     let own = pattern.host().own_ranges().filter(|_| pattern.host().is_private());
-    entry_text(pattern, &own.unwrap_or_default())
+    entry_text(pattern, &own.unwrap_or_default(), Decision::Allow)
 }
 
 /// Returns an entry that allows as TOML; without ranges it reaches public addresses only.
-pub(crate) fn entry_text(pattern: &NetPattern, ranges: &[IpNet]) -> String {
+pub(crate) fn entry_text(pattern: &NetPattern, ranges: &[IpNet], decision: Decision) -> String {
     let allow = toml_string(&pattern.to_string());
+    let reach = reach_text(pattern, ranges);
+    let decision = match decision {
+        Decision::Allow => "",
+        Decision::Ask | Decision::Deny => &format!(", decision = \"{}\"", decision.word()),
+    };
+    match reach.is_empty() && decision.is_empty() {
+        true => allow,
+        false => format!("{{ allow = {allow}{reach}{decision} }}"),
+    }
+}
+
+/// The keys of an entry that say which private addresses it reaches.
+fn reach_text(pattern: &NetPattern, ranges: &[IpNet]) -> String {
     let own = || pattern.host().own_ranges().is_some_and(|own| own == ranges);
     match ranges {
-        [] => allow,
-        _ if own() => format!("{{ allow = {allow}, to-private = true }}"),
-        [range] => format!("{{ allow = {allow}, to-private = true, range = \"{range}\" }}"),
+        [] => String::new(),
+        _ if own() => ", to-private = true".to_owned(),
+        [range] => format!(", to-private = true, range = \"{range}\""),
         _ => {
             let ranges = toml_list(ranges.iter().map(|range| format!("\"{range}\"")));
-            format!("{{ allow = {allow}, to-private = true, range = {ranges} }}")
+            format!(", to-private = true, range = {ranges}")
         }
     }
 }
 
 impl fmt::Display for Allow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&entry_text(&self.pattern, self.reach.ranges()))
+        f.write_str(&entry_text(&self.pattern, self.reach.ranges(), self.decision))
     }
 }
 

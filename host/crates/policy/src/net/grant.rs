@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
-use sallyport_contract::{Denial, PluginName, text::excerpt};
+use sallyport_contract::{Decision, Denial, PluginName, text::excerpt};
 use url::Url;
 
 use super::{
@@ -33,6 +33,8 @@ pub struct NetGrant {
 pub struct NetPermit<'g> {
     /// Ranges besides the public addresses.
     ranges: Vec<&'g IpNet>,
+    /// The entry that says whether a person is asked.
+    deciding: &'g Allow,
 }
 
 /// Why a request did not pass.
@@ -58,7 +60,8 @@ enum Refusal<'g> {
 impl NetGrant {
     pub(crate) fn new(ground: Arc<Ground>, requests: Vec<NetPattern>) -> Self {
         let mut powers = Vec::new();
-        for allow in &ground.table.net.allows {
+        let allows = &ground.table().net.allows;
+        for allow in allows.iter().filter(|allow| !never_asks(allow, allows)) {
             for both in requests.iter().filter_map(|request| allow.pattern.meet(request)) {
                 let power = describe(&both, allow);
                 if !powers.contains(&power) {
@@ -85,7 +88,7 @@ impl NetGrant {
 
     fn permit(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Refusal<'_>> {
         let target = Target::new(method, url)?;
-        let net = &self.ground.table.net;
+        let net = &self.ground.table().net;
         if let Some(deny) = net.denies.iter().find(|deny| deny.pattern.denies(&target)) {
             return Err(Refusal::Denied(deny));
         }
@@ -93,11 +96,9 @@ impl NetGrant {
             let near = self.requests.iter().find(|request| request.lacks_path_for(&target));
             return Err(near.map_or(Refusal::NotRequested, Refusal::RequestLacksPath));
         }
-        let mut matching = net.allows.iter().filter(|a| a.pattern.matches(&target)).peekable();
-        if self.is_empty() || matching.peek().is_none() {
-            return Err(not_granted(&net.allows, &target));
-        }
-        Ok(NetPermit { ranges: matching.flat_map(|allow| allow.reach.ranges()).collect() })
+        let matches = |allow: &&Allow| !self.is_empty() && allow.pattern.matches(&target);
+        let matching = net.allows.iter().filter(matches).collect();
+        NetPermit::of(matching).ok_or_else(|| not_granted(&net.allows, &target))
     }
 
     fn deny_net(&self, method: &str, url: &Url, refusal: &Refusal<'_>) -> Denial {
@@ -110,34 +111,83 @@ impl NetGrant {
             | Refusal::NotRequested
             | Refusal::RequestLacksPath(_) => None,
         };
-        let what = sentence(&self.ground.table.plugin, &request_line(method, url));
+        let what = sentence(&self.ground.table().plugin, &request_line(method, url));
         Denial { what, why: refusal.to_string(), fix, nobody_to_ask: false }
+    }
+
+    /// Whether some request can make use of an entry of the policy.
+    pub(crate) fn makes_use_of(&self, allow: &Allow) -> bool {
+        self.requests.iter().any(|request| allow.pattern.meet(request).is_some())
+    }
+
+    /// The requests that can pass, as patterns: what the policy allows and the manifest asks for.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = NetPattern> {
+        let allows = self.ground.table().net.allows.iter();
+        allows.flat_map(|allow| self.requests.iter().filter_map(|r| allow.pattern.meet(r)))
     }
 
     /// What can be reached, a line each, and what is denied all the same.
     pub(crate) fn powers(&self) -> impl Iterator<Item = String> {
-        let denied = self.ground.table.net.denies.iter().filter(|_| !self.is_empty());
+        let denied = self.ground.table().net.denies.iter().filter(|_| !self.is_empty());
         let denied = denied.map(|deny| format!("never {}", deny.pattern));
         self.powers.iter().cloned().chain(denied)
     }
 
     /// The entries of the policy that no request can make use of.
     pub(crate) fn unrequested(&self) -> impl Iterator<Item = (&NetPattern, &Place)> {
-        let useless = |allow: &&Allow| {
-            self.requests.iter().all(|request| allow.pattern.meet(request).is_none())
-        };
-        let allows = self.ground.table.net.allows.iter();
+        let useless = |allow: &&Allow| !self.makes_use_of(allow);
+        let allows = self.ground.table().net.allows.iter();
         allows.filter(useless).map(|allow| (&allow.pattern, &allow.place))
     }
 }
 
-impl NetPermit<'_> {
+impl<'g> NetPermit<'g> {
+    /// What entries that match a request permit together.
+    fn of(matching: Vec<&'g Allow>) -> Option<Self> {
+        let deciding = deciding(&matching)?;
+        let ranges = matching.into_iter().flat_map(|allow| allow.reach.ranges()).collect();
+        Some(Self { ranges, deciding })
+    }
+
+    /// What the entries say about sending the request: allow it, or ask a person.
+    ///
+    /// Of several entries the least strict counts, since each is a grant. Where some of them reach
+    /// further than others, it is the least strict of those that reach as far: an entry that asks
+    /// before a private address is reached is not undone by one that reaches public ones only.
+    pub fn decision(&self) -> Decision {
+        self.deciding.decision
+    }
+
+    /// Where the entry stands that decided.
+    pub fn place(&self) -> &'g Place {
+        &self.deciding.place
+    }
+
     /// Whether the request may go to this address: a public one, or one in a range that an entry of
     /// the policy names on purpose.
     pub fn allows_address(&self, addr: IpAddr) -> bool {
         let addr = addr.to_canonical();
         is_public(addr) || self.ranges.iter().any(|range| range.contains(&addr))
     }
+}
+
+/// The entry that decides whether a person is asked: the least strict one, of each group that
+/// reaches the same addresses, and of those the strictest.
+fn deciding<'g>(matching: &[&'g Allow]) -> Option<&'g Allow> {
+    let least_strict = |reaches: &dyn Fn(&Allow) -> bool| {
+        let reaching = matching.iter().copied().filter(|allow| reaches(allow));
+        reaching.min_by_key(|allow| allow.decision)
+    };
+    let everywhere = least_strict(&|_| true)?;
+    let ranges = matching.iter().flat_map(|allow| allow.reach.ranges());
+    let private = ranges.filter_map(|range| least_strict(&|allow| allow.reach.includes(range)));
+    Some(private.fold(everywhere, |a, b| if b.decision > a.decision { b } else { a }))
+}
+
+/// Whether an entry asks for nothing, since another allows all of it.
+pub(crate) fn never_asks(entry: &Allow, entries: &[Allow]) -> bool {
+    let lifts = |other: &Allow| other.decision < entry.decision && other.covers(entry);
+    entries.iter().any(lifts)
 }
 
 fn not_granted<'g>(allows: &'g [Allow], target: &Target<'_>) -> Refusal<'g> {
@@ -150,14 +200,15 @@ fn not_granted<'g>(allows: &'g [Allow], target: &Target<'_>) -> Refusal<'g> {
 
 fn describe(pattern: &NetPattern, allow: &Allow) -> String {
     let ranges: Vec<_> = allow.reach.ranges().iter().map(ToString::to_string).collect();
+    let asks = if allow.decision == Decision::Ask { " (asks)" } else { "" };
     match ranges.as_slice() {
-        [] => pattern.to_string(),
-        _ => format!("{pattern} (also at private addresses: {})", ranges.join(", ")),
+        [] => format!("{pattern}{asks}"),
+        _ => format!("{pattern}{asks} (also at private addresses: {})", ranges.join(", ")),
     }
 }
 
 /// Returns method and URL without what may be secret: no query, fragment, user name or password.
-fn request_line(method: &str, url: &Url) -> String {
+pub(crate) fn request_line(method: &str, url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);

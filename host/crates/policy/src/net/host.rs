@@ -1,4 +1,4 @@
-//! The host of a pattern: one host, or every name one label below a domain.
+//! The host of a pattern: one host, every name one label below a domain, or (to deny) any host.
 
 use std::{fmt, net::IpAddr};
 
@@ -14,13 +14,35 @@ pub(crate) enum HostPattern {
     Exact(Host<String>),
     /// `*.domain`: names with exactly one label before the domain.
     OneLabelBelow(String),
+    /// `*`: every name and every address.
+    Any,
 }
 
 impl HostPattern {
+    /// Parses a host that something is granted for.
     pub(crate) fn parse(text: &str) -> Result<Self, PatternError> {
+        let host = Self::parse_wide(text)?;
+        match host.is_wide() {
+            true => Err(PatternError::WideHost { host: text.to_owned() }),
+            false => Ok(host),
+        }
+    }
+
+    /// Parses a host that something is denied for, which may be nearly every host there is.
+    pub(crate) fn parse_wide(text: &str) -> Result<Self, PatternError> {
         match text.strip_prefix("*.") {
             Some(domain) => one_label_below(domain, text),
+            None if text == "*" => Ok(Self::Any),
             None => exact(text).map(Self::Exact),
+        }
+    }
+
+    /// Whether this is more of the internet than anyone could mean to grant.
+    fn is_wide(&self) -> bool {
+        match self {
+            Self::Exact(_) => false,
+            Self::OneLabelBelow(domain) => !domain.contains('.'),
+            Self::Any => true,
         }
     }
 
@@ -30,6 +52,7 @@ impl HostPattern {
             (Self::Exact(Host::Ipv4(own)), Host::Ipv4(addr)) => own == addr,
             (Self::Exact(Host::Ipv6(own)), Host::Ipv6(addr)) => own == addr,
             (Self::OneLabelBelow(domain), Host::Domain(name)) => is_one_label_below(name, domain),
+            (Self::Any, _) => true,
             (Self::Exact(_) | Self::OneLabelBelow(_), _) => false,
         }
     }
@@ -38,7 +61,7 @@ impl HostPattern {
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match other {
             Self::Exact(host) => self.matches(&borrowed(host)),
-            Self::OneLabelBelow(_) => self == other,
+            Self::OneLabelBelow(_) | Self::Any => self == other || *self == Self::Any,
         }
     }
 
@@ -48,8 +71,19 @@ impl HostPattern {
             Self::Exact(Host::Ipv4(addr)) => Some(vec![address::only(IpAddr::V4(*addr))]),
             Self::Exact(Host::Ipv6(addr)) => Some(vec![address::only(IpAddr::V6(*addr))]),
             Self::Exact(Host::Domain(name)) if name == "localhost" => Some(address::loopback()),
-            Self::Exact(Host::Domain(_)) | Self::OneLabelBelow(_) => None,
+            Self::Exact(Host::Domain(_)) | Self::OneLabelBelow(_) | Self::Any => None,
         }
+    }
+
+    /// Whether this is one host.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self, Self::Exact(_))
+    }
+
+    /// Whether this host can only mean this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let loops = |range: &IpNet| range.addr().is_loopback();
+        self.own_ranges().is_some_and(|ranges| ranges.iter().all(loops))
     }
 
     /// Whether this host can only mean addresses that are not public.
@@ -74,17 +108,13 @@ fn is_one_label_below(name: &str, domain: &str) -> bool {
 
 fn one_label_below(domain: &str, written: &str) -> Result<HostPattern, PatternError> {
     match exact(domain)? {
-        Host::Domain(domain) if domain.contains('.') => Ok(HostPattern::OneLabelBelow(domain)),
-        Host::Domain(_) => Err(PatternError::WideHost { host: written.to_owned() }),
+        Host::Domain(domain) => Ok(HostPattern::OneLabelBelow(domain)),
         Host::Ipv4(_) | Host::Ipv6(_) => Err(PatternError::Host { host: written.to_owned() }),
     }
 }
 
 fn exact(text: &str) -> Result<Host<String>, PatternError> {
     let refused = || PatternError::Host { host: text.to_owned() };
-    if text == "*" {
-        return Err(PatternError::WideHost { host: text.to_owned() });
-    }
     // The parser would decode what is percent-encoded and so see another host than the reader.
     if text.contains(['*', '%']) {
         return Err(refused());
@@ -104,6 +134,7 @@ impl fmt::Display for HostPattern {
         match self {
             Self::Exact(host) => host.fmt(f),
             Self::OneLabelBelow(domain) => write!(f, "*.{domain}"),
+            Self::Any => f.write_str("*"),
         }
     }
 }

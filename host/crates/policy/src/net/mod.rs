@@ -9,9 +9,12 @@ pub(crate) mod entry;
 pub mod grant;
 pub mod host;
 pub mod method;
+pub mod origin;
 pub mod path;
 pub mod pattern;
+pub(crate) mod port;
 
 pub use address::is_public;
 pub use grant::{NetGrant, NetPermit};
+pub use origin::{Origin, OriginError};
 pub use pattern::{NetPattern, PatternError};

@@ -35,7 +35,7 @@ impl<'u> PlainPath<'u> {
         let plain = Self(percent_decode_str(path).into());
         let hides = hides_separator(path) || path.contains('\\') || plain.segments().any(is_dots);
         // Bytes that are no text are overlong forms of something, to some server.
-        let hides = hides || std::str::from_utf8(&plain.0).is_err();
+        let hides = hides || std::str::from_utf8(&plain.0).map_or(true, hides_separator);
         (!hides).then_some(plain)
     }
 

@@ -10,7 +10,9 @@ use url::{Host, Url};
 use super::{
     host::HostPattern,
     method::{self, Methods},
+    origin::Origin,
     path::{PathPattern, PlainPath},
+    port::{self, Ports},
 };
 use crate::source::{Mistake, quoted};
 
@@ -22,18 +24,24 @@ const URL_BYTES_MAX: usize = 16 << 10;
 
 const SCHEMES: [(&str, Scheme); 2] = [("https", Scheme::Https), ("http", Scheme::Http)];
 
-/// Requests that belong together: methods, one scheme, one port, hosts and paths.
+/// Requests that belong together: methods, one scheme, hosts, ports and paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetPattern {
     methods: Methods,
     scheme: Scheme,
     host: HostPattern,
-    port: u16,
+    ports: Ports,
     path: PathPattern,
 }
 
+/// A pattern of requests to deny: its host may be `*`, which is any host, at any port unless one is
+/// written, or one level below a domain as wide as `*.com`. `https://**` is short for
+/// `https://*/**`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DenyPattern(pub(crate) NetPattern);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scheme {
+pub(super) enum Scheme {
     Http,
     Https,
 }
@@ -103,7 +111,7 @@ pub enum PatternError {
         /// The address in its usual form.
         canonical: String,
     },
-    /// The port is not a number from 1 to 65535.
+    /// The port is neither a number from 1 to 65535 nor a range of such numbers.
     #[error("{} is not a port", quoted(port))]
     Port {
         /// The port.
@@ -157,7 +165,10 @@ impl Mistake for PatternError {
                 "write a name, an IPv4 address, or an IPv6 address in brackets".to_owned()
             }
             Self::OddAddress { canonical, .. } => format!("write {canonical}"),
-            Self::Port { .. } => "write a number from 1 to 65535, or leave it out".to_owned(),
+            Self::Port { .. } => {
+                "write a number from 1 to 65535, a range such as 8000-8100, or leave it out"
+                    .to_owned()
+            }
             Self::Path { .. } => {
                 "use * within one segment, and /** for everything below".to_owned()
             }
@@ -170,6 +181,23 @@ impl FromStr for NetPattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
+        Self::parse(text, HostPattern::parse)
+    }
+}
+
+impl FromStr for DenyPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        NetPattern::parse(text, HostPattern::parse_wide).map(Self)
+    }
+}
+
+impl NetPattern {
+    fn parse(
+        text: &str,
+        parse_host: impl FnOnce(&str) -> Result<HostPattern, PatternError>,
+    ) -> Result<Self, PatternError> {
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError::TooLong { bytes: text.len() });
         }
@@ -178,15 +206,27 @@ impl FromStr for NetPattern {
         let methods = Methods::parse(methods)?;
         let (scheme, rest) = split_scheme(url)?;
         refuse_extras(url, rest)?;
+        let rest = if rest == "**" { "*/**" } else { rest };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (host, port) = split_port(authority);
+        let (host, ports) = split_port(authority);
+        let host = parse_host(host)?;
+        let usual = default_ports(scheme, &host);
         Ok(Self {
             methods,
             scheme,
-            host: HostPattern::parse(host)?,
-            port: port.map_or(Ok(scheme.default_port()), parse_port)?,
+            host,
+            ports: ports.map_or(Ok(usual), Ports::parse)?,
             path: if path.is_empty() { PathPattern::root() } else { PathPattern::parse(path)? },
         })
+    }
+}
+
+/// The ports of a pattern that names none. "Any host" that left out all ports but one would deny
+/// less than it says.
+fn default_ports(scheme: Scheme, host: &HostPattern) -> Ports {
+    match host {
+        HostPattern::Any => Ports::ANY,
+        HostPattern::Exact(_) | HostPattern::OneLabelBelow(_) => Ports::only(scheme.default_port()),
     }
 }
 
@@ -197,7 +237,7 @@ pub(crate) fn check_methods(text: &str) -> Result<(), PatternError> {
     Methods::parse(methods).map(|_| ())
 }
 
-fn split_scheme(url: &str) -> Result<(Scheme, &str), PatternError> {
+pub(super) fn split_scheme(url: &str) -> Result<(Scheme, &str), PatternError> {
     let parts = url.split_once("://");
     let known = |(name, rest)| {
         let scheme = SCHEMES.iter().find(|(known, _)| *known == name)?.1;
@@ -206,7 +246,7 @@ fn split_scheme(url: &str) -> Result<(Scheme, &str), PatternError> {
     parts.and_then(known).ok_or_else(|| PatternError::Scheme { url: url.to_owned() })
 }
 
-fn refuse_extras(url: &str, rest: &str) -> Result<(), PatternError> {
+pub(crate) fn refuse_extras(url: &str, rest: &str) -> Result<(), PatternError> {
     let authority = rest.split('/').next().unwrap_or_default();
     let part = match () {
         () if rest.contains(|c: char| c.is_whitespace() || c.is_control()) => "white space",
@@ -220,17 +260,16 @@ fn refuse_extras(url: &str, rest: &str) -> Result<(), PatternError> {
 }
 
 /// Splits a port off; the colons of an IPv6 address stand inside its brackets.
-fn split_port(authority: &str) -> (&str, Option<&str>) {
+pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         Some(_) | None => (authority, None),
     }
 }
 
-fn parse_port(text: &str) -> Result<u16, PatternError> {
-    let canonical = |port: &u16| *port != 0 && port.to_string() == text;
-    let refused = || PatternError::Port { port: text.to_owned() };
-    text.parse().ok().filter(canonical).ok_or_else(refused)
+/// Parses one port.
+pub(crate) fn parse_port(text: &str) -> Result<u16, PatternError> {
+    port::number(text).ok_or_else(|| PatternError::Port { port: text.to_owned() })
 }
 
 impl NetPattern {
@@ -252,7 +291,7 @@ impl NetPattern {
 
     fn matches_but_path(&self, target: &Target<'_>) -> bool {
         self.scheme == target.scheme
-            && self.port == target.port
+            && self.ports.contains(target.port)
             && self.host.matches(&target.host)
             && self.methods.contains(target.method)
     }
@@ -260,7 +299,7 @@ impl NetPattern {
     /// Whether every request of `other` is surely one of these.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.scheme == other.scheme
-            && self.port == other.port
+            && self.ports.covers(other.ports)
             && self.host.covers(&other.host)
             && self.methods.covers(&other.methods)
             && self.path.covers(&other.path)
@@ -269,9 +308,10 @@ impl NetPattern {
     /// The pattern of the requests that are in both, if there can be any. It never leaves one out;
     /// of paths it may hold a few too many, so it describes and does not decide.
     pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
-        if self.scheme != other.scheme || self.port != other.port {
+        if self.scheme != other.scheme {
             return None;
         }
+        let ports = self.ports.meet(other.ports)?;
         let host = match () {
             () if self.host.covers(&other.host) => other.host.clone(),
             () if other.host.covers(&self.host) => self.host.clone(),
@@ -279,7 +319,14 @@ impl NetPattern {
         };
         let methods = self.methods.meet(&other.methods)?;
         let path = self.path.meet(&other.path)?;
-        Some(Self { methods, scheme: self.scheme, host, port: self.port, path })
+        Some(Self { methods, scheme: self.scheme, host, ports, path })
+    }
+
+    /// Whether the pattern is about an origin, or a part of it.
+    pub(crate) fn reaches(&self, origin: &Origin) -> bool {
+        self.scheme == origin.scheme
+            && self.ports.contains(origin.port)
+            && self.host.covers(&origin.host)
     }
 
     pub(crate) fn host(&self) -> &HostPattern {
@@ -305,6 +352,23 @@ impl<'u> Target<'u> {
         let port = url.port().unwrap_or_else(|| scheme.default_port());
         Ok(Self { method, scheme, host, port, path })
     }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.scheme == Scheme::Https
+    }
+
+    pub(crate) fn is_at(&self, host: &HostPattern) -> bool {
+        host.matches(&self.host)
+    }
+
+    /// Whether the host can only mean this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        HostPattern::Exact(self.host.to_owned()).is_loopback()
+    }
+
+    pub(super) fn is_for(&self, origin: &Origin) -> bool {
+        self.scheme == origin.scheme && self.port == origin.port && origin.host.matches(&self.host)
+    }
 }
 
 fn is_well_formed(host: &Host<&str>) -> bool {
@@ -315,14 +379,14 @@ fn is_well_formed(host: &Host<&str>) -> bool {
 }
 
 impl Scheme {
-    fn default_port(self) -> u16 {
+    pub(super) fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
             Self::Https => 443,
         }
     }
 
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Https => "https",
@@ -334,8 +398,8 @@ impl fmt::Display for NetPattern {
     /// The canonical text, which parses back to the same pattern.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}://{}", self.methods, self.scheme.word(), self.host)?;
-        if self.port != self.scheme.default_port() {
-            write!(f, ":{}", self.port)?;
+        if self.ports != default_ports(self.scheme, &self.host) {
+            write!(f, ":{}", self.ports)?;
         }
         self.path.fmt(f)
     }

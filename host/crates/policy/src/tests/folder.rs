@@ -98,7 +98,7 @@ fn variables_need_both_keys() {
     let grant = grant(policy, requests);
     assert_eq!(grant.env(), ["TZ"]);
     assert_eq!(grant.powers(), ["see the environment variable TZ"]);
-    let note = "the policy grants the variable HOME, which the manifest does not request";
+    let note = "policy.toml:2 grants the variable HOME, which the manifest does not request";
     assert_eq!(grant.notes(), [note]);
     assert!(!grant.can_change_or_leak());
 }

@@ -208,6 +208,7 @@ fn check_nothing(grant: &Grant) {
     assert!(grant.net().is_empty());
     assert!(grant.fs().is_empty());
     assert!(grant.env().is_empty());
+    assert!(grant.secrets().is_empty());
     assert!(grant.powers().is_empty());
     assert!(!grant.can_change_or_leak());
 }
@@ -226,10 +227,11 @@ fn the_empty_policy_grants_nothing() {
 #[test]
 fn a_manifest_that_asks_for_nothing_gets_nothing() {
     let all = "[plugin.weather]\nenv = ['TZ']\nnet = ['* https://api.example.com/**']
-               fs = [{ path = '/srv', access = 'read-write' }]";
+               fs = [{ path = '/srv', access = 'read-write' }]
+               secrets = [{ name = 'key', reveal = true }]\n[secret.key]\nenv = 'KEY'";
     check_nothing(&grant(all, ""));
     let bare = Manifest::bare("weather".parse::<PluginName>().unwrap());
     let granted = super::policy(all).grant(&bare, &Map::new());
     check_nothing(&granted);
-    assert_eq!(granted.notes().len(), 3, "{:?}", granted.notes());
+    assert_eq!(granted.notes().len(), 4, "{:?}", granted.notes());
 }

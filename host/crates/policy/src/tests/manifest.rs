@@ -60,9 +60,9 @@ fn mistakes_in_requests_and_settings() {
         ("[[request.net]]\nallow = 'GET https://a.io'\nwhy = ''", "6:7: \"why\" is empty", ""),
         ("[[request.nett]]\nwhy = 'w'", "4:11: unknown key \"nett\"", "did you mean \"net\"?"),
         (
-            "[[request.secret]]\nname = 'x'",
-            "4:11: unknown key \"secret\"",
-            "the keys known here are net, fs, env",
+            "[[request.process]]\nname = 'x'",
+            "4:11: unknown key \"process\"",
+            "the keys known here are net, fs, env, secrets",
         ),
         (
             "[request]\nnet = ['GET https://a.io']",

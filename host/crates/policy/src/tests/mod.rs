@@ -2,24 +2,45 @@
 
 use std::{net::IpAddr, path::Path};
 
-use sallyport_contract::{Decision, Denial, ToolId};
-use serde_json::{Map, Value};
+use sallyport_contract::{CallContext, Decision, Denial, ToolId};
+use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::{Grant, Manifest, Policy, SourceError};
+use crate::{Grant, Manifest, Policy, Question, SourceError, Verdict};
 
+mod access;
+mod asking;
+mod check;
+mod condition;
 mod decision;
+mod denied_files;
 mod document;
+mod edit;
+mod explain;
 mod fix;
+mod fix_tiers;
 mod folder;
+mod glob;
+pub(crate) mod grammar;
+mod grammar_rules;
 mod hostile;
+mod learn;
 mod limits;
 mod manifest;
 mod network;
 mod policy_errors;
 mod property;
+mod property_rules;
+mod property_tiers;
+mod proxy;
+mod rules;
+mod secret;
+mod tiers;
 
-/// Asks for all of the network that the tests use, for any folder, and for two variables.
+/// Digest of the component of all plugins here.
+const DIGEST: &str = "16ee56a487a0c4c3c29a6d1cf9d5ee4a17e0a5b6c7d8e9f00112233445566778";
+
+/// Asks for all of the network that the tests use, for any folder, two variables and two secrets.
 const GREEDY: &str = r#"
     [[request.net]]
     allow = "* https://api.example.com/**"
@@ -48,6 +69,14 @@ const GREEDY: &str = r#"
     [[request.env]]
     name = "LANG"
     why = "w"
+    [[request.secrets]]
+    name = "key"
+    reveal = true
+    why = "w"
+    [[request.secrets]]
+    name = "pin"
+    reveal = true
+    why = "w"
 "#;
 
 fn manifest(body: &str) -> Manifest {
@@ -56,7 +85,7 @@ fn manifest(body: &str) -> Manifest {
 }
 
 fn parse_policy(text: &str) -> Result<Policy, SourceError> {
-    Policy::parse("policy.toml", text, Some(Path::new("/home/me")))
+    Policy::of_user("policy.toml", text, Some(Path::new("/home/me")))
 }
 
 fn policy(text: &str) -> Policy {
@@ -94,8 +123,19 @@ fn tool(text: &str) -> ToolId {
     text.parse().unwrap()
 }
 
+/// The verdict about a call without arguments, of the component with the digest [`DIGEST`].
+fn verdict(policy: &Policy, grant: &Grant, id: &str) -> Verdict {
+    verdict_with(policy, grant, id, &json!({}))
+}
+
+fn verdict_with(policy: &Policy, grant: &Grant, id: &str, arguments: &Value) -> Verdict {
+    let context = CallContext::default();
+    let question = Question { tool: &tool(id), digest: DIGEST, arguments, context: &context };
+    policy.decide(&question, grant)
+}
+
 fn decide(policy: &Policy, grant: &Grant, id: &str) -> (Decision, String) {
-    let verdict = policy.decide(&tool(id), grant);
+    let verdict = verdict(policy, grant, id);
     (verdict.decision, verdict.reason)
 }
 

@@ -1,7 +1,7 @@
 //! Network: every element of a pattern, what it allows and what it does not.
 
 use super::{net_grant, reaches, send};
-use crate::net::NetPattern;
+use crate::net::{NetPattern, pattern::DenyPattern};
 
 /// A pattern, a request that it lets through, and one that it does not.
 const ROWS: &[(&str, &str, &str)] = &[
@@ -67,6 +67,21 @@ const ROWS: &[(&str, &str, &str)] = &[
         "GET https://api.example.com:80/a",
     ),
     ("GET http://127.0.0.1:8080/a", "GET http://127.0.0.1:8080/a", "GET http://127.0.0.1/a"),
+    (
+        "GET http://127.0.0.1:8000-8080/a",
+        "GET http://127.0.0.1:8080/a",
+        "GET http://127.0.0.1:8081/a",
+    ),
+    (
+        "GET http://127.0.0.1:8080-8081/a",
+        "GET http://127.0.0.1:8080/a",
+        "GET http://127.0.0.1:8079/a",
+    ),
+    (
+        "GET https://api.example.com:1-65535/a",
+        "GET https://api.example.com/a",
+        "GET http://api.example.com/a",
+    ),
     // Paths.
     ("GET https://api.example.com", "GET https://api.example.com", "GET https://api.example.com/a"),
     (
@@ -171,6 +186,7 @@ fn the_canonical_text_of_a_pattern_is_the_same_pattern() {
         ("GET,GET,PUT https://API.Example.com:443", "GET,PUT https://api.example.com/"),
         ("* http://bücher.example:8080/a*/**", "* http://xn--bcher-kva.example:8080/a*/**"),
         ("GET https://[0:0::1]/x", "GET https://[::1]/x"),
+        ("GET http://[::1]:80-90/x", "GET http://[::1]:80-90/x"),
     ];
     for (pattern, canonical) in rows {
         assert_eq!(pattern.parse::<NetPattern>().unwrap().to_string(), canonical);
@@ -220,6 +236,51 @@ fn both_keys_are_needed() {
     }
     assert_eq!(grant.powers(), ["GET https://api.example.com/v1/a"]);
     assert!(grant.notes().is_empty());
+}
+
+/// A port range of the manifest, one of the policy, and the ports that both hold.
+#[test]
+fn port_ranges_meet() {
+    let rows = [
+        ("8000-8100", "8050-8200", Some("8050-8100")),
+        ("8000-8100", "8100-8200", Some("8100")),
+        ("8000-8100", "8010-8020", Some("8010-8020")),
+        ("8080", "8000-8100", Some("8080")),
+        ("8000-8100", "8101", None),
+        ("1-65535", "443", Some("443")),
+    ];
+    for (asked, granted, both) in rows {
+        let url = |ports: &str| format!("GET http://a.example:{ports}/**");
+        let manifest = format!("[[request.net]]\nallow = '{}'\nwhy = 'w'", url(asked));
+        let grant =
+            super::grant(&format!("[plugin.weather]\nnet = ['{}']", url(granted)), &manifest);
+        let powers: Vec<String> = both.map(url).into_iter().collect();
+        assert_eq!(grant.powers(), powers, "{asked} {granted}");
+    }
+}
+
+/// Two patterns, and whether every request of the second is surely one of the first.
+#[test]
+fn what_covers_what() {
+    let rows = [
+        ("* https://a.io:80-90/**", "GET https://a.io:82-90/x", true),
+        ("* https://a.io:80-90/**", "GET https://a.io:82-91/x", false),
+        ("* https://a.io:80-90/**", "GET https://a.io:79-85/x", false),
+        ("* https://a.io:400-500/**", "GET https://a.io/x", true),
+        ("* https://a.io/**", "GET https://a.io:400-500/x", false),
+        ("* https://**", "GET https://a.io:8443/x", true),
+        ("* https://**", "GET https://*.a.io/x", true),
+        ("* https://**", "GET https://*.com/x", true),
+        ("* https://**", "GET https://[::1]/x", true),
+        ("* https://*:443/**", "GET https://*/x", false),
+        ("* https://*.com/**", "GET https://a.com/x", true),
+        ("* https://*.com/**", "GET https://*/x", false),
+        ("* https://*.com/**", "GET https://*.a.com/x", false),
+    ];
+    for (one, other, want) in rows {
+        let (DenyPattern(a), DenyPattern(b)) = (one.parse().unwrap(), other.parse().unwrap());
+        assert_eq!(a.covers(&b), want, "{one} {other}");
+    }
 }
 
 #[test]

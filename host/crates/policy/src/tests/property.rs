@@ -5,7 +5,10 @@ use serde_json::Map;
 use url::Url;
 
 use super::{grant, manifest, policy, send};
-use crate::net::{NetPattern, pattern::Target};
+use crate::net::{
+    NetPattern,
+    pattern::{DenyPattern, Target},
+};
 
 fn methods() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["*", "GET", "POST", "GET,POST"])
@@ -16,8 +19,22 @@ fn hosts() -> impl Strategy<Value = &'static str> {
         "https://a.example.com",
         "https://*.example.com",
         "https://b.example.com:8443",
+        "https://b.example.com:400-8443",
+        "https://*.example.com:443-9000",
         "http://127.0.0.1:8080",
         "http://localhost:8080",
+        "http://localhost:8000-8080",
+    ])
+}
+
+/// Hosts that an entry that denies may name besides.
+fn wide_hosts() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "https://*",
+        "https://*:443",
+        "http://*:8000-9000",
+        "https://*.com",
+        "http://*",
     ])
 }
 
@@ -27,8 +44,17 @@ fn segment() -> impl Strategy<Value = &'static str> {
 
 /// Patterns over so few words that many of them meet.
 fn pattern() -> impl Strategy<Value = String> {
+    pattern_of(hosts())
+}
+
+/// What an entry that denies may say.
+fn deny_pattern() -> impl Strategy<Value = String> {
+    prop_oneof![pattern(), pattern_of(wide_hosts()), Just("* https://**".to_owned())]
+}
+
+fn pattern_of(hosts: impl Strategy<Value = &'static str>) -> impl Strategy<Value = String> {
     let path = (prop::collection::vec(segment(), 0..4), any::<bool>());
-    (methods(), hosts(), path).prop_map(|(methods, host, (segments, open))| {
+    (methods(), hosts, path).prop_map(|(methods, host, (segments, open))| {
         let path: String = segments.iter().map(|segment| format!("/{segment}")).collect();
         format!("{methods} {host}{path}{}", if open { "/**" } else { "" })
     })
@@ -38,6 +64,7 @@ fn request() -> impl Strategy<Value = String> {
     let hosts = prop::sample::select(vec![
         "https://a.example.com",
         "https://b.example.com:8443",
+        "https://b.example.com:8444",
         "https://x.y.example.com",
         "http://127.0.0.1:8080",
         "http://localhost:8080",
@@ -53,6 +80,10 @@ fn request() -> impl Strategy<Value = String> {
 
 fn patterns(most: usize) -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(pattern(), 0..most)
+}
+
+fn denies(most: usize) -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(deny_pattern(), 0..most)
 }
 
 fn list(entries: &[String], key: &str) -> String {
@@ -76,7 +107,7 @@ proptest! {
 
     #[test]
     fn adding_a_deny_never_allows_more(
-        asked in patterns(4), allows in patterns(4), denies in patterns(3), more in pattern(),
+        asked in patterns(4), allows in patterns(4), denies in denies(3), more in deny_pattern(),
         request in request(),
     ) {
         let table = |denies: &[String]| {
@@ -104,9 +135,9 @@ proptest! {
 
     #[test]
     fn a_pattern_that_covers_another_matches_all_of_it(
-        a in pattern(), b in pattern(), request in request(),
+        a in deny_pattern(), b in deny_pattern(), request in request(),
     ) {
-        let (a, b): (NetPattern, NetPattern) = (a.parse().unwrap(), b.parse().unwrap());
+        let (DenyPattern(a), DenyPattern(b)) = (a.parse().unwrap(), b.parse().unwrap());
         prop_assert!(a.covers(&a));
         prop_assert!(!(a.covers(&b) && matches(&b, &request)) || matches(&a, &request));
     }
@@ -121,14 +152,14 @@ proptest! {
     }
 
     #[test]
-    fn the_text_of_a_pattern_reads_back(pattern in pattern()) {
-        let pattern: NetPattern = pattern.parse().unwrap();
-        prop_assert_eq!(pattern.to_string().parse::<NetPattern>().unwrap(), pattern);
+    fn the_text_of_a_pattern_reads_back(pattern in deny_pattern()) {
+        let pattern: DenyPattern = pattern.parse().unwrap();
+        prop_assert_eq!(pattern.0.to_string().parse::<DenyPattern>().unwrap(), pattern);
     }
 
     #[test]
     fn a_fix_always_parses_and_lifts_the_refusal(
-        asked in patterns(4), allows in patterns(3), denies in patterns(2), request in request(),
+        asked in patterns(4), allows in patterns(3), denies in denies(2), request in request(),
     ) {
         let entries = [list(&allows, "allow"), list(&denies, "deny")].join(", ");
         let entries = entries.trim_matches([',', ' ']);
@@ -145,8 +176,12 @@ proptest! {
         let _ = text.parse::<NetPattern>();
         let _ = format!("GET https://{text}").parse::<NetPattern>();
         let _ = format!("GET https://a.io/{text}").parse::<NetPattern>();
+        let _ = format!("GET https://*:{text}").parse::<DenyPattern>();
+        let _ = format!("https://{text}").parse::<crate::Origin>();
         for text in [&text, &toml, &format!("[plugin.weather]\nnet = {toml}")] {
             let _ = super::parse_policy(text);
+            let _ = crate::Globs::parse([text.as_str()]);
+            let _ = text.parse::<crate::Origin>();
             let _ = crate::Manifest::parse("plugin.toml", text);
         }
         let denied = grant("", super::GREEDY).deny_path(&text, crate::Access::Read);

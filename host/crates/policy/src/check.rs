@@ -1,0 +1,219 @@
+//! What is useless in a policy: entries that nothing ever reaches, and names of what is not there.
+//!
+//! None of it is a mistake that could grant too much, so the policy holds all the same. But each
+//! line of a policy is read by a person as if it did something.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sallyport_contract::{Decision, PluginName, ToolName};
+
+use crate::{
+    net::{
+        entry::{Allow, NetTable},
+        grant::never_asks,
+    },
+    policy::Policy,
+    rule::{Rule, ToolPattern},
+    secret::SecretGrant,
+    source::{Place, nearest},
+    table::PluginTable,
+};
+
+/// The plugins that are installed, with their tools.
+pub type Installed = BTreeMap<PluginName, BTreeSet<ToolName>>;
+
+/// Something in a policy that has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// Where it stands.
+    pub place: Place,
+    /// What it is, and why it has no effect.
+    pub message: String,
+}
+
+impl Remark {
+    fn at(place: &Place, message: impl Into<String>) -> Self {
+        Self { place: place.clone(), message: message.into() }
+    }
+}
+
+impl Policy {
+    /// Returns what is useless in the policy, in the order of the files and their lines.
+    pub fn remarks(&self, installed: &Installed) -> Vec<Remark> {
+        let tables = self.tables().map(|tables| &tables.joined);
+        let of_tables = tables.flat_map(|table| {
+            let missing = missing_plugin(table, installed);
+            missing.into_iter().chain(of_net(&table.net)).chain(of_names(table))
+        });
+        let rules = self.rules().iter().enumerate();
+        let of_rules = rules.filter_map(|(index, rule)| self.of_rule(index, rule, installed));
+        let mut remarks: Vec<_> =
+            of_tables.chain(of_rules).chain(self.of_secret_sources()).collect();
+        remarks.sort_by(|a, b| key(&a.place).cmp(&key(&b.place)));
+        remarks
+    }
+
+    /// Why a rule never decides anything, if so.
+    fn of_rule(&self, index: usize, rule: &Rule, installed: &Installed) -> Option<Remark> {
+        let place = &rule.place;
+        if let Some(message) = missing_tool(&rule.tools, installed) {
+            return Some(Remark::at(place, message));
+        }
+        let mut others = self.rules().iter().enumerate();
+        let stronger = others.find(|(at, other)| *at != index && other.silences(*at, rule, index));
+        if let Some((_, other)) = stronger {
+            let (what, says) = (other.subject(), other.decision.word());
+            let message = format!("never decides: {} says {says} to {what}", other.place);
+            return Some(Remark::at(place, message));
+        }
+        let net = rule.net.as_ref()?;
+        let table = self.tables_of(rule.tools.plugin()).map(|tables| &tables.joined.net);
+        let mut allows = table.into_iter().flat_map(|net| &net.allows);
+        let is_reached = allows.any(|allow| allow.pattern.meet(net).is_some());
+        let message = format!("never decides: no entry of {} permits {net}", rule.tools.plugin());
+        (!is_reached).then(|| Remark::at(place, message))
+    }
+
+    fn of_secret_sources(&self) -> impl Iterator<Item = Remark> {
+        let granted = self.tables().flat_map(|tables| &tables.joined.secrets);
+        let used: BTreeSet<_> = granted.map(|grant| &grant.name).collect();
+        let unused = self.secrets().values().filter(move |entry| !used.contains(&entry.name));
+        unused.map(|entry| {
+            Remark::at(&entry.place, format!("no plugin is granted the secret {}", entry.name))
+        })
+    }
+}
+
+fn key(place: &Place) -> (&str, usize, usize) {
+    (&place.file, place.line, place.column)
+}
+
+impl Rule {
+    /// Whether another rule can say nothing beside this one, which stands at `own` of the list and
+    /// the other at `its`: this one speaks whenever the other does, and is stricter, or as strict
+    /// and named first.
+    fn silences(&self, own: usize, other: &Self, its: usize) -> bool {
+        let wins = self.decision > other.decision || (self.decision == other.decision && own < its);
+        let covers_net = match (&self.net, &other.net) {
+            (None, None) => true,
+            (Some(net), Some(others)) => net.covers(others),
+            // A call that may not be made reaches for nothing.
+            (None, Some(_)) => self.decision == Decision::Deny,
+            (Some(_), None) => false,
+        };
+        let covers_digest = self
+            .digest
+            .as_ref()
+            .is_none_or(|digest| other.digest.as_ref().is_some_and(|others| digest.covers(others)));
+        wins && covers_net
+            && covers_digest
+            && self.when.is_none()
+            && self.tools.covers(&other.tools)
+    }
+
+    fn subject(&self) -> String {
+        match &self.net {
+            None => format!("every call of {}", self.tools),
+            Some(net) => format!("{net} of {}", self.tools),
+        }
+    }
+}
+
+fn missing_plugin(table: &PluginTable, installed: &Installed) -> Option<Remark> {
+    let plugin = &table.plugin;
+    if installed.contains_key(plugin) {
+        return None;
+    }
+    let net = table.net.allows.iter().map(|allow| &allow.place);
+    let denies = table.net.denies.iter().map(|deny| &deny.place);
+    let fs = table.fs.iter().map(|entry| &entry.place);
+    let env = table.env.iter().map(|entry| &entry.place);
+    let secrets = table.secrets.iter().map(|entry| &entry.place);
+    let places = net.chain(denies).chain(fs).chain(env).chain(secrets);
+    let first = places.min_by_key(|place| key(place))?;
+    Some(Remark::at(first, no_plugin(plugin, installed)))
+}
+
+fn no_plugin(plugin: &PluginName, installed: &Installed) -> String {
+    let near = nearest(plugin.as_str(), installed.keys().map(PluginName::as_str));
+    with_near(format!("no plugin {plugin} is installed"), near)
+}
+
+fn missing_tool(tools: &ToolPattern, installed: &Installed) -> Option<String> {
+    let plugin = tools.plugin();
+    let Some(known) = installed.get(plugin) else {
+        return Some(no_plugin(plugin, installed));
+    };
+    match tools {
+        ToolPattern::One(id) if !known.contains(&id.tool) => {
+            let near = nearest(id.tool.as_str(), known.iter().map(ToolName::as_str));
+            Some(with_near(format!("{plugin} has no tool {}", id.tool), near))
+        }
+        ToolPattern::One(_) | ToolPattern::AllOf(_) => None,
+    }
+}
+
+fn with_near(message: String, near: Option<&str>) -> String {
+    match near {
+        Some(near) => format!("{message}; did you mean {near}?"),
+        None => message,
+    }
+}
+
+fn of_net(net: &NetTable) -> impl Iterator<Item = Remark> {
+    let allows = net.allows.iter().enumerate();
+    let allows = allows.filter_map(|(index, entry)| of_allow(net, index, entry));
+    let mut seen = BTreeMap::new();
+    let denies = net.denies.iter().filter_map(move |deny| {
+        let first = *seen.entry(deny.pattern.to_string()).or_insert(&deny.place);
+        let message = format!("denies what the entry at {first} denies");
+        (*first != deny.place).then(|| Remark::at(&deny.place, message))
+    });
+    allows.chain(denies)
+}
+
+/// Why an entry that allows changes nothing, if so.
+fn of_allow(net: &NetTable, index: usize, entry: &Allow) -> Option<Remark> {
+    let denying = net.denies.iter().find(|deny| deny.pattern.covers(&entry.pattern));
+    if let Some(deny) = denying {
+        let message = format!("allows nothing: the entry at {} denies all of it", deny.place);
+        return Some(Remark::at(&entry.place, message));
+    }
+    if never_asks(entry, &net.allows) {
+        let lifts = |other: &&Allow| other.decision < entry.decision && other.covers(entry);
+        let other = net.allows.iter().find(lifts)?;
+        let message = format!("never asks: the entry at {} allows all of it", other.place);
+        return Some(Remark::at(&entry.place, message));
+    }
+    let repeats = |(at, other): &(usize, &Allow)| {
+        let both_ways = entry.covers(other);
+        *at != index
+            && other.decision == entry.decision
+            && other.covers(entry)
+            && (!both_ways || *at < index)
+    };
+    let (_, other) = net.allows.iter().enumerate().find(repeats)?;
+    let message = format!("adds nothing to the entry at {}, which covers it", other.place);
+    Some(Remark::at(&entry.place, message))
+}
+
+/// Variables and secrets that are granted twice.
+fn of_names(table: &PluginTable) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut seen = BTreeMap::new();
+    for entry in &table.env {
+        let first = *seen.entry(&entry.name).or_insert(&entry.place);
+        if *first != entry.place {
+            let message = format!("grants {} like the entry at {first}", entry.name);
+            remarks.push(Remark::at(&entry.place, message));
+        }
+    }
+    for (index, entry) in table.secrets.iter().enumerate() {
+        let same = |other: &&SecretGrant| (&other.name, &other.way) == (&entry.name, &entry.way);
+        if let Some(first) = table.secrets[..index].iter().find(same) {
+            let message = format!("grants {} like the entry at {}", entry.name, first.place);
+            remarks.push(Remark::at(&entry.place, message));
+        }
+    }
+    remarks
+}

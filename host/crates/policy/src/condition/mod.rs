@@ -1,0 +1,192 @@
+//! The condition of a rule: `when = "size(args.recipients.to) > 50"`.
+//!
+//! Conditions are written in CEL, the Common Expression Language. A policy file can be somebody
+//! else's and the arguments are always a model's, so nothing about a condition may cost more than
+//! it is worth: its text is short, its nesting is bounded before it is parsed ([`levels`]), its
+//! names and types are checked when the file is read ([`kinds`]), and what it would have to do with
+//! the arguments at hand is estimated before it does it ([`work`]).
+//!
+//! A condition sees three variables: `args`, the call's arguments; `context`, texts about where the
+//! call comes from; `grants`, what the plugin holds.
+
+use std::{fmt, sync::Arc};
+
+use cel::{Context, ExecutionError, IdedExpr, Value, parser::Parser};
+use sallyport_contract::text::excerpt;
+
+use crate::{
+    document::Item,
+    source::{Mistake, SourceError, quoted},
+};
+
+mod facts;
+mod kinds;
+mod levels;
+mod patterns;
+mod work;
+
+pub(crate) use facts::Facts;
+use patterns::Patterns;
+
+/// Longest condition, in bytes: what a person still reads as one.
+const CONDITION_BYTES_MAX: usize = 2048;
+
+/// Most characters that an error repeats of what the parser says.
+const DETAIL_CHARS_MAX: usize = 120;
+
+/// A condition, ready to be evaluated. Two are equal when their texts are.
+#[derive(Clone)]
+pub(crate) struct Condition {
+    written: String,
+    parsed: Arc<Parsed>,
+}
+
+struct Parsed {
+    expression: IdedExpr,
+    patterns: Patterns,
+}
+
+/// Why a text is no condition.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConditionError {
+    #[error("a condition of {bytes} bytes is longer than {CONDITION_BYTES_MAX}")]
+    TooLong { bytes: usize },
+    #[error("the condition nests too deeply")]
+    TooDeep,
+    #[error("the condition holds a text that does not end, or an escape that is not known")]
+    Text,
+    #[error("the condition is not understood at {line}:{column} of it: {reason}")]
+    Syntax { line: isize, column: isize, reason: String },
+    #[error("{flaw}")]
+    Flaw { flaw: String, hint: Option<String> },
+}
+
+/// Why a condition could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("it would take too much work")]
+    TooMuch,
+    #[error("there is no {}", quoted(name))]
+    Missing { name: String },
+    #[error("a value is not of the type that it needs")]
+    Type,
+    #[error("a number is out of range, or divided by zero")]
+    Number,
+    #[error("its result is neither true nor false")]
+    NotBoolean,
+}
+
+impl Mistake for ConditionError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Flaw { hint, .. } => hint.clone(),
+            Self::TooDeep => Some("write several rules".to_owned()),
+            Self::TooLong { .. } | Self::Text | Self::Syntax { .. } => None,
+        }
+    }
+}
+
+impl Condition {
+    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        let place = item.place();
+        let text = item.prose()?;
+        Self::parse(text).map_err(|mistake| place.mistake(&mistake))
+    }
+
+    fn parse(written: String) -> Result<Self, ConditionError> {
+        if written.len() > CONDITION_BYTES_MAX {
+            return Err(ConditionError::TooLong { bytes: written.len() });
+        }
+        levels::check(&written)?;
+        let expression = expression(&written)?;
+        let patterns = kinds::check(&expression)?;
+        Ok(Self { written, parsed: Arc::new(Parsed { expression, patterns }) })
+    }
+
+    /// The length of its text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.written.len()
+    }
+
+    /// How many patterns it matches texts against.
+    pub(crate) fn patterns(&self) -> usize {
+        self.parsed.patterns.len()
+    }
+
+    /// Whether the condition holds.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be evaluated with these facts, or only at too high a price.
+    pub(crate) fn holds(&self, facts: &Facts<'_>) -> Result<bool, Failure> {
+        let Parsed { expression, patterns } = &*self.parsed;
+        let variables = facts.variables()?;
+        facts.spend(work::of(expression, patterns, variables))?;
+        let mut context = Context::with_env(facts::environment());
+        context.set_variable_resolver(variables);
+        patterns.add_to(&mut context);
+        // Not `resolve_val`: it is always inlined, and in a build without optimisation its frames
+        // would be several times as large.
+        match Value::resolve(expression, &context) {
+            Ok(Value::Bool(truth)) => Ok(truth),
+            Ok(_) => Err(Failure::NotBoolean),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+}
+
+/// Parses a text whose nesting has been checked.
+fn expression(text: &str) -> Result<IdedExpr, ConditionError> {
+    let levels = u16::try_from(levels::LEVELS_MAX).unwrap_or(u16::MAX);
+    Parser::new().max_recursion_depth(levels).parse(text).map_err(|errors| {
+        // What follows the first error is often made by it.
+        let first = errors.errors.first();
+        let (line, column) = first.map_or((1, 1), |error| error.pos);
+        let reason = first.map_or_else(String::new, |error| in_words(&error.msg));
+        ConditionError::Syntax { line, column, reason }
+    })
+}
+
+/// What the parser says, without the lists of signs that it had rather read.
+fn in_words(message: &str) -> String {
+    let said = message.trim_start_matches("Syntax error: ");
+    let said = said.split_once(" expecting ").map_or(said, |(said, _)| said);
+    match said {
+        "mismatched input '<EOF>'" => "it ends too early".to_owned(),
+        _ => excerpt(said, DETAIL_CHARS_MAX),
+    }
+}
+
+/// What went wrong, without the values that the evaluator puts into its own words: they may be
+/// megabytes, and are a model's.
+fn failure(error: &ExecutionError) -> Failure {
+    use ExecutionError::{DivisionByZero, IndexOutOfBounds, NoSuchKey, Overflow, RemainderByZero};
+    if let NoSuchKey(name) = error {
+        return Failure::Missing { name: name.to_string() };
+    }
+    if matches!(error, IndexOutOfBounds(_)) {
+        return Failure::Missing { name: "entry".to_owned() };
+    }
+    let is_number = matches!(error, DivisionByZero(_) | RemainderByZero(_) | Overflow(..));
+    if is_number { Failure::Number } else { Failure::Type }
+}
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Self) -> bool {
+        self.written == other.written
+    }
+}
+
+impl Eq for Condition {}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Condition").field(&self.written).finish()
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}

@@ -1,0 +1,191 @@
+//! How much work a condition would be, before it is done.
+//!
+//! A policy file can be a stranger's and the arguments are a model's: between them they could keep
+//! a decision busy for hours, with loops in loops over a long list, or fill the memory, with a text
+//! that is doubled again and again. So the steps that a condition can take at most, and the size of
+//! all that it builds, are added up along its expression, with the weights of what is at hand.
+//!
+//! Each operation is taken to touch all of what it is given. A loop takes its step once for each
+//! element; the elements together weigh no more than the list, and a step's work grows with its
+//! element no slower than in proportion. So the work of a loop is at most the step's for an empty
+//! element, once for each, and the step's for all elements in one.
+
+use cel::{
+    IdedExpr,
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators},
+};
+
+use super::{
+    facts::{Variables, text_weight},
+    patterns::{MATCHES, Patterns},
+};
+
+/// What an expression costs.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// Steps to evaluate it.
+    steps: u64,
+    /// The weight of what it comes to.
+    weight: u64,
+    /// How many elements that has, if it is a list or a table.
+    elements: u64,
+}
+
+/// A loop's variable, while its step is being looked at.
+struct Bound<'s> {
+    name: &'s str,
+    weight: u64,
+    outer: Option<&'s Bound<'s>>,
+}
+
+/// What names weigh at one place.
+#[derive(Clone, Copy)]
+struct Weights<'s> {
+    variables: &'s Variables<'s>,
+    patterns: &'s Patterns,
+    bound: Option<&'s Bound<'s>>,
+}
+
+/// Returns the most steps that a condition can take.
+pub(super) fn of(expression: &IdedExpr, patterns: &Patterns, variables: &Variables<'_>) -> u64 {
+    Weights { variables, patterns, bound: None }.cost(expression).steps
+}
+
+impl Cost {
+    /// A value that is at hand and holds no more than it weighs.
+    fn of_weight(weight: u64) -> Self {
+        Self { steps: 1, weight, elements: weight }
+    }
+
+    /// An operation on several operands whose result holds nothing.
+    fn touching(operands: impl IntoIterator<Item = Self>) -> Self {
+        let steps = operands.into_iter().flat_map(|operand| [operand.steps, operand.weight]);
+        Self { steps: steps.fold(1, u64::saturating_add), weight: 1, elements: 0 }
+    }
+
+    /// An operation whose result holds all of its operands.
+    fn joining(operands: &[Self]) -> Self {
+        let sum = |part: fn(&Self) -> u64| operands.iter().map(part).fold(0, u64::saturating_add);
+        let touching = Self::touching(operands.iter().copied());
+        Self { weight: sum(|operand| operand.weight), elements: sum(|o| o.elements), ..touching }
+    }
+
+    /// A list or table that is written out.
+    fn holding(operands: &[Self]) -> Self {
+        let joined = Self::joining(operands);
+        Self { weight: joined.weight.saturating_add(1), elements: operands.len() as u64, ..joined }
+    }
+}
+
+impl<'s> Weights<'s> {
+    fn cost(self, expression: &IdedExpr) -> Cost {
+        match &expression.expr {
+            Expr::Literal(LiteralValue::String(text)) => Cost::of_weight(text_weight(text.inner())),
+            Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Cost::of_weight(1),
+            Expr::Ident(name) => Cost::of_weight(self.weight(name)),
+            Expr::Select(select) if self.is_args(&select.operand) => {
+                let (weight, elements) = self.variables.argument_weight(&select.field);
+                Cost { steps: 2, weight, elements }
+            }
+            Expr::Select(select) => self.part(&select.operand, None),
+            Expr::Call(call) => self.call(call),
+            Expr::List(list) => Cost::holding(&self.all(&list.elements)),
+            Expr::Map(map) => {
+                let parts = map.entries.iter().flat_map(|entry| match &entry.expr {
+                    EntryExpr::MapEntry(entry) => [Some(&entry.key), Some(&entry.value)],
+                    EntryExpr::StructField(field) => [Some(&field.value), None],
+                });
+                Cost::holding(&self.all(parts.flatten()))
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+        }
+    }
+
+    fn all<'e>(self, expressions: impl IntoIterator<Item = &'e IdedExpr>) -> Vec<Cost> {
+        expressions.into_iter().map(|expression| self.cost(expression)).collect()
+    }
+
+    fn weight(self, name: &str) -> u64 {
+        self.bound_weight(name).unwrap_or_else(|| self.variables.weight(name))
+    }
+
+    fn bound_weight(self, name: &str) -> Option<u64> {
+        let mut loops = std::iter::successors(self.bound, |bound| bound.outer);
+        loops.find(|bound| bound.name == name).map(|bound| bound.weight)
+    }
+
+    fn is_args(self, expression: &IdedExpr) -> bool {
+        let is_args = |name: &str| name == "args" && self.bound_weight(name).is_none();
+        matches!(&expression.expr, Expr::Ident(name) if is_args(name))
+    }
+
+    /// A part of a value. Of a variable it is borrowed; of what was just built, the rest goes.
+    fn part(self, of: &IdedExpr, index: Option<&IdedExpr>) -> Cost {
+        let index = Cost::touching(index.map(|index| self.cost(index)));
+        let whole = self.cost(of);
+        let dropped = if is_path(of) { 0 } else { whole.weight };
+        let steps = [whole.steps, index.steps, dropped].into_iter().fold(0, u64::saturating_add);
+        Cost { steps, ..Cost::of_weight(whole.weight) }
+    }
+
+    fn call(self, call: &CallExpr) -> Cost {
+        if let (operators::INDEX, [of, index]) = (call.func_name.as_str(), call.args.as_slice()) {
+            return self.part(of, Some(index));
+        }
+        let operands = self.all(call.target.as_deref().into_iter().chain(&call.args));
+        match (call.func_name.as_str(), operands.as_slice()) {
+            (MATCHES, [text, _]) => {
+                let pattern = call.args.last().map_or(0, |pattern| self.pattern_steps(pattern));
+                let matching = text.weight.saturating_mul(pattern);
+                let touching = Cost::touching(operands.iter().copied());
+                Cost { steps: touching.steps.saturating_add(matching), ..touching }
+            }
+            (operators::CONDITIONAL, [condition, either @ ..]) => {
+                let joined = Cost::joining(either);
+                Cost { steps: joined.steps.saturating_add(condition.steps), ..joined }
+            }
+            (operators::ADD | "string" | "dyn", _) => Cost::joining(&operands),
+            _ => Cost::touching(operands),
+        }
+    }
+
+    fn pattern_steps(self, pattern: &IdedExpr) -> u64 {
+        if let Expr::Literal(LiteralValue::String(text)) = &pattern.expr {
+            return self.patterns.steps(text.inner());
+        }
+        0
+    }
+
+    fn comprehension(self, comprehension: &ComprehensionExpr) -> Cost {
+        let range = self.cost(&comprehension.iter_range);
+        let step = |weight| {
+            let name = comprehension.iter_var.as_str();
+            let bound = Bound { name, weight, outer: self.bound };
+            let inside = Weights { bound: Some(&bound), ..self };
+            inside.cost(&comprehension.loop_step)
+        };
+        let (empty, whole) = (step(0), step(range.weight));
+        let times = |each: u64, all: u64| range.elements.saturating_mul(each).saturating_add(all);
+        // Every element is copied on its way in, and asked whether the loop goes on.
+        let own = range.weight.saturating_add(range.elements.saturating_mul(4));
+        let inside = times(empty.steps, whole.steps);
+        let steps = [range.steps, own, inside].into_iter().fold(1, u64::saturating_add);
+        if !matches!(comprehension.accu_init.expr, Expr::List(_)) {
+            return Cost { steps, weight: 1, elements: 0 };
+        }
+        let weight = times(empty.weight, whole.weight).saturating_add(1);
+        Cost { steps, weight, elements: range.elements }
+    }
+}
+
+/// Whether an expression names a variable or a part of one.
+fn is_path(expression: &IdedExpr) -> bool {
+    let expression = &expression.expr;
+    if let Expr::Select(select) = expression {
+        return is_path(&select.operand);
+    }
+    let indexed = |call: &CallExpr| {
+        call.func_name == operators::INDEX && call.args.first().is_some_and(is_path)
+    };
+    matches!(expression, Expr::Ident(_)) || matches!(expression, Expr::Call(call) if indexed(call))
+}

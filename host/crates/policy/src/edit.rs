@@ -1,0 +1,166 @@
+//! Editing of a policy file: from its text to the text that says more, or less.
+//!
+//! A policy is its operator's own work. An edit changes what it is asked to change and keeps the
+//! rest byte for byte: comments, order, line ends, and the way each table is written. Nothing here
+//! reads or writes a file, and whether the new text is a good policy is for the reader of policies
+//! to say: two entries that are fine alone may not stand together.
+//!
+//! Comments that stand on the line of a removed entry, or within a removed table, go with it. All
+//! others stay.
+//!
+//! ```
+//! use sallyport_policy::edit::{self, Addition, Target};
+//!
+//! let text = "[plugin.clock]\nenv = [\"TZ\"] # where we are\n";
+//! let clock = "clock".parse()?;
+//! let more = edit::grant(text, &clock, &Addition::Env("LANG".into()))?;
+//! assert_eq!(more, "[plugin.clock]\nenv = [\"TZ\", \"LANG\"] # where we are\n");
+//! assert_eq!(edit::revoke(&more, &clock, &Target::Env("LANG".into()))?, text);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod addition;
+mod brackets;
+mod diff;
+mod entry;
+mod error;
+mod removal;
+mod splice;
+mod tree;
+
+use sallyport_contract::PluginName;
+use toml_edit::Item;
+
+pub use self::{
+    addition::{Addition, FsAddition, NetAddition, ReachText, SecretAddition, SecretWayText},
+    diff::{Change, DiffLine, diff},
+    error::EditError,
+    removal::{RuleTarget, Target, remove_rule, revoke},
+};
+use self::{
+    addition::{braced, key_text},
+    entry::{Entry, canonical, entries, rule_texts},
+    splice::{Splice, apply},
+    tree::Tree,
+};
+use crate::{RuleText, fix::toml_string, policy::Policy};
+
+/// The key of the list of rules.
+const RULES: &str = "rule";
+
+/// The key of the table of plugins.
+const PLUGINS: &str = "plugin";
+
+/// The key of a plugin's limits.
+const LIMITS: &str = "limits";
+
+/// Adds a rule after the others. A rule that is there already is not added again.
+///
+/// # Errors
+///
+/// The text is not TOML, its rules are not a list, or no policy can hold the rule.
+pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
+    let block = rule.to_string();
+    Policy::of_user("policy", &block, None)?;
+    let tree = Tree::parse(text)?;
+    let Some(item) = tree.root().get(RULES) else {
+        return Ok(apply(text, tree.add_table(&block)));
+    };
+    let known = entries(&tree, RULES, item)?;
+    if known.into_iter().any(|entry| entry.is_rule(rule)) {
+        return Ok(text.to_owned());
+    }
+    let splices = match item.as_array() {
+        Some(array) => tree.add_entry(array, &rule_in_braces(rule)),
+        None => tree.add_table(&block),
+    };
+    Ok(apply(text, splices))
+}
+
+/// Grants something to a plugin, in the way the file is written: in the plugin's table, which is
+/// added where there is none, and at the end of the list, which keeps its style.
+///
+/// What is there already, in whatever way it is written, is not added again; an entry that is wider
+/// does not count as that. A limit takes the place of the one that is there.
+///
+/// # Errors
+///
+/// The text is not TOML, a key on the way holds what policies do not hold there, or no policy can
+/// hold the addition.
+pub fn grant(text: &str, plugin: &PluginName, addition: &Addition) -> Result<String, EditError> {
+    let form = addition.canonical()?;
+    let tree = Tree::parse(text)?;
+    let Some(table) = tree.place(&[PLUGINS, plugin.as_str()])? else {
+        return Ok(apply(text, add_plugin(&tree, plugin, addition)?));
+    };
+    let splices = match table.get(addition.key()) {
+        None => tree.add_pair(&table, addition.key(), &addition.only()),
+        Some(item) => match addition {
+            Addition::Limit { key, .. } => add_limit(&tree, plugin, key, &addition.entry())?,
+            Addition::Net(_) | Addition::Fs(_) | Addition::Env(_) | Addition::Secret(_) => {
+                add_entry(&tree, plugin, item, addition, &form)?
+            }
+        },
+    };
+    Ok(apply(text, splices))
+}
+
+fn add_plugin(
+    tree: &Tree<'_>,
+    plugin: &PluginName,
+    addition: &Addition,
+) -> Result<Vec<Splice>, EditError> {
+    let (name, key, value) = (plugin.as_str(), addition.key(), addition.only());
+    Ok(match tree.place(&[PLUGINS])? {
+        Some(plugins) if plugins.holds_braces() => {
+            tree.add_pair(&plugins, name, &braced(&[(key, value)]))
+        }
+        Some(_) | None => tree.add_table(&format!("[{PLUGINS}.{name}]\n{key} = {value}\n")),
+    })
+}
+
+fn add_limit(
+    tree: &Tree<'_>,
+    plugin: &PluginName,
+    key: &str,
+    value: &str,
+) -> Result<Vec<Splice>, EditError> {
+    let limits = tree.place(&[PLUGINS, plugin.as_str(), LIMITS])?;
+    let limits = limits.expect("a plugin's limits have been found before one is added");
+    match limits.get(key) {
+        None => Ok(tree.add_pair(&limits, &key_text(key), value)),
+        Some(item) => tree.replace(key, item, value),
+    }
+}
+
+fn add_entry(
+    tree: &Tree<'_>,
+    plugin: &PluginName,
+    item: &Item,
+    addition: &Addition,
+    form: &[String],
+) -> Result<Vec<Splice>, EditError> {
+    let key = addition.key();
+    let repeats = |entry: &Entry<'_>| {
+        canonical(key, &format!("[{}]", entry.toml(tree))).is_ok_and(|other| other == form)
+    };
+    if entries(tree, key, item)?.iter().any(repeats) {
+        return Ok(Vec::new());
+    }
+    let pairs = addition.pairs();
+    match (item.as_array(), item.as_array_of_tables()) {
+        (Some(array), _) => Ok(tree.add_entry(array, &addition.entry())),
+        (None, Some(tables)) if !pairs.is_empty() => {
+            let lines: String =
+                pairs.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+            let block = format!("[[{PLUGINS}.{plugin}.{key}]]\n{lines}");
+            Ok(tree.add_element(tables, &block))
+        }
+        (None, _) => Err(tree.misshapen(key, item, "a list of texts")),
+    }
+}
+
+fn rule_in_braces(rule: &RuleText) -> String {
+    let texts = rule_texts(rule).into_iter();
+    braced(&texts.map(|(key, text)| (key, toml_string(text))).collect::<Vec<_>>())
+}

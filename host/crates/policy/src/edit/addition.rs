@@ -1,0 +1,218 @@
+//! What can be granted to a plugin, as text of a policy.
+
+use sallyport_contract::Decision;
+
+use super::{entry::canonical, error::EditError};
+use crate::{
+    fix::{toml_list, toml_string},
+    folder::Access,
+};
+
+/// Something to be granted to a plugin, in the words of a policy file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Addition {
+    /// An entry that allows network access.
+    Net(NetAddition),
+    /// A folder or file.
+    Fs(FsAddition),
+    /// An environment variable.
+    Env(String),
+    /// A secret.
+    Secret(SecretAddition),
+    /// A limit, which takes the place of the one that is there.
+    Limit {
+        /// Its key.
+        key: String,
+        /// Its value: a number, or a text such as `10s`.
+        value: String,
+    },
+}
+
+/// An entry of a `net` list that allows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NetAddition {
+    /// The pattern.
+    pub pattern: String,
+    /// Whether a person is asked about each such request; `None` leaves it at `allow`.
+    pub decision: Option<Decision>,
+    /// Which addresses it reaches.
+    pub reach: ReachText,
+}
+
+/// The addresses that an entry of a `net` list reaches.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReachText {
+    /// Public ones.
+    Public,
+    /// Also those that the host of the pattern can only mean: its own, or the loopback.
+    Own,
+    /// Also those in these ranges.
+    Ranges(Vec<String>),
+}
+
+/// An entry of a `fs` list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FsAddition {
+    /// The path on the host; a leading `~` is the home folder.
+    pub path: String,
+    /// Where the plugin sees it; `None` is its name under `/`.
+    pub mount: Option<String>,
+    /// What may be done with it.
+    pub access: Access,
+    /// Patterns of what is left out.
+    pub deny: Vec<String>,
+    /// How much it may grow, such as `100MiB`.
+    pub quota: Option<String>,
+    /// Whether a folder that is guarded is meant on purpose.
+    pub sensitive: bool,
+}
+
+/// An entry of a `secrets` list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretAddition {
+    /// The secret's name.
+    pub name: String,
+    /// What becomes of it.
+    pub way: SecretWayText,
+}
+
+/// What becomes of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SecretWayText {
+    /// The plugin may read it.
+    Reveal,
+    /// The host puts it into requests.
+    Inject {
+        /// The origin that it is sent to.
+        to: String,
+        /// The header that it is sent in.
+        header: String,
+        /// What stands in the header, with `{}` for the value; `None` is the value alone.
+        format: Option<String>,
+    },
+}
+
+/// The keys of a table with their values, as TOML.
+type Pairs = Vec<(&'static str, String)>;
+
+impl Addition {
+    /// The key of the plugin's table that holds such things.
+    pub(super) fn key(&self) -> &'static str {
+        match self {
+            Self::Net(_) => "net",
+            Self::Fs(_) => "fs",
+            Self::Env(_) => "env",
+            Self::Secret(_) => "secrets",
+            Self::Limit { .. } => "limits",
+        }
+    }
+
+    /// What that key holds when it holds nothing else.
+    pub(super) fn only(&self) -> String {
+        match self {
+            Self::Limit { key, value } => braced(&[(&key_text(key), limit_value(value))]),
+            Self::Net(_) | Self::Fs(_) | Self::Env(_) | Self::Secret(_) => {
+                format!("[{}]", self.entry())
+            }
+        }
+    }
+
+    /// The entry of the list, or the value of the limit.
+    pub(super) fn entry(&self) -> String {
+        match self {
+            Self::Net(net) if net.is_plain() => toml_string(&net.pattern),
+            Self::Env(name) => toml_string(name),
+            Self::Limit { value, .. } => limit_value(value),
+            Self::Net(_) | Self::Fs(_) | Self::Secret(_) => braced(&self.pairs()),
+        }
+    }
+
+    /// The keys of the entry as a table; empty for what is a text alone.
+    pub(super) fn pairs(&self) -> Pairs {
+        match self {
+            Self::Net(net) => net.pairs(),
+            Self::Fs(fs) => fs.pairs(),
+            Self::Secret(secret) => secret.pairs(),
+            Self::Env(_) | Self::Limit { .. } => Vec::new(),
+        }
+    }
+
+    /// Returns the addition in the form in which two that are equal look equal.
+    ///
+    /// # Errors
+    ///
+    /// No policy can hold it.
+    pub(super) fn canonical(&self) -> Result<Vec<String>, EditError> {
+        Ok(canonical(self.key(), &self.only())?)
+    }
+}
+
+impl NetAddition {
+    fn is_plain(&self) -> bool {
+        self.decision.is_none() && self.reach == ReachText::Public
+    }
+
+    fn pairs(&self) -> Pairs {
+        let mut pairs = vec![("allow", toml_string(&self.pattern))];
+        if self.reach != ReachText::Public {
+            pairs.push(("to-private", "true".to_owned()));
+        }
+        if let ReachText::Ranges(ranges) = &self.reach {
+            let range = match ranges.as_slice() {
+                [range] => toml_string(range),
+                _ => toml_list(ranges.iter().map(|range| toml_string(range))),
+            };
+            pairs.push(("range", range));
+        }
+        pairs.extend(self.decision.map(|decision| ("decision", toml_string(decision.word()))));
+        pairs
+    }
+}
+
+impl FsAddition {
+    fn pairs(&self) -> Pairs {
+        let mut pairs = vec![("path", toml_string(&self.path))];
+        pairs.extend(self.mount.as_ref().map(|mount| ("mount", toml_string(mount))));
+        pairs.push(("access", toml_string(self.access.word())));
+        if !self.deny.is_empty() {
+            pairs.push(("deny", toml_list(self.deny.iter().map(|glob| toml_string(glob)))));
+        }
+        pairs.extend(self.quota.as_ref().map(|quota| ("quota", toml_string(quota))));
+        pairs.extend(self.sensitive.then(|| ("sensitive", "true".to_owned())));
+        pairs
+    }
+}
+
+impl SecretAddition {
+    fn pairs(&self) -> Pairs {
+        let mut pairs = vec![("name", toml_string(&self.name))];
+        match &self.way {
+            SecretWayText::Reveal => pairs.push(("reveal", "true".to_owned())),
+            SecretWayText::Inject { to, header, format } => {
+                pairs.push(("to", toml_string(to)));
+                pairs.push(("header", toml_string(header)));
+                pairs.extend(format.as_ref().map(|format| ("format", toml_string(format))));
+            }
+        }
+        pairs
+    }
+}
+
+/// Returns a number as a number, and anything else as a text.
+fn limit_value(value: &str) -> String {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { value.to_owned() } else { toml_string(value) }
+}
+
+/// Returns a key as TOML.
+pub(super) fn key_text(key: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let bare = !key.is_empty() && key.bytes().all(is_bare);
+    if bare { key.to_owned() } else { toml_string(key) }
+}
+
+/// Returns keys and values as a table in braces.
+pub(super) fn braced(pairs: &[(&str, String)]) -> String {
+    let pairs: Vec<_> = pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    format!("{{ {} }}", pairs.join(", "))
+}

@@ -1,0 +1,153 @@
+//! A list or an inline table of a file: entries between brackets, with commas after them.
+//!
+//! The parser says where the entries end. Commas, comments and line breaks between them are found
+//! here, so that a change follows the style of its surroundings and loses no comment.
+
+use std::{collections::BTreeSet, ops::Range};
+
+use super::splice::{Splice, indent, line_end, line_start, newline};
+
+/// How much further than its brackets an entry stands on a line of its own.
+const INDENT: &str = "    ";
+
+/// What stands between two brackets.
+#[derive(Debug)]
+pub(super) struct Brackets<'t> {
+    text: &'t str,
+    /// From the opening bracket to behind the closing one.
+    span: Range<usize>,
+    entries: Vec<Range<usize>>,
+}
+
+impl<'t> Brackets<'t> {
+    /// Finds the entries of a bracket, given where each ends.
+    pub(super) fn new(text: &'t str, span: Range<usize>, mut ends: Vec<usize>) -> Self {
+        ends.sort_unstable();
+        let mut entries = Vec::with_capacity(ends.len());
+        let mut at = span.start + 1;
+        for end in ends {
+            let start = skip_blank(text, at);
+            let start =
+                if text[start..].starts_with(',') { skip_blank(text, start + 1) } else { start };
+            entries.push(start..end);
+            at = end;
+        }
+        Self { text, span, entries }
+    }
+
+    /// Which entry ends at a place.
+    pub(super) fn entry_ending(&self, end: usize) -> Option<usize> {
+        self.entries.binary_search_by_key(&end, |entry| entry.end).ok()
+    }
+
+    fn close(&self) -> usize {
+        self.span.end - 1
+    }
+
+    /// The comma that follows an entry which ends here.
+    fn comma(&self, end: usize) -> Option<usize> {
+        let at = skip_blank(self.text, end);
+        self.text[at..].starts_with(',').then_some(at)
+    }
+
+    /// Adds an entry at the end, on a line of its own where the closing bracket has one.
+    pub(super) fn insert(&self, entry: &str) -> Vec<Splice> {
+        let last = self.entries.last().map(|last| last.end);
+        let comma = last.and_then(|end| self.comma(end));
+        let tail = comma.map(|at| at + 1).or(last).unwrap_or(self.span.start + 1);
+        if self.text[tail..self.close()].contains('\n') {
+            return self.insert_line(entry, last.filter(|_| comma.is_none()));
+        }
+        vec![match (last, comma) {
+            (None, _) => Splice::replace(tail..self.close(), self.padded(entry)),
+            (Some(end), None) => Splice::insert(end, format!(", {entry}")),
+            (Some(_), Some(_)) => Splice::insert(tail, format!(" {entry},")),
+        }]
+    }
+
+    /// Adds an entry in front of the line of the closing bracket. `bare` is the end of the entry
+    /// before it, where a comma has to be added.
+    fn insert_line(&self, entry: &str, bare: Option<usize>) -> Vec<Splice> {
+        let comma =
+            if bare.is_some() || (self.entries.is_empty() && !self.is_list()) { "" } else { "," };
+        let (indent, newline) = (self.indent(), newline(self.text, self.close()));
+        let line = format!("{indent}{entry}{comma}{newline}");
+        let line = Splice::insert(line_start(self.text, self.close()), line);
+        bare.map(|end| Splice::insert(end, ",")).into_iter().chain([line]).collect()
+    }
+
+    fn is_list(&self) -> bool {
+        self.text[self.span.start..].starts_with('[')
+    }
+
+    fn padded(&self, entry: &str) -> String {
+        if self.is_list() { entry.to_owned() } else { format!(" {entry} ") }
+    }
+
+    /// How far entries stand in that begin a line.
+    fn indent(&self) -> String {
+        let begins_line = |entry: &&Range<usize>| {
+            let line = line_start(self.text, entry.start);
+            line > self.span.start && is_blank(&self.text[line..entry.start])
+        };
+        match self.entries.iter().rev().find(begins_line) {
+            Some(entry) => indent(self.text, entry.start).to_owned(),
+            None => indent(self.text, self.close()).to_owned() + INDENT,
+        }
+    }
+
+    /// Removes some entries, not all, with their commas and the comments on their lines.
+    pub(super) fn remove(&self, doomed: &BTreeSet<usize>) -> Vec<Splice> {
+        let kept = (0..self.entries.len()).rev().find(|index| !doomed.contains(index));
+        let is_before_kept = |index| kept.is_some_and(|kept| index < kept);
+        let removals =
+            doomed.iter().flat_map(|index| self.remove_one(*index, is_before_kept(*index)));
+        // Behind the new last entry stays a comma only if there was one behind the old.
+        let had_comma = self.entries.last().is_some_and(|last| self.comma(last.end).is_some());
+        let bare = kept.filter(|kept| !had_comma && *kept < self.entries.len() - 1);
+        let comma = bare.and_then(|kept| self.comma(self.entries[kept].end));
+        removals.chain(comma.map(|at| Splice::remove(at..at + 1))).collect()
+    }
+
+    fn remove_one(&self, index: usize, is_before_kept: bool) -> Vec<Splice> {
+        let Range { start, end } = self.entries[index];
+        let behind = self.comma(end).map_or(end, |at| at + 1);
+        // A comma on a later line may have comments before it.
+        if self.text[end..behind].contains('\n') {
+            return vec![Splice::remove(start..end), Splice::remove(behind - 1..behind)];
+        }
+        vec![Splice::remove(self.with_blanks(start..behind, is_before_kept))]
+    }
+
+    /// The range with its whole lines if nothing but a comment shares them, else with the blanks
+    /// on the side where no entry follows.
+    fn with_blanks(&self, range: Range<usize>, is_before_kept: bool) -> Range<usize> {
+        let text = self.text;
+        let (line, next) = (line_start(text, range.start), line_end(text, range.end));
+        let rest = text[range.end..next].trim_start_matches([' ', '\t']);
+        let ends_line = rest.starts_with(['#', '\n', '\r']);
+        if ends_line && line > self.span.start && is_blank(&text[line..range.start]) {
+            return line..next;
+        }
+        if is_before_kept && !ends_line {
+            return range.start..next - rest.len();
+        }
+        let front = text[..range.start].trim_end_matches([' ', '\t']);
+        front.len()..range.end
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
+}
+
+/// Where blanks, line breaks and comments end that begin at a place.
+fn skip_blank(text: &str, mut at: usize) -> usize {
+    loop {
+        at = text.len() - text[at..].trim_start_matches([' ', '\t', '\r', '\n']).len();
+        if !text[at..].starts_with('#') {
+            return at;
+        }
+        at = line_end(text, at);
+    }
+}

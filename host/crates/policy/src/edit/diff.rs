@@ -1,0 +1,102 @@
+//! What an edit changed, line by line, for the person who agrees to it.
+
+/// Lines that are shown around a change, so that its place is recognised.
+const CONTEXT_LINES: usize = 2;
+
+/// Most comparisons of lines that are made to find what stayed. An edit changes a few lines; where
+/// two texts differ in more than that, the whole middle counts as changed.
+const COMPARISONS_MAX: usize = 1 << 22;
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is in both texts.
+    Kept,
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+}
+
+/// A line of one of two texts. The text is as the file has it, and foreign to a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffLine {
+    /// What became of it.
+    pub change: Change,
+    /// Its number, from 1: in the text before for a line that is gone, else in the text after. A
+    /// jump in the numbers is where lines that stayed were left out.
+    pub number: usize,
+    /// The line, without its end.
+    pub text: String,
+}
+
+/// Compares two texts: what was removed and added, with two lines around each change.
+pub fn diff(before: &str, after: &str) -> Vec<DiffLine> {
+    let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
+    let same_head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let tails = old[same_head..].iter().rev().zip(new[same_head..].iter().rev());
+    let same_tail = tails.take_while(|(a, b)| a == b).count();
+    let old_middle = same_head..old.len() - same_tail;
+    let new_middle = same_head..new.len() - same_tail;
+    let mut lines: Vec<_> = (0..same_head).map(|at| line(Change::Kept, &new, at)).collect();
+    for (change, at) in changes(&old[old_middle], &new[new_middle.clone()]) {
+        let text = if change == Change::Removed { &old } else { &new };
+        lines.push(line(change, text, same_head + at));
+    }
+    lines.extend((new_middle.end..new.len()).map(|at| line(Change::Kept, &new, at)));
+    near_changes(lines)
+}
+
+fn line(change: Change, text: &[&str], at: usize) -> DiffLine {
+    DiffLine { change, number: at + 1, text: text[at].to_owned() }
+}
+
+/// What became of the lines of two texts, along a longest sequence that both have; each with its
+/// index in its own text.
+fn changes(old: &[&str], new: &[&str]) -> Vec<(Change, usize)> {
+    let all = (0..old.len()).map(|at| (Change::Removed, at));
+    if old.len().saturating_mul(new.len()) > COMPARISONS_MAX {
+        return all.chain((0..new.len()).map(|at| (Change::Added, at))).collect();
+    }
+    let common = common_lengths(old, new);
+    let (mut from, mut to) = (0, 0);
+    let mut found = Vec::new();
+    while from < old.len() || to < new.len() {
+        let ended = from == old.len() || to == new.len();
+        if !ended && old[from] == new[to] {
+            found.push((Change::Kept, to));
+            (from, to) = (from + 1, to + 1);
+        } else if to == new.len() || (!ended && common[from + 1][to] >= common[from][to + 1]) {
+            found.push((Change::Removed, from));
+            from += 1;
+        } else {
+            found.push((Change::Added, to));
+            to += 1;
+        }
+    }
+    found
+}
+
+/// How many lines the rests of two texts have in common, in order, from each pair of places on.
+fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<u32>> {
+    let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
+    for from in (0..old.len()).rev() {
+        for to in (0..new.len()).rev() {
+            common[from][to] = match old[from] == new[to] {
+                true => common[from + 1][to + 1] + 1,
+                false => common[from + 1][to].max(common[from][to + 1]),
+            };
+        }
+    }
+    common
+}
+
+/// Keeps changes and the lines around them.
+fn near_changes(lines: Vec<DiffLine>) -> Vec<DiffLine> {
+    let mut shown = vec![false; lines.len()];
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.change != Change::Kept) {
+        let end = lines.len().min(at + CONTEXT_LINES + 1);
+        shown[at.saturating_sub(CONTEXT_LINES)..end].fill(true);
+    }
+    lines.into_iter().zip(shown).filter(|(_, shown)| *shown).map(|(line, _)| line).collect()
+}

@@ -1,0 +1,142 @@
+//! Entries of lists that a policy file holds, whichever way they are written.
+
+use std::{ops::Range, path::Path};
+
+use toml_edit::{Item, Table, TableLike, Value};
+
+use super::{addition::braced, error::EditError, removal::plain_path, tree::Tree};
+use crate::{
+    RuleText, document::Document, net::pattern::DenyPattern, source::SourceError,
+    table::PluginTable, tier::Tier,
+};
+
+/// What stands for a home folder where only the form of an entry is looked at.
+const ANY_HOME: &str = "/home";
+
+/// One entry of a list: of an array, or of an array of tables.
+#[derive(Clone, Copy)]
+pub(super) enum Entry<'d> {
+    Value(&'d Value),
+    Table(&'d Table),
+}
+
+/// Returns the entries of a list.
+///
+/// # Errors
+///
+/// The key holds no list.
+pub(super) fn entries<'d>(
+    tree: &Tree<'_>,
+    key: &str,
+    item: &'d Item,
+) -> Result<Vec<Entry<'d>>, EditError> {
+    let array = item.as_array().map(|array| array.iter().map(Entry::Value).collect());
+    let tables = || Some(item.as_array_of_tables()?.iter().map(Entry::Table).collect());
+    array.or_else(tables).ok_or_else(|| tree.misshapen(key, item, "a list"))
+}
+
+impl<'d> Entry<'d> {
+    fn table(self) -> Option<&'d dyn TableLike> {
+        match self {
+            Self::Value(value) => value.as_inline_table().map(|table| table as &dyn TableLike),
+            Self::Table(table) => Some(table),
+        }
+    }
+
+    /// The text that the entry holds under a key.
+    pub(super) fn text(self, key: &str) -> Option<&'d str> {
+        self.table()?.get(key)?.as_str()
+    }
+
+    /// The text that the entry is, when it is one.
+    pub(super) fn plain(self) -> Option<&'d str> {
+        match self {
+            Self::Value(value) => value.as_str(),
+            Self::Table(_) => None,
+        }
+    }
+
+    /// Where a plugin sees the folder or file that the entry is about.
+    pub(super) fn mount(self) -> Option<String> {
+        let own =
+            || Path::new(self.text("path")?).file_name()?.to_str().map(|name| format!("/{name}"));
+        self.text("mount").map(plain_path).or_else(own)
+    }
+
+    /// Whether the entry is this rule and says nothing else.
+    pub(super) fn is_rule(self, rule: &RuleText) -> bool {
+        let texts = self.table().and_then(texts).unwrap_or_default();
+        let same = |(key, text): &(&str, &str)| match *key {
+            "net" => self.text(key).map(canonical_pattern) == Some(canonical_pattern(text)),
+            _ => self.text(key) == Some(text),
+        };
+        let wanted = rule_texts(rule);
+        texts.len() == wanted.len() && wanted.iter().all(same)
+    }
+
+    /// Where the entry is.
+    pub(super) fn span(self) -> Range<usize> {
+        let span = match self {
+            Self::Value(value) => value.span(),
+            Self::Table(table) => table.span(),
+        };
+        span.unwrap_or_default()
+    }
+
+    /// The entry as an entry of an array.
+    pub(super) fn toml(self, tree: &Tree<'_>) -> String {
+        match self {
+            Self::Value(_) => tree.text(self.span()).to_owned(),
+            Self::Table(table) => {
+                let value = |item: &Item| tree.text(item.span().unwrap_or_default()).to_owned();
+                let pairs: Vec<_> = table.iter().map(|(key, item)| (key, value(item))).collect();
+                braced(&pairs)
+            }
+        }
+    }
+}
+
+/// The keys of a table of nothing but texts.
+fn texts(table: &dyn TableLike) -> Option<Vec<&str>> {
+    table.iter().map(|(key, item)| item.as_str().map(|_| key)).collect()
+}
+
+/// Returns the keys of a rule and what they hold.
+pub(super) fn rule_texts(rule: &RuleText) -> Vec<(&'static str, &str)> {
+    let pairs = [
+        ("tool", Some(rule.tool.as_str())),
+        ("net", rule.net.as_deref()),
+        ("digest", rule.digest.as_deref()),
+        ("decision", Some(rule.decision.word())),
+        ("message", rule.message.as_deref()),
+    ];
+    pairs.into_iter().filter_map(|(key, text)| Some((key, text?))).collect()
+}
+
+/// Returns what the reader of policies makes of the value of a key of a plugin's table: the entries
+/// in one form, however they were written.
+///
+/// # Errors
+///
+/// No policy can hold that value.
+pub(super) fn canonical(key: &str, value: &str) -> Result<Vec<String>, SourceError> {
+    let text = format!("[plugin.p]\n{key} = {value}\n");
+    let home = Some(Path::new(ANY_HOME));
+    let tables = Document::read("policy", &text, |root| {
+        root.named("plugin", |name, table| PluginTable::read(name, table, home, Tier::User))
+    })?;
+    Ok(tables.iter().flat_map(forms).collect())
+}
+
+fn forms(table: &PluginTable) -> Vec<String> {
+    let net = table.net.allows.iter().map(ToString::to_string);
+    let fs = table.fs.iter().map(ToString::to_string);
+    let env = table.env.iter().map(|entry| entry.name.clone());
+    let secrets = table.secrets.iter().map(ToString::to_string);
+    net.chain(fs).chain(env).chain(secrets).collect()
+}
+
+/// Returns a network pattern in the form in which two that are equal look equal.
+pub(super) fn canonical_pattern(text: &str) -> String {
+    text.parse::<DenyPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.0.to_string())
+}

@@ -1,0 +1,221 @@
+//! Taking away what a policy file grants.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use sallyport_contract::{Decision, PluginName};
+use toml_edit::Item;
+
+use super::{
+    LIMITS, PLUGINS, RULES,
+    entry::{Entry, canonical_pattern, entries},
+    error::EditError,
+    splice::{Splice, apply},
+    tree::Tree,
+};
+
+/// Most names that an error offers in place of one that is not there.
+const NEAR_MAX: usize = 3;
+
+/// Most characters of a name that are compared with another: the time grows with their square.
+const COMPARED_CHARS_MAX: usize = 256;
+
+/// What is to be taken away from a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The entries that allow this network pattern.
+    Net(String),
+    /// The entries that deny this network pattern.
+    Deny(String),
+    /// The folder or file with this path on the host, as the file has it, or seen at this path by
+    /// the plugin.
+    Fs(String),
+    /// This environment variable.
+    Env(String),
+    /// This secret, in whatever way it is granted.
+    Secret(String),
+    /// This limit, so that the standard one holds again.
+    Limit(String),
+    /// The plugin's whole table. Rules about the plugin stay.
+    Plugin,
+}
+
+/// The rules that are to be removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleTarget {
+    /// The tools that they name, as they write it.
+    pub tool: String,
+    /// The requests that they are about; `None` is a rule about calling.
+    pub net: Option<String>,
+    /// What they say; `None` when it does not matter, so long as all of them say the same.
+    pub decision: Option<Decision>,
+}
+
+/// Takes something away from a plugin. A list or a table that is then empty goes too.
+///
+/// # Errors
+///
+/// The text is not TOML, a key on the way holds what policies do not hold there, or there is no
+/// such thing.
+pub fn revoke(text: &str, plugin: &PluginName, target: &Target) -> Result<String, EditError> {
+    let tree = Tree::parse(text)?;
+    let path = [PLUGINS, plugin.as_str()];
+    let Some(table) = tree.place(&path)? else {
+        let known = tree.place(&[PLUGINS])?.map(|plugins| plugins.names());
+        return Err(absent(Target::Plugin.kind(), plugin.as_str(), known.unwrap_or_default()));
+    };
+    let splices = match target {
+        Target::Plugin => tree.remove_key(&path),
+        Target::Limit(key) => remove_limit(&tree, plugin, key)?,
+        Target::Net(_) | Target::Deny(_) | Target::Fs(_) | Target::Env(_) | Target::Secret(_) => {
+            let item = table.get(target.key()).ok_or_else(|| target.absent(Vec::new()))?;
+            let doomed = target.find(&tree, item)?;
+            tree.remove_entries(&[PLUGINS, plugin.as_str(), target.key()], &doomed)
+        }
+    };
+    Ok(apply(text, splices))
+}
+
+fn remove_limit(tree: &Tree<'_>, plugin: &PluginName, key: &str) -> Result<Vec<Splice>, EditError> {
+    let limits = tree.place(&[PLUGINS, plugin.as_str(), LIMITS])?;
+    match limits.as_ref().and_then(|limits| limits.get(key)) {
+        Some(_) => Ok(tree.remove_key(&[PLUGINS, plugin.as_str(), LIMITS, key])),
+        None => {
+            let known = limits.map(|limits| limits.names()).unwrap_or_default();
+            Err(Target::Limit(key.to_owned()).absent(known))
+        }
+    }
+}
+
+impl Target {
+    /// The key that holds such things.
+    fn key(&self) -> &'static str {
+        match self {
+            Self::Net(_) | Self::Deny(_) => "net",
+            Self::Fs(_) => "fs",
+            Self::Env(_) => "env",
+            Self::Secret(_) => "secrets",
+            Self::Limit(_) => LIMITS,
+            Self::Plugin => PLUGINS,
+        }
+    }
+
+    /// What such things are called.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Net(_) => "entry that allows",
+            Self::Deny(_) => "entry that denies",
+            Self::Fs(_) => "folder or file",
+            Self::Env(_) => "environment variable",
+            Self::Secret(_) => "secret",
+            Self::Limit(_) => "limit",
+            Self::Plugin => "table for the plugin",
+        }
+    }
+
+    /// Which entries of a list are meant.
+    fn find(&self, tree: &Tree<'_>, item: &Item) -> Result<BTreeSet<usize>, EditError> {
+        let entries = entries(tree, self.key(), item)?.into_iter();
+        let names: Vec<_> = entries.map(|entry| self.names(entry)).collect();
+        let wanted = self.wanted();
+        let is_meant = |index: &usize| names[*index].contains(&wanted);
+        let found: BTreeSet<_> = (0..names.len()).filter(is_meant).collect();
+        match found.is_empty() {
+            true => Err(self.absent(names.concat())),
+            false => Ok(found),
+        }
+    }
+
+    /// What such a target can call an entry.
+    fn names(&self, entry: Entry<'_>) -> Vec<String> {
+        let texts = match self {
+            Self::Net(_) => {
+                vec![entry.plain().or_else(|| entry.text("allow")).map(canonical_pattern)]
+            }
+            Self::Deny(_) => vec![entry.text("deny").map(canonical_pattern)],
+            Self::Fs(_) => vec![entry.text("path").map(plain_path), entry.mount()],
+            Self::Env(_) => vec![entry.plain().map(str::to_owned)],
+            Self::Secret(_) => vec![entry.text("name").map(str::to_owned)],
+            Self::Limit(_) | Self::Plugin => Vec::new(),
+        };
+        texts.into_iter().flatten().collect()
+    }
+
+    fn wanted(&self) -> String {
+        match self {
+            Self::Net(pattern) | Self::Deny(pattern) => canonical_pattern(pattern),
+            Self::Fs(path) => plain_path(path),
+            Self::Env(name) | Self::Secret(name) | Self::Limit(name) => name.clone(),
+            Self::Plugin => String::new(),
+        }
+    }
+
+    fn absent(&self, known: Vec<String>) -> EditError {
+        absent(self.kind(), &self.wanted(), known)
+    }
+}
+
+/// Returns a path of a policy without what makes no difference.
+pub(super) fn plain_path(path: &str) -> String {
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() { path.to_owned() } else { trimmed.to_owned() }
+}
+
+/// Removes rules.
+///
+/// # Errors
+///
+/// The text is not TOML, its rules are not a list, there is no such rule, or the rules that are
+/// meant do not say the same.
+pub fn remove_rule(text: &str, target: &RuleTarget) -> Result<String, EditError> {
+    let tree = Tree::parse(text)?;
+    let Some(item) = tree.root().get(RULES) else { return Err(target.absent(&[])) };
+    let rules = entries(&tree, RULES, item)?;
+    let meant: BTreeSet<usize> =
+        (0..rules.len()).filter(|index| target.means(rules[*index])).collect();
+    let mut decisions: Vec<_> = meant.iter().map(|index| rules[*index].text("decision")).collect();
+    decisions.dedup();
+    match decisions.len() {
+        0 => Err(target.absent(&rules)),
+        1 => Ok(apply(text, tree.remove_entries(&[RULES], &meant))),
+        _ => {
+            let lines = meant.iter().map(|index| tree.line(rules[*index].span().start));
+            Err(EditError::Ambiguous { tools: target.tool.clone(), lines: lines.collect() })
+        }
+    }
+}
+
+impl RuleTarget {
+    fn means(&self, rule: Entry<'_>) -> bool {
+        let pattern = |text: Option<&str>| text.map(canonical_pattern);
+        rule.text("tool") == Some(&self.tool)
+            && pattern(rule.text("net")) == pattern(self.net.as_deref())
+            && self.decision.is_none_or(|decision| rule.text("decision") == Some(decision.word()))
+    }
+
+    fn absent(&self, rules: &[Entry<'_>]) -> EditError {
+        let name = |tool: &str, net: Option<&str>| match net {
+            Some(net) => format!("{tool} {}", canonical_pattern(net)),
+            None => tool.to_owned(),
+        };
+        let known =
+            rules.iter().filter_map(|rule| Some(name(rule.text("tool")?, rule.text("net"))));
+        absent("rule for", &name(&self.tool, self.net.as_deref()), known.collect())
+    }
+}
+
+/// Returns the error of a name that is not there, with the names that are there and are nearest.
+fn absent(kind: &'static str, name: &str, mut known: Vec<String>) -> EditError {
+    known.sort();
+    known.dedup();
+    known.sort_by_cached_key(|known| Reverse(likeness(name, known)));
+    known.truncate(NEAR_MAX);
+    EditError::Absent { kind, name: name.to_owned(), near: known }
+}
+
+/// How much two names are alike, from 0 to 1000.
+fn likeness(a: &str, b: &str) -> u32 {
+    let head = |text: &str| text.chars().take(COMPARED_CHARS_MAX).collect::<String>();
+    let share = strsim::normalized_damerau_levenshtein(&head(a), &head(b));
+    // A share of 1000 fits any integer.
+    (share * 1000.0) as u32
+}

@@ -1,0 +1,164 @@
+//! Changes to a text by place, so that everything beside them stays byte for byte.
+
+use std::ops::Range;
+
+/// What some editors put at the start of a text to say how it is encoded.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// A piece of a text, and what takes its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Splice {
+    range: Range<usize>,
+    text: String,
+}
+
+impl Splice {
+    pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
+        Self::replace(at..at, text)
+    }
+
+    pub(super) fn remove(range: Range<usize>) -> Self {
+        Self::replace(range, "")
+    }
+
+    pub(super) fn replace(range: Range<usize>, text: impl Into<String>) -> Self {
+        Self { range, text: text.into() }
+    }
+}
+
+/// Returns the text with all changes made. Removals may overlap.
+pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
+    splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for Splice { range, text: new } in splices {
+        out.push_str(text.get(at..range.start).unwrap_or_default());
+        out.push_str(&new);
+        at = at.max(range.end);
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// Where the line begins that holds a place.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    let first = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+    text[..at].rfind('\n').map_or(first.min(at), |newline| newline + 1)
+}
+
+/// Where the line ends that holds a place: behind its newline, if it has one.
+pub(super) fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
+}
+
+/// The blanks that the line of a place begins with.
+pub(super) fn indent(text: &str, at: usize) -> &str {
+    let line = &text[line_start(text, at)..];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// How lines end around a place: the one before it, or else the one after.
+pub(super) fn newline(text: &str, at: usize) -> &'static str {
+    let newline = text[..at].rfind('\n').or_else(|| text.find('\n'));
+    match newline {
+        Some(newline) if text[..newline].ends_with('\r') => "\r\n",
+        Some(_) | None => "\n",
+    }
+}
+
+/// Adds a line at the end of another one, which may be the last and have no newline.
+pub(super) fn add_line(text: &str, at: usize, line: &str) -> Splice {
+    let newline = newline(text, at);
+    let before = if is_cut(&text[..at]) { newline } else { "" };
+    Splice::insert(at, format!("{before}{line}{newline}"))
+}
+
+/// Adds lines between two lines, or at the end of the text, with a blank line before them.
+pub(super) fn add_block(text: &str, at: usize, block: &str) -> Splice {
+    let newline = newline(text, at);
+    let cut = if is_cut(&text[..at]) { newline } else { "" };
+    let blank = if is_blank_before(text, at) { "" } else { newline };
+    Splice::insert(at, format!("{cut}{blank}{}", block.replace('\n', newline)))
+}
+
+/// Whether a text ends within a line.
+fn is_cut(text: &str) -> bool {
+    !text.is_empty() && !text.ends_with(['\n', BYTE_ORDER_MARK])
+}
+
+/// Whether the line that ends at a place is blank, or there is none.
+fn is_blank_before(text: &str, at: usize) -> bool {
+    let before = &text[..at];
+    let line =
+        before.strip_suffix('\n').map_or(before, |line| &line[line_start(line, line.len())..]);
+    line.trim_matches(BYTE_ORDER_MARK).trim().is_empty()
+}
+
+fn is_blank_after(text: &str, at: usize) -> bool {
+    text[at..line_end(text, at)].trim().is_empty()
+}
+
+/// Removes whole lines that blank lines set apart, and one of these with them.
+pub(super) fn remove_block(text: &str, lines: Range<usize>) -> Splice {
+    let Range { start, end } = lines;
+    let line_before = || line_start(text, start - 1)..end;
+    let range = match (is_blank_before(text, start), is_blank_after(text, end)) {
+        (true, true) if text[..start].ends_with('\n') => line_before(),
+        (true, true) => start..line_end(text, end),
+        (true, false) | (false, _) => start..end,
+    };
+    Splice::remove(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_made_in_the_order_of_the_text_whatever_theirs() {
+        let splices = vec![
+            Splice::remove(6..9),
+            Splice::insert(0, "<"),
+            Splice::replace(2..4, "x"),
+            Splice::remove(5..7),
+        ];
+        assert_eq!(apply("0123456789", splices), "<01x49");
+    }
+
+    #[test]
+    fn a_block_leaves_with_one_of_the_blank_lines_around_it() {
+        let rows = [
+            ("a\n\n<b\n>\nc\n", "a\n\nc\n"),
+            ("a\n\n<b\n>", "a\n"),
+            ("<b\n>\nc\n", "c\n"),
+            ("<b\n>", ""),
+            ("a\n<b\n>\nc\n", "a\n\nc\n"),
+            ("a\n\n<b\n>c\n", "a\n\nc\n"),
+            ("a\r\n\r\n<b\r\n>\r\nc\r\n", "a\r\n\r\nc\r\n"),
+            ("\u{feff}<b\n>\nc", "\u{feff}c"),
+        ];
+        for (marked, want) in rows {
+            let text = marked.replace(['<', '>'], "");
+            let start = marked.find('<').unwrap();
+            let lines = start..marked.find('>').unwrap() - 1;
+            assert_eq!(apply(&text, vec![remove_block(&text, lines)]), want, "{marked:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_comes_after_a_blank_line() {
+        let rows = [
+            ("", "b\n"),
+            ("\u{feff}", "\u{feff}b\n"),
+            ("a", "a\n\nb\n"),
+            ("a\n", "a\n\nb\n"),
+            ("a\n\n", "a\n\nb\n"),
+            ("a\r\n", "a\r\n\r\nb\r\n"),
+            ("a\r\n\r\n", "a\r\n\r\nb\r\n"),
+            ("\n", "\nb\n"),
+        ];
+        for (text, want) in rows {
+            assert_eq!(apply(text, vec![add_block(text, text.len(), "b\n")]), want, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The tables of a policy file, and how each is written.
+//!
+//! TOML has many ways to write one table: under a header, with dotted keys, within braces, or only
+//! as the table around others. A key is added and removed in the way that its table is written.
+
+use std::{collections::BTreeSet, ops::Range};
+
+use sallyport_contract::text::one_line;
+use toml_edit::{Array, ArrayOfTables, Document, InlineTable, Item, Key, Table, TableLike};
+
+use super::{
+    brackets::Brackets,
+    error::EditError,
+    splice::{Splice, add_block, add_line, indent, line_end, line_start, remove_block},
+};
+use crate::{document::DOCUMENT_BYTES_MAX, nesting::too_deep, unit::ByteSize};
+
+const HAS_SPAN: &str = "what has just been parsed has a place";
+const IS_THERE: &str = "only what was found is removed";
+
+/// A file, parsed.
+#[derive(Debug)]
+pub(super) struct Tree<'t> {
+    text: &'t str,
+    document: Document<&'t str>,
+}
+
+/// A table of the file, and how its keys are written.
+pub(super) struct Place<'d> {
+    table: &'d dyn TableLike,
+    path: Vec<&'d str>,
+    /// How many keys at the end of the path are dotted in front of the table's own.
+    dotted: usize,
+    /// The braces that the table is written in, its own or those of a table around it.
+    braces: Option<&'d InlineTable>,
+    /// Where the table's own header is.
+    header: Option<Range<usize>>,
+}
+
+impl<'t> Tree<'t> {
+    pub(super) fn parse(text: &'t str) -> Result<Self, EditError> {
+        let refused = |at, message| {
+            let (line, column) = line_and_column(text, at);
+            EditError::Syntax { line, column, message }
+        };
+        if text.len() > DOCUMENT_BYTES_MAX {
+            let longest = ByteSize(DOCUMENT_BYTES_MAX as u64);
+            return Err(refused(0, format!("the file is longer than {longest}")));
+        }
+        if let Some(at) = too_deep(text) {
+            return Err(refused(at, "the file nests too deeply".to_owned()));
+        }
+        let document = Document::parse(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            refused(at, one_line(error.message()))
+        })?;
+        Ok(Self { text, document })
+    }
+
+    /// The text of a part of the file.
+    pub(super) fn text(&self, range: Range<usize>) -> &'t str {
+        &self.text[range]
+    }
+
+    /// The line, from 1, of a place.
+    pub(super) fn line(&self, at: usize) -> usize {
+        line_and_column(self.text, at).0
+    }
+
+    /// Returns the error of a key that holds something other than policies hold there.
+    pub(super) fn misshapen(&self, key: &str, item: &Item, wanted: &'static str) -> EditError {
+        let at = item.span().map_or(0, |span| span.start);
+        let (line, column) = line_and_column(self.text, at);
+        EditError::Shape { line, column, key: key.to_owned(), wanted }
+    }
+
+    /// The table around all others.
+    pub(super) fn root(&self) -> Place<'_> {
+        let table = self.document.as_table();
+        Place { table, path: Vec::new(), dotted: 0, braces: None, header: None }
+    }
+
+    /// Finds the table at a path.
+    ///
+    /// # Errors
+    ///
+    /// A key on the way holds something other than a table.
+    pub(super) fn place<'d>(&'d self, path: &[&'d str]) -> Result<Option<Place<'d>>, EditError> {
+        let mut place = self.root();
+        for key in path {
+            let Some(item) = place.table.get(key) else { return Ok(None) };
+            let inner = place.inner(key, item);
+            place = inner.ok_or_else(|| self.misshapen(key, item, "a table"))?;
+        }
+        Ok(Some(place))
+    }
+
+    fn array(&self, array: &Array) -> Brackets<'t> {
+        let ends = array.iter().map(|value| value.span().expect(HAS_SPAN).end);
+        Brackets::new(self.text, array.span().expect(HAS_SPAN), ends.collect())
+    }
+
+    fn braces(&self, table: &InlineTable) -> Brackets<'t> {
+        let ends = pairs(table).into_iter().map(|pair| pair.end);
+        Brackets::new(self.text, table.span().expect(HAS_SPAN), ends.collect())
+    }
+
+    /// Adds an entry to a list.
+    pub(super) fn add_entry(&self, array: &Array, entry: &str) -> Vec<Splice> {
+        self.array(array).insert(entry)
+    }
+
+    /// Adds a table after the last one of a list of them.
+    pub(super) fn add_element(&self, tables: &ArrayOfTables, block: &str) -> Vec<Splice> {
+        let last = tables.iter().flat_map(|table| self.blocks(table)).map(|lines| lines.end).max();
+        vec![add_block(self.text, last.unwrap_or(self.text.len()), block)]
+    }
+
+    /// Adds a table at the end of the file.
+    pub(super) fn add_table(&self, block: &str) -> Vec<Splice> {
+        vec![add_block(self.text, self.text.len(), block)]
+    }
+
+    /// Adds a key to a table.
+    pub(super) fn add_pair(&self, place: &Place<'_>, key: &str, value: &str) -> Vec<Splice> {
+        let pair = format!("{}{key} = {value}", place.prefix());
+        if let Some(braces) = place.braces {
+            return self.braces(braces).insert(&pair);
+        }
+        let last = pairs(place.table).into_iter().max_by_key(|pair| pair.end);
+        let Some(Range { start, end }) = last.or_else(|| place.header.clone()) else {
+            let header = place.path.join(".");
+            return self.add_table(&format!("[{header}]\n{key} = {value}\n"));
+        };
+        let line = format!("{}{pair}", indent(self.text, start));
+        vec![add_line(self.text, line_end(self.text, end), &line)]
+    }
+
+    /// Removes some entries of the list at a path; without its last entry the list goes too.
+    pub(super) fn remove_entries(&self, path: &[&str], doomed: &BTreeSet<usize>) -> Vec<Splice> {
+        let item = self.item(path);
+        if let Some(array) = item.as_array().filter(|array| array.len() > doomed.len()) {
+            return self.array(array).remove(doomed);
+        }
+        match item.as_array_of_tables().filter(|tables| tables.len() > doomed.len()) {
+            Some(tables) => {
+                let tables = doomed.iter().filter_map(|index| tables.get(*index));
+                let parts = tables.flat_map(|table| self.blocks(table));
+                parts.map(|lines| remove_block(self.text, lines)).collect()
+            }
+            None => self.remove_key(path),
+        }
+    }
+
+    /// Removes a key, and the tables around it that hold nothing else.
+    pub(super) fn remove_key(&self, path: &[&str]) -> Vec<Splice> {
+        let (key, around) = path.split_last().expect("the root is not a key");
+        let place = self.place(around).ok().flatten().expect(IS_THERE);
+        if place.table.len() == 1 && !around.is_empty() {
+            return self.remove_key(around);
+        }
+        let (name, item) = place.table.get_key_value(key).expect(IS_THERE);
+        let ends = ends(item);
+        if let Some(braces) = place.braces {
+            let brackets = self.braces(braces);
+            let doomed = ends.iter().filter_map(|end| brackets.entry_ending(*end)).collect();
+            return brackets.remove(&doomed);
+        }
+        let mut parts = self.parts(name, item);
+        // A header that has lost its last key says nothing, whatever tables stand in its table.
+        if !ends.is_empty() && ends.len() == pairs(place.table).len() {
+            parts.extend(place.header.map(|header| self.block(header, place.table)));
+        }
+        parts.into_iter().map(|lines| remove_block(self.text, lines)).collect()
+    }
+
+    /// Puts a value in the place of the one that a key holds.
+    ///
+    /// # Errors
+    ///
+    /// The key holds a table.
+    pub(super) fn replace(
+        &self,
+        key: &str,
+        item: &Item,
+        value: &str,
+    ) -> Result<Vec<Splice>, EditError> {
+        let plain = item.as_value().filter(|value| !value.is_inline_table());
+        let plain = plain.ok_or_else(|| self.misshapen(key, item, "a limit"))?;
+        let span = plain.span().expect(HAS_SPAN);
+        Ok(vec![Splice::replace(span, value)])
+    }
+
+    fn item(&self, path: &[&str]) -> &Item {
+        let root = self.document.as_item();
+        path.iter().try_fold(root, |item, key| item.as_table_like()?.get(key)).expect(IS_THERE)
+    }
+
+    /// The lines of a key that stands in no braces, be they in one place or several.
+    fn parts(&self, key: &Key, item: &Item) -> Vec<Range<usize>> {
+        if let Some(value) = item.as_value() {
+            let (key, value) = (key.span().expect(HAS_SPAN), value.span().expect(HAS_SPAN));
+            return vec![self.lines(key.start..value.end)];
+        }
+        let table = item.as_table().into_iter();
+        let tables = table.chain(item.as_array_of_tables().into_iter().flatten());
+        tables.flat_map(|table| self.blocks(table)).collect()
+    }
+
+    /// The lines of a table and of the tables in it.
+    fn blocks(&self, table: &Table) -> Vec<Range<usize>> {
+        let own = header(table).map(|header| self.block(header, table));
+        let inner = table.iter().filter_map(|(key, _)| table.get_key_value(key));
+        own.into_iter().chain(inner.flat_map(|(key, item)| self.parts(key, item))).collect()
+    }
+
+    /// The lines of a header and of the keys below it.
+    fn block(&self, header: Range<usize>, table: &dyn TableLike) -> Range<usize> {
+        let end = pairs(table).into_iter().map(|pair| pair.end).max();
+        self.lines(header.start..end.unwrap_or(header.end))
+    }
+
+    fn lines(&self, range: Range<usize>) -> Range<usize> {
+        line_start(self.text, range.start)..line_end(self.text, range.end)
+    }
+}
+
+impl<'d> Place<'d> {
+    fn inner(&self, key: &'d str, item: &'d Item) -> Option<Self> {
+        let table = item.as_table_like()?;
+        let path = self.path.iter().copied().chain([key]).collect();
+        let is_dotted = table.is_dotted();
+        Some(Self {
+            table,
+            path,
+            dotted: if is_dotted { self.dotted + 1 } else { 0 },
+            braces: item.as_inline_table().filter(|_| !is_dotted).or(self.braces),
+            header: item.as_table().and_then(header),
+        })
+    }
+
+    /// What a key of the table holds.
+    pub(super) fn get(&self, key: &str) -> Option<&'d Item> {
+        self.table.get(key)
+    }
+
+    /// The keys of the table.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.table.iter().map(|(key, _)| key.to_owned()).collect()
+    }
+
+    /// Whether the tables in this one are written in braces.
+    pub(super) fn holds_braces(&self) -> bool {
+        let mut items = self.table.iter();
+        self.braces.is_some()
+            || (!self.table.is_empty() && items.all(|(_, item)| item.is_inline_table()))
+    }
+
+    fn prefix(&self) -> String {
+        let dotted = &self.path[self.path.len() - self.dotted..];
+        dotted.iter().map(|key| format!("{key}.")).collect()
+    }
+}
+
+/// Where a table's header is. A table that is only around others, or made by dotted keys, has none.
+fn header(table: &Table) -> Option<Range<usize>> {
+    let has_header = !table.is_dotted() && !table.is_implicit();
+    has_header.then(|| table.span().expect(HAS_SPAN))
+}
+
+/// Where the keys of a table are, each with its value; of dotted keys, the last part.
+fn pairs(table: &dyn TableLike) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (key, item) in table.iter() {
+        match item.as_table_like().filter(|inner| inner.is_dotted()) {
+            Some(inner) => found.extend(pairs(inner)),
+            None => {
+                let key = table.key(key).and_then(Key::span).expect(HAS_SPAN);
+                let value = item.as_value().and_then(|value| value.span());
+                found.extend(value.map(|value| key.start..value.end));
+            }
+        }
+    }
+    found
+}
+
+/// Where the values end that a key stands for in the lines or braces of its own table.
+fn ends(item: &Item) -> Vec<usize> {
+    let value = item.as_value().and_then(|value| value.span());
+    match item.as_table_like().filter(|table| table.is_dotted()) {
+        Some(table) => pairs(table).into_iter().map(|pair| pair.end).collect(),
+        None => value.map(|value| value.end).into_iter().collect(),
+    }
+}
+
+/// Line and column of a place, both from 1, the column in characters.
+fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let start = line_start(text, at);
+    let line = text[..start].matches('\n').count() + 1;
+    (line, text.get(start..at).unwrap_or_default().chars().count() + 1)
+}

@@ -1,0 +1,209 @@
+//! Why a policy decides as it does, for the person who wrote it.
+//!
+//! An explanation follows one situation through the files: every rule and entry that speaks about
+//! it, the one that won, and what to add where adding something would change it. It decides
+//! nothing itself: the decision is the one that a call would meet.
+
+use std::path::Path;
+
+use sallyport_contract::{Decision, Denial, text::one_line};
+use url::Url;
+
+use crate::{
+    folder::{Access, FsEntry, plain_path},
+    grant::Grant,
+    net::pattern::Target,
+    policy::Policy,
+    question::Question,
+    rule::Rule,
+    source::Place,
+    verdict::{Matched, Verdict},
+};
+
+/// Why a policy decides as it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The decision.
+    pub decision: Decision,
+    /// What it rests on, in a sentence.
+    pub reason: String,
+    /// Everything that speaks about the situation, in the order of the files.
+    pub steps: Vec<Step>,
+    /// The policy text that would allow it, where adding something can.
+    pub fix: Option<String>,
+}
+
+/// A rule or an entry that speaks about a situation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Where it stands.
+    pub place: Place,
+    /// What it says, in a line.
+    pub text: String,
+    /// Whether it is what decided.
+    pub won: bool,
+}
+
+impl Policy {
+    /// Explains what becomes of a call.
+    pub fn explain_call(&self, question: &Question<'_>, grant: &Grant) -> Explanation {
+        let verdict = self.decide(question, grant);
+        let mut steps = self.spoken(&verdict);
+        if verdict.rule.is_none() {
+            // Each of these alone is why somebody is asked.
+            steps.extend(dangers(grant));
+        }
+        Explanation::of(&verdict, question, steps)
+    }
+
+    /// Explains what becomes of a request that a running call sends.
+    pub fn explain_net(
+        &self,
+        question: &Question<'_>,
+        grant: &Grant,
+        method: &str,
+        url: &Url,
+    ) -> Explanation {
+        let permit = match grant.net().check(method, url) {
+            Ok(permit) => permit,
+            Err(denial) => return Explanation::denied(denial, net_steps(grant, method, url, None)),
+        };
+        let verdict = self.decide_access(question, grant, method, url, &permit);
+        let decided = verdict.rule.is_none().then(|| permit.place());
+        let mut steps = net_steps(grant, method, url, decided);
+        steps.extend(self.spoken(&verdict));
+        Explanation::of(&verdict, question, steps)
+    }
+
+    /// Explains what becomes of an access to a file, by its path as the guest or the host has it.
+    pub fn explain_path(&self, grant: &Grant, path: &str, wanted: Access) -> Explanation {
+        let plain = plain_path(&format!("/{}", path.trim_start_matches('/'))).ok();
+        let mut entries = grant.table().fs.iter();
+        let around = entries.find_map(|entry| Some((entry, below(entry, plain.as_deref()?)?)));
+        let Some((entry, below)) = around else {
+            return Explanation::denied(grant.deny_path(path, wanted), Vec::new());
+        };
+        let mut mounts = grant.fs().iter().filter(|mount| mount.guest == entry.mount.guest);
+        let is_open = mounts.any(|m| m.access >= wanted && m.deny.denies(below).is_none());
+        let denying = denying(grant, entry, below);
+        // Otherwise it is the manifest that does not request as much.
+        let decides = is_open || entry.mount.access < wanted;
+        let steps = fs_steps(grant, entry, denying, denying.or(decides.then_some(entry)));
+        if is_open {
+            let reason = format!("the entry at {} grants it", entry.place);
+            return Explanation { decision: Decision::Allow, reason, steps, fix: None };
+        }
+        let guest = Path::new(&entry.mount.guest).join(below);
+        Explanation::denied(grant.deny_path(&guest.to_string_lossy(), wanted), steps)
+    }
+
+    /// The rules behind a verdict.
+    fn spoken(&self, verdict: &Verdict) -> Vec<Step> {
+        let step = |matched: &Matched| {
+            let rule = self.rules().iter().find(|rule| rule.place == matched.place)?;
+            let note = matched.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+            Some(Step {
+                place: matched.place.clone(),
+                text: format!("rule {}{note}", rule.in_words()),
+                won: verdict.rule.as_ref() == Some(&matched.place),
+            })
+        };
+        verdict.matched.iter().filter_map(step).collect()
+    }
+}
+
+impl Explanation {
+    fn of(verdict: &Verdict, question: &Question<'_>, steps: Vec<Step>) -> Self {
+        let remedy =
+            verdict.remedy(question.tool, None).filter(|_| verdict.decision > Decision::Allow);
+        Self {
+            decision: verdict.decision,
+            reason: verdict.reason.clone(),
+            steps,
+            fix: remedy.map(|rule| rule.to_string()),
+        }
+    }
+
+    fn denied(denial: Denial, steps: Vec<Step>) -> Self {
+        Self { decision: Decision::Deny, reason: denial.why, steps, fix: denial.fix }
+    }
+}
+
+impl Rule {
+    /// The rule in a line: `deny mail.send_email when size(args.to) > 50`.
+    fn in_words(&self) -> String {
+        let net = self.net.as_ref().map(|net| format!(" for {net}")).unwrap_or_default();
+        let when = self.when.as_ref().map(|when| format!(" when {}", one_line(&when.to_string())));
+        format!("{} {}{net}{}", self.decision.word(), self.tools, when.unwrap_or_default())
+    }
+}
+
+/// The entries because of which somebody is asked before a tool is called.
+fn dangers(grant: &Grant) -> Vec<Step> {
+    let table = grant.table();
+    let step = |place: &Place, text| Step { place: place.clone(), text, won: true };
+    let net = table.net.allows.iter().filter(|allow| grant.net().makes_use_of(allow));
+    let net = net.map(|allow| step(&allow.place, format!("net entry {allow}")));
+    let writable = |entry: &&FsEntry| {
+        let mut mounts = grant.fs().iter();
+        mounts.any(|m| m.guest == entry.mount.guest && m.access == Access::ReadWrite)
+    };
+    let fs = table.fs.iter().filter(writable);
+    let fs = fs.map(|entry| step(&entry.place, format!("fs entry {entry}")));
+    let secrets = grant.secrets().iter();
+    let secrets = secrets.map(|entry| step(&entry.place, format!("secrets entry {entry}")));
+    net.chain(fs).chain(secrets).collect()
+}
+
+/// The entries of a `net` list about a request. One that denies has won, whatever else there is.
+fn net_steps(grant: &Grant, method: &str, url: &Url, decided: Option<&Place>) -> Vec<Step> {
+    let Ok(target) = Target::new(method, url) else {
+        return Vec::new();
+    };
+    let net = &grant.table().net;
+    let allows = net.allows.iter().filter(|allow| allow.pattern.matches(&target));
+    let allows = allows.map(|allow| Step {
+        place: allow.place.clone(),
+        text: format!("net entry {allow}"),
+        won: decided == Some(&allow.place),
+    });
+    let denies = net.denies.iter().filter(|deny| deny.pattern.denies(&target));
+    let denies = denies.enumerate().map(|(index, deny)| Step {
+        place: deny.place.clone(),
+        text: format!("net entry {deny}"),
+        won: index == 0,
+    });
+    allows.chain(denies).collect()
+}
+
+/// The entry around a file, and the one that denies it.
+fn fs_steps(
+    grant: &Grant,
+    around: &FsEntry,
+    denying: Option<&FsEntry>,
+    decided: Option<&FsEntry>,
+) -> Vec<Step> {
+    let entries = grant.table().fs.iter();
+    let about = entries.filter(|entry| *entry == around || Some(*entry) == denying);
+    let step = |entry: &FsEntry| Step {
+        place: entry.place.clone(),
+        text: format!("fs entry {entry}"),
+        won: Some(entry) == decided,
+    };
+    about.map(step).collect()
+}
+
+/// What of a path lies below an entry's folder.
+fn below<'p>(entry: &FsEntry, path: &'p Path) -> Option<&'p Path> {
+    let guest = path.strip_prefix(&entry.mount.guest);
+    guest.or_else(|_| path.strip_prefix(&entry.mount.host)).ok()
+}
+
+/// The entry that denies a file of an entry: itself, or another one whose folder the file lies in.
+fn denying<'g>(grant: &'g Grant, entry: &FsEntry, below: &Path) -> Option<&'g FsEntry> {
+    let file = entry.mount.host.join(below);
+    grant.table().fs.iter().find(|other| {
+        let below = file.strip_prefix(&other.mount.host);
+        below.is_ok_and(|below| other.mount.deny.denies(below).is_some())
+    })
+}

@@ -1,0 +1,272 @@
+//! What a run was refused, and the least that would have let it through.
+//!
+//! A plugin under a policy that is too narrow says what it lacks by asking for it. Collected over a
+//! run, its needs become a proposal: entries for exactly what was asked for, never more than the
+//! manifest requests. Where only the operator can know what is right, or has said no, the proposal
+//! leaves the need open and says why.
+//!
+//! ```
+//! use sallyport_policy::{Manifest, Policy, learn::{Learned, Need}};
+//!
+//! let manifest = Manifest::parse("plugin.toml", r#"
+//!     name = "clock"
+//!     version = "1.0.0"
+//!     description = "The time"
+//!     [[request.env]]
+//!     name = "TZ"
+//!     why = "to know where we are"
+//! "#)?;
+//! let mut learned = Learned::nothing();
+//! learned.note(Need::Env("TZ".to_owned()));
+//! learned.note(Need::Env("HOME".to_owned()));
+//! let settings = serde_json::Map::new();
+//! let proposal = learned.proposal(&manifest, &settings, &Policy::empty(), None);
+//! assert_eq!(proposal.apply("")?, "[plugin.clock]\nenv = [\"TZ\"]\n");
+//! assert_eq!(proposal.open, [
+//!     "clock may not see the environment variable \"HOME\": its manifest does not request it",
+//! ]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod files;
+mod refused;
+mod requests;
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use sallyport_contract::{Decision, Denial, PluginName, ToolId, text::one_line};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::{
+    Access, Grant, Manifest, Policy, RuleText, SecretWay,
+    edit::{self, Addition, EditError, SecretAddition, SecretWayText},
+    net::grant::sentence,
+    source::quoted,
+};
+
+/// Most needs that are kept: a proposal is read by a person, and a plugin can ask forever.
+const NEEDS_MAX: usize = 1000;
+
+/// Longest text of a need that is kept, in bytes: as long as the longest URL that is looked at.
+const NEED_BYTES_MAX: usize = 16 << 10;
+
+const NOT_REQUESTED: &str = "its manifest does not request it";
+
+/// Something that a plugin asked for and was refused.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A request to the network.
+    Net {
+        /// Its method.
+        method: String,
+        /// Its URL.
+        url: Url,
+        /// The address that was refused, when it was the address.
+        to_private: Option<IpAddr>,
+    },
+    /// An access to a file.
+    Path {
+        /// Its path as the guest sees it.
+        guest_path: String,
+        /// What for.
+        access: Access,
+    },
+    /// An environment variable.
+    Env(String),
+    /// The value of a secret.
+    Secret(String),
+    /// A call of a tool.
+    Call(ToolId),
+}
+
+/// What one plugin was refused in a run.
+#[derive(Debug, Clone)]
+pub struct Learned {
+    needs: BTreeSet<Need>,
+    dropped: usize,
+}
+
+/// The least that would have let a run through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// Whom it is for.
+    pub plugin: PluginName,
+    /// What to grant.
+    pub additions: Vec<Addition>,
+    /// Which tools to let run unasked.
+    pub rules: Vec<RuleText>,
+    /// What it leaves to the operator, a sentence each. Names paths of the guest and URLs.
+    pub open: Vec<String>,
+}
+
+/// What a need takes: nothing if the policy allows it meanwhile, or something to be added, or the
+/// operator, in the words of a refusal.
+type Taken<T> = Result<Option<T>, Denial>;
+
+impl Learned {
+    /// Returns the needs of a run that was refused nothing yet.
+    pub fn nothing() -> Self {
+        Self { needs: BTreeSet::new(), dropped: 0 }
+    }
+
+    /// Notes a refusal. Of a URL the query is left out: no policy speaks about it, and it may hold
+    /// secrets.
+    pub fn note(&mut self, need: Need) {
+        let need = need.without_query();
+        if self.needs.contains(&need) {
+            return;
+        }
+        if self.needs.len() == NEEDS_MAX || need.bytes() > NEED_BYTES_MAX {
+            self.dropped += 1;
+        } else {
+            self.needs.insert(need);
+        }
+    }
+
+    /// Whether nothing was refused.
+    pub fn is_empty(&self) -> bool {
+        self.needs.is_empty() && self.dropped == 0
+    }
+
+    /// The refusals, in a fixed order.
+    pub fn needs(&self) -> impl Iterator<Item = &Need> {
+        self.needs.iter()
+    }
+
+    /// Returns the least that has to be added to the policy, and what cannot be told from here.
+    ///
+    /// `settings` are the plugin's own, as for [`Policy::grant`]. With a digest, the rules are bound
+    /// to the component that has it.
+    pub fn proposal(
+        &self,
+        manifest: &Manifest,
+        settings: &Map<String, Value>,
+        policy: &Policy,
+        digest: Option<&str>,
+    ) -> Proposal {
+        let grant = &policy.grant(manifest, settings);
+        let mut open = Vec::new();
+        let mut additions = requests::additions(self, manifest, settings, grant, &mut open);
+        additions.extend(files::additions(self, manifest, grant, &mut open));
+        let mut rules = Vec::new();
+        for need in &self.needs {
+            match need {
+                // Both are looked at as a whole above.
+                Need::Net { .. } | Need::Path { .. } => {}
+                Need::Env(name) => keep(env(name, manifest, grant), &mut additions, &mut open),
+                Need::Secret(name) => keep(secret(name, policy, grant), &mut additions, &mut open),
+                Need::Call(tool) => keep(call(tool, policy, grant, digest), &mut rules, &mut open),
+            }
+        }
+        if self.dropped > 0 {
+            open.push(format!("{} more refusals were not kept", self.dropped));
+        }
+        Proposal { plugin: manifest.name.clone(), additions, rules, open }
+    }
+}
+
+impl Proposal {
+    /// Returns the text of a policy file with the proposal in it.
+    ///
+    /// # Errors
+    ///
+    /// The text cannot be edited.
+    pub fn apply(&self, text: &str) -> Result<String, EditError> {
+        let add = |text: String, addition| edit::grant(&text, &self.plugin, addition);
+        let text = self.additions.iter().try_fold(text.to_owned(), add)?;
+        self.rules.iter().try_fold(text, |text, rule| edit::add_rule(&text, rule))
+    }
+}
+
+impl Need {
+    fn without_query(mut self) -> Self {
+        if let Self::Net { url, .. } = &mut self {
+            url.set_query(None);
+            url.set_fragment(None);
+        }
+        self
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Net { method, url, .. } => method.len() + url.as_str().len(),
+            Self::Path { guest_path: text, .. } | Self::Env(text) | Self::Secret(text) => {
+                text.len()
+            }
+            // Names are bounded by their own type.
+            Self::Call(_) => 0,
+        }
+    }
+}
+
+/// Puts what a need takes where it belongs.
+fn keep<T>(taken: Taken<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
+    match taken {
+        Ok(thing) => found.extend(thing),
+        Err(denial) => leave_open(&denial, open),
+    }
+}
+
+/// Leaves a need to the operator, once.
+fn leave_open(denial: &Denial, open: &mut Vec<String>) {
+    let sentence = one_line(&format!("{}: {}", denial.what, denial.why));
+    if !open.contains(&sentence) {
+        open.push(sentence);
+    }
+}
+
+/// Returns the refusal of something that the plugin may not do, with a reason of our own.
+fn refusal(plugin: &PluginName, act: &str, why: &str) -> Denial {
+    Denial { what: sentence(plugin, act), why: why.to_owned(), fix: None, nobody_to_ask: false }
+}
+
+fn env(name: &str, manifest: &Manifest, grant: &Grant) -> Taken<Addition> {
+    if grant.env().iter().any(|granted| granted == name) {
+        return Ok(None);
+    }
+    match manifest.request.env.iter().any(|request| request.name == name) {
+        true => Ok(Some(Addition::Env(name.to_owned()))),
+        false => {
+            let act = format!("see the environment variable {}", quoted(name));
+            Err(refusal(grant.plugin(), &act, NOT_REQUESTED))
+        }
+    }
+}
+
+fn secret(name: &str, policy: &Policy, grant: &Grant) -> Taken<Addition> {
+    let is_read = |granted: &&crate::SecretGrant| {
+        granted.name.as_str() == name && granted.way == SecretWay::Reveal
+    };
+    if grant.secrets().iter().any(|granted| is_read(&granted)) {
+        return Ok(None);
+    }
+    let denial = grant.deny_secret(name);
+    let has_source = name.parse().is_ok_and(|name| policy.secret_source(&name).is_some());
+    match (&denial.fix, has_source) {
+        (None, _) => Err(denial),
+        (Some(_), false) => {
+            let why = format!("no policy says where it is: add [secret.{name}]");
+            Err(Denial { why, fix: None, ..denial })
+        }
+        (Some(_), true) => {
+            let (name, way) = (name.to_owned(), SecretWayText::Reveal);
+            Ok(Some(Addition::Secret(SecretAddition { name, way })))
+        }
+    }
+}
+
+fn call(tool: &ToolId, policy: &Policy, grant: &Grant, digest: Option<&str>) -> Taken<RuleText> {
+    if tool.plugin != *grant.plugin() {
+        return Err(refusal(
+            grant.plugin(),
+            &format!("call {tool}"),
+            "it is another plugin's tool",
+        ));
+    }
+    let verdict = policy.outlook(tool, digest.unwrap_or_default(), grant);
+    if verdict.rule.is_some() && verdict.decision == Decision::Allow {
+        return Ok(None);
+    }
+    verdict.remedy(tool, digest).map(Some).ok_or_else(|| verdict.denial(tool))
+}

@@ -1,0 +1,54 @@
+//! What a refusal was about, read from its sentence.
+//!
+//! Refusals are worded by this crate, so what they say can be taken apart here, and nowhere else. A
+//! sentence that was cut, or whose text had to be escaped, no longer says what was refused; it is
+//! not guessed at.
+
+use std::net::IpAddr;
+
+use sallyport_contract::{Denial, PluginName};
+use url::Url;
+
+use super::Need;
+use crate::Access;
+
+/// What stands at the end of a text that was cut.
+const CUT: char = '…';
+
+impl Need {
+    /// Returns what a plugin lacked when the host refused it something. `None` where no grant is
+    /// about it.
+    ///
+    /// Only for refusals of the host: what a plugin itself calls a refusal is the plugin's own words.
+    pub fn of_refusal(plugin: &PluginName, denial: &Denial) -> Option<Self> {
+        if denial.what.contains('\\') || denial.what.ends_with(CUT) {
+            return None;
+        }
+        if let Some(tool) = denial.what.strip_suffix(" may not be called") {
+            return tool.parse().ok().map(Self::Call);
+        }
+        let act = denial.what.strip_prefix(&format!("{plugin} may not "))?;
+        let (verb, rest) = act.split_once(' ')?;
+        if let Some(name) = act.strip_prefix("read the secret ") {
+            return Some(Self::Secret(name.trim_matches('"').to_owned()));
+        }
+        let path = |access| Self::Path { guest_path: rest.to_owned(), access };
+        match verb {
+            "read" => Some(path(Access::Read)),
+            "change" => Some(path(Access::ReadWrite)),
+            method => {
+                let url = Url::parse(rest).ok().filter(Url::has_host)?;
+                Some(Self::Net { method: method.to_owned(), url, to_private: address(&denial.why) })
+            }
+        }
+    }
+}
+
+/// The address that was refused, of `10.0.0.1 is not a public address` or `x.example is at
+/// 10.0.0.1, which is not a public address`.
+fn address(why: &str) -> Option<IpAddr> {
+    let (before, _) = why
+        .split_once(", which is not a public address")
+        .or_else(|| why.split_once(" is not a public address"))?;
+    before.rsplit(' ').next()?.parse().ok()
+}

@@ -1,0 +1,126 @@
+//! Requests to the network: entries with exact paths, until they are too many for a person to read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sallyport_contract::Decision;
+use serde_json::{Map, Value};
+
+use super::{Learned, Need, Taken, keep};
+use crate::{
+    Grant, Manifest, NetPattern,
+    edit::{Addition, NetAddition, ReachText},
+    net::{grant::request_line, is_public},
+    verdict::exact_pattern,
+};
+
+/// Most paths below one parent that are listed; more of them become `parent/*`.
+const PATHS_MAX: usize = 8;
+
+/// Most requests of a manifest that are compared with each other to find the narrowest. No author
+/// writes so many about one folder, and the time grows with their square.
+const PARTS_MAX: usize = 64;
+
+/// Returns the entries that allow the requests which were refused.
+pub(super) fn additions(
+    learned: &Learned,
+    manifest: &Manifest,
+    settings: &Map<String, Value>,
+    grant: &Grant,
+    open: &mut Vec<String>,
+) -> Vec<Addition> {
+    let mut exact = Vec::new();
+    for need in learned.needs() {
+        keep(pattern(need, grant), &mut exact, open);
+    }
+    let settings = manifest.settings.with_defaults(settings);
+    let requests = manifest.request.net.iter();
+    let requests: Vec<_> = requests.filter_map(|r| r.allow.fill(&settings).ok()).collect();
+    joined(&siblings(&exact, &requests))
+}
+
+/// The pattern of one request and no other, if the policy does not allow it yet.
+fn pattern(need: &Need, grant: &Grant) -> Taken<NetPattern> {
+    let Need::Net { method, url, to_private } = need else { return Ok(None) };
+    let line = request_line(method, url);
+    let refusal = |why: &str| super::refusal(grant.plugin(), &line, why);
+    match grant.net().check(method, url) {
+        Err(denial) if denial.fix.is_none() => return Err(denial),
+        Err(_) => {}
+        Ok(permit) if permit.decision() != Decision::Allow => {
+            return Err(refusal(&format!("the entry at {} asks a person", permit.place())));
+        }
+        Ok(permit) if to_private.is_none_or(|addr| permit.allows_address(addr)) => return Ok(None),
+        Ok(_) => {}
+    }
+    let pattern = exact_pattern(&line).and_then(|text| text.parse::<NetPattern>().ok());
+    let pattern = pattern.ok_or_else(|| refusal("no pattern can name it and nothing else"))?;
+    let own = pattern.host().own_ranges().unwrap_or_default();
+    match to_private.filter(|addr| !is_public(addr.to_canonical())) {
+        // Who runs a name chooses its address: that is for the operator to know.
+        Some(addr) if !own.iter().any(|range| range.contains(&addr.to_canonical())) => {
+            Err(grant.deny_address(&line, addr))
+        }
+        Some(_) | None => Ok(Some(pattern)),
+    }
+}
+
+/// Brings paths that are too many under their parent, as far as the manifest requests that.
+fn siblings(exact: &[NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
+    let mut families: BTreeMap<String, BTreeMap<String, &NetPattern>> = BTreeMap::new();
+    for pattern in exact {
+        let text = pattern.to_string();
+        // Method and origin are part of what comes before the last slash.
+        let parent = text.rsplit_once('/').map_or(text.as_str(), |(parent, _)| parent);
+        families.entry(parent.to_owned()).or_default().insert(text, pattern);
+    }
+    let entries = families.into_iter().flat_map(|(parent, family)| {
+        let family: Vec<_> = family.into_values().collect();
+        match family.len() > PATHS_MAX {
+            true => narrowed(&parent, &family, requests),
+            false => family.into_iter().cloned().collect(),
+        }
+    });
+    entries.collect()
+}
+
+/// The parts of `parent/*` that the manifest requests and that take in the whole family, the
+/// narrower ones first. Where they cannot be told, it is the family itself.
+fn narrowed(parent: &str, family: &[&NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
+    let wide = format!("{parent}/*").parse::<NetPattern>().ok();
+    let parts = wide.iter().flat_map(|wide| requests.iter().filter_map(|r| wide.meet(r)));
+    let parts: Vec<_> = parts.take(PARTS_MAX + 1).collect();
+    if parts.is_empty() || parts.len() > PARTS_MAX {
+        return family.iter().copied().cloned().collect();
+    }
+    let width = |part: &NetPattern| parts.iter().filter(|other| part.covers(other)).count();
+    let mut by_width: Vec<_> = parts.iter().collect();
+    by_width.sort_by_key(|part| width(part));
+    let mut kept: Vec<NetPattern> = Vec::new();
+    for part in by_width {
+        let is_missing = |pattern: &&NetPattern| !kept.iter().any(|other| other.covers(pattern));
+        if family.iter().copied().filter(is_missing).any(|pattern| part.covers(pattern)) {
+            kept.retain(|other| !part.covers(other));
+            kept.push(part.clone());
+        }
+    }
+    kept
+}
+
+/// Brings the methods of one path together.
+fn joined(patterns: &[NetPattern]) -> Vec<Addition> {
+    let mut places: BTreeMap<String, (BTreeSet<String>, ReachText)> = BTreeMap::new();
+    for pattern in patterns {
+        let text = pattern.to_string();
+        let (method, place) = text.split_once(' ').unwrap_or_default();
+        // A host that is private by its nature is of no use without its own addresses.
+        let reach = if pattern.host().is_private() { ReachText::Own } else { ReachText::Public };
+        let (methods, _) = places.entry(place.to_owned()).or_insert((BTreeSet::new(), reach));
+        methods.insert(method.to_owned());
+    }
+    let addition = |(place, (methods, reach)): (String, (BTreeSet<String>, _))| {
+        let methods: Vec<_> = methods.into_iter().collect();
+        let pattern = format!("{} {place}", methods.join(","));
+        Addition::Net(NetAddition { pattern, decision: None, reach })
+    };
+    places.into_iter().map(addition).collect()
+}

@@ -1,0 +1,174 @@
+//! The words that a rule gives to whoever it stops.
+//!
+//! `"cannot send to {args.to}"` names what the call was about. What is named is checked when the
+//! file is read; what a call then has under the name is shown on one line and cut, since a model
+//! wrote it.
+
+use std::{fmt, str::FromStr};
+
+use sallyport_contract::text::excerpt;
+use serde_json::Value;
+
+use crate::{
+    document::Item,
+    question::{CONTEXT_KEYS, Situation},
+    source::{Mistake, SourceError, nearest, quoted},
+};
+
+/// Most characters of a value that a message shows: enough to know it by, too few to take over the
+/// sentence around it.
+const VALUE_CHARS_MAX: usize = 80;
+
+/// Longest message, in bytes: a model and a person read it with every refusal.
+const MESSAGE_BYTES_MAX: usize = 1024;
+
+/// What stands for a value that a call does not have.
+const NONE: &str = "(none)";
+
+/// The message of a rule, with its placeholders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    written: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Tool,
+    Plugin,
+    /// An argument, by the keys and positions that lead to it.
+    Argument(Vec<String>),
+    Context(String),
+}
+
+/// Why a text is no message.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MessageError {
+    #[error("a message of {bytes} bytes is longer than {MESSAGE_BYTES_MAX}")]
+    TooLong { bytes: usize },
+    #[error("a brace stands alone")]
+    LoneBrace,
+    #[error("{} is not something that a message can name", quoted(&format!("{{{name}}}")))]
+    Unknown { name: String },
+}
+
+impl Mistake for MessageError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::TooLong { .. } => None,
+            Self::LoneBrace => Some("write {{ or }} for a brace".to_owned()),
+            Self::Unknown { name } => Some(match nearest(name, known_names()) {
+                Some(known) => format!("did you mean {{{known}}}?"),
+                None => "write {tool}, {plugin}, {args.NAME} or {context.NAME}".to_owned(),
+            }),
+        }
+    }
+}
+
+fn known_names() -> impl Iterator<Item = &'static str> {
+    const CONTEXT: [&str; 4] =
+        ["context.call_id", "context.session_id", "context.user_id", "context.conversation_id"];
+    ["tool", "plugin", "args"].into_iter().chain(CONTEXT)
+}
+
+impl FromStr for Message {
+    type Err = MessageError;
+
+    fn from_str(text: &str) -> Result<Self, MessageError> {
+        if text.len() > MESSAGE_BYTES_MAX {
+            return Err(MessageError::TooLong { bytes: text.len() });
+        }
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, brace) = rest.split_at(at);
+            parts.push(Part::Text(before.to_owned()));
+            let (part, after) = split_brace(brace)?;
+            parts.push(part);
+            rest = after;
+        }
+        parts.push(Part::Text(rest.to_owned()));
+        Ok(Self { written: text.to_owned(), parts })
+    }
+}
+
+/// Splits what begins with a brace into the part that it makes and the text after it.
+fn split_brace(text: &str) -> Result<(Part, &str), MessageError> {
+    for (doubled, brace) in [("{{", "{"), ("}}", "}")] {
+        if let Some(after) = text.strip_prefix(doubled) {
+            return Ok((Part::Text(brace.to_owned()), after));
+        }
+    }
+    let inside = text.strip_prefix('{').and_then(|open| open.split_once('}'));
+    let (name, after) = inside.ok_or(MessageError::LoneBrace)?;
+    Ok((Part::named(name)?, after))
+}
+
+impl Part {
+    fn named(name: &str) -> Result<Self, MessageError> {
+        let unknown = || MessageError::Unknown { name: name.to_owned() };
+        let mut steps = name.split('.');
+        let root = steps.next().unwrap_or_default();
+        let path: Vec<String> = steps.map(str::to_owned).collect();
+        match (root, path.as_slice()) {
+            ("tool", []) => Ok(Self::Tool),
+            ("plugin", []) => Ok(Self::Plugin),
+            ("args", path) if path.iter().all(|step| !step.is_empty()) => {
+                Ok(Self::Argument(path.to_vec()))
+            }
+            ("context", [key]) if CONTEXT_KEYS.contains(&key.as_str()) => {
+                Ok(Self::Context(key.clone()))
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    fn fill(&self, of: &Situation<'_>) -> String {
+        let shown = match self {
+            Self::Text(text) => return text.clone(),
+            Self::Tool => Some(of.tool.to_owned()),
+            Self::Plugin => Some(of.plugin().to_owned()),
+            Self::Argument(path) => lookup(of.arguments, path).and_then(shown),
+            Self::Context(key) => of.context_text(key).map(str::to_owned),
+        };
+        shown.map_or_else(|| NONE.to_owned(), |text| excerpt(&text, VALUE_CHARS_MAX))
+    }
+}
+
+fn lookup<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, step| match value {
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        Value::Object(fields) => fields.get(step),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
+}
+
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Some(value.to_string())
+        }
+    }
+}
+
+impl Message {
+    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        let place = item.place();
+        item.prose()?.parse().map_err(|mistake: MessageError| place.mistake(&mistake))
+    }
+
+    /// Returns the message about one call.
+    pub(crate) fn fill(&self, of: &Situation<'_>) -> String {
+        self.parts.iter().map(|part| part.fill(of)).collect()
+    }
+}
+
+impl fmt::Display for Message {
+    /// The message as it is written, for where there is no call.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}

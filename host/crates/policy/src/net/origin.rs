@@ -1,0 +1,100 @@
+//! Origins: whom exactly something is sent to.
+
+use std::{fmt, str::FromStr};
+
+use url::Url;
+
+use super::{
+    host::HostPattern,
+    pattern::{PatternError, Scheme, Target, parse_port, refuse_extras, split_port, split_scheme},
+};
+use crate::source::{Mistake, quoted};
+
+/// One scheme, one host, one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    pub(super) scheme: Scheme,
+    /// An exact host.
+    pub(super) host: HostPattern,
+    pub(super) port: u16,
+}
+
+/// Why a text is not an origin that a secret can be sent to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OriginError {
+    /// A part of it is not what it has to be.
+    #[error(transparent)]
+    Part(#[from] PatternError),
+    /// There is a path.
+    #[error("{} holds a path, and what is sent to a host is sent to all of it", quoted(text))]
+    Path {
+        /// The text.
+        text: String,
+        /// The text without the path.
+        origin: String,
+    },
+    /// The host stands for several hosts.
+    #[error("{} names more than one host", quoted(text))]
+    Several {
+        /// The text.
+        text: String,
+    },
+    /// It is neither encrypted nor this machine.
+    #[error("{} is neither encrypted nor this machine", quoted(text))]
+    Plain {
+        /// The text.
+        text: String,
+    },
+}
+
+impl Mistake for OriginError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Part(error) => error.hint(),
+            Self::Path { origin, .. } => Some(format!("write {}", quoted(origin))),
+            Self::Several { .. } => Some("write an entry for each host".to_owned()),
+            Self::Plain { .. } => Some("write https://".to_owned()),
+        }
+    }
+}
+
+impl FromStr for Origin {
+    type Err = OriginError;
+
+    fn from_str(text: &str) -> Result<Self, OriginError> {
+        let (scheme, rest) = split_scheme(text)?;
+        refuse_extras(text, rest)?;
+        if let Some((authority, _)) = rest.split_once('/') {
+            let origin = format!("{}://{authority}", scheme.word());
+            return Err(OriginError::Path { text: text.to_owned(), origin });
+        }
+        let (host, port) = split_port(rest);
+        let host = HostPattern::parse(host)?;
+        let port = port.map_or(Ok(scheme.default_port()), parse_port)?;
+        match scheme {
+            _ if !host.is_exact() => Err(OriginError::Several { text: text.to_owned() }),
+            Scheme::Http if !host.is_loopback() => {
+                Err(OriginError::Plain { text: text.to_owned() })
+            }
+            Scheme::Http | Scheme::Https => Ok(Self { scheme, host, port }),
+        }
+    }
+}
+
+impl Origin {
+    /// Whether a URL leads there.
+    pub fn is_of(&self, url: &Url) -> bool {
+        // The method plays no part in it.
+        Target::new("GET", url).is_ok_and(|target| target.is_for(self))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme.word(), self.host)?;
+        match self.port == self.scheme.default_port() {
+            true => Ok(()),
+            false => write!(f, ":{}", self.port),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The ports of a pattern: one, or all from one to another.
+
+use std::fmt;
+
+use super::pattern::PatternError;
+
+/// The ports of a pattern, from the first to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ports {
+    first: u16,
+    last: u16,
+}
+
+impl Ports {
+    /// Every port there is.
+    pub(crate) const ANY: Self = Self { first: 1, last: u16::MAX };
+
+    pub(crate) const fn only(port: u16) -> Self {
+        Self { first: port, last: port }
+    }
+
+    /// Parses `8080` or `8000-8100`.
+    pub(crate) fn parse(text: &str) -> Result<Self, PatternError> {
+        let ports = match text.split_once('-') {
+            None => number(text).map(Self::only),
+            Some((first, last)) => number(first)
+                .zip(number(last))
+                .filter(|(first, last)| first < last)
+                .map(|(first, last)| Self { first, last }),
+        };
+        ports.ok_or_else(|| PatternError::Port { port: text.to_owned() })
+    }
+
+    pub(crate) fn contains(self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
+    }
+
+    /// Whether every port of `other` is one of these.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+
+    /// The ports that are in both, if there are any.
+    pub(crate) fn meet(self, other: Self) -> Option<Self> {
+        let (first, last) = (self.first.max(other.first), self.last.min(other.last));
+        (first <= last).then_some(Self { first, last })
+    }
+}
+
+/// Parses a port in its only spelling: no sign, no leading zero.
+pub(super) fn number(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|port: &u16| *port != 0 && port.to_string() == text)
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => self.first.fmt(f),
+            false => write!(f, "{}-{}", self.first, self.last),
+        }
+    }
+}

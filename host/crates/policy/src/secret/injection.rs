@@ -1,0 +1,174 @@
+//! A secret that the host puts into a header of requests to one origin.
+
+use std::{fmt, str::FromStr};
+
+use url::Url;
+
+use crate::{
+    document::{Item, Section},
+    fix::toml_string,
+    net::Origin,
+    source::{Mistake, SourceError, quoted},
+};
+
+/// Longest name of a header and longest format, in bytes: longer than any in use.
+const HEADER_BYTES_MAX: usize = 256;
+
+/// What stands for the value in a format.
+const SLOT: &str = "{}";
+
+/// Headers that belong to the connection and to the framing of a message: what they hold decides
+/// where a message goes and where it ends.
+const RESERVED: [&str; 13] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Where a secret is sent to, and in which form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Injection {
+    origin: Origin,
+    header: HeaderName,
+    format: Format,
+}
+
+/// The name of a header, in small letters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HeaderName(String);
+
+/// The value of a header, with one place for the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Format {
+    before: String,
+    after: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum HeaderError {
+    #[error("{} is not the name of a header", quoted(name))]
+    Form { name: String },
+    #[error("the header {} belongs to the connection", quoted(name))]
+    Reserved { name: String },
+}
+
+#[derive(Debug, thiserror::Error)]
+enum FormatError {
+    #[error("the format {} does not say {SLOT} exactly once", quoted(format))]
+    Slot { format: String },
+    #[error("the format {} holds what a header cannot hold", quoted(format))]
+    Characters { format: String },
+}
+
+impl Mistake for HeaderError {
+    fn hint(&self) -> Option<String> {
+        Some("write a header that carries credentials, such as \"Authorization\"".to_owned())
+    }
+}
+
+impl Mistake for FormatError {
+    fn hint(&self) -> Option<String> {
+        Some("write it like \"Bearer {}\": {} stands for the secret".to_owned())
+    }
+}
+
+impl FromStr for HeaderName {
+    type Err = HeaderError;
+
+    fn from_str(text: &str) -> Result<Self, HeaderError> {
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        let name = text.to_ascii_lowercase();
+        if name.is_empty() || name.len() > HEADER_BYTES_MAX || !name.bytes().all(token) {
+            return Err(HeaderError::Form { name: text.to_owned() });
+        }
+        match RESERVED.contains(&name.as_str()) {
+            true => Err(HeaderError::Reserved { name }),
+            false => Ok(Self(name)),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Self, FormatError> {
+        let format = || text.to_owned();
+        let plain = |b: u8| b.is_ascii_graphic() || b == b' ';
+        if text.len() > HEADER_BYTES_MAX || !text.bytes().all(plain) || text.trim() != text {
+            return Err(FormatError::Characters { format: format() });
+        }
+        match text.split_once(SLOT) {
+            Some((before, after)) if !after.contains(SLOT) => {
+                Ok(Self { before: before.to_owned(), after: after.to_owned() })
+            }
+            Some(_) | None => Err(FormatError::Slot { format: format() }),
+        }
+    }
+}
+
+impl Injection {
+    /// Reads the rest of an entry; `origin` is what its `to` says.
+    pub(super) fn read(origin: Origin, section: &mut Section<'_>) -> Result<Self, SourceError> {
+        let header = section.required("header", Item::parsed)?;
+        let format = section.optional("format", Item::parsed)?;
+        Ok(Self { origin, header, format: format.unwrap_or_else(Format::bare) })
+    }
+
+    /// Whom the secret is sent to.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The header that carries it, in small letters.
+    pub fn header(&self) -> &str {
+        &self.header.0
+    }
+
+    /// Whether a request to this URL carries the secret.
+    pub fn is_for(&self, url: &Url) -> bool {
+        self.origin.is_of(url)
+    }
+
+    /// Returns the value of the header for the value of the secret.
+    pub fn header_value(&self, secret: &str) -> String {
+        format!("{}{secret}{}", self.format.before, self.format.after)
+    }
+
+    /// Whether both would fill the same header of the same requests.
+    pub(super) fn competes(&self, other: &Self) -> bool {
+        self.origin == other.origin && self.header == other.header
+    }
+}
+
+impl Format {
+    /// The secret and nothing else.
+    fn bare() -> Self {
+        Self { before: String::new(), after: String::new() }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{SLOT}{}", self.before, self.after)
+    }
+}
+
+impl fmt::Display for Injection {
+    /// The keys of an entry, as TOML.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [to, header, format] =
+            [self.origin.to_string(), self.header.0.clone(), self.format.to_string()];
+        let (to, header, format) = (toml_string(&to), toml_string(&header), toml_string(&format));
+        write!(f, "to = {to}, header = {header}, format = {format}")
+    }
+}

@@ -1,0 +1,73 @@
+//! Secrets: where a value comes from, and which plugin's requests carry it.
+//!
+//! A secret has a name here and nothing else: a value is no part of any policy. `[secret.NAME]` says
+//! where the host finds the value, an entry of a plugin's `secrets` list what becomes of it. Usually
+//! the host puts it into the requests to one origin, and the plugin never sees it.
+
+mod grant;
+mod injection;
+mod refusal;
+mod source;
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+pub(crate) use self::{grant::check_sources, refusal::refusal, source::SecretEntry};
+pub use self::{
+    grant::{SecretGrant, SecretWay},
+    injection::Injection,
+    source::SecretSource,
+};
+use crate::source::{Mistake, quoted};
+
+/// Longest name of a secret, in bytes: as for a plugin.
+const SECRET_NAME_BYTES_MAX: usize = 64;
+
+/// The secrets that a policy knows the source of.
+pub(crate) type SecretSources = BTreeMap<SecretName, SecretEntry>;
+
+/// The name of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecretName(String);
+
+/// A text is not the name of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not the name of a secret", quoted(name))]
+pub struct SecretNameError {
+    name: String,
+}
+
+impl Mistake for SecretNameError {
+    fn hint(&self) -> Option<String> {
+        let most = SECRET_NAME_BYTES_MAX;
+        Some(format!(
+            "use up to {most} lower-case letters, digits, '-' and '_', starting with a letter"
+        ))
+    }
+}
+
+impl FromStr for SecretName {
+    type Err = SecretNameError;
+
+    fn from_str(name: &str) -> Result<Self, SecretNameError> {
+        let head = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
+        let rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+        if head && name.len() <= SECRET_NAME_BYTES_MAX && name.bytes().all(rest) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(SecretNameError { name: name.to_owned() })
+        }
+    }
+}
+
+impl SecretName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SecretName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

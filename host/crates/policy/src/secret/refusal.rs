@@ -1,0 +1,51 @@
+//! The refusal of a secret that a plugin tried to read.
+
+use sallyport_contract::Denial;
+
+use super::{SecretGrant, SecretName, SecretWay};
+use crate::{
+    fix::{Ground, TableText},
+    net::grant::sentence,
+    request::SecretRequest,
+    source::quoted,
+};
+
+/// Returns the refusal, with the policy text that would reveal the secret where the manifest
+/// requests that.
+pub(crate) fn refusal(ground: &Ground, requests: &[SecretRequest], name: &str) -> Denial {
+    let table = ground.table();
+    let what = sentence(&table.plugin, &format!("read the secret {}", quoted(name)));
+    let named = requests.iter().filter(|request| request.name.as_str() == name);
+    let is_sent = |grant: &SecretGrant| grant.name.as_str() == name;
+    let (why, fix) = match named.max_by_key(|request| request.reveal) {
+        None => ("its manifest does not request it", None),
+        Some(request) if !request.reveal => {
+            ("its manifest requests it for use in requests only", None)
+        }
+        Some(request) => match table.secrets.iter().any(is_sent) {
+            true => ("its policy has it sent with requests only", revealed_text(ground, request)),
+            false => ("its policy does not grant it", revealed_text(ground, request)),
+        },
+    };
+    Denial { what, why: why.to_owned(), fix, nobody_to_ask: false }
+}
+
+fn revealed_text(ground: &Ground, request: &SecretRequest) -> Option<String> {
+    let name = &request.name;
+    let reveals = |grant: &SecretGrant| grant.name == *name && grant.way == SecretWay::Reveal;
+    if ground.table().secrets.iter().any(reveals) {
+        return None;
+    }
+    let mut table = TableText::new(ground);
+    table.secrets.push(format!("{{ name = \"{name}\", reveal = true }}"));
+    let text = table.with_rule();
+    match ground.secrets.contains(name) {
+        true => Some(text),
+        false => Some(format!("{text}\n{}", source_text(name))),
+    }
+}
+
+/// Where a value is looked for that the policy says nothing about: the keyring holds it well.
+fn source_text(name: &SecretName) -> String {
+    format!("[secret.{name}]\nkeyring = \"sallyport/{name}\"\n")
+}

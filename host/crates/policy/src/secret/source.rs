@@ -1,0 +1,132 @@
+//! Where the value of a secret comes from: a `[secret.NAME]` table.
+
+use std::path::{Path, PathBuf};
+
+use super::{SecretName, SecretSources};
+use crate::{
+    document::{Item, Section},
+    environment::read_env_name,
+    folder::host_path,
+    source::{Mistake, Place, SourceError, quoted},
+    tier::Tier,
+};
+
+/// Longest name of a service or an account in a keyring, in bytes: addresses of mail fit.
+const KEYRING_NAME_BYTES_MAX: usize = 256;
+
+/// Where the host finds the value of a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// A variable of its environment.
+    Env(String),
+    /// A file, by its absolute path.
+    File(PathBuf),
+    /// The keyring of the system.
+    Keyring {
+        /// The service that the value is for.
+        service: String,
+        /// The account at that service.
+        account: String,
+    },
+}
+
+/// A `[secret.NAME]` table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SecretEntry {
+    pub(crate) name: SecretName,
+    pub(crate) source: SecretSource,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{} does not name a service and an account", quoted(text))]
+struct KeyringError {
+    text: String,
+}
+
+impl Mistake for KeyringError {
+    fn hint(&self) -> Option<String> {
+        Some("write it as SERVICE/ACCOUNT".to_owned())
+    }
+}
+
+impl SecretEntry {
+    pub(crate) fn read(
+        name: Item<'_>,
+        table: Item<'_>,
+        home: Option<&Path>,
+        tier: Tier,
+    ) -> Result<Self, SourceError> {
+        let place = name.place();
+        let name = name.parsed()?;
+        let source = tier.granting(table)?.section(|section| read_source(section, home))?;
+        Ok(Self { name, source, place })
+    }
+
+    /// Brings the tables of all files together.
+    ///
+    /// # Errors
+    ///
+    /// Two tables for one name: the value would come from either.
+    pub(crate) fn joined(
+        entries: impl IntoIterator<Item = Self>,
+    ) -> Result<SecretSources, SourceError> {
+        let mut sources = SecretSources::new();
+        for entry in entries {
+            if let Some(other) = sources.get(&entry.name) {
+                let message = format!("the secret {} has a source at {}", entry.name, other.place);
+                let hint = "a secret has one source: leave out one of the two";
+                return Err(entry.place.error(message).with_hint(hint));
+            }
+            sources.insert(entry.name.clone(), entry);
+        }
+        Ok(sources)
+    }
+}
+
+fn read_source(
+    section: &mut Section<'_>,
+    home: Option<&Path>,
+) -> Result<SecretSource, SourceError> {
+    let env = section.optional("env", |item| read_env_name(item).map(SecretSource::Env))?;
+    let file = section.optional("file", |item| read_file(item, home))?;
+    let keyring = section.optional("keyring", read_keyring)?;
+    let mut given = [env, file, keyring].into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(source), None) => Ok(source),
+        (Some(_), Some(_)) => {
+            let error = section.place().error("a secret cannot have two sources");
+            Err(error.with_hint("keep one of \"env\", \"file\" and \"keyring\""))
+        }
+        (None, _) => {
+            let message = "a secret has to say \"env\", \"file\" or \"keyring\"";
+            let error = section.lacks(&["env", "file", "keyring"], message);
+            Err(match error.hint {
+                Some(_) => error,
+                None => error.with_hint("name the place of the value, never the value itself"),
+            })
+        }
+    }
+}
+
+fn read_file(item: Item<'_>, home: Option<&Path>) -> Result<SecretSource, SourceError> {
+    let place = item.place();
+    let path = host_path(&item.string()?, home).map_err(|mistake| place.mistake(&mistake))?;
+    Ok(SecretSource::File(path))
+}
+
+fn read_keyring(item: Item<'_>) -> Result<SecretSource, SourceError> {
+    let place = item.place();
+    let text = item.string()?;
+    let fits = |name: &str| {
+        !name.trim().is_empty()
+            && name.len() <= KEYRING_NAME_BYTES_MAX
+            && !name.chars().any(char::is_control)
+    };
+    match text.split_once('/') {
+        Some((service, account)) if fits(service) && fits(account) => {
+            Ok(SecretSource::Keyring { service: service.to_owned(), account: account.to_owned() })
+        }
+        Some(_) | None => Err(place.mistake(&KeyringError { text })),
+    }
+}

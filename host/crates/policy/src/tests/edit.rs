@@ -1,0 +1,84 @@
+//! Editing of policy files: what changes, and that nothing else does.
+
+use std::path::Path;
+
+use sallyport_contract::{Decision, PluginName};
+
+use crate::{
+    Access, Policy, RuleText,
+    edit::{self, Addition, EditError, FsAddition, NetAddition, ReachText, Target},
+    source::Mistake,
+};
+
+mod addition;
+mod diff;
+mod property;
+mod removal;
+
+fn plugin(name: &str) -> PluginName {
+    name.parse().unwrap()
+}
+
+fn net(pattern: &str) -> Addition {
+    Addition::Net(NetAddition { pattern: pattern.into(), decision: None, reach: ReachText::Public })
+}
+
+fn env(name: &str) -> Addition {
+    Addition::Env(name.into())
+}
+
+fn limit(key: &str, value: &str) -> Addition {
+    Addition::Limit { key: key.into(), value: value.into() }
+}
+
+fn folder(path: &str, access: Access) -> FsAddition {
+    let (path, deny) = (path.to_owned(), Vec::new());
+    FsAddition { path, mount: None, access, deny, quota: None, sensitive: false }
+}
+
+fn fs(path: &str) -> Addition {
+    Addition::Fs(folder(path, Access::Read))
+}
+
+fn rule(tool: &str, decision: Decision) -> RuleText {
+    RuleText { tool: tool.into(), net: None, digest: None, decision, message: None }
+}
+
+/// Grants something to the plugin `w`.
+fn grant(text: &str, addition: &Addition) -> Result<String, EditError> {
+    edit::grant(text, &plugin("w"), addition)
+}
+
+/// Takes something away from the plugin `w`.
+fn revoke(text: &str, target: &Target) -> Result<String, EditError> {
+    edit::revoke(text, &plugin("w"), target)
+}
+
+fn reads(text: &str) -> bool {
+    Policy::of_user("policy.toml", text, Some(Path::new("/home/me"))).is_ok()
+}
+
+/// Checks the text after an edit, that it is a policy, and that a second such edit changes nothing.
+#[track_caller]
+fn check_grant(before: &str, addition: &Addition, want: &str) {
+    let after = grant(before, addition).unwrap_or_else(|error| panic!("{error}\n{before}"));
+    assert_eq!(after, want, "\n{after}");
+    assert!(reads(&after), "{after}");
+    assert_eq!(grant(&after, addition).as_deref(), Ok(want), "twice");
+}
+
+/// Checks the text after an edit, and that it is a policy.
+#[track_caller]
+fn check_revoke(before: &str, target: &Target, want: &str) {
+    let after = revoke(before, target).unwrap_or_else(|error| panic!("{error}\n{before}"));
+    assert_eq!(after, want, "\n{after}");
+    assert!(reads(&after), "{after}");
+}
+
+/// Checks in which words an edit is refused, and with which hint (empty for none).
+#[track_caller]
+fn check_refused(edited: Result<String, EditError>, want: &str, hint: &str) {
+    let error = edited.expect_err(want);
+    assert_eq!(error.to_string(), want);
+    assert_eq!(error.hint().as_deref().unwrap_or_default(), hint, "{want}");
+}

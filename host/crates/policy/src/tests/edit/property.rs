@@ -1,0 +1,252 @@
+//! What holds for any policy file and any edit.
+
+use std::collections::BTreeSet;
+
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use super::*;
+use crate::{edit::add_rule, table::PluginTable};
+
+/// What a plugin of a random policy holds, and in which styles that is written.
+#[derive(Debug, Clone)]
+struct Table {
+    net: Vec<&'static str>,
+    env: Vec<&'static str>,
+    fs: Vec<&'static str>,
+    limits: Vec<&'static str>,
+    list: List,
+}
+
+/// How a random list is written.
+#[derive(Debug, Clone, Copy)]
+enum List {
+    OneLine,
+    TrailingComma,
+    Lines,
+    LinesWithoutLastComma,
+    CommasFirst,
+}
+
+/// How the tables of a random policy are written.
+#[derive(Debug, Clone, Copy)]
+enum Style {
+    Headers,
+    DottedKeys,
+    SuperTable,
+    BracesInTable,
+    Braces,
+}
+
+const STYLES: [Style; 5] =
+    [Style::Headers, Style::DottedKeys, Style::SuperTable, Style::BracesInTable, Style::Braces];
+const LISTS: [List; 5] = [
+    List::OneLine,
+    List::TrailingComma,
+    List::Lines,
+    List::LinesWithoutLastComma,
+    List::CommasFirst,
+];
+const NETS: [&str; 5] = [
+    "'GET https://a.io/**'",
+    "{ allow = \"PUT https://b.io/\" }",
+    "{ deny = '* https://**' }",
+    "{ allow = 'GET http://localhost:8080/', to-private = true }",
+    "'* https://*.c.io/x'",
+];
+const ENVS: [&str; 4] = ["'TZ'", "\"LANG\"", "'''HOME'''", "'A_1'"];
+const PATHS: [&str; 4] = ["~/notes", "/a", "/é # b", "/c/\\\"d\\\""];
+const LIMITS: [&str; 3] = ["time = '1s'", "log = 7", "memory = \"64MiB\""];
+
+impl List {
+    fn write(self, entries: &[String]) -> String {
+        let comment = "# one, two ] }";
+        let joined = entries.join(", ");
+        if entries.is_empty() {
+            return format!("[ {} ]", if matches!(self, Self::Lines) { "# none\n" } else { "" });
+        }
+        match self {
+            Self::OneLine => format!("[{joined}]"),
+            Self::TrailingComma => format!("[ {joined}, ]"),
+            Self::Lines => format!("[ {comment}\n  {},\n  # last\n]", entries.join(", # e\n  ")),
+            Self::LinesWithoutLastComma => format!("[\n\t{} {comment}\n]", entries.join(",\n\n\t")),
+            Self::CommasFirst => format!("[\n  {}\n]", entries.join("# e\n  , ")),
+        }
+    }
+}
+
+impl Table {
+    /// The keys of the table with their values; limits under dotted keys.
+    fn keys(&self) -> Vec<String> {
+        let own = |entries: &[&str]| entries.iter().map(|e| (*e).to_owned()).collect::<Vec<_>>();
+        let fs = self.fs.iter().map(|path| format!("{{ path = \"{path}\", access = 'read' }}"));
+        let lists = [("net", own(&self.net)), ("env", own(&self.env)), ("fs", fs.collect())];
+        let lists = lists.iter().map(|(key, list)| format!("{key} = {}", self.list.write(list)));
+        lists.chain(self.limits.iter().map(|limit| format!("limits.{limit}"))).collect()
+    }
+}
+
+impl Style {
+    fn write(self, tables: [(&str, &Table); 2]) -> String {
+        let dotted = |(name, table): (&str, &Table), front: &str| -> String {
+            table.keys().iter().map(|key| format!("{front}{name}.{key} # k\n")).collect()
+        };
+        let braces =
+            |(name, table): (&str, &Table)| format!("{name} = {{ {} }}", table.keys().join(", "));
+        let header = |(name, table): (&str, &Table)| {
+            format!("# about {name}\n[plugin.{name}] # h\n{}\n\n", table.keys().join(" # k\n"))
+        };
+        match self {
+            Self::Headers => tables.map(header).concat(),
+            Self::DottedKeys => tables.map(|table| dotted(table, "plugin.")).concat(),
+            Self::SuperTable => {
+                format!("[plugin]\n{}", tables.map(|table| dotted(table, "  ")).concat())
+            }
+            Self::BracesInTable => format!("[plugin]\n{}\n", tables.map(braces).join(" # p\n")),
+            Self::Braces => format!("plugin = {{ {} }}\n", tables.map(braces).join(", ")),
+        }
+    }
+}
+
+fn some(words: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
+    prop::sample::subsequence(words, 0..=words.len())
+}
+
+fn table() -> impl Strategy<Value = Table> {
+    let lists = (some(&NETS), some(&ENVS), some(&PATHS), some(&LIMITS));
+    (lists, select(&LISTS[..])).prop_map(|((net, env, fs, limits), list)| Table {
+        net,
+        env,
+        fs,
+        limits,
+        list,
+    })
+}
+
+fn file() -> impl Strategy<Value = String> {
+    let ends = select(&["\n", "\n\n", "", "# end", "[[rule]]\ntool = 'w.*'\ndecision = 'ask'"][..]);
+    (select(&STYLES[..]), table(), table(), ends, any::<bool>()).prop_map(
+        |(style, w, v, end, is_windows)| {
+            let text = format!("# top é\n\n{}{end}", style.write([("w", &w), ("v", &v)]));
+            if is_windows { text.replace('\n', "\r\n") } else { text }
+        },
+    )
+}
+
+/// Additions, some of which the random files hold already.
+fn addition() -> impl Strategy<Value = Addition> {
+    prop_oneof![
+        select(&["GET https://a.io/**", "GET https://new.io/", "* https://*.c.io/x"][..])
+            .prop_map(net),
+        select(&["TZ", "NEW", "HOME"][..]).prop_map(env),
+        select(&["/a", "/new \"x\"", "~/notes"][..]).prop_map(fs),
+        select(&["time", "cpu"][..]).prop_map(|key| limit(key, "1s")),
+    ]
+}
+
+fn policy(text: &str) -> Policy {
+    let read = Policy::of_user("policy.toml", text, Some(Path::new("/home/me")));
+    read.unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// What a file says about each plugin, in one form for everything that means the same.
+fn holdings(text: &str) -> BTreeSet<String> {
+    let policy = policy(text);
+    policy.tables().flat_map(|tables| plugin_holdings(&tables.users)).collect()
+}
+
+fn plugin_holdings(table: &PluginTable) -> Vec<String> {
+    let limits = table.limits.to_string();
+    let limits = limits.trim_matches(['{', '}', ' ']).split(", ").filter(|limit| !limit.is_empty());
+    let allows = table.net.allows.iter().map(ToString::to_string);
+    let denies = table.net.denies.iter().map(ToString::to_string);
+    let fs = table.fs.iter().map(ToString::to_string);
+    let env = table.env.iter().map(|entry| entry.name.clone());
+    let all = allows.chain(denies).chain(fs).chain(env).chain(limits.map(str::to_owned));
+    all.map(|entry| format!("{} {entry}", table.plugin)).collect()
+}
+
+/// Whether a text is another one with something put in between, blanks and line ends aside.
+fn is_within(inner: &str, outer: &str) -> bool {
+    let mut outer = outer.chars();
+    inner.chars().filter(|c| !c.is_whitespace()).all(|c| outer.any(|other| other == c))
+}
+
+fn comments(text: &str) -> usize {
+    text.matches('#').count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn an_addition_adds_itself_and_keeps_all_there_is(
+        before in file(), additions in vec(addition(), 1..4), name in select(&["w", "v", "new"][..]),
+    ) {
+        let mut text = before;
+        for addition in additions {
+            let alone = edit::grant("", &plugin(name), &addition).unwrap();
+            let after = edit::grant(&text, &plugin(name), &addition).unwrap();
+            let more: BTreeSet<_> = holdings(&text).union(&holdings(&alone)).cloned().collect();
+            prop_assert_eq!(holdings(&after), more, "{}", after);
+            prop_assert!(matches!(addition, Addition::Limit { .. }) || is_within(&text, &after), "{}", after);
+            prop_assert_eq!(comments(&after), comments(&text));
+            prop_assert_eq!(edit::grant(&after, &plugin(name), &addition), Ok(after.clone()));
+            text = after;
+        }
+    }
+
+    #[test]
+    fn a_removal_removes_what_it_names_and_nothing_else(
+        before in file(), addition in addition(), name in select(&["w", "v"][..]),
+    ) {
+        let target = match &addition {
+            Addition::Net(net) => Target::Net(net.pattern.clone()),
+            Addition::Fs(fs) => Target::Fs(fs.path.clone()),
+            Addition::Env(env) => Target::Env(env.clone()),
+            Addition::Limit { key, .. } => Target::Limit(key.clone()),
+            Addition::Secret(_) => unreachable!("no secret is added here"),
+        };
+        let granted = edit::grant(&before, &plugin(name), &addition).unwrap();
+        let alone = edit::grant("", &plugin(name), &addition).unwrap();
+        let after = edit::revoke(&granted, &plugin(name), &target).unwrap();
+        let less: BTreeSet<_> = holdings(&granted).difference(&holdings(&alone)).cloned().collect();
+        prop_assert_eq!(holdings(&after), less, "{}\n{}", granted, after);
+        prop_assert!(is_within(&after, &granted), "{}", after);
+        prop_assert!(edit::revoke(&after, &plugin(name), &target).is_err());
+        prop_assert!(after.contains("# top é"));
+    }
+
+    #[test]
+    fn a_whole_plugin_leaves_the_other_as_it_was(before in file()) {
+        if let Ok(after) = edit::revoke(&before, &plugin("w"), &Target::Plugin) {
+            let less: BTreeSet<_> =
+                holdings(&before).into_iter().filter(|held| !held.starts_with("w ")).collect();
+            prop_assert_eq!(holdings(&after), less, "{}", after);
+            prop_assert!(is_within(&after, &before), "{}", after);
+        }
+    }
+
+    #[test]
+    fn a_rule_joins_any_file(before in file()) {
+        let always = rule("w.get", Decision::Allow);
+        let after = add_rule(&before, &always).unwrap();
+        policy(&after);
+        prop_assert!(after.starts_with(before.as_str()));
+        prop_assert_eq!(add_rule(&after, &always), Ok(after.clone()));
+    }
+
+    #[test]
+    fn no_text_makes_an_edit_panic(text in "[\\[\\]{}a-c.\"'= \r\n,#\u{feff}é]{0,60}", end in "\\PC{0,8}") {
+        let heads = ["", "plugin.w = ", "[plugin.w]\nenv = ", "[plugin.w.", "[[plugin.w.fs]]\n", "plugin = {w."];
+        for head in heads {
+            let text = format!("{head}{text}{end}");
+            for addition in [env("A"), net("GET https://a.io"), fs("/a"), limit("time", "1s")] {
+                let _ = grant(&text, &addition);
+            }
+            for target in [Target::Plugin, Target::Env(end.clone()), Target::Limit("a".into())] {
+                let _ = revoke(&text, &target);
+            }
+            let _ = edit::diff(&text, &end);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The keys of a rule: each does what it says, in both directions.
+//!
+//! That every key has its rows is checked with those of all other tables.
+
+use sallyport_contract::{CallContext, Decision};
+use serde_json::{Map, json};
+use url::Url;
+
+use super::{DIGEST, GREEDY, manifest, parse_policy, tool};
+use crate::Question;
+
+/// A key, lines of a rule about it, and whether a call of `weather.get` with `{"n": 6}`, or its
+/// request for `https://api.example.com/a`, passes beside them.
+pub(super) type Row = (&'static str, &'static str, bool);
+
+pub(super) const ROWS: [Row; 16] = [
+    ("tool", "tool = 'weather.get'\ndecision = 'deny'", false),
+    ("tool", "tool = 'weather.*'\ndecision = 'deny'", false),
+    ("tool", "tool = 'weather.put'\ndecision = 'deny'", true),
+    (
+        "net",
+        "tool = 'weather.get'\nnet = 'GET https://api.example.com/*'\ndecision = 'deny'",
+        false,
+    ),
+    ("net", "tool = 'weather.get'\nnet = 'PUT https://api.example.com/*'\ndecision = 'deny'", true),
+    ("digest", "tool = 'weather.get'\ndigest = '16ee56a487a0'\ndecision = 'deny'", false),
+    ("digest", "tool = 'weather.get'\ndigest = '16ee56a487a1'\ndecision = 'deny'", true),
+    ("when", "tool = 'weather.get'\nwhen = 'args.n > 5'\ndecision = 'deny'", false),
+    ("when", "tool = 'weather.get'\nwhen = 'args.n > 6'\ndecision = 'deny'", true),
+    ("decision", "tool = 'weather.get'\ndecision = 'ask'", false),
+    ("decision", "tool = 'weather.get'\ndecision = 'allow'", true),
+    ("message", "tool = 'weather.get'\nmessage = 'no {args.n}'\ndecision = 'deny'", false),
+    ("message", "tool = 'weather.get'\nmessage = 'yes {args.n}'\ndecision = 'allow'", true),
+    // A file with an example that does not come out grants nothing.
+    ("match", "tool = 'weather.get'\nmatch = [{ decision = 'ask' }]\ndecision = 'allow'", false),
+    ("match", "tool = 'weather.get'\nmatch = [{ decision = 'allow' }]\ndecision = 'allow'", true),
+    ("match", "tool = 'weather.put'\nmatch = [{ decision = 'deny' }]\ndecision = 'deny'", true),
+];
+
+/// Whether the call and its request pass. What would be asked does not.
+fn passes(rule: &str) -> bool {
+    let table = "[plugin.weather]\nnet = ['GET https://api.example.com/**']\n";
+    let allow = "[[rule]]\ntool = 'weather.*'\ndecision = 'allow'\n";
+    let Ok(policy) = parse_policy(&format!("{table}{allow}[[rule]]\n{rule}")) else {
+        return false;
+    };
+    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let (id, context, arguments) = (tool("weather.get"), CallContext::default(), json!({ "n": 6 }));
+    let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let url = Url::parse("https://api.example.com/a").unwrap();
+    let permit = grant.net().check("GET", &url).unwrap();
+    let call = policy.decide(&question, &grant).decision;
+    let access = policy.decide_access(&question, &grant, "GET", &url, &permit).decision;
+    call.max(access) == Decision::Allow
+}
+
+#[test]
+fn every_key_of_a_rule_allows_and_denies_as_it_says() {
+    for (key, rule, passing) in ROWS {
+        assert!(rule.lines().any(|line| line.starts_with(&format!("{key} = "))), "{rule}");
+        assert_eq!(passes(rule), passing, "{rule}");
+    }
+}
