@@ -1,0 +1,161 @@
+//! What a person allowed for the rest of a session, so that the same question is not asked twice.
+//!
+//! An approval is found by its key alone, and the key is everything that the person was shown:
+//! another session, plugin, component, tool, subject or rule is another question.
+
+use rusqlite::{Connection, params};
+
+use crate::{database, error::StoreError, store::Store};
+
+/// How long an approval holds at most. A session that is taken up after a month is another one to
+/// the person who answered.
+const AGE_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// Longest text of an approval. A longer subject is one that nobody has read.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// The table of approvals.
+pub(crate) const TABLE: &str = "
+    CREATE TABLE approval (
+        session_id TEXT NOT NULL,
+        plugin TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        rule TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        PRIMARY KEY (session_id, plugin, digest, tool, subject, rule)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Something that a person allowed for the rest of a session, or that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// The session.
+    pub session_id: String,
+    /// The plugin's name.
+    pub plugin: String,
+    /// Digest of the component, in hexadecimal.
+    pub digest: String,
+    /// The tool's name within its plugin.
+    pub tool: String,
+    /// What the question is about: the call itself, or an access of it.
+    pub subject: String,
+    /// What tells the rule that asks from any other.
+    pub rule: String,
+    /// When it was allowed or is asked for, in milliseconds since 1970. Not part of the key.
+    pub at_ms: u64,
+}
+
+/// The approvals of all sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct Approvals<'s> {
+    store: &'s Store,
+}
+
+impl<'s> Approvals<'s> {
+    pub(crate) fn new(store: &'s Store) -> Self {
+        Self { store }
+    }
+
+    /// Keeps an approval, in place of an older one of the same key. Those that are too old to hold
+    /// are removed.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written, or a text is too long.
+    pub fn remember(self, approval: &Approval) -> Result<(), StoreError> {
+        approval.check_lengths()?;
+        let sql = "INSERT OR REPLACE INTO approval
+            (session_id, plugin, digest, tool, subject, rule, at_ms)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let Approval { session_id, plugin, digest, tool, subject, rule, at_ms } = approval;
+        self.run(|connection| {
+            remove_old(connection, *at_ms)?;
+            connection.execute(
+                sql,
+                params![session_id, plugin, digest, tool, subject, rule, signed(*at_ms)],
+            )
+        })
+        .map(drop)
+    }
+
+    /// Tells whether exactly this was allowed, not after `wanted.at_ms` and at most 30 days before.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be read.
+    pub fn find(self, wanted: &Approval) -> Result<bool, StoreError> {
+        let sql = "SELECT count(*) FROM approval
+            WHERE session_id = ?1 AND plugin = ?2 AND digest = ?3 AND tool = ?4
+            AND subject = ?5 AND rule = ?6 AND at_ms BETWEEN ?7 AND ?8";
+        let Approval { session_id, plugin, digest, tool, subject, rule, at_ms } = wanted;
+        let oldest = signed(oldest_ms(*at_ms));
+        self.run(|connection| {
+            let key =
+                params![session_id, plugin, digest, tool, subject, rule, oldest, signed(*at_ms)];
+            connection.query_row(sql, key, |row| Ok(row.get::<_, i64>(0)? > 0))
+        })
+    }
+
+    /// Removes every approval of a session, and returns how many there were.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written.
+    pub fn forget(self, session_id: &str) -> Result<usize, StoreError> {
+        let sql = "DELETE FROM approval WHERE session_id = ?1";
+        self.run(|connection| connection.execute(sql, [session_id]))
+    }
+
+    /// Removes every approval that is too old to hold at a moment, in milliseconds since 1970, and
+    /// returns how many there were.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written.
+    pub fn prune(self, now_ms: u64) -> Result<usize, StoreError> {
+        self.run(|connection| remove_old(connection, now_ms))
+    }
+
+    fn run<T>(
+        self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let failed = database::failed(self.store.folder());
+        self.store.with(|connection| work(connection).map_err(failed))
+    }
+}
+
+impl Approval {
+    fn check_lengths(&self) -> Result<(), StoreError> {
+        let texts = [
+            ("a session", &self.session_id),
+            ("a plugin's name", &self.plugin),
+            ("a digest", &self.digest),
+            ("a tool's name", &self.tool),
+            ("a subject", &self.subject),
+            ("a rule", &self.rule),
+        ];
+        match texts.into_iter().find(|(_, text)| text.len() > TEXT_BYTES_MAX) {
+            Some((what, text)) => {
+                let (bytes, bytes_max) = (text.len(), TEXT_BYTES_MAX);
+                Err(StoreError::TooLong { what, bytes, bytes_max })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn remove_old(connection: &Connection, now_ms: u64) -> rusqlite::Result<usize> {
+    connection.execute("DELETE FROM approval WHERE at_ms < ?1", [signed(oldest_ms(now_ms))])
+}
+
+fn oldest_ms(now_ms: u64) -> u64 {
+    now_ms.saturating_sub(AGE_MS_MAX)
+}
+
+/// The database's numbers have a sign. The moments that do not fit are 300 million years away.
+fn signed(moment_ms: u64) -> i64 {
+    i64::try_from(moment_ms).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,57 @@
+//! The bounds of a record. Most of its texts come from plugins, models and servers, so none of them
+//! may fill the disk, and cutting one must not cost the record.
+
+use super::{effect::AuditEffect, record::AuditRecord};
+
+/// Longest single text. Room for a long URL or the arguments of a refusal.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// Most that the effects of one record come to. Room for all that one call may do, with paths of
+/// usual length.
+const EFFECTS_BYTES_MAX: usize = 256 * 1024;
+
+/// What an effect costs beside its texts: its keys and numbers.
+const EFFECT_BYTES_MIN: usize = 64;
+
+/// Cuts what is too long, and says where it was cut.
+pub(super) fn record(record: &mut AuditRecord) {
+    let texts = [
+        Some(&mut record.who.name),
+        record.session.as_mut(),
+        record.call.as_mut(),
+        record.plugin.as_mut(),
+        record.digest.as_mut(),
+        record.tool.as_mut(),
+        record.grounds.as_mut(),
+        record.outcome.as_mut(),
+        record.message.as_mut(),
+    ];
+    texts.into_iter().flatten().for_each(text);
+    record.effects.iter_mut().flat_map(AuditEffect::texts).for_each(text);
+    effects(&mut record.effects);
+}
+
+fn text(text: &mut String) {
+    if text.len() > TEXT_BYTES_MAX {
+        let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+        let rest = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("… ({rest} more bytes)"));
+    }
+}
+
+fn effects(effects: &mut Vec<AuditEffect>) {
+    let mut left_bytes = EFFECTS_BYTES_MAX;
+    let fits = |effect: &mut AuditEffect| {
+        let texts_bytes: usize = effect.texts().map(|text| text.len()).sum();
+        let rest = left_bytes.checked_sub(texts_bytes + EFFECT_BYTES_MIN);
+        left_bytes = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let kept = effects.iter_mut().map(fits).take_while(|fits| *fits).count();
+    let cut = effects.len() - kept;
+    if cut > 0 {
+        effects.truncate(kept);
+        effects.push(AuditEffect::LeftOut { effects: cut as u64 });
+    }
+}

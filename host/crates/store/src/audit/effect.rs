@@ -1,0 +1,93 @@
+//! What a call did outside its own memory, in the form that is kept.
+
+use sallyport_contract::Effect;
+use serde::{Deserialize, Serialize};
+
+/// Something that a call did or tried to do. Texts may hold anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "did", rename_all = "kebab-case")]
+pub enum AuditEffect {
+    /// A request left the host.
+    Requested {
+        /// Method and URL without its query.
+        what: String,
+        /// The status that came back; absent when the exchange failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        /// Bytes of the body that was sent.
+        sent_bytes: u64,
+        /// Bytes of the body that came back.
+        received_bytes: u64,
+    },
+    /// A file or folder was created, opened for writing, renamed or removed.
+    Changed {
+        /// Its path as the guest sees it.
+        path: String,
+    },
+    /// A secret was used for the plugin, or handed to it.
+    SecretUsed {
+        /// Its name, never its value.
+        name: String,
+        /// Where it was sent; absent when the guest itself was given it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    },
+    /// A person was asked while the call ran.
+    Asked {
+        /// What about.
+        what: String,
+        /// What came of it.
+        answer: String,
+    },
+    /// The gate refused a host call.
+    Refused {
+        /// What was refused.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// Further effects are not in the record, since it would be too long with them.
+    LeftOut {
+        /// How many.
+        effects: u64,
+    },
+}
+
+impl AuditEffect {
+    /// Returns what is kept of an effect; `None` for what the plugin logged.
+    pub fn of(effect: &Effect) -> Option<Self> {
+        Some(match effect.clone() {
+            Effect::Logged { .. } => return None,
+            Effect::Requested { what, status, sent_bytes, received_bytes } => {
+                Self::Requested { what, status, sent_bytes, received_bytes }
+            }
+            Effect::Changed { path } => Self::Changed { path },
+            Effect::SecretUsed { name, to } => Self::SecretUsed { name, to },
+            Effect::Asked { what, answer } => Self::Asked { what, answer },
+            Effect::Refused(denial) => Self::Refused { what: denial.what, why: denial.why },
+        })
+    }
+
+    /// Bytes that all of these sent and received.
+    pub(super) fn traffic_bytes(effects: &[Self]) -> (u64, u64) {
+        effects.iter().fold((0, 0), |(sent, received), effect| match effect {
+            Self::Requested { sent_bytes, received_bytes, .. } => {
+                (sent.saturating_add(*sent_bytes), received.saturating_add(*received_bytes))
+            }
+            _ => (sent, received),
+        })
+    }
+
+    /// The texts in it.
+    pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        let (first, second) = match self {
+            Self::Requested { what, .. } => (Some(what), None),
+            Self::Changed { path } => (Some(path), None),
+            Self::SecretUsed { name, to } => (Some(name), to.as_mut()),
+            Self::Asked { what, answer } => (Some(what), Some(answer)),
+            Self::Refused { what, why } => (Some(what), Some(why)),
+            Self::LeftOut { .. } => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+}

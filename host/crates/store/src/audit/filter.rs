@@ -1,0 +1,47 @@
+//! Which records somebody wants to read.
+
+use sallyport_contract::Decision;
+
+use super::record::{AuditKind, AuditRecord};
+
+/// What records have to be like. What is `None` does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// The plugin's name.
+    pub plugin: Option<String>,
+    /// The tool's name within its plugin.
+    pub tool: Option<String>,
+    /// The word for how a call ended.
+    pub outcome: Option<String>,
+    /// The decision.
+    pub decision: Option<Decision>,
+    /// What the record is about.
+    pub kind: Option<AuditKind>,
+    /// The session.
+    pub session: Option<String>,
+    /// Not before this moment, in milliseconds since 1970.
+    pub since_ms: Option<u64>,
+    /// Before this moment, in milliseconds since 1970.
+    pub until_ms: Option<u64>,
+    /// At most this many.
+    pub limit: Option<usize>,
+    /// From the last record to the first.
+    pub newest_first: bool,
+}
+
+impl AuditFilter {
+    /// Whether a record is one of those that are wanted.
+    pub(super) fn accepts(&self, record: &AuditRecord) -> bool {
+        fn is<T: PartialEq>(wanted: Option<&T>, actual: Option<&T>) -> bool {
+            wanted.is_none() || wanted == actual
+        }
+        is(self.plugin.as_ref(), record.plugin.as_ref())
+            && is(self.tool.as_ref(), record.tool.as_ref())
+            && is(self.outcome.as_ref(), record.outcome.as_ref())
+            && is(self.decision.as_ref(), record.decision.as_ref())
+            && is(self.kind.as_ref(), Some(&record.kind))
+            && is(self.session.as_ref(), record.session.as_ref())
+            && self.since_ms.is_none_or(|since| record.at_ms >= since)
+            && self.until_ms.is_none_or(|until| record.at_ms < until)
+    }
+}

@@ -1,0 +1,84 @@
+//! The key of the audit, without which nobody can make a record that fits.
+//!
+//! It keeps out whoever gets at the database but not at the key: another program with a copy, a
+//! backup, a repair tool. This user's own programs can read it; against those, keep the head that
+//! `verify` prints somewhere else.
+
+use std::{fs::File, io::Read, path::Path};
+
+use blake3::{Hash, Hasher, KEY_LEN};
+
+use super::link::Link;
+use crate::{error::StoreError, private};
+
+/// The key, within the folder.
+pub(super) const FILE: &str = "audit.key";
+
+/// Where random bytes come from.
+const RANDOM: &str = "/dev/urandom";
+
+/// What the key of the head's seal is derived for, so that no seal is ever a record's hash.
+const SEAL_PURPOSE: &str = "sallyport audit 1: seal of the head";
+
+/// The key and what is derived from it.
+pub(super) struct AuditKey {
+    chain: [u8; KEY_LEN],
+    seal: [u8; KEY_LEN],
+}
+
+impl AuditKey {
+    /// Reads the key; `None` when there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// The file is not private, not readable, or not a key.
+    pub(super) fn load(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let path = folder.join(FILE);
+        let Some(bytes) = private::read(&path, KEY_LEN)? else { return Ok(None) };
+        let damaged = |_| StoreError::Damaged { path, message: "it is not a key".to_owned() };
+        bytes.try_into().map(Self::of).map(Some).map_err(damaged)
+    }
+
+    /// Reads the key, or makes one. Only whoever holds the database's write lock may call this.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load); or it cannot be written.
+    pub(super) fn load_or_create(folder: &Path) -> Result<Self, StoreError> {
+        match Self::load(folder)? {
+            Some(key) => Ok(key),
+            None => Self::create(folder),
+        }
+    }
+
+    /// The one file here that is worth a wait for the disk: without it no record can be checked.
+    fn create(folder: &Path) -> Result<Self, StoreError> {
+        let mut bytes = [0; KEY_LEN];
+        let filled = File::open(RANDOM).and_then(|mut random| random.read_exact(&mut bytes));
+        filled.map_err(|source| StoreError::File { verb: "read", path: RANDOM.into(), source })?;
+        private::put(&folder.join(FILE), &bytes)?;
+        Ok(Self::of(bytes))
+    }
+
+    fn of(chain: [u8; KEY_LEN]) -> Self {
+        Self { chain, seal: blake3::derive_key(SEAL_PURPOSE, &chain) }
+    }
+
+    /// Computes the hash of a record that follows `previous`. All parts but the last have a fixed
+    /// length, so no two records are hashed alike.
+    pub(super) fn hash(&self, previous: &Hash, seq: u64, text: &[u8]) -> Hash {
+        let mut hasher = Hasher::new_keyed(&self.chain);
+        hasher.update(previous.as_bytes()).update(&seq.to_le_bytes()).update(text);
+        hasher.finalize()
+    }
+
+    /// Computes the link of a record that follows `previous`.
+    pub(super) fn link(&self, previous: &Hash, seq: u64, text: &[u8]) -> Link {
+        Link { seq, hash: self.hash(previous, seq, text) }
+    }
+
+    /// Seals the text of the head.
+    pub(super) fn seal(&self, text: &[u8]) -> Hash {
+        blake3::keyed_hash(&self.seal, text)
+    }
+}

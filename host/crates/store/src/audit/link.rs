@@ -1,0 +1,75 @@
+//! The links of the chain: a record's number with the hash over it and everything before it.
+
+use std::{fmt, str::FromStr};
+
+use blake3::Hash;
+use sallyport_contract::text;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+
+/// Most characters of a text that an error quotes; a link is shorter.
+const QUOTE_CHARS_MAX: usize = 90;
+
+/// A record's number and hash, written `NUMBER:HASH`.
+///
+/// Whoever keeps the link of the last record elsewhere can tell later that nothing up to it was
+/// changed, even by somebody who holds the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct Link {
+    /// The record's number; 0 before the first.
+    pub(super) seq: u64,
+    /// The hash.
+    pub(super) hash: Hash,
+}
+
+/// Why a text is not a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a head: it is written as NUMBER:HASH")]
+pub(super) struct NoLink;
+
+impl Link {
+    /// What the first record follows.
+    pub(super) const GENESIS: Self = Self { seq: 0, hash: Hash::from_bytes([0; blake3::OUT_LEN]) };
+
+    /// Reads a link that a person kept.
+    ///
+    /// # Errors
+    ///
+    /// The text is no link.
+    pub(super) fn expected(text: &str) -> Result<Self, StoreError> {
+        let quoted = || text::excerpt(text, QUOTE_CHARS_MAX);
+        text.trim().parse().map_err(|_| StoreError::NoHead { text: quoted() })
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seq, self.hash)
+    }
+}
+
+impl FromStr for Link {
+    type Err = NoLink;
+
+    fn from_str(text: &str) -> Result<Self, NoLink> {
+        let (seq, hash) = text.split_once(':').ok_or(NoLink)?;
+        let seq = seq.parse().map_err(|_| NoLink)?;
+        Ok(Self { seq, hash: Hash::from_hex(hash).map_err(|_| NoLink)? })
+    }
+}
+
+impl TryFrom<String> for Link {
+    type Error = NoLink;
+
+    fn try_from(text: String) -> Result<Self, NoLink> {
+        text.parse()
+    }
+}
+
+impl From<Link> for String {
+    fn from(link: Link) -> Self {
+        link.to_string()
+    }
+}

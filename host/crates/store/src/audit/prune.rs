@@ -1,0 +1,106 @@
+//! Removing old records, so that the rest can still be checked.
+//!
+//! Only the start of the log is removed, in one commit with a record that holds how many records
+//! went, the link that the first remaining one follows, and what was wrong among them: removing
+//! the place of a manipulation must not remove what is known of it.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde::Deserialize;
+
+use super::{
+    chain::{self, Extension},
+    remark::{Remark, Start},
+    row::{self, COLUMNS, Row},
+    walk::Walk,
+};
+use crate::{database, error::StoreError};
+
+/// Most records that are removed in one commit. They are checked meanwhile, and nobody can write
+/// until that is done: some tens of milliseconds.
+const STEP_RECORDS_MAX: u32 = 5000;
+
+/// Which records are to go.
+#[derive(Clone, Copy)]
+struct Old {
+    before_ms: u64,
+    /// The number of the last one that may go.
+    end: u64,
+}
+
+/// The part of a record that tells its age; records of any form have it.
+#[derive(Deserialize)]
+struct Age {
+    at_ms: u64,
+}
+
+/// Removes the records before a moment, and returns how many there were.
+///
+/// # Errors
+///
+/// The database, the key or the head cannot be read or written.
+pub(super) fn prune(
+    connection: &Connection,
+    folder: &Path,
+    before_ms: u64,
+) -> Result<u64, StoreError> {
+    // Not the records that say what was removed, however far ahead the moment is.
+    let end = row::end(connection).map_err(database::failed(folder))?.seq;
+    let mut removed = 0;
+    loop {
+        let records = prune_some(connection, folder, Old { before_ms, end })?;
+        if records == 0 {
+            return Ok(removed);
+        }
+        removed += records;
+    }
+}
+
+fn prune_some(connection: &Connection, folder: &Path, old: Old) -> Result<u64, StoreError> {
+    let failed = database::failed(folder);
+    let mut removed = 0;
+    chain::extend(connection, folder, |extension| {
+        let last = old.last(extension.connection()).map_err(failed)?;
+        let Some(last) = last else { return Ok(()) };
+        let (records, remark) = cut(extension, last).map_err(failed)?;
+        removed = records;
+        extension.push(&remark.line())
+    })?;
+    Ok(removed)
+}
+
+impl Old {
+    /// Returns the number of the last record of those at the start of the log that are all old,
+    /// among the next few. What cannot be read goes with the record behind it.
+    fn last(self, connection: &Connection) -> rusqlite::Result<Option<u64>> {
+        let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
+        let mut statement = connection.prepare(&sql)?;
+        let end = i64::try_from(self.end).unwrap_or(i64::MAX);
+        let mut last = None;
+        for row in statement.query_map((end, STEP_RECORDS_MAX), Row::read)? {
+            let row = row?;
+            match serde_json::from_slice::<Age>(&row.text) {
+                Ok(age) if age.at_ms >= self.before_ms => break,
+                Ok(_) => last = Some(row.link.seq),
+                Err(_) => {}
+            }
+        }
+        Ok(last)
+    }
+}
+
+/// Removes the records up to a number, and returns how many there were with the remark about them.
+fn cut(extension: &Extension<'_>, through: u64) -> rusqlite::Result<(u64, Remark)> {
+    let connection = extension.connection();
+    let first = row::first_seq(connection)?.unwrap_or(1);
+    let mut walk = Walk::new(Start::find(connection, first)?, extension.key(), None);
+    walk.go(connection, through)?;
+    // Or the records would stay readable in the file until others take their place.
+    connection.pragma_update(None, "secure_delete", true)?;
+    let number = i64::try_from(through).unwrap_or(i64::MAX);
+    connection.execute("DELETE FROM audit WHERE seq <= ?1", [number])?;
+    let (records, pruned) = (walk.records, walk.pruned);
+    let problems = walk.problems.into_list();
+    Ok((records, Remark::Pruned { records: pruned + records, through: walk.end, problems }))
+}

@@ -1,0 +1,103 @@
+//! Reading the log, a page at a time, so that neither a long log nor a slow reader holds up those
+//! who write.
+
+use std::collections::VecDeque;
+
+use super::{
+    filter::AuditFilter,
+    record::AuditRecord,
+    row::{COLUMNS, Row},
+};
+use crate::{database, error::StoreError, store::Store};
+
+/// Rows that are read at once.
+const PAGE_ROWS: u32 = 256;
+
+/// A record as it lies in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number.
+    pub seq: u64,
+    /// Its hash, in hexadecimal. Whether it is right is what `verify` says.
+    pub hash: String,
+    /// The record as one line of JSON. A line that somebody tampered with may hold anything.
+    pub text: String,
+    /// The same, read. `None` when it is no record, or one of a newer form; such an entry passes
+    /// every filter, since nobody should hide a record by breaking it.
+    pub record: Option<AuditRecord>,
+}
+
+/// The records that pass a filter.
+#[derive(Debug)]
+pub struct Records<'s> {
+    store: &'s Store,
+    filter: AuditFilter,
+    page: VecDeque<Row>,
+    /// The number from which the next page goes on; `None` after the last one.
+    next: Option<i64>,
+    left: usize,
+}
+
+impl<'s> Records<'s> {
+    pub(super) fn new(store: &'s Store, filter: AuditFilter) -> Self {
+        let next = Some(if filter.newest_first { i64::MAX } else { i64::MIN });
+        let left = filter.limit.unwrap_or(usize::MAX);
+        Self { store, filter, page: VecDeque::new(), next, left }
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row>, StoreError> {
+        if self.page.is_empty() {
+            self.turn_page()?;
+        }
+        Ok(self.page.pop_front())
+    }
+
+    fn turn_page(&mut self) -> Result<(), StoreError> {
+        let Some(from) = self.next.take() else { return Ok(()) };
+        let (compare, order) = if self.filter.newest_first { ("<=", "DESC") } else { (">=", "") };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM audit WHERE seq {compare} ?1 ORDER BY seq {order} LIMIT ?2"
+        );
+        self.store.with(|connection| {
+            let failed = database::failed(self.store.folder());
+            let mut statement = connection.prepare(&sql).map_err(failed)?;
+            let mut rows = statement.query((from, PAGE_ROWS)).map_err(failed)?;
+            while let Some(row) = rows.next().map_err(failed)? {
+                let seq: i64 = row.get("seq").map_err(failed)?;
+                let step = if self.filter.newest_first { -1 } else { 1 };
+                self.next = seq.checked_add(step);
+                self.page.push_back(Row::read(row).map_err(failed)?);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<Entry, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.left > 0 {
+            let entry = match self.next_row() {
+                Ok(row) => Entry::from(row?),
+                Err(error) => {
+                    self.left = 0;
+                    return Some(Err(error));
+                }
+            };
+            if entry.record.as_ref().is_none_or(|record| self.filter.accepts(record)) {
+                self.left -= 1;
+                return Some(Ok(entry));
+            }
+        }
+        None
+    }
+}
+
+impl From<Row> for Entry {
+    fn from(row: Row) -> Self {
+        let text = String::from_utf8_lossy(&row.text).into_owned();
+        let record = serde_json::from_str(&text).ok();
+        Self { seq: row.link.seq, hash: row.link.hash.to_string(), text, record }
+    }
+}

@@ -1,0 +1,56 @@
+//! A row of the log as it lies in the database, before anything about it is believed.
+
+use blake3::{Hash, OUT_LEN};
+use rusqlite::{Connection, types::ValueRef};
+
+use super::link::Link;
+
+/// The columns that [`Row::read`] expects.
+pub(super) const COLUMNS: &str = "seq, text, hash";
+
+/// A row. A column that is not of its type reads as nothing, which no hash fits.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// The record's number and its stored hash.
+    pub(super) link: Link,
+    /// The record.
+    pub(super) text: Vec<u8>,
+}
+
+impl Row {
+    pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let text = match row.get_ref("text")? {
+            ValueRef::Text(bytes) => bytes.to_vec(),
+            _ => Vec::new(),
+        };
+        let hash: [u8; OUT_LEN] = match row.get_ref("hash")? {
+            ValueRef::Blob(bytes) => bytes.try_into().unwrap_or_default(),
+            _ => [0; OUT_LEN],
+        };
+        let seq = u64::try_from(row.get::<_, i64>("seq")?).unwrap_or_default();
+        Ok(Self { link: Link { seq, hash: Hash::from_bytes(hash) }, text })
+    }
+
+    /// The text; empty when it is not even text.
+    pub(super) fn text(&self) -> &str {
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+}
+
+/// Reads the last rows of the log, the last one first.
+pub(super) fn last(connection: &Connection, count: u32) -> rusqlite::Result<Vec<Row>> {
+    let sql = format!("SELECT {COLUMNS} FROM audit ORDER BY seq DESC LIMIT ?1");
+    connection.prepare(&sql)?.query_map([count], Row::read)?.collect()
+}
+
+/// Returns the number of the first row.
+pub(super) fn first_seq(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    let seq: Option<i64> =
+        connection.query_row("SELECT min(seq) FROM audit", (), |row| row.get(0))?;
+    Ok(seq.map(|seq| u64::try_from(seq).unwrap_or_default()))
+}
+
+/// Returns the link of the last row.
+pub(super) fn end(connection: &Connection) -> rusqlite::Result<Link> {
+    Ok(last(connection, 1)?.pop().map_or(Link::GENESIS, |row| row.link))
+}

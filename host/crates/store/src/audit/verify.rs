@@ -1,0 +1,104 @@
+//! Does the log still say what was written?
+
+use std::path::Path;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use serde::Serialize;
+
+use super::{
+    chain,
+    key::{self, AuditKey},
+    link::Link,
+    problem::{Problem, Problems},
+    remark::Start,
+    row,
+    walk::Walk,
+};
+use crate::{database, error::StoreError};
+
+/// What came out of a check of the whole log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verification {
+    /// How many records there are.
+    pub records: u64,
+    /// How many were removed from the start of the log, rightly.
+    pub pruned: u64,
+    /// The last record, written `NUMBER:HASH`. Kept elsewhere and given to a later check, it shows
+    /// that nothing up to here was changed meanwhile, whoever holds the key.
+    pub head: String,
+    /// What is wrong, in the order of the log. Empty for a log that is whole.
+    pub problems: Vec<Problem>,
+}
+
+impl Verification {
+    /// Whether the log is whole.
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Checks the whole log. Others may write meanwhile: only the comparison of head and log needs
+/// their lock, for a moment.
+///
+/// # Errors
+///
+/// The database, the key or the head cannot be read, or what is expected is no head.
+pub(super) fn verify(
+    connection: &Connection,
+    folder: &Path,
+    expected_head: Option<&str>,
+) -> Result<Verification, StoreError> {
+    let expected = expected_head.map(Link::expected).transpose()?;
+    let (key, misfit) = chain::look(connection, folder)?;
+    // One transaction, so that every question is about the same moment of the log.
+    let checked =
+        Transaction::new_unchecked(connection, TransactionBehavior::Deferred).and_then(|moment| {
+            match key {
+                Some(key) => with_key(&moment, &key, expected),
+                None => without_key(&moment),
+            }
+        });
+    let mut verification = checked.map_err(database::failed(folder))?;
+    verification.problems.extend(misfit);
+    verification.problems.sort_by_key(|problem| problem.seq);
+    Ok(verification)
+}
+
+fn with_key(
+    connection: &Connection,
+    key: &AuditKey,
+    expected: Option<Link>,
+) -> rusqlite::Result<Verification> {
+    let first = row::first_seq(connection)?.unwrap_or(1);
+    let mut walk = Walk::new(Start::find(connection, first)?, key, expected);
+    if let Err(error) = walk.go(connection, u64::MAX) {
+        let next = walk.end.seq.saturating_add(1);
+        walk.problems.add(next, format!("cannot be read, nor any behind it: {error}"));
+    }
+    walk.judge_expected();
+    Ok(Verification {
+        records: walk.records,
+        pruned: walk.pruned,
+        head: walk.end.to_string(),
+        problems: walk.problems.into_list(),
+    })
+}
+
+fn without_key(connection: &Connection) -> rusqlite::Result<Verification> {
+    let records =
+        connection.query_row("SELECT count(*) FROM audit", (), |row| row.get::<_, i64>(0))?;
+    let end = row::end(connection)?;
+    let mut problems = Problems::default();
+    if records > 0 {
+        problems.add(
+            end.seq,
+            format!("cannot be checked, nor any before it: {} is missing", key::FILE),
+        );
+    }
+    Ok(Verification {
+        records: records.unsigned_abs(),
+        pruned: 0,
+        head: end.to_string(),
+        problems: problems.into_list(),
+    })
+}

@@ -1,0 +1,74 @@
+//! A connection to the database file, set up the one way that all parts of the store need it.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
+
+use crate::{error::StoreError, migration, private};
+
+/// The database, within the folder.
+pub(crate) const FILE: &str = "store.sqlite3";
+
+/// How long to wait for another process's write. One takes well under a millisecond, moving the log
+/// into the database a few; a process that holds it for longer hangs.
+const BUSY_WAIT_MS: u64 = 5000;
+
+/// Pages of the log of writes after which they are moved into the database. Moving them costs one
+/// command in some sixty a wait for the disk; a longer log would cost every command more than that,
+/// since whoever opens the database first reads it.
+const LOG_PAGES_MAX: u32 = 100;
+
+/// Opens the database, makes it if it is missing, and brings it to the newest form.
+///
+/// # Errors
+///
+/// The file is not private, not a database, of a newer form, or cannot be opened.
+pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
+    let path = folder.join(FILE);
+    private::ensure(&path)?;
+    let failed = |error| StoreError::of_sql(path.clone(), &error);
+    let mut connection = connect(&path).map_err(failed)?;
+    let found = migration::form(&connection).map_err(failed)?;
+    if !(0..=migration::NEWEST).contains(&found) {
+        return Err(StoreError::Newer { path, found, known: migration::NEWEST });
+    }
+    set_up(&connection).map_err(failed)?;
+    if found < migration::NEWEST {
+        migration::run(&mut connection).map_err(failed)?;
+    }
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_millis(BUSY_WAIT_MS))?;
+    // Moving the log on every exit would cost each command a wait for the disk.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
+    // The store has neither triggers nor views. One that stands in the file was put there to make
+    // a record vanish or read differently.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    Ok(connection)
+}
+
+/// With `synchronous = NORMAL` a commit outlives the process at once, and a failure of the power
+/// once the system has written it.
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
+}
+
+/// Turns what the database says into an error of ours, for use with `map_err`.
+pub(crate) fn failed(folder: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+    move |error| StoreError::of_sql(PathBuf::from(folder).join(FILE), &error)
+}

@@ -1,0 +1,119 @@
+//! Why something cannot be kept or read back. All of it is the operator's to mend.
+
+use std::{io, path::PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why the store cannot be used, or could not do one thing.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refuses a file or folder.
+    #[error("cannot {verb} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried: `open`, `create`, `read`, `write`.
+        verb: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file or folder could be read, written or swapped by somebody else.
+    #[error("{path} is not private: {why}", path = path.display())]
+    NotPrivate {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+        /// The mode that it should have, in the digits of `chmod`.
+        mode: u32,
+    },
+    /// The database was written by a newer program. It was not touched.
+    #[error("{path} has the form {found}, this program knows forms up to {known}", path = path.display())]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// The number of its form.
+        found: i64,
+        /// The newest form that is known here.
+        known: i64,
+    },
+    /// Another process held the database for too long.
+    #[error("{path} is in use by another process", path = path.display())]
+    Busy {
+        /// The database.
+        path: PathBuf,
+    },
+    /// There is no room left to write.
+    #[error("no room left to write {path}", path = path.display())]
+    Full {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The file is not a database, or no longer a whole one.
+    #[error("{path} is damaged: {message}", path = path.display())]
+    Damaged {
+        /// The database, or the audit's key.
+        path: PathBuf,
+        /// What was noticed.
+        message: String,
+    },
+    /// The database failed in another way.
+    #[error("{path} cannot be used: {message}", path = path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// What it says.
+        message: String,
+    },
+    /// A text is too long to be kept.
+    #[error("{what} of {bytes} bytes is too long to be kept, at most {bytes_max} are")]
+    TooLong {
+        /// Which text.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The most that is kept.
+        bytes_max: usize,
+    },
+    /// What is meant to be the head of the audit at an earlier time is none.
+    #[error("{text:?} is not the head of an audit")]
+    NoHead {
+        /// The start of what was given.
+        text: String,
+    },
+}
+
+impl StoreError {
+    /// What can be done about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File { .. } | Self::Database { .. } => {
+                Some("check the folder, its owner and its permissions".into())
+            }
+            Self::NotPrivate { path, mode, .. } => {
+                Some(format!("make it your own and run: chmod {mode:o} {}", path.display()))
+            }
+            Self::Newer { .. } => Some("use the newer program that wrote it".into()),
+            Self::Busy { .. } => Some("try again, or end the process that holds it".into()),
+            Self::Full { .. } => Some("free some space, then start again".into()),
+            Self::Damaged { path, .. } => {
+                Some(format!("restore {0}, or move it away and keep it", path.display()))
+            }
+            Self::TooLong { .. } => None,
+            Self::NoHead { .. } => Some("write it as NUMBER:HASH, as a check printed it".into()),
+        }
+    }
+
+    /// Sorts what the database says, so that people read the cause instead of a code.
+    pub(crate) fn of_sql(path: PathBuf, error: &rusqlite::Error) -> Self {
+        let message = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
+            Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Damaged { path, message }
+            }
+            _ => Self::Database { path, message },
+        }
+    }
+}

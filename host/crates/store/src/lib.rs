@@ -1,0 +1,47 @@
+//! What outlives a process: the audit of every decision and call, and the approvals of a session.
+//!
+//! Everything lies in one private folder: `store.sqlite3`, and beside it the key and the head of
+//! the audit. No other crate knows SQL, so that another database could take this one's place
+//! without anybody noticing. Several processes may use a folder at once.
+//!
+//! Opening costs a look at the folder. The database itself is opened when it is first needed, by
+//! the writer of the audit on a thread of its own, since no command should wait for it.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//!
+//! use sallyport_store::{AuditKind, AuditRecord, Store, audit::Who};
+//!
+//! # let parent = tempfile::tempdir()?;
+//! # let folder = parent.path().join("store");
+//! let store = Store::open(&folder)?;
+//! let log = store.audit_log();
+//! log.append(AuditRecord::new(AuditKind::Policy, 1_800_000_000_000, Who::of_process("me")))?;
+//! log.flush(Duration::from_secs(10))?;
+//! assert!(store.audit().verify(None)?.is_whole());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Suggested reading order: [`Store`], [`audit`], [`approvals`].
+
+pub mod approvals;
+pub mod audit;
+
+mod database;
+mod error;
+mod migration;
+mod private;
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub use approvals::{Approval, Approvals};
+pub use audit::{
+    ArgumentsHash, Audit, AuditEffect, AuditError, AuditFilter, AuditKind, AuditLog, AuditRecord,
+    Entry, Problem, Records, Verification,
+};
+pub use error::StoreError;
+pub use store::Store;

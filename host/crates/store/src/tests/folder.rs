@@ -1,0 +1,181 @@
+//! The folder and its files: private, made as they should be, opened by many at once, and never
+//! touched when they are not ours to touch.
+
+use std::{
+    os::unix::fs::{PermissionsExt, symlink},
+    sync::Barrier,
+    thread,
+};
+
+use super::*;
+use crate::StoreError;
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn everything_is_made_private() {
+    let parent = TempDir::new().unwrap();
+    let folder = parent.path().join("a/b");
+    let store = Store::open(&folder).unwrap();
+    drop(store.audit_log());
+    assert_eq!(mode(&folder), 0o700);
+    let mut names: Vec<String> = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(mode(&entry.path()), 0o600, "{:?}", entry.path());
+        names.push(entry.file_name().into_string().unwrap());
+    }
+    names.sort();
+    assert_eq!(names, ["audit.key", FILE, "store.sqlite3-shm", "store.sqlite3-wal"]);
+}
+
+#[test]
+fn opening_makes_a_folder_and_no_more() {
+    let parent = TempDir::new().unwrap();
+    let folder = parent.path().join("store");
+    Store::open(&folder).unwrap();
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+/// Spoils a folder with a database in it, and compares why it is refused.
+fn check_refused(spoil: impl FnOnce(&Path, &Path), want: &str, hint: &str) {
+    let parent = TempDir::new().unwrap();
+    let folder = parent.path().join("store");
+    drop(Store::open(&folder).unwrap().audit_log());
+    spoil(&folder, parent.path());
+    let error = Store::open(&folder).unwrap_err();
+    assert!(error.to_string().ends_with(want), "{error}");
+    assert!(error.hint().unwrap().contains(hint), "{error:?}");
+}
+
+#[test]
+fn what_is_not_private_is_not_used() {
+    for bits in [0o710, 0o701, 0o750, 0o777] {
+        check_refused(|folder, _| chmod(folder, bits), "others can use it", "chmod 700 /");
+    }
+    for bits in [0o640, 0o604, 0o620, 0o666] {
+        let spoil = |folder: &Path, _: &Path| chmod(&folder.join(FILE), bits);
+        check_refused(spoil, "others can use it", "chmod 600 /");
+    }
+    let moved = |path: &Path, parent: &Path| {
+        let elsewhere = parent.join("elsewhere");
+        fs::rename(path, &elsewhere).unwrap();
+        symlink(&elsewhere, path).unwrap();
+    };
+    check_refused(moved, "it is a link", "");
+    check_refused(|folder, parent| moved(&folder.join(FILE), parent), "it is no plain file", "");
+    check_refused(
+        |folder, _| {
+            fs::remove_dir_all(folder).unwrap();
+            fs::write(folder, "").unwrap();
+        },
+        "File exists (os error 17)",
+        "check the folder",
+    );
+}
+
+/// Key and head are read again for every group of records.
+#[test]
+fn a_key_or_head_that_is_not_private_ends_the_log() {
+    for name in ["audit.key", "audit.head"] {
+        let fixture = Fixture::with_records(1);
+        let path = fixture.path().join(name);
+        chmod(&path, 0o644);
+        let error = fixture.store.audit_log().flush(PATIENCE).unwrap_err();
+        assert!(error.to_string().ends_with("is not private: others can use it"), "{error}");
+        assert!(fixture.store.audit().verify(None).is_err());
+        chmod(&path, 0o600);
+        let elsewhere = fixture.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        assert!(fixture.store.audit_log().flush(PATIENCE).is_err(), "{name} is a link");
+    }
+}
+
+#[test]
+fn a_newer_database_is_not_touched() {
+    let fixture = Fixture::with_records(3);
+    for form in ["3", "99", "-1"] {
+        fixture.sql(&format!("PRAGMA user_version = {form}"));
+        let before = fs::read(fixture.path().join(FILE)).unwrap();
+        let fresh = Store::open(fixture.path()).unwrap();
+        let error = fresh.audit().verify(None).unwrap_err();
+        let want = format!("has the form {form}, this program knows forms up to 2");
+        assert!(error.to_string().ends_with(&want), "{error}");
+        assert!(matches!(error, StoreError::Newer { .. }));
+        drop(fresh);
+        assert_eq!(before, fs::read(fixture.path().join(FILE)).unwrap());
+    }
+}
+
+/// A step that is interrupted leaves the form of before; one that was taken is not taken again.
+#[test]
+fn steps_are_taken_from_every_form() {
+    for form in 0..=2 {
+        let fixture = Fixture::with_records(2);
+        let undo = ["DROP TABLE audit; DROP TABLE approval;", "DROP TABLE approval;", ""][form];
+        fixture.sql(&format!("{undo} PRAGMA user_version = {form}"));
+        let fresh = Store::open(fixture.path()).unwrap();
+        assert_eq!(fresh.approvals().prune(0).unwrap(), 0);
+        let records = if form == 0 { 0 } else { 2 };
+        assert_eq!(fresh.audit().verify(None).unwrap().records, records);
+    }
+}
+
+#[test]
+fn a_failure_to_open_is_not_kept() {
+    let fixture = Fixture::with_records(2);
+    fixture.sql("PRAGMA user_version = 99");
+    assert!(fixture.store.audit().verify(None).is_err());
+    fixture.sql("PRAGMA user_version = 2");
+    assert!(fixture.verify().is_whole());
+}
+
+/// All of them make the folder, the database, its form and the key, or find them made.
+#[test]
+fn many_can_open_a_new_store_at_once() {
+    const OPENERS: usize = 8;
+    for _ in 0..5 {
+        let parent = TempDir::new().unwrap();
+        let folder = parent.path().join("store");
+        let start = Barrier::new(OPENERS);
+        thread::scope(|scope| {
+            for number in 0..OPENERS {
+                let (start, folder) = (&start, &folder);
+                scope.spawn(move || {
+                    start.wait();
+                    let log = Store::open(folder).unwrap().audit_log();
+                    log.append(record(number as u64)).unwrap();
+                    log.flush(PATIENCE).unwrap();
+                    assert_eq!(log.warnings(), []);
+                });
+            }
+        });
+        let seen = Store::open(&folder).unwrap().audit().verify(None).unwrap();
+        assert_eq!((seen.records, seen.problems), (OPENERS as u64, vec![]));
+    }
+}
+
+/// What the database says comes out as what people can do something about.
+#[test]
+fn errors_of_the_database_are_sorted() {
+    let fixture = Fixture::with_records(1);
+    let connection = crate::database::open(fixture.path()).unwrap();
+    connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
+    let failed = crate::database::failed(fixture.path());
+    let full = connection.execute_batch("CREATE TABLE big AS SELECT zeroblob(1 << 20)");
+    assert!(matches!(full.map_err(failed), Err(StoreError::Full { .. })));
+    let holder = Connection::open(fixture.path().join(FILE)).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection.busy_timeout(Duration::ZERO).unwrap();
+    let busy = connection.execute_batch("BEGIN IMMEDIATE").map_err(failed);
+    assert!(matches!(busy, Err(StoreError::Busy { .. })));
+    let other = connection.execute_batch("SELECT nothing").map_err(failed);
+    assert!(matches!(other, Err(StoreError::Database { .. })));
+}

@@ -1,0 +1,126 @@
+//! The pen: nothing that was taken is lost, and nothing is taken that cannot be written.
+
+use std::thread;
+
+use super::*;
+use crate::AuditError;
+
+/// A log that cannot be opened, and the end of the message.
+fn check_closed(spoil: impl FnOnce(&Fixture), want: &str) {
+    let fixture = Fixture::new();
+    spoil(&fixture);
+    let log = fixture.store.audit_log();
+    let error = log.flush(PATIENCE).unwrap_err();
+    assert!(error.to_string().contains(want), "{error}");
+    assert!(error.hint().is_some(), "{error}");
+    for _ in 0..3 {
+        assert_eq!(log.append(record(1)).unwrap_err().to_string(), error.to_string());
+    }
+    assert_eq!(log.flush(PATIENCE).unwrap_err().to_string(), error.to_string());
+}
+
+#[test]
+fn a_log_that_cannot_be_written_takes_nothing() {
+    check_closed(
+        |fixture| {
+            drop(fixture.log());
+            fs::remove_file(fixture.path().join("store.sqlite3-wal")).unwrap();
+            fs::write(fixture.path().join(FILE), "no database".repeat(100)).unwrap();
+        },
+        "is damaged: file is not a database",
+    );
+    check_closed(|fixture| fs::create_dir(fixture.path().join(FILE)).unwrap(), "no plain file");
+    check_closed(
+        |fixture| fs::create_dir(fixture.path().join("audit.head")).unwrap(),
+        "no plain file",
+    );
+    check_closed(
+        |fixture| fs::create_dir(fixture.path().join("audit.key")).unwrap(),
+        "no plain file",
+    );
+    check_closed(
+        |fixture| fs::remove_dir_all(fixture.path()).unwrap(),
+        "No such file or directory",
+    );
+    check_closed(
+        |fixture| {
+            drop(fixture.log());
+            fixture.sql("PRAGMA user_version = 99");
+        },
+        "has the form 99, this program knows forms up to 2",
+    );
+}
+
+/// The log works, then the folder is gone from under it.
+#[test]
+fn a_failure_on_the_way_is_for_good() {
+    let fixture = Fixture::new();
+    let log = fixture.log();
+    log.append(record(1)).unwrap();
+    log.flush(PATIENCE).unwrap();
+    fs::remove_file(fixture.path().join("audit.head")).unwrap();
+    fs::create_dir(fixture.path().join("audit.head")).unwrap();
+    log.append(record(2)).unwrap();
+    assert!(matches!(log.flush(PATIENCE), Err(AuditError::Failed(_))));
+    fs::remove_dir(fixture.path().join("audit.head")).unwrap();
+    assert!(matches!(log.append(record(3)), Err(AuditError::Failed(_))));
+    drop(log);
+    assert_eq!(fixture.verify().records, 1);
+}
+
+#[test]
+fn a_dropped_log_has_written_everything() {
+    let fixture = Fixture::new();
+    let log = fixture.store.audit_log();
+    for number in 1..=3000 {
+        log.append(record(number)).unwrap();
+    }
+    drop(log);
+    assert_eq!((fixture.verify().records, fixture.problems()), (3000, vec![]));
+}
+
+/// A process that holds the database keeps the writer waiting; whoever appends is told when too
+/// much waits, and whoever flushes when it takes too long.
+#[test]
+fn the_queue_is_bounded_and_a_flush_ends() {
+    let fixture = Fixture::new();
+    let log = fixture.log();
+    let holder = Connection::open(fixture.path().join(FILE)).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = (0..).find_map(|number| log.append(record(number)).err()).unwrap();
+    assert!(matches!(refused, AuditError::Behind { records_max: 4096 }), "{refused}");
+    let late = log.flush(Duration::from_millis(10)).unwrap_err();
+    assert!(matches!(late, AuditError::TimedOut { records: 4096.., .. }), "{late}");
+    holder.execute_batch("ROLLBACK").unwrap();
+    log.flush(PATIENCE).unwrap();
+    log.append(record(1)).unwrap();
+    log.flush(PATIENCE).unwrap();
+    assert!(fixture.verify().records > 4096);
+}
+
+#[test]
+fn many_threads_and_logs_make_one_chain() {
+    const LOGS: u64 = 4;
+    const RECORDS: u64 = 250;
+    let fixture = Fixture::new();
+    thread::scope(|scope| {
+        for log in 0..LOGS {
+            let path = fixture.path();
+            scope.spawn(move || {
+                let log_of_its_own = Store::open(path).unwrap().audit_log();
+                for number in 0..RECORDS {
+                    log_of_its_own.append(record(log * RECORDS + number)).unwrap();
+                }
+                log_of_its_own.flush(PATIENCE).unwrap();
+            });
+        }
+    });
+    assert_eq!((fixture.verify().records, fixture.problems()), (LOGS * RECORDS, vec![]));
+    let mut times: Vec<u64> = fixture
+        .entries(AuditFilter::default())
+        .into_iter()
+        .map(|entry| entry.record.unwrap().at_ms / 1000)
+        .collect();
+    times.sort_unstable();
+    assert_eq!(times, (0..LOGS * RECORDS).collect::<Vec<_>>(), "every record once");
+}
