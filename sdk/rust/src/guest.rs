@@ -8,10 +8,12 @@ use crate::{
     CallContext, Content, Hints, Output, SetupError, ToolError, ToolSpec,
     log::Level,
     plugin::{self, Plugin},
+    secrets::SecretError,
 };
 
 use contract::{config, log as wit_log, types as wit};
 use lifecycle::exports::sallyport::plugin::lifecycle as wit_lifecycle;
+use secrets::sallyport::plugin::secrets as wit_secrets;
 use tools::{exports::sallyport::plugin::tools as wit_tools, sallyport::plugin as contract};
 
 /// The world of a plugin with tools.
@@ -42,6 +44,25 @@ pub mod lifecycle {
         pub_export_macro: true,
         export_macro_name: "export_lifecycle",
         with: { "sallyport:plugin/types@0.1.0": super::contract::types },
+    });
+}
+
+/// What a plugin imports that reads secrets; a component that does not has no trace of it.
+mod secrets {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk-secrets;
+
+            world secrets {
+                import sallyport:plugin/secrets@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk-secrets/secrets",
+        with: {
+            "sallyport:plugin/secrets@0.1.0": generate,
+            "sallyport:plugin/types@0.1.0": super::contract::types,
+        },
     });
 }
 
@@ -79,6 +100,16 @@ pub(crate) fn setting(key: &str) -> Option<String> {
 
 pub(crate) fn all_settings() -> String {
     config::get_all()
+}
+
+pub(crate) fn secret(name: &str) -> Result<String, SecretError> {
+    let unavailable = |reason| SecretError::Unavailable { name: name.to_owned(), reason };
+    wit_secrets::get(name).map_err(|error| match error {
+        wit_secrets::Error::NotGranted => SecretError::NotGranted { name: name.to_owned() },
+        wit_secrets::Error::Unavailable(reason) | wit_secrets::Error::Other(reason) => {
+            unavailable(reason)
+        }
+    })
 }
 
 pub(crate) fn granted_folders() -> Vec<String> {

@@ -3,10 +3,10 @@
 
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use crate::testing::{
-    all_settings, granted_folders as folders, log, respond as send, setting,
+    all_settings, granted_folders as folders, log, respond as send, revealed as secret, setting,
 };
 #[cfg(target_family = "wasm")]
 pub(crate) use crate::{
-    guest::{all_settings, granted_folders as folders, log, setting},
+    guest::{all_settings, granted_folders as folders, log, secret, setting},
     http::wasi::send,
 };

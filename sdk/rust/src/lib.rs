@@ -40,7 +40,7 @@
 //! `schemars`, and becomes a component with `cargo build --release --target wasm32-wasip2`.
 //!
 //! Files, clocks and random numbers need no helper, `std` reaches them through WASI; [`http`],
-//! [`settings`] and [`log`] are here, and [`testing`] stands in for the host in tests. Whatever a
+//! [`settings`], [`secrets`] and [`log`] are here, and [`testing`] stands in for the host in tests. Whatever a
 //! plugin does not use does not become an import of its component, and so asks for no grant.
 //!
 //! Suggested reading order: [`macro@tool`], [`export_plugin!`], [`Output`], [`ToolError`], [`http`].
@@ -56,6 +56,7 @@ pub mod log;
 mod output;
 mod plugin;
 mod schema;
+pub mod secrets;
 pub mod settings;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;

@@ -1,7 +1,7 @@
 //! Stand-ins for the host, so that `cargo test` runs a plugin on the author's machine.
 //!
 //! They belong to the thread that sets them, which is the test that runs there. What no stand-in is
-//! set for is as with an empty policy: no settings, no folders, every HTTP request denied.
+//! set for is as with an empty policy: no settings, no secrets, no folders, every HTTP request denied.
 //!
 //! ```
 //! use sallyport_sdk::{http, prelude::*, testing};
@@ -19,7 +19,7 @@
 //! assert_eq!(people_in_space(), Ok(12));
 //! ```
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use serde_json::{Map, Value};
 
@@ -27,12 +27,14 @@ use crate::{
     CallContext, Output, Tool, ToolError,
     http::{HttpError, Request, Response},
     log::Level,
+    secrets::SecretError,
 };
 
 type Responder = Box<dyn FnMut(&Request) -> Result<Response, HttpError>>;
 
 thread_local! {
     static SETTINGS: RefCell<Map<String, Value>> = RefCell::default();
+    static SECRETS: RefCell<BTreeMap<String, String>> = RefCell::default();
     static FOLDERS: RefCell<Vec<String>> = RefCell::default();
     static RESPONDER: RefCell<Option<Responder>> = const { RefCell::new(None) };
     static LOGGED: RefCell<Vec<(Level, String)>> = RefCell::default();
@@ -66,6 +68,16 @@ pub fn settings(settings: Value) {
 /// ```
 pub fn http(responder: impl FnMut(&Request) -> Result<Response, HttpError> + 'static) {
     RESPONDER.set(Some(Box::new(responder)));
+}
+
+/// Gives a secret to the plugin.
+///
+/// ```
+/// sallyport_sdk::testing::secret("pin", "4711-0815");
+/// assert_eq!(sallyport_sdk::secrets::get("pin").unwrap(), "4711-0815");
+/// ```
+pub fn secret(name: impl Into<String>, value: impl Into<String>) {
+    SECRETS.with_borrow_mut(|secrets| secrets.insert(name.into(), value.into()));
 }
 
 /// Grants folders, as far as [`folders::granted`](crate::folders::granted) tells.
@@ -120,6 +132,11 @@ pub(crate) fn setting(key: &str) -> Option<String> {
 
 pub(crate) fn all_settings() -> String {
     SETTINGS.with_borrow(|settings| Value::Object(settings.clone()).to_string())
+}
+
+pub(crate) fn revealed(name: &str) -> Result<String, SecretError> {
+    let value = SECRETS.with_borrow(|secrets| secrets.get(name).cloned());
+    value.ok_or_else(|| SecretError::NotGranted { name: name.to_owned() })
 }
 
 pub(crate) fn granted_folders() -> Vec<String> {

@@ -23,7 +23,7 @@ use std::{
 
 use wasmtime::component::Component;
 
-use crate::{component::ComponentFile, error::LoadError};
+use crate::{compile::Compiler, component::ComponentFile, error::LoadError};
 
 /// Metadata of one plugin is some kilobytes; a file larger than this is not ours.
 const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -39,6 +39,7 @@ pub struct CacheUse {
 
 /// The folder of compiled components. Without one, what was compiled is kept for this process.
 pub(crate) struct Cache {
+    pub(crate) compiler: Compiler,
     folder: Option<PathBuf>,
     kept: Mutex<BTreeMap<String, Component>>,
     hits: AtomicUsize,
@@ -51,18 +52,19 @@ impl Cache {
     /// # Errors
     ///
     /// The folder cannot be used; the text says why. The caller may go on without one.
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, compiler: &Compiler) -> io::Result<Self> {
         make_private(folder)?;
-        Ok(Self::at(Some(folder.to_owned())))
+        Ok(Self::at(Some(folder.to_owned()), compiler.clone()))
     }
 
-    /// A cache that keeps nothing.
-    pub(crate) fn none() -> Self {
-        Self::at(None)
+    /// A cache that keeps nothing on disk.
+    pub(crate) fn none(compiler: Compiler) -> Self {
+        Self::at(None, compiler)
     }
 
-    fn at(folder: Option<PathBuf>) -> Self {
+    fn at(folder: Option<PathBuf>, compiler: Compiler) -> Self {
         Self {
+            compiler,
             folder,
             kept: Mutex::new(BTreeMap::new()),
             hits: AtomicUsize::new(0),
@@ -81,7 +83,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// The component does not compile.
+    /// The component cannot be compiled.
     pub(crate) fn component(
         &self,
         engine: &wasmtime::Engine,
@@ -94,10 +96,12 @@ impl Cache {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(component);
         }
-        let component = self.compile(engine, file)?;
+        let code = self.compile(file)?;
+        let component = copy(engine, &code)?;
         // A full disk costs the next start its speed, not this one its work.
-        let _ = component.serialize().map(|code| store(&path, &code));
-        Ok(component)
+        let _ = store(&path, &code);
+        // What is mapped needs no memory of its own.
+        Ok(map_checked(engine, &path).unwrap_or(component))
     }
 
     fn kept_or_compiled(
@@ -109,7 +113,7 @@ impl Cache {
         if let Some(component) = kept.get(file.digest()) {
             return Ok(component.clone());
         }
-        let component = self.compile(engine, file)?;
+        let component = copy(engine, &self.compile(file)?)?;
         kept.insert(file.digest().to_owned(), component.clone());
         Ok(component)
     }
@@ -129,16 +133,9 @@ impl Cache {
         }
     }
 
-    fn compile(
-        &self,
-        engine: &wasmtime::Engine,
-        file: &ComponentFile,
-    ) -> Result<Component, LoadError> {
+    fn compile(&self, file: &ComponentFile) -> Result<Vec<u8>, LoadError> {
         self.compiled.fetch_add(1, Ordering::Relaxed);
-        Component::new(engine, file.bytes()).map_err(|error| LoadError::Invalid {
-            path: file.path().to_owned(),
-            message: format!("{error:#}"),
-        })
+        self.compiler.compile(file)
     }
 }
 
@@ -174,10 +171,18 @@ fn map_checked(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
 
 #[expect(unsafe_code, reason = "mapping native code; the caller has checked owner and hash")]
 fn map(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
-    // SAFETY: the file was written by `store` from this engine's own compiler, stands in a folder
+    // SAFETY: the file was written by `store` with what the compiler answered, stands in a folder
     // that only this user can write to, is a regular file of this user, and its hash was right a
     // moment ago. wasmtime itself checks version and settings.
     unsafe { Component::deserialize_file(engine, path) }.ok()
+}
+
+#[expect(unsafe_code, reason = "native code that the compiler has just made")]
+fn copy(engine: &wasmtime::Engine, code: &[u8]) -> Result<Component, LoadError> {
+    // SAFETY: the code came from a compiler that was started for it, and has been nowhere else.
+    // wasmtime itself checks version and settings.
+    let component = unsafe { Component::deserialize(engine, code) };
+    component.map_err(|error| LoadError::Compiler { message: format!("{error:#}") })
 }
 
 /// The sum goes last: code without a sum does not count.

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::compile::Limit;
+
 /// Why a plugin could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are named by the messages")]
@@ -15,6 +17,12 @@ pub enum LoadError {
     /// The compiler refused the component.
     #[error("{path} does not compile: {message}", path = path.display())]
     Invalid { path: PathBuf, message: String },
+    /// Compiling the component would cost too much.
+    #[error("{path} does not compile within {limit}", path = path.display())]
+    CompileLimit { path: PathBuf, limit: Limit },
+    /// There is no compiler: it cannot be started, or does not do what it should.
+    #[error("the compiler for plugins does not work: {message}")]
+    Compiler { message: String },
     /// The component does not export a version of `sallyport:plugin/tools` that this host knows.
     #[error("{path} exports no tools: it has {found}, wanted is {wanted}", path = path.display())]
     NoTools { path: PathBuf, found: String, wanted: String },
@@ -44,6 +52,13 @@ impl LoadError {
                 "build the plugin with `cargo build --target wasm32-wasip2`"
             }
             Self::Invalid { .. } => "build the component again; the file may be damaged",
+            Self::CompileLimit { .. } => {
+                "build it smaller: with optimisation, without what it does not use"
+            }
+            Self::Compiler { .. } => {
+                "plugins are compiled by this same program, in a process of its own: it has to be \
+                 allowed to start itself"
+            }
             Self::NoTools { .. } => {
                 "export the world `tool-plugin` of sallyport:plugin, as the SDKs do"
             }

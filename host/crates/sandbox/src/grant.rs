@@ -1,26 +1,38 @@
-//! Opens the sandbox: turns an effective grant into a WASI context.
+//! Opens the sandbox: turns an effective grant into a WASI context and the mounts of a guest.
 //!
-//! This is the one place where WASI contexts are built and folders are opened (a lint keeps it so).
-//! Everything starts closed: no standard input, no arguments, no environment, no folder, no socket,
-//! no name look-up. Time and randomness are not powers and are always there.
+//! This is the one place where WASI contexts are built and granted folders are opened. Everything
+//! starts closed: no standard input, no arguments, no environment, no folder, no socket, no name
+//! look-up. Time and randomness are not powers and are always there.
 //!
-//! - A folder is opened with the access of its mount and mounted under its guest path.
-//! - A single file is copied, at the start of each call, into a read-only scratch folder that is
-//!   mounted as `/`. The folder around it is never opened.
+//! - A folder is opened and mounted under its guest path; what may be done in it is asked anew at
+//!   every host call, see `files`.
+//! - A single file is copied, at the start of each call, into a scratch folder that is mounted as
+//!   `/` and cannot be written to. The folder around it is never opened.
 //! - An environment entry is there when both manifest and policy name it.
 
 use std::{
     fs,
     io::{self, Read},
+    os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use rustix::fs::OFlags;
 use sallyport_contract::LogLevel;
-use sallyport_policy::{Access, FsMount, Grant};
+use sallyport_policy::{Access, FsMount};
 use tempfile::TempDir;
-use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
-use crate::{capability::stdio::GuestOutput, ledger::Ledger, limits::RANDOM_BYTES_MAX};
+use crate::{
+    capability::stdio::GuestOutput,
+    case::Case,
+    files::{
+        Files, Shelves,
+        mount::{Entry, Mount, Slots},
+    },
+    limits::RANDOM_BYTES_MAX,
+};
 
 /// Largest single file that is copied for a guest; folders have no such limit.
 const FILE_COPY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -34,61 +46,65 @@ pub(crate) struct OpenError {
     source: io::Error,
 }
 
-/// A WASI context, and the folder of file copies that lives as long as it.
+/// What a guest is given, and the folder of file copies that lives as long as it.
 pub(crate) struct Opened {
     pub(crate) wasi: WasiCtx,
+    pub(crate) files: Files,
     pub(crate) scratch: Option<TempDir>,
 }
 
-/// Opens exactly what the grant holds.
+/// Opens exactly what the grant of a run holds.
 ///
 /// # Errors
 ///
 /// A granted folder or file is missing or cannot be opened.
-#[expect(clippy::disallowed_methods, reason = "this is the one place where a sandbox is opened")]
 pub(crate) fn open(
-    grant: &Grant,
+    case: &Arc<Case>,
     env: &[(String, String)],
-    ledger: &Ledger,
+    shelves: &Shelves,
 ) -> Result<Opened, OpenError> {
-    let output = |level| GuestOutput { ledger: ledger.clone(), level };
-    let mut builder = WasiCtxBuilder::new();
-    builder
+    let slots = Arc::new(Slots::default());
+    let (mut mounts, mut copies, mut scratch) = (Vec::new(), Vec::new(), None);
+    for granted in case.granted().fs() {
+        let failed =
+            |source| OpenError { path: granted.host.clone(), guest: granted.guest.clone(), source };
+        let entry = Entry::of(granted);
+        if fs::metadata(&granted.host).map_err(failed)?.is_dir() {
+            let root = open_folder(&granted.host).map_err(failed)?;
+            let shelf = shelves.of(&root).map_err(failed)?;
+            mounts.push(Mount::folder(case, &slots, entry, root, shelf));
+        } else {
+            copy_file(granted, &mut scratch).map_err(failed)?;
+            copies.push(entry);
+        }
+    }
+    if let Some(folder) = &scratch {
+        let (path, guest) = (TempDir::path(folder).to_owned(), "/".to_owned());
+        let root = open_folder(&path).map_err(|source| OpenError { path, guest, source })?;
+        mounts.push(Mount::copies(case, &slots, copies, root));
+    }
+    Ok(Opened { wasi: context(case, env), files: Files { mounts }, scratch })
+}
+
+/// A context without any folder: files are ours.
+#[expect(clippy::disallowed_methods, reason = "this is the one place where a sandbox is opened")]
+fn context(case: &Case, env: &[(String, String)]) -> WasiCtx {
+    let output = |level| GuestOutput { ledger: case.ledger.clone(), level };
+    WasiCtxBuilder::new()
         .stdout(output(LogLevel::Info))
         .stderr(output(LogLevel::Warn))
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
         .max_random_size(RANDOM_BYTES_MAX)
-        .envs(env);
-    let mut scratch = None;
-    for mount in grant.fs() {
-        let failed =
-            |source| OpenError { path: mount.host.clone(), guest: mount.guest.clone(), source };
-        if fs::metadata(&mount.host).map_err(failed)?.is_dir() {
-            builder
-                .preopened_dir(&mount.host, &mount.guest, permissions(mount.access))
-                .map_err(|e| failed(io::Error::other(e.to_string())))?;
-        } else {
-            copy_file(mount, &mut scratch).map_err(failed)?;
-        }
-    }
-    if let Some(folder) = &scratch {
-        let folder: &TempDir = folder;
-        builder.preopened_dir(folder.path(), "/", FsPerms::ReadOnly).map_err(|e| OpenError {
-            path: folder.path().to_owned(),
-            guest: "/".to_owned(),
-            source: io::Error::other(e.to_string()),
-        })?;
-    }
-    Ok(Opened { wasi: builder.build(), scratch })
+        .envs(env)
+        .build()
 }
 
-fn permissions(access: Access) -> FsPerms {
-    match access {
-        Access::Read => FsPerms::ReadOnly,
-        Access::ReadWrite => FsPerms::ReadWrite,
-    }
+fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    let only_a_folder = OFlags::DIRECTORY.bits().cast_signed();
+    let folder = fs::OpenOptions::new().read(true).custom_flags(only_a_folder).open(path)?;
+    Ok(folder.into())
 }
 
 /// Copies one granted file to its guest path below the scratch folder.
@@ -120,11 +136,13 @@ fn read_file(mount: &FsMount) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A pipe or a device could block for ever or never end.
+/// A pipe or a device could block for ever or never end, and one could take the file's place.
 fn open_regular(path: &Path) -> io::Result<fs::File> {
-    if fs::metadata(path)?.is_file() {
-        fs::File::open(path)
-    } else {
-        Err(io::Error::other("neither a folder nor a regular file"))
+    let at_once = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
+    let what = || io::Error::other("neither a folder nor a regular file");
+    if !fs::metadata(path)?.is_file() {
+        return Err(what());
     }
+    let file = fs::OpenOptions::new().read(true).custom_flags(at_once).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(what()) }
 }

@@ -2,11 +2,9 @@
 //!
 //! A plain struct of contexts. Each capability borrows the part that it serves.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 
+use sallyport_policy::Limits;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use wasmtime::component::ResourceTable;
@@ -14,8 +12,9 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
-    ledger::Ledger,
-    limits::{HANDLES_MAX, HEADER_BYTES_MAX, MemoryAccount},
+    case::Case,
+    files::Files,
+    limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
 };
 
@@ -23,33 +22,28 @@ use crate::{
 pub(crate) struct Guest {
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
+    pub(crate) files: Files,
     pub(crate) http: WasiHttpCtx,
     pub(crate) gate: HttpGate,
     pub(crate) memory: MemoryAccount,
-    pub(crate) ledger: Ledger,
+    pub(crate) case: Arc<Case>,
     pub(crate) settings: Arc<Map<String, Value>>,
-    pub(crate) deadline: Instant,
-    pub(crate) output_bytes_max: u64,
+    pub(crate) limits: Limits,
     /// Copies of single granted files; removed with the guest.
     pub(crate) _scratch: Option<TempDir>,
 }
 
 impl Guest {
-    /// Time until the guest is stopped.
-    pub(crate) fn time_left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
-    }
-
     /// Most bytes that the tool may return.
     pub(crate) fn output_bytes_max(&self) -> u64 {
-        self.output_bytes_max
+        self.limits.output_bytes
     }
 }
 
 /// A table that refuses to hold more than a call can sensibly use.
-pub(crate) fn bounded_table() -> ResourceTable {
+pub(crate) fn bounded_table(handles_max: u32) -> ResourceTable {
     let mut table = ResourceTable::new();
-    table.set_max_capacity(HANDLES_MAX);
+    table.set_max_capacity(handles_max as usize);
     table
 }
 

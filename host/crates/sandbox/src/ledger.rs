@@ -4,7 +4,10 @@
 //! connections. It is bounded in bytes and in entries, so a guest cannot fill the host's memory by
 //! talking.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU16, AtomicU64, Ordering},
+};
 
 use sallyport_contract::{Denial, Effect, LogLevel};
 
@@ -14,6 +17,9 @@ const REQUESTS_MAX: usize = 1000;
 /// Refusals kept of one call; a guest that tries one door after another tells nothing new, and takes
 /// no room from the requests.
 const REFUSALS_MAX: usize = 100;
+
+/// Changed files, used secrets and answered questions kept of one call.
+const NOTES_MAX: usize = 1000;
 
 /// Longest single log line; the rest of it is cut.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -28,19 +34,60 @@ pub(crate) struct Ledger(Arc<Mutex<Book>>);
 #[derive(Debug)]
 struct Book {
     effects: Vec<Effect>,
+    /// What the requests among them come to, by their place.
+    traffic: Vec<(usize, Arc<Traffic>)>,
     requests_left: usize,
     refusals_left: usize,
+    notes_left: usize,
     log_bytes_left: u64,
     log_cut: bool,
     limit: Option<String>,
+}
+
+/// What one request comes to, counted while its bodies pass.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// 0 until a response has come.
+    status: AtomicU16,
+    sent_bytes: AtomicU64,
+    received_bytes: AtomicU64,
+}
+
+impl Traffic {
+    pub(crate) fn answered(&self, status: u16) {
+        self.status.store(status, Ordering::Relaxed);
+    }
+
+    pub(crate) fn sent(&self, bytes: u64) {
+        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn received(&self, bytes: u64) {
+        self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the body that have left so far.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes.load(Ordering::Relaxed)
+    }
+
+    fn write_into(&self, effect: &mut Effect) {
+        if let Effect::Requested { status, sent_bytes, received_bytes, .. } = effect {
+            *status = Some(self.status.load(Ordering::Relaxed)).filter(|status| *status != 0);
+            *sent_bytes = self.sent_bytes();
+            *received_bytes = self.received_bytes.load(Ordering::Relaxed);
+        }
+    }
 }
 
 impl Ledger {
     pub(crate) fn new(log_bytes_max: u64) -> Self {
         Self(Arc::new(Mutex::new(Book {
             effects: Vec::new(),
+            traffic: Vec::new(),
             requests_left: REQUESTS_MAX,
             refusals_left: REFUSALS_MAX,
+            notes_left: NOTES_MAX,
             log_bytes_left: log_bytes_max,
             log_cut: false,
             limit: None,
@@ -56,18 +103,32 @@ impl Ledger {
             book.log_bytes_left -= cost;
             book.effects.push(Effect::Logged { level, text: line.to_owned() });
         } else if !std::mem::replace(&mut book.log_cut, true) {
-            let text = "… the log limit is reached, further lines are dropped".to_owned();
+            let text = "… the log limit (limits.log) is reached, further lines are dropped";
+            let text = text.to_owned();
             book.effects.push(Effect::Logged { level: LogLevel::Warn, text });
         }
     }
 
-    /// Writes down a request that left the host.
-    pub(crate) fn requested(&self, what: String, status: Option<u16>) {
+    /// Writes down a request that leaves the host. What it comes to is told to its [`Traffic`].
+    pub(crate) fn requested(&self, what: String) -> Arc<Traffic> {
+        let traffic = Arc::new(Traffic::default());
         let mut book = self.book();
         if book.requests_left > 0 {
             book.requests_left -= 1;
-            let (sent_bytes, received_bytes) = (0, 0);
+            let place = book.effects.len();
+            book.traffic.push((place, Arc::clone(&traffic)));
+            let (status, sent_bytes, received_bytes) = (None, 0, 0);
             book.effects.push(Effect::Requested { what, status, sent_bytes, received_bytes });
+        }
+        traffic
+    }
+
+    /// Writes down something that happened, unless it stands there already.
+    pub(crate) fn note(&self, effect: Effect) {
+        let mut book = self.book();
+        if book.notes_left > 0 && !book.effects.contains(&effect) {
+            book.notes_left -= 1;
+            book.effects.push(effect);
         }
     }
 
@@ -93,7 +154,12 @@ impl Ledger {
 
     /// Closes the book and returns its entries.
     pub(crate) fn close(&self) -> Vec<Effect> {
-        std::mem::take(&mut self.book().effects)
+        let mut book = self.book();
+        let mut effects = std::mem::take(&mut book.effects);
+        for (place, traffic) in book.traffic.drain(..) {
+            traffic.write_into(&mut effects[place]);
+        }
+        effects
     }
 
     /// The last refusal, if the gate refused anything.
@@ -127,7 +193,25 @@ mod tests {
         }
         let effects = ledger.close();
         assert_eq!(effects.len(), 3, "two lines and the mark: {effects:?}");
-        assert!(format!("{:?}", effects[2]).contains("limit is reached"));
+        assert!(format!("{:?}", effects[2]).contains("(limits.log) is reached"));
+    }
+
+    #[test]
+    fn an_entry_tells_what_its_request_came_to_also_after_others() {
+        let ledger = Ledger::new(100);
+        let (first, second) = (ledger.requested("GET a".into()), ledger.requested("GET b".into()));
+        second.answered(204);
+        first.sent(3);
+        first.received(2);
+        first.received(2);
+        first.answered(200);
+        let requested = |what: &str, status, sent_bytes, received_bytes| Effect::Requested {
+            what: what.into(),
+            status: Some(status),
+            sent_bytes,
+            received_bytes,
+        };
+        assert_eq!(ledger.close(), [requested("GET a", 200, 3, 4), requested("GET b", 204, 0, 0)]);
     }
 
     #[test]

@@ -8,20 +8,26 @@
 //! there for the next one. The guest's clock, memory, output, log, files and connections are
 //! limited, and each limit is a named constant of `limits` or a key of the policy.
 //!
-//! Suggested reading order: [`component`], [`metadata`], [`plugin`], then `guest`, `grant`, `net`.
+//! Suggested reading order: [`component`], [`compile`], [`metadata`], [`plugin`], then `guest`, `grant`,
+//! `files`, `net`.
 
 mod abi;
 mod bindings;
 mod cache;
 mod capability;
+mod case;
+mod clock;
+pub mod compile;
 pub mod component;
 mod error;
+mod files;
 mod grant;
 mod guest;
 mod ledger;
 mod limits;
 pub mod metadata;
 mod net;
+mod places;
 pub mod plugin;
 mod power;
 #[cfg(feature = "bench")]
@@ -31,11 +37,14 @@ mod runtime;
 pub mod schema;
 mod schema_cost;
 mod ticker;
+pub mod warden;
 
 pub use cache::CacheUse;
+pub use compile::Compiler;
 pub use component::ComponentFile;
 pub use error::LoadError;
 pub use metadata::Metadata;
 pub use net::SystemResolver;
 pub use plugin::{Plugin, PluginParts, Unavailable};
 pub use runtime::{Sandbox, SandboxOptions};
+pub use warden::{NetAccess, Unattended, Warden};

@@ -1,14 +1,9 @@
 //! Limits of a guest that no policy key sets, and the account of its memory.
 
-use sallyport_policy::Limits;
 use wasmtime::ResourceLimiter;
 
-/// Open things (descriptors, streams, requests) that a call may hold at once. WASI programs hold
-/// dozens; a leak of them stops here, well below what a process may open.
-pub(crate) const HANDLES_MAX: usize = 512;
-
-/// Component-model handles that a call may hold at once, for the same reason.
-pub(crate) const COMPONENT_HANDLES_MAX: usize = 1024;
+/// Names that a guest may have for one of its open things: its own, and one that it has lent.
+pub(crate) const NAMES_PER_HANDLE: usize = 2;
 
 /// Random bytes of one request. Key material needs hundreds.
 pub(crate) const RANDOM_BYTES_MAX: u64 = 1024 * 1024;
@@ -33,15 +28,6 @@ pub(crate) const WASM_STACK_BYTES: usize = 512 * 1024;
 
 /// The fiber that carries guest and host frames: the guest's stack and ample room for the host.
 pub(crate) const FIBER_STACK_BYTES: usize = 2 * 1024 * 1024;
-
-/// One host call may carry as much as the largest output or log allows, and a file write of this.
-const HOSTCALL_BYTES_MIN: u64 = 2 * 1024 * 1024;
-
-/// Bytes that a guest may hand over in one host call.
-pub(crate) fn hostcall_bytes(limits: &Limits) -> usize {
-    let most = limits.output_bytes.max(limits.log_bytes).max(HOSTCALL_BYTES_MIN);
-    usize::try_from(most).unwrap_or(usize::MAX)
-}
 
 /// Counts all memories and tables of a store together: a limit for each alone would allow ten
 /// memories just below it.

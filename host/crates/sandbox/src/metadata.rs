@@ -13,10 +13,12 @@ use serde_json::{Map, Value};
 use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::RawTool,
+    case::Case,
     plugin::Prepared,
     power,
     run::{self, Stop},
     schema::Schema,
+    warden::Unattended,
 };
 
 /// Tools of one plugin. A model that is offered more chooses badly.
@@ -97,17 +99,17 @@ impl Sandbox {
     ) -> Result<Vec<ToolSpec>, LoadError> {
         let bad = |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
         let grant = Arc::new(Grant::none(plugin.clone()));
-        let guest = self.guest(&grant, &Arc::new(Map::new()), &[]);
-        let mut guest = guest.map_err(|error| bad(error.to_string()))?;
-        guest.deadline = run::deadline(LIST_TIME_MAX);
+        let case = Case::of_nobody(Arc::new(Unattended::new(grant)), Some(LIST_TIME_MAX));
+        let guest = self.guest(&case, &Arc::new(Map::new()));
+        let guest = guest.map_err(|error| bad(error.to_string()))?;
         let abi = Arc::clone(&prepared.abi);
         let body = run::body(move |store, instance| {
             Box::pin(async move { abi.list_tools(store, instance).await })
         });
-        let run = run::run(prepared, guest, grant.limits(), body).await;
+        let run = run::run(prepared, guest, body).await;
         match run.result {
             Ok(tools) => check_tools(tools, plugin).map_err(bad),
-            Err(Stop::Deadline) => Err(bad(format!("it took longer than {LIST_TIME_MAX:?}"))),
+            Err(Stop::Expired(_)) => Err(bad(format!("it took longer than {LIST_TIME_MAX:?}"))),
             Err(Stop::Failed(failure)) if failure.kind == FailureKind::BadOutput => {
                 let (path, message) = (file.path().to_owned(), failure.message);
                 Err(LoadError::Mismatch { path, message })

@@ -1,32 +1,31 @@
 //! A plugin that is ready to be called: a prepared component, its grant, its settings.
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use sallyport_contract::{Admitted, CallReport, Denial, Failure, FailureKind, Outcome, PluginName};
-use sallyport_policy::{Grant, Manifest};
+use sallyport_policy::{Limits, Manifest};
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::InstancePre;
 
 use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::{self, PluginAbi, ToolReturn},
+    case::Case,
+    clock::Expired,
     grant,
     guest::{Guest, bounded_http, bounded_table},
     ledger::Ledger,
     limits::MemoryAccount,
-    net::HttpGate,
+    net::{Account, HttpGate},
+    places::Places,
     power,
     run::{self, Body, Run, Stop},
     runtime::Engine,
+    warden::Warden,
 };
-
-/// Longest wait of a call for a free place, when the plugin's concurrent calls are used up.
-const QUEUE_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What a plugin is made of.
 pub struct PluginParts<'a> {
@@ -34,12 +33,10 @@ pub struct PluginParts<'a> {
     pub manifest: &'a Manifest,
     /// The component, as it was read and hashed.
     pub file: &'a ComponentFile,
-    /// What it may do.
-    pub grant: Arc<Grant>,
+    /// Who answers what its calls ask for while they run.
+    pub warden: Arc<dyn Warden>,
     /// Its own settings, defaults filled in.
     pub settings: Map<String, Value>,
-    /// The environment entries that it was granted, with their values.
-    pub env: Vec<(String, String)>,
 }
 
 /// A plugin that is ready to be called.
@@ -47,11 +44,9 @@ pub struct Plugin {
     name: PluginName,
     sandbox: Arc<Sandbox>,
     prepared: Prepared,
-    grant: Arc<Grant>,
+    warden: Arc<dyn Warden>,
     settings: Arc<Map<String, Value>>,
-    env: Vec<(String, String)>,
-    places: Semaphore,
-    recent: Mutex<VecDeque<Instant>>,
+    places: Places,
 }
 
 /// Why a plugin cannot be used for now, in its own words or those of the sandbox.
@@ -104,40 +99,36 @@ impl Sandbox {
             name: parts.manifest.name.clone(),
             sandbox: Arc::clone(self),
             prepared,
-            places: Semaphore::new(parts.grant.limits().concurrent_calls as usize),
-            recent: Mutex::new(VecDeque::new()),
-            grant: parts.grant,
+            places: Places::new(),
+            warden: parts.warden,
             settings: Arc::new(parts.settings),
-            env: parts.env,
         })
     }
 
-    /// Opens a sandbox for one run. The clock starts here.
+    /// Opens a sandbox for one run.
     pub(crate) fn guest(
         &self,
-        grant: &Arc<Grant>,
+        case: &Arc<Case>,
         settings: &Arc<Map<String, Value>>,
-        env: &[(String, String)],
     ) -> Result<Guest, grant::OpenError> {
-        let limits = grant.limits();
-        let ledger = Ledger::new(limits.log_bytes);
-        let opened = grant::open(grant, env, &ledger)?;
+        let environment = case.environment(case.granted());
+        let opened = grant::open(case, &environment, &self.shelves)?;
+        let limits = case.granted().limits().clone();
         Ok(Guest {
             wasi: opened.wasi,
-            table: bounded_table(),
+            files: opened.files,
+            table: bounded_table(limits.handles),
             http: bounded_http(),
             gate: HttpGate {
-                grant: Arc::clone(grant),
-                ledger: ledger.clone(),
+                case: Arc::clone(case),
                 resolver: Arc::clone(&self.resolver),
                 tls: Arc::clone(&self.tls),
-                requests: Arc::new(AtomicU32::new(0)),
+                account: Arc::new(Account::default()),
             },
             memory: MemoryAccount::new(limits.memory_bytes),
-            ledger,
+            case: Arc::clone(case),
             settings: Arc::clone(settings),
-            deadline: run::deadline(limits.time),
-            output_bytes_max: limits.output_bytes,
+            limits,
             _scratch: opened.scratch,
         })
     }
@@ -176,10 +167,13 @@ impl Plugin {
     }
 
     async fn run_managed<R: Send + 'static>(&self, body: Body<R>) -> Result<R, String> {
-        let none = Arc::new(self.grant.powerless());
-        let (run, _) = self.run(&none, &[], body).await.map_err(|error| error.to_string())?;
+        let case = Case::of_nobody(Arc::clone(&self.warden), None);
+        let run = self.run(&case, body).await.map_err(|error| error.to_string())?;
         run.result.map_err(|stop| match stop {
-            Stop::Deadline => format!("it took longer than {:?}", none.limits().time),
+            Stop::Expired(Expired::Wall) => {
+                format!("it took longer than {:?}", case.granted().limits().time)
+            }
+            Stop::Expired(Expired::Cpu) => out_of_cpu(case.granted().limits()).message,
             Stop::Failed(failure) => failure.message,
         })
     }
@@ -187,21 +181,29 @@ impl Plugin {
     /// Runs a call that has passed the gate. Dropping the future ends the guest.
     pub async fn call(&self, call: Admitted) -> CallReport {
         let started = Instant::now();
-        let mut report = match self.take_place().await {
+        let limits = self.warden.grant().limits().clone();
+        let mut report = match self.places.take(&limits).await {
             Ok(_place) => self.call_now(call).await,
-            Err(failure) => Outcome::Failed(failure).into(),
+            Err(none) => {
+                let message = format!("{} {none}", self.name);
+                Outcome::Failed(Failure::new(FailureKind::LimitReached, message)).into()
+            }
         };
         report.elapsed = started.elapsed();
+        // Whoever reads it, model, person or log: no known secret is in it.
+        self.warden.redactor().report(&mut report);
         report
     }
 
     async fn call_now(&self, call: Admitted) -> CallReport {
         let abi = Arc::clone(&self.prepared.abi);
+        let call = Arc::new(call);
+        let case = Case::of_call(Arc::clone(&self.warden), Arc::clone(&call));
         let body = run::body(move |store, instance| {
             Box::pin(async move { abi.call_tool(store, instance, &call).await })
         });
-        match self.run(&self.grant, &self.env, body).await {
-            Ok((run, ledger)) => self.report(run, &ledger),
+        match self.run(&case, body).await {
+            Ok(run) => self.report(run, &case),
             Err(error) => {
                 let message = format!("{} is not there, though it is granted", error.guest);
                 let failure = Failure::new(FailureKind::Unavailable, message);
@@ -212,21 +214,21 @@ impl Plugin {
 
     async fn run<R: Send + 'static>(
         &self,
-        grant: &Arc<Grant>,
-        env: &[(String, String)],
+        case: &Arc<Case>,
         body: Body<R>,
-    ) -> Result<(Run<R>, Ledger), grant::OpenError> {
-        let guest = self.sandbox.guest(grant, &self.settings, env)?;
-        let ledger = guest.ledger.clone();
-        Ok((run::run(&self.prepared, guest, grant.limits(), body).await, ledger))
+    ) -> Result<Run<R>, grant::OpenError> {
+        let guest = self.sandbox.guest(case, &self.settings)?;
+        Ok(run::run(&self.prepared, guest, body).await)
     }
 
-    fn report(&self, run: Run<ToolReturn>, ledger: &Ledger) -> CallReport {
+    fn report(&self, run: Run<ToolReturn>, case: &Case) -> CallReport {
+        let (limits, ledger) = (case.granted().limits(), &case.ledger);
         let outcome = match run.result {
             Ok(ToolReturn::Output(output)) => Outcome::Completed(output),
             Ok(ToolReturn::Denied(text)) => Outcome::Denied(self.denial(text, ledger)),
             Ok(ToolReturn::Error(failure)) => self.tool_failure(failure, ledger),
-            Err(Stop::Deadline) => Outcome::TimedOut { limit: self.grant.limits().time },
+            Err(Stop::Expired(Expired::Wall)) => Outcome::TimedOut { limit: limits.time },
+            Err(Stop::Expired(Expired::Cpu)) => Outcome::Failed(out_of_cpu(limits)),
             Err(Stop::Failed(failure)) => Outcome::Failed(failure),
         };
         CallReport {
@@ -261,31 +263,12 @@ impl Plugin {
             nobody_to_ask: false,
         })
     }
+}
 
-    /// Waits for a free place, within the plugin's rate.
-    async fn take_place(&self) -> Result<SemaphorePermit<'_>, Failure> {
-        let limit = self.grant.limits().concurrent_calls;
-        let busy = || {
-            let message = format!("{} is busy: {limit} of its calls are running", self.name);
-            Failure::new(FailureKind::LimitReached, message)
-        };
-        let waiting = tokio::time::timeout(QUEUE_TIME_MAX, self.places.acquire());
-        let place = waiting.await.map_err(|_| busy())?.map_err(|_| busy())?;
-        self.count_call(Instant::now())?;
-        Ok(place)
-    }
-
-    fn count_call(&self, now: Instant) -> Result<(), Failure> {
-        let Some(limit) = self.grant.limits().calls_per_minute else { return Ok(()) };
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        while recent.front().is_some_and(|at| now.duration_since(*at) >= Duration::from_secs(60)) {
-            recent.pop_front();
-        }
-        if recent.len() >= limit as usize {
-            let message = format!("{} may be called {limit} times a minute", self.name);
-            return Err(Failure::new(FailureKind::LimitReached, message));
-        }
-        recent.push_back(now);
-        Ok(())
-    }
+fn out_of_cpu(limits: &Limits) -> Failure {
+    let limit = limits.cpu.unwrap_or(limits.time);
+    let message = format!(
+        "the plugin was stopped: its limit of {limit:?} of processor time (limits.cpu) is reached"
+    );
+    Failure::new(FailureKind::LimitReached, message)
 }

@@ -17,12 +17,19 @@ struct Power {
 }
 
 /// Interfaces that a manifest has to request before a component may import them.
-const POWERS: [Power; 2] = [HTTP, Power { interface: "wasi:http/types", ..HTTP }];
+const POWERS: [Power; 3] = [HTTP, Power { interface: "wasi:http/types", ..HTTP }, SECRETS];
 
 const HTTP: Power = Power {
     interface: "wasi:http/outgoing-handler",
     capability: "net",
     is_requested: |request| !request.net.is_empty(),
+};
+
+/// Secrets that the host sends for a plugin need no interface; this one shows them to it.
+const SECRETS: Power = Power {
+    interface: "sallyport:plugin/secrets",
+    capability: "a secret with reveal = true",
+    is_requested: |request| request.secrets.iter().any(|secret| secret.reveal),
 };
 
 /// The power interfaces that a component imports, with their versions.

@@ -15,8 +15,10 @@ use wasmtime::{
 use crate::{
     ComponentFile, Sandbox,
     bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types::CallContext},
+    case::Case,
     guest::Guest,
     runtime::Engine,
+    warden::Unattended,
 };
 
 /// A component in bare wasmtime.
@@ -67,7 +69,8 @@ impl Raw {
     #[expect(clippy::disallowed_methods, reason = "the baseline is bare wasmtime")]
     pub async fn instantiate(&self) -> Warm {
         let grant = Arc::new(Grant::none("bench".parse().expect("a name")));
-        let guest = self.sandbox.guest(&grant, &Arc::new(Map::new()), &[]).expect("a guest");
+        let case = Case::of_nobody(Arc::new(Unattended::new(grant)), None);
+        let guest = self.sandbox.guest(&case, &Arc::new(Map::new())).expect("a guest");
         let mut store = Store::new(&self.engine.wasm, guest);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));

@@ -3,10 +3,7 @@
 //! Epochs do not interrupt host calls and time-outs do not interrupt WebAssembly, so both watch the
 //! same deadline. The task of its own means that even a panic of the host costs this run only.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{pin::pin, sync::Arc};
 
 use sallyport_contract::{BoxFuture, Failure, FailureKind};
 use sallyport_policy::ByteSize;
@@ -19,9 +16,10 @@ use wasmtime_wasi::I32Exit;
 
 use crate::{
     abi::Mismatch,
+    clock::{Clock, Expired},
     guest::Guest,
     ledger::Ledger,
-    limits::{COMPONENT_HANDLES_MAX, HANDLES_MAX, MemoryAccount, hostcall_bytes},
+    limits::NAMES_PER_HANDLE,
     plugin::Prepared,
     runtime::Engine,
 };
@@ -32,8 +30,8 @@ const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls";
 /// Why a run did not end by returning.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The deadline passed.
-    Deadline,
+    /// Its wall time or its processor time is over.
+    Expired(Expired),
     /// The guest broke, or the host did.
     Failed(Failure),
 }
@@ -63,57 +61,68 @@ impl Drop for AbortOnDrop {
 pub(crate) async fn run<R: Send + 'static>(
     prepared: &Prepared,
     guest: Guest,
-    limits: &sallyport_policy::Limits,
     body: Body<R>,
 ) -> Run<R> {
     let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
-    let hostcall_bytes = hostcall_bytes(limits);
-    let ledger = guest.ledger.clone();
+    let case = Arc::clone(&guest.case);
+    let ledger = case.ledger.clone();
     let task = tokio::spawn(async move {
         let _beat = engine.ticker.beat();
-        let deadline = guest.deadline;
-        let mut store = new_store(&engine, guest, hostcall_bytes);
-        let work = async {
-            let instance = pre.instantiate_async(&mut store).await?;
-            body(&mut store, instance).await
+        let mut store = new_store(&engine, guest);
+        let result = {
+            let work = pin!(async {
+                let instance = pre.instantiate_async(&mut store).await?;
+                body(&mut store, instance).await
+            });
+            tokio::select! {
+                biased;
+                result = case.clock.metered(work) => Some(result),
+                () = case.clock.wall_time_over() => None,
+            }
         };
-        let result = tokio::time::timeout_at(deadline.into(), work).await;
-        let memory = &store.data().memory;
+        let guest = store.data();
         let result = match result {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(classify(&error, memory, &store.data().ledger)),
-            Err(_) => Err(Stop::Deadline),
+            Some(Ok(value)) => Ok(value),
+            Some(Err(error)) => Err(classify(&error, guest)),
+            None => Err(Stop::Expired(Expired::Wall)),
         };
-        Run { result, memory_bytes_peak: memory.bytes_peak() }
+        Run { result, memory_bytes_peak: guest.memory.bytes_peak() }
     });
     let _guard = AbortOnDrop(task.abort_handle());
     task.await.unwrap_or_else(|error| lost(&error, &ledger))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]
-fn new_store(engine: &Engine, guest: Guest, hostcall_bytes: usize) -> Store<Guest> {
-    let deadline = guest.deadline;
+fn new_store(engine: &Engine, guest: Guest) -> Store<Guest> {
+    let (clock, limits) = (guest.case.clock.clone(), guest.limits.clone());
     let mut store = Store::new(&engine.wasm, guest);
     store.limiter(|guest| &mut guest.memory);
-    store.set_hostcall_fuel(hostcall_bytes);
-    store.set_max_component_handles(COMPONENT_HANDLES_MAX);
+    store.set_hostcall_fuel(usize::try_from(limits.host_call_bytes).unwrap_or(usize::MAX));
+    store.set_max_component_handles(NAMES_PER_HANDLE * limits.handles as usize);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
-        if Instant::now() >= deadline {
+        if clock.expired().is_some() {
             return Ok(UpdateDeadline::Interrupt);
         }
-        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(give_way(clock.clone()))))
     });
     store
 }
 
+/// Lets others run, and waits while the guest's clock is held: while a person is asked about one of
+/// its requests it does nothing else for free.
+async fn give_way(clock: Clock) {
+    tokio::task::yield_now().await;
+    clock.going().await;
+}
+
 /// Finds out what a trap means. The backtrace goes to the person, the sentence to the model.
-fn classify(error: &wasmtime::Error, memory: &MemoryAccount, ledger: &Ledger) -> Stop {
+fn classify(error: &wasmtime::Error, guest: &Guest) -> Stop {
     if error.downcast_ref() == Some(&Trap::Interrupt) {
-        return Stop::Deadline;
+        return Stop::Expired(guest.case.clock.expired().unwrap_or(Expired::Wall));
     }
-    let (kind, message) = if let Some(limit) = limit_behind(error, memory) {
-        ledger.limit_reached(limit.clone());
+    let (kind, message) = if let Some(limit) = limit_behind(error, guest) {
+        guest.case.ledger.limit_reached(limit.clone());
         (
             FailureKind::LimitReached,
             format!("the plugin was stopped: its limit of {limit} is reached"),
@@ -131,14 +140,15 @@ fn classify(error: &wasmtime::Error, memory: &MemoryAccount, ledger: &Ledger) ->
 }
 
 /// The limit that made a guest trap, if one did.
-fn limit_behind(error: &wasmtime::Error, memory: &MemoryAccount) -> Option<String> {
-    let cause = error.root_cause();
-    if memory.was_refused() {
-        Some(format!("{} of memory", ByteSize(memory.bytes_max())))
+fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
+    let (cause, limits) = (error.root_cause(), &guest.limits);
+    if guest.memory.was_refused() {
+        Some(format!("{} of memory (limits.memory)", ByteSize(guest.memory.bytes_max())))
     } else if let Some(ResourceTableError::Full) = cause.downcast_ref() {
-        Some(format!("{HANDLES_MAX} open things"))
+        Some(format!("{} open things (limits.handles)", limits.handles))
     } else if cause.to_string().contains(HOSTCALL_FUEL) {
-        Some("data in one call between plugin and host".to_owned())
+        let size = ByteSize(limits.host_call_bytes);
+        Some(format!("{size} in one call between plugin and host (limits.host-call)"))
     } else {
         None
     }
@@ -150,13 +160,6 @@ fn lost<R>(error: &JoinError, ledger: &Ledger) -> Run<R> {
     let message = "the call was lost inside the host; nothing else is affected";
     let failure = Failure::new(FailureKind::Internal, message).with_detail(error.to_string());
     Run { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
-}
-
-/// The moment at which a run with this limit has to end.
-pub(crate) fn deadline(limit: Duration) -> Instant {
-    let now = Instant::now();
-    // A limit that overflows the clock is as good as none; a day stands for it.
-    now.checked_add(limit).unwrap_or(now + Duration::from_secs(24 * 60 * 60))
 }
 
 /// Gives a closure the shape of a [`Body`], which type inference does not find by itself.

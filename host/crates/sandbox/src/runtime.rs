@@ -12,14 +12,17 @@ use wasmtime::{
     Config, InstanceAllocationStrategy, WasmBacktraceDetails, WasmFeatures,
     component::{HasSelf, Linker},
 };
+use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
 
 use crate::{
     bindings::v0_1::sallyport::plugin as wit,
     cache::{Cache, CacheUse},
+    compile::{Compiler, Walls},
     error::LoadError,
+    files::{self, Shelves},
     guest::Guest,
     limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
-    net::Tls,
+    net::{Tls, codes},
     ticker::Ticker,
 };
 
@@ -27,6 +30,8 @@ use crate::{
 pub struct SandboxOptions {
     /// Folder for compiled components; `None` compiles at every start.
     pub cache_dir: Option<PathBuf>,
+    /// Where components are compiled.
+    pub compiler: Compiler,
     /// Turns host names into addresses for plugins.
     pub resolver: Arc<dyn Resolver>,
 }
@@ -36,6 +41,7 @@ pub struct Sandbox {
     pub(crate) cache: Cache,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) tls: Arc<Tls>,
+    pub(crate) shelves: Shelves,
     engine: OnceLock<Arc<Engine>>,
 }
 
@@ -51,15 +57,15 @@ impl Sandbox {
     /// second value says why.
     pub fn new(options: SandboxOptions) -> (Arc<Self>, Option<String>) {
         let (cache, warning) = match &options.cache_dir {
-            None => (Cache::none(), None),
-            Some(folder) => match Cache::open(folder) {
+            None => (Cache::none(options.compiler), None),
+            Some(folder) => match Cache::open(folder, &options.compiler) {
                 Ok(cache) => (cache, None),
                 Err(error) => {
                     let warning = format!(
                         "compiled plugins are not kept, every start compiles them again: {}: {error}",
                         folder.display()
                     );
-                    (Cache::none(), Some(warning))
+                    (Cache::none(options.compiler), Some(warning))
                 }
             },
         };
@@ -67,6 +73,7 @@ impl Sandbox {
             cache,
             resolver: options.resolver,
             tls: Arc::new(Tls::default()),
+            shelves: Shelves::default(),
             engine: OnceLock::new(),
         };
         (Arc::new(sandbox), warning)
@@ -75,6 +82,15 @@ impl Sandbox {
     /// How often the cache could serve.
     pub fn cache_use(&self) -> CacheUse {
         self.cache.uses()
+    }
+
+    /// Returns the walls that stand around the compiler on this system.
+    ///
+    /// # Errors
+    ///
+    /// The compiler cannot be started.
+    pub fn walls(&self) -> Result<Walls, LoadError> {
+        self.cache.compiler.walls()
     }
 
     pub(crate) fn engine(&self) -> Result<Arc<Engine>, LoadError> {
@@ -122,9 +138,16 @@ pub(crate) fn config() -> Config {
 fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    files::link(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wit::log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     wit::config::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    wit::secrets::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     wit::types::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    linker.allow_shadowing(true);
+    // The guest's time is that of its run, not the system's.
+    monotonic_clock::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    codes::add_to_linker(&mut linker)?;
+    linker.allow_shadowing(false);
     Ok(linker)
 }

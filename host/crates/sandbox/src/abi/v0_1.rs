@@ -57,7 +57,7 @@ impl PluginAbi for V0_1 {
     ) -> BoxFuture<'a, wasmtime::Result<ToolReturn>> {
         Box::pin(async move {
             let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-            let context = call_context(call, store.data().time_left());
+            let context = call_context(call, store.data().case.clock.left());
             let output_bytes_max = store.data().output_bytes_max();
             let name = call.tool().tool.as_str();
             let arguments = call.text().to_owned();
@@ -129,7 +129,8 @@ fn call_context(call: &Admitted, time_left: Duration) -> wit::CallContext {
 fn tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturn {
     let bytes = output_bytes(&output);
     if bytes > bytes_max {
-        let message = format!("the tool returned {bytes} bytes, its limit is {bytes_max}");
+        let message =
+            format!("the tool returned {bytes} bytes, its limit is {bytes_max} (limits.output)");
         return ToolReturn::Error(Failure::new(FailureKind::LimitReached, message));
     }
     match parse_output(output) {

@@ -3,8 +3,8 @@
 pub(crate) mod v0_1 {
     wasmtime::component::bindgen!({
         path: "../../../wit",
-        world: "managed-tool-plugin",
-        imports: { default: trappable },
+        world: "everything",
+        imports: { default: trappable, "sallyport:plugin/secrets.get": async | trappable },
         exports: { default: async },
     });
 }

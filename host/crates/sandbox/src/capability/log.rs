@@ -9,7 +9,7 @@ use crate::{
 
 impl Host for Guest {
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        self.ledger.log(log_level(level), &message);
+        self.case.ledger.log(log_level(level), &message);
         Ok(())
     }
 }

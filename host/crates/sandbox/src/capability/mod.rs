@@ -3,4 +3,6 @@
 
 mod config;
 mod log;
+mod secrets;
 pub(crate) mod stdio;
+mod time;

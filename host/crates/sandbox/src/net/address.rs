@@ -4,7 +4,7 @@
 //! result is checked, resolved, dialled and sent; anything that this parser would have to repair is
 //! refused.
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 use url::{Host, Url};
 
 /// Longest path with query that is sent. Servers commonly stop at 8 KiB.
@@ -34,6 +34,30 @@ pub(super) fn rebuild(uri: &Uri) -> Result<Url, &'static str> {
     let url =
         Url::parse(&format!("{scheme}://{authority}{path}")).map_err(|_| "it is not a URL")?;
     if same_host(&url, authority.host()) { Ok(url) } else { Err("its host is not in plain form") }
+}
+
+/// The URL that a redirect leads to. An absolute one is read as strictly as a guest's; a path stays
+/// where it came from.
+///
+/// # Errors
+///
+/// A short reason, for the record: what is odd about it.
+pub(super) fn redirected(from: &Url, location: &HeaderValue) -> Result<Url, &'static str> {
+    let text = location.to_str().map_err(|_| "its redirect is not plain text")?;
+    let text = text.split('#').next().unwrap_or_default();
+    if text.contains(['\\', '\t']) {
+        return Err("its redirect holds a backslash or a tab");
+    }
+    let absolute = match text.strip_prefix("//") {
+        Some(_) => Some(format!("{}:{text}", from.scheme())),
+        None => text.contains("://").then(|| text.to_owned()).filter(|_| !text.starts_with('/')),
+    };
+    if let Some(absolute) = absolute {
+        let uri: Uri = absolute.parse().map_err(|_| "its redirect is not a URL")?;
+        return rebuild(&uri);
+    }
+    let joined = from.join(text).map_err(|_| "its redirect is not a URL")?;
+    if joined.origin() == from.origin() { Ok(joined) } else { Err("its redirect is not a URL") }
 }
 
 /// True when parsing changed nothing about the host but the case of its letters.
@@ -71,6 +95,32 @@ mod tests {
         check("http", "127.0.0.1:9", "/a", Some("http://127.0.0.1:9/a"));
         check("https", "[::1]", "/", Some("https://[::1]/"));
         check("https", "a.example", "/x/../y", Some("https://a.example/y"));
+    }
+
+    #[test]
+    fn redirects_lead_on_from_where_they_came() {
+        for (location, want) in [
+            ("/x?y#z", Some("https://a.example:8443/x?y")),
+            ("x", Some("https://a.example:8443/b/x")),
+            ("?q", Some("https://a.example:8443/b/c?q")),
+            ("//b.example/x", Some("https://b.example/x")),
+            ("http://b.example", Some("http://b.example/")),
+            ("/x?to=http://b.example/", Some("https://a.example:8443/x?to=http://b.example/")),
+            ("//b.example@c.example/", None),
+            ("https://0x7f.1/", None),
+            ("https:\\\\b.example/", None),
+            ("/\\b.example/", None),
+            ("https:b.example", Some("https://a.example:8443/b/b.example")),
+            ("/a\\b", None),
+            ("/a\tb", None),
+            ("javascript:1", None),
+            ("file:///etc/passwd", None),
+            ("ht\ttp://b.example/", None),
+        ] {
+            let from = Url::parse("https://a.example:8443/b/c").unwrap();
+            let got = redirected(&from, &HeaderValue::from_str(location).unwrap());
+            assert_eq!(got.ok().map(String::from).as_deref(), want, "{location}");
+        }
     }
 
     #[test]

@@ -6,55 +6,89 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{BoxFuture, Resolver};
-use tokio::net::TcpStream;
-use url::{Host, Url};
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
+use url::Host;
 use wasmtime_wasi_http::Error;
 
-use super::HttpGate;
+use super::{
+    HttpGate,
+    exchange::Sending,
+    pass::Passed,
+    patience::{Patience, Step},
+    proxy,
+};
 
-/// Longest wait for a name.
-const RESOLVE_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Longest wait for one address to accept.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Addresses that are tried one after another; a name with hundreds would hold the call up.
+/// Addresses of a name that are tried; a name with hundreds would hold the call up.
 const ADDRESSES_MAX: usize = 8;
 
-/// The system's own name service.
-#[derive(Debug, Clone, Copy)]
-pub struct SystemResolver;
+/// How long an address is waited for before the next one is tried beside it, as RFC 8305 advises.
+const HEAD_START: Duration = Duration::from_millis(250);
 
-impl Resolver for SystemResolver {
-    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
+/// A connection, whatever it goes through.
+pub(super) type Line = Box<dyn Duplex>;
+
+/// Reads and writes.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// How the target of a request is written on its first line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Path and query, for the server itself.
+    Path,
+    /// The whole URL, for a proxy.
+    Whole,
+}
+
+/// Connects to a URL's host, at an address that the grant allows, or through the proxy that the
+/// policy names.
+pub(super) async fn connect(
+    gate: &HttpGate,
+    patience: &Patience,
+    sending: &Sending,
+    passed: &Passed,
+) -> Result<(Line, Form), Error> {
+    let addresses = allowed_addresses(gate, patience, sending, passed).await?;
+    let proxies = gate.case.warden().proxy();
+    let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.for_url(&sending.url)) else {
+        let stream = patience.wait(Step::Connect, first_to_answer(&addresses)).await??;
+        return Ok((Box::new(stream), Form::Path));
+    };
+    let own = proxy::addresses(gate, patience, proxy).await?;
+    if sending.url.scheme() == "https" {
+        let tunnel = proxy::tunnel(&own, &addresses);
+        Ok((patience.wait(Step::Connect, tunnel).await??, Form::Path))
+    } else {
+        let stream = patience.wait(Step::Connect, first_to_answer(&own)).await??;
+        Ok((Box::new(stream), Form::Whole))
     }
 }
 
-/// Connects to a URL's host, at an address that the grant allows.
-pub(super) async fn connect(
-    gate: &HttpGate,
-    method: &str,
-    url: &Url,
-    what: &str,
-    wait: Option<Duration>,
-) -> Result<TcpStream, Error> {
-    let addresses = allowed_addresses(gate, method, url, what).await?;
-    let port = url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?;
-    let wait = wait.map_or(CONNECT_TIME_MAX, |asked| asked.min(CONNECT_TIME_MAX));
+/// Dials addresses in their order, each one a little after the one before, until one answers.
+pub(super) async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
+    let mut waiting = addresses.iter();
+    let mut dialled = FuturesUnordered::new();
     let mut last = Error::DestinationUnavailable;
-    for address in addresses.into_iter().take(ADDRESSES_MAX) {
-        match tokio::time::timeout(wait, dial(SocketAddr::new(address, port))).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => last = connect_error(error),
-            Err(_) => last = Error::ConnectionTimeout,
+    loop {
+        match waiting.next() {
+            Some(address) => dialled.push(dial(*address)),
+            None if dialled.is_empty() => return Err(last),
+            None => {}
+        }
+        tokio::select! {
+            biased;
+            Some(answer) = dialled.next() => match answer {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = connect_error(&error),
+            },
+            () = tokio::time::sleep(HEAD_START), if waiting.len() > 0 => {}
         }
     }
-    Err(last)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place that dials for a guest")]
@@ -67,43 +101,99 @@ async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
 /// Resolves, then keeps what the grant allows. When nothing is left, the refusal is written down.
 async fn allowed_addresses(
     gate: &HttpGate,
-    method: &str,
-    url: &Url,
-    what: &str,
-) -> Result<Vec<IpAddr>, Error> {
-    let all = match url.host().ok_or(Error::HttpRequestUriInvalid)? {
-        Host::Ipv4(ip) => vec![IpAddr::V4(ip)],
-        Host::Ipv6(ip) => vec![IpAddr::V6(ip)],
-        Host::Domain(name) => resolve(gate, name).await?,
-    };
-    let permit = gate.grant.net().check(method, url).map_err(|denial| {
-        gate.ledger.refused(denial);
-        Error::HttpRequestDenied
-    })?;
+    patience: &Patience,
+    sending: &Sending,
+    passed: &Passed,
+) -> Result<Vec<SocketAddr>, Error> {
+    let Sending { method, url, .. } = sending;
+    let host = url.host().ok_or(Error::HttpRequestUriInvalid)?;
+    let port = url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?;
+    let all = resolve(gate, patience, &host).await?;
+    let grant = gate.case.grant();
+    let permit = gate.permit(&grant, method.as_str(), url)?;
     let (allowed, refused): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|address| permit.allows_address(*address));
-    match refused.first() {
-        Some(address) if allowed.is_empty() => {
-            gate.ledger.refused(gate.grant.deny_address(what, *address));
-            Err(Error::DestinationIpProhibited)
+    if let (Some(address), true) = (refused.first(), allowed.is_empty()) {
+        gate.case.ledger.refused(grant.deny_address(&passed.what, *address));
+        return Err(Error::DestinationIpProhibited);
+    }
+    let is_open = url.scheme() != "https" && !allowed.iter().all(IpAddr::is_loopback);
+    if is_open && !passed.credentials.is_empty() {
+        let why = "it would send a secret unencrypted to another machine";
+        return Err(gate.refuse(&passed.what, why.to_owned()));
+    }
+    Ok(in_turn(allowed).map(|address| SocketAddr::new(address, port)).collect())
+}
+
+/// The addresses that are tried: the two families in turn, since one of them may lead nowhere.
+fn in_turn(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
+    let first_is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
+    let (first, second): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
+    let mut others = second.into_iter();
+    let mut all: Vec<IpAddr> =
+        first.into_iter().flat_map(|address| [Some(address), others.next()]).flatten().collect();
+    all.extend(others);
+    all.into_iter().take(ADDRESSES_MAX)
+}
+
+/// Turns a host into addresses.
+pub(super) async fn resolve<S: AsRef<str>>(
+    gate: &HttpGate,
+    patience: &Patience,
+    host: &Host<S>,
+) -> Result<Vec<IpAddr>, Error> {
+    let name = match host {
+        Host::Ipv4(ip) => return Ok(vec![IpAddr::V4(*ip)]),
+        Host::Ipv6(ip) => return Ok(vec![IpAddr::V6(*ip)]),
+        Host::Domain(name) => name.as_ref(),
+    };
+    match patience.wait(Step::Resolve, gate.resolver.resolve(name)).await? {
+        Ok(addresses) if !addresses.is_empty() => Ok(addresses),
+        Ok(_) | Err(_) => {
+            Err(Error::DnsError { rcode: Some("no such name".into()), info_code: None })
         }
-        _ => Ok(allowed),
     }
 }
 
-async fn resolve(gate: &HttpGate, name: &str) -> Result<Vec<IpAddr>, Error> {
-    let found = tokio::time::timeout(RESOLVE_TIME_MAX, gate.resolver.resolve(name)).await;
-    match found {
-        Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
-        Ok(_) => Err(Error::DnsError { rcode: Some("no such name".into()), info_code: None }),
-        Err(_) => Err(Error::DnsTimeout),
-    }
-}
-
-fn connect_error(error: io::Error) -> Error {
+fn connect_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
         io::ErrorKind::TimedOut => Error::ConnectionTimeout,
         _ => Error::DestinationUnavailable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(addresses: &[&str], want: &[&str]) {
+        let parse = |list: &[&str]| list.iter().map(|ip| ip.parse().unwrap()).collect::<Vec<_>>();
+        assert_eq!(in_turn(parse(addresses)).collect::<Vec<_>>(), parse(want), "{addresses:?}");
+    }
+
+    #[test]
+    fn both_families_get_their_turn_and_few_addresses_at_all() {
+        check(&[], &[]);
+        check(&["::1", "::2", "1.1.1.1"], &["::1", "1.1.1.1", "::2"]);
+        check(&["1.1.1.1", "::1", "::2", "::3"], &["1.1.1.1", "::1", "::2", "::3"]);
+        let many: Vec<String> = (1..100).map(|n| format!("1.1.1.{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        check(&many, &many[..ADDRESSES_MAX]);
+    }
+
+    #[tokio::test]
+    async fn an_address_that_refuses_is_followed_by_the_next() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let open = listener.local_addr().unwrap();
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let reached = |stream: TcpStream| stream.peer_addr().unwrap();
+        let answer = first_to_answer(&[closed, closed, open]).await.map(reached);
+        assert_eq!(answer.ok(), Some(open));
+        let answer = first_to_answer(&[closed, closed]).await.map(reached);
+        assert!(matches!(answer, Err(Error::ConnectionRefused)), "{answer:?}");
+        let answer = first_to_answer(&[]).await.map(reached);
+        assert!(matches!(answer, Err(Error::DestinationUnavailable)), "{answer:?}");
     }
 }

@@ -1,142 +1,153 @@
 //! One request and its response, over a connection of its own.
 
-use std::time::Duration;
+use std::{error::Error as _, io, sync::Arc};
 
-use bytes::Bytes;
-use futures::stream;
-use http::{HeaderValue, Request, header};
-use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::{
-    body::Incoming,
-    client::conn::http1::{self, SendRequest},
-};
+use http::{HeaderMap, Method, Request, Response};
+use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use url::Url;
+use url::{Position, Url};
+use wasmtime_wasi::runtime::AbortOnDropJoinHandle;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::{HttpGate, Passed, Response, dial};
-use crate::limits::HEADER_BYTES_MAX;
+use super::{
+    HttpGate,
+    dial::{self, Form, Line},
+    headers, incoming,
+    outgoing::{Cut, Outgoing},
+    pass::Passed,
+    patience::{Patience, Step},
+    wire::{HeadTooLong, Wire},
+};
+use crate::{ledger::Traffic, limits::HEADER_BYTES_MAX};
 
 /// Header lines of a response.
 const HEADERS_MAX: usize = 100;
 
-/// Longest wait for the head of a response, and for the next piece of its body. The call's own time
-/// limit is usually nearer.
-const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
-
-/// Sends a request that has passed the gate.
-pub(super) async fn send(gate: &HttpGate, passed: Passed) -> Result<Response, Error> {
-    let what = passed.what.clone();
-    let result = exchange(gate, passed).await;
-    let status = result.as_ref().ok().map(|(response, _)| response.status().as_u16());
-    gate.ledger.requested(what, status);
-    result
+/// A request that is to be sent, but for its body.
+pub(super) struct Sending {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    /// As the guest set them.
+    pub(super) headers: HeaderMap,
 }
 
-async fn exchange(gate: &HttpGate, passed: Passed) -> Result<Response, Error> {
-    let Passed { url, what, request, options } = passed;
-    let method = request.method().as_str();
-    let stream = dial::connect(gate, method, &url, &what, options.connect_timeout).await?;
-    if url.scheme() == "https" {
-        let stream = gate.tls.wrap(url.host_str().unwrap_or_default(), stream).await?;
-        converse(gate, &url, request, options, stream).await
-    } else {
-        converse(gate, &url, request, options, stream).await
+/// A response whose body has not been read.
+pub(super) struct Answer {
+    pub(super) response: Response<Incoming>,
+    pub(super) traffic: Arc<Traffic>,
+    /// Drives the connection; it ends when this is dropped.
+    driver: AbortOnDropJoinHandle<Result<(), hyper::Error>>,
+}
+
+impl Answer {
+    /// Makes it what the guest gets, with what has to go on while the guest reads.
+    pub(super) fn receive(
+        self,
+        gate: &HttpGate,
+        patience: Patience,
+    ) -> Result<super::Response, Error> {
+        let response = incoming::receive(gate, patience, self.response, self.traffic)?;
+        let driver = self.driver;
+        Ok((response, Box::new(async move { driver.await.map_err(Error::from) })))
     }
+}
+
+/// Sends a request, if it passes the gate, and waits for the head of the response.
+pub(super) async fn exchange(
+    gate: &HttpGate,
+    patience: &Patience,
+    sending: &Sending,
+    body: WasiBody,
+) -> Result<Answer, Error> {
+    let passed = gate.pass(sending).await?;
+    let traffic = gate.case.ledger.requested(passed.what.clone());
+    let (line, form) = dial::connect(gate, patience, sending, &passed).await?;
+    let line = match sending.url.scheme() {
+        "https" => gate.tls.wrap(patience, &sending.url, line).await?,
+        _ => line,
+    };
+    let body = Outgoing::new(gate, &sending.url, &passed, body, Arc::clone(&traffic));
+    let request = request(sending, form, &passed, body)?;
+    passed.credentials.iter().for_each(|credential| credential.note(&gate.case.ledger));
+    let answer = converse(gate, patience, line, request, traffic).await?;
+    answer.traffic.answered(answer.response.status().as_u16());
+    incoming::check_head(answer.response.status(), answer.response.headers())?;
+    Ok(answer)
+}
+
+/// Puts the rebuilt URL on the request line and the rebuilt host into its header, so that nothing of
+/// the address is sent that was not checked, and the credentials into theirs.
+fn request(
+    sending: &Sending,
+    form: Form,
+    passed: &Passed,
+    body: Outgoing,
+) -> Result<Request<Outgoing>, Error> {
+    let url = &sending.url;
+    let target = match form {
+        Form::Path => &url[Position::BeforePath..Position::AfterQuery],
+        Form::Whole => &url[..Position::AfterQuery],
+    };
+    let mut request = Request::new(body);
+    *request.method_mut() = sending.method.clone();
+    *request.uri_mut() = target.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
+    *request.headers_mut() = headers::complete(&sending.headers, url, &passed.credentials)?;
+    Ok(request)
 }
 
 async fn converse(
     gate: &HttpGate,
-    url: &Url,
-    request: Request<WasiBody>,
-    options: wasmtime_wasi_http::RequestOptions,
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-) -> Result<Response, Error> {
-    let (sender, connection) = http1::Builder::new()
+    patience: &Patience,
+    line: Line,
+    request: Request<Outgoing>,
+    traffic: Arc<Traffic>,
+) -> Result<Answer, Error> {
+    let (wire, head) = Wire::new(line);
+    let (mut sender, connection) = http1::Builder::new()
         .max_headers(HEADERS_MAX)
+        .max_header_size(HEADER_BYTES_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
-        .handshake::<_, WasiBody>(TokioIo::new(stream))
+        .handshake::<_, Outgoing>(TokioIo::new(wire))
         .await?;
-    // The connection has to be driven while the head is awaited and while the body is read; its
-    // task ends when the guest drops the response.
+    // The connection has to be driven while the head is awaited and while the body is read.
     let driver = wasmtime_wasi::runtime::spawn(connection);
-    let request = on_the_wire(request, url)?;
-    let response = head(sender, request, clamp(options.first_byte_timeout)).await?;
-    let limit = gate.grant.limits().http_body_bytes;
-    let idle = clamp(options.between_bytes_timeout);
-    let ledger = gate.ledger.clone();
-    let response = response.map(|body| capped(body, limit, idle, ledger));
-    let io = async move { driver.await.map_err(Error::from) };
-    Ok((response, Box::new(io)))
+    let response = patience.wait(Step::Head, sender.send_request(request)).await?;
+    let response = response.map_err(|error| gate.broken(&error))?;
+    head.lift();
+    Ok(Answer { response, traffic, driver })
 }
 
-async fn head(
-    mut sender: SendRequest<WasiBody>,
-    request: Request<WasiBody>,
-    wait: Duration,
-) -> Result<http::Response<Incoming>, Error> {
-    match tokio::time::timeout(wait, sender.send_request(request)).await {
-        Ok(response) => Ok(response?),
-        Err(_) => Err(Error::HttpResponseTimeout),
+impl HttpGate {
+    /// What a broken exchange is to the guest; a limit of the host's is written down.
+    pub(super) fn broken(&self, error: &hyper::Error) -> Error {
+        if let Some(cut) = error.source().and_then(|cause| cause.downcast_ref::<Cut>()) {
+            return (*cut).into();
+        }
+        if error.is_parse_too_large() || is_head_too_long(error) {
+            return self.head_too_long();
+        }
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+        match cause.map(io::Error::kind) {
+            Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
+                Error::HttpProtocolError
+            }
+            Some(_) => Error::HttpResponseIncomplete,
+            None if error.is_incomplete_message() || error.is_closed() => {
+                Error::HttpResponseIncomplete
+            }
+            None => Error::HttpProtocolError,
+        }
+    }
+
+    fn head_too_long(&self) -> Error {
+        let limit = format!("{HEADER_BYTES_MAX} bytes or {HEADERS_MAX} lines of headers");
+        self.case.ledger.limit_reached(limit);
+        Error::HttpResponseHeaderSectionSize(u32::try_from(HEADER_BYTES_MAX).ok())
     }
 }
 
-/// Puts the rebuilt path on the request line and the rebuilt host into its header, so that nothing
-/// of the address is sent that was not checked.
-fn on_the_wire(request: Request<WasiBody>, url: &Url) -> Result<Request<WasiBody>, Error> {
-    let (mut parts, body) = request.into_parts();
-    let target = match url.query() {
-        Some(query) => format!("{}?{query}", url.path()),
-        None => url.path().to_owned(),
-    };
-    parts.uri = target.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
-    let host = match url.port() {
-        Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
-        None => url.host_str().unwrap_or_default().to_owned(),
-    };
-    let host = HeaderValue::try_from(host).map_err(|_| Error::HttpRequestUriInvalid)?;
-    parts.headers.insert(header::HOST, host);
-    Ok(Request::from_parts(parts, body))
-}
-
-/// A guest may ask for less patience, never for more.
-fn clamp(asked: Option<Duration>) -> Duration {
-    asked.map_or(SILENCE_TIME_MAX, |asked| asked.min(SILENCE_TIME_MAX))
-}
-
-/// A body that ends in an error when it is too large or falls silent.
-fn capped(body: Incoming, limit: u64, idle: Duration, ledger: crate::ledger::Ledger) -> WasiBody {
-    let frames = stream::unfold(Some((body, limit)), move |state| {
-        let ledger = ledger.clone();
-        async move {
-            let (body, left) = state?;
-            match next_frame(body, left, limit, idle).await {
-                Ok(Some((frame, body, left))) => Some((Ok(frame), Some((body, left)))),
-                Ok(None) => None,
-                Err(error) => {
-                    if let Error::HttpResponseBodySize(_) = error {
-                        ledger.limit_reached(format!("{limit} bytes of one response"));
-                    }
-                    Some((Err(error), None))
-                }
-            }
-        }
-    });
-    StreamBody::new(frames).boxed_unsync()
-}
-
-async fn next_frame(
-    mut body: Incoming,
-    left: u64,
-    limit: u64,
-    idle: Duration,
-) -> Result<Option<(Frame<Bytes>, Incoming, u64)>, Error> {
-    let frame = tokio::time::timeout(idle, body.frame()).await;
-    let Some(frame) = frame.map_err(|_| Error::ConnectionReadTimeout)? else { return Ok(None) };
-    let frame = frame?;
-    let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
-    let left = left.checked_sub(bytes).ok_or(Error::HttpResponseBodySize(Some(limit)))?;
-    Ok(Some((frame, body, left)))
+fn is_head_too_long(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    let inner = cause.and_then(io::Error::get_ref);
+    inner.is_some_and(|inner| inner.is::<HeadTooLong>())
 }

@@ -1,48 +1,56 @@
 //! Outgoing HTTP: the one way out of a guest, and everything that stands in it.
 //!
-//! In this order, for every request:
+//! In this order, for every request, and again for every redirect that is followed:
 //!
 //! 1. [`address`]: the URL is rebuilt from its parts; user names, odd hosts and addresses in other
 //!    than their plain form are refused.
-//! 2. The effective grant is asked: scheme, host, port, method and path.
-//! 3. The host name is resolved by our own resolver and every address is checked against the grant.
-//!    The checked address is the one that is dialled ([`dial`]); there is no second look-up.
-//! 4. TLS is spoken with the host's name, against the system's certificates ([`tls`]).
-//! 5. The response is capped in headers, body and silence between two pieces ([`exchange`]).
+//! 2. [`pass`]: the effective grant of this very moment is asked for scheme, host, port, method and
+//!    path. Then whoever has to agree does: a rule, or a person, while the guest is suspended and its
+//!    clock stands still; and then the grant once more, since it may have changed meanwhile.
+//! 3. [`secret`]: a request that carries a secret in its URL or its headers is refused, and its body
+//!    is cut off before a secret in it is whole ([`outgoing`]).
+//! 4. [`account`]: requests are counted, and bodies while they pass.
+//! 5. [`dial`]: the host name is resolved by our own [`resolver`] and every address is checked against
+//!    the grant. The checked address is the one that is dialled; there is no second look-up. A
+//!    [`proxy`] stands in between only where the policy names one.
+//! 6. [`tls`]: TLS is spoken with the host's name, against the system's certificates.
+//! 7. [`exchange`]: framing, host and codings are set by the host ([`headers`]), and last of all the
+//!    secrets that the policy sends along.
+//! 8. [`incoming`]: the response is capped in headers, body and silence, its [`coding`] undone, and
+//!    secrets that a server echoes are taken out of it.
 //!
-//! Redirects are not followed: the guest sees them, and a request to the new place is a new request
-//! from step 1. There is no proxy, no cookie jar and no connection that two calls share.
+//! Each step has its [`patience`]. Redirects are returned to the guest, unless its policy lets the
+//! host follow some ([`redirect`]). There is no cookie jar, and no connection that two requests share.
 
+mod account;
 mod address;
+pub(crate) mod codes;
+mod coding;
 mod dial;
 mod exchange;
+mod headers;
+mod incoming;
+mod outgoing;
+mod pass;
+mod patience;
+mod proxy;
+mod redirect;
+mod resolver;
+mod secret;
 mod tls;
+mod wire;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
 
-use http::{HeaderName, Request};
-use sallyport_contract::Resolver;
-use sallyport_policy::Grant;
-use url::Url;
-use wasmtime_wasi_http::{
-    DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody,
-    WasiHttpHooks,
-};
+use http::Request;
+use sallyport_contract::{Denial, Resolver};
+use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
-pub use dial::SystemResolver;
+pub(crate) use account::Account;
+pub use resolver::SystemResolver;
 pub(crate) use tls::Tls;
 
-use crate::ledger::Ledger;
-
-/// Headers beyond wasi-http's own list that belong to the host: framing, hops, proxies, and claims
-/// about who is asking.
-const FORBIDDEN_HEADERS: [&str; 6] = ["te", "trailer", "expect", "forwarded", "x-real-ip", "via"];
-
-/// How the rest of the claims about who is asking begin.
-const FORBIDDEN_PREFIX: &str = "x-forwarded-";
+use crate::case::Case;
 
 /// Bytes of a request's body that the host holds for a guest at a time; with as many requests as a
 /// call can hold open, this is what they come to in memory.
@@ -51,48 +59,18 @@ const OUTGOING_CHUNK_BYTES_MAX: usize = 16 * 1024;
 type Exchange = Box<dyn Future<Output = Result<Response, Error>> + Send>;
 type Response = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
-/// The gate of one guest. Clones share the account of requests.
+/// The gate of one guest. Clones share the account.
 #[derive(Clone)]
 pub(crate) struct HttpGate {
-    pub(crate) grant: Arc<Grant>,
-    pub(crate) ledger: Ledger,
+    pub(crate) case: Arc<Case>,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) tls: Arc<Tls>,
-    pub(crate) requests: Arc<AtomicU32>,
-}
-
-/// A request that the grant allows, on its way out.
-pub(crate) struct Passed {
-    pub(crate) url: Url,
-    pub(crate) what: String,
-    pub(crate) request: Request<WasiBody>,
-    pub(crate) options: RequestOptions,
+    pub(crate) account: Arc<Account>,
 }
 
 impl HttpGate {
-    /// Checks a request against grant and account. What is refused is written down.
-    fn pass(
-        &self,
-        request: Request<WasiBody>,
-        options: Option<RequestOptions>,
-    ) -> Result<Passed, Error> {
-        let url = address::rebuild(request.uri()).map_err(|reason| self.odd_address(reason))?;
-        let method = request.method().as_str();
-        if let Err(denial) = self.grant.net().check(method, &url) {
-            self.ledger.refused(denial);
-            return Err(Error::HttpRequestDenied);
-        }
-        let limit = self.grant.limits().http_requests;
-        if self.requests.fetch_add(1, Ordering::Relaxed) >= limit {
-            self.ledger.limit_reached(format!("{limit} requests per call"));
-            return Err(Error::ConnectionLimitReached);
-        }
-        let what = address::describe(method, &url);
-        Ok(Passed { url, what, request, options: options.unwrap_or_default() })
-    }
-
     fn odd_address(&self, reason: &str) -> Error {
-        self.ledger.refused(sallyport_contract::Denial {
+        self.case.ledger.refused(Denial {
             what: "a request to an address in an odd form was stopped".into(),
             why: reason.into(),
             fix: None,
@@ -104,7 +82,7 @@ impl HttpGate {
 
 impl WasiHttpHooks for HttpGate {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        Arc::new(is_forbidden)
+        Arc::new(headers::is_forbidden)
     }
 
     /// What a guest writes is held by the host until it is sent.
@@ -118,15 +96,8 @@ impl WasiHttpHooks for HttpGate {
         options: Option<RequestOptions>,
         _fut: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Exchange {
-        let passed = self.pass(request, options);
         let gate = self.clone();
-        Box::new(async move { exchange::send(&gate, passed?).await })
+        let options = options.unwrap_or_default();
+        Box::new(async move { redirect::follow(&gate, request, options).await })
     }
-}
-
-fn is_forbidden(name: &HeaderName) -> bool {
-    let text = name.as_str();
-    DEFAULT_FORBIDDEN_HEADERS.contains(name)
-        || FORBIDDEN_HEADERS.contains(&text)
-        || text.starts_with(FORBIDDEN_PREFIX)
 }

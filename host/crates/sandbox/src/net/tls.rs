@@ -1,18 +1,23 @@
 //! TLS for outgoing requests: the system's certificates, the host's own name, nothing to switch off.
 
 use std::{
+    net::IpAddr,
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
 use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
 use rustls_platform_verifier::BuilderVerifierExt;
-use tokio::net::TcpStream;
-use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_rustls::TlsConnector;
+use url::{Host, Url};
 use wasmtime_wasi_http::Error;
 
-/// Longest wait for a server to agree on keys.
-const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+use super::{
+    dial::Line,
+    patience::{Patience, Step},
+};
+
+/// The one protocol that is spoken over it.
+const PROTOCOL: &[u8] = b"http/1.1";
 
 /// The settings, made at the first request: reading the system's certificates takes its time, and
 /// most calls never need them.
@@ -24,27 +29,35 @@ impl Tls {
         if let Some(config) = self.0.get() {
             return Ok(Arc::clone(config));
         }
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_platform_verifier()?
             .with_no_client_auth();
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
         Ok(Arc::clone(self.0.get_or_init(|| Arc::new(config))))
     }
 
     /// Speaks TLS over a connection, with the name that the URL has.
     pub(super) async fn wrap(
         &self,
-        host: &str,
-        stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, Error> {
+        patience: &Patience,
+        url: &Url,
+        line: Line,
+    ) -> Result<Line, Error> {
         let config = self.config().map_err(|_| Error::ConfigurationError)?;
-        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = ServerName::try_from(name).map_err(|_| Error::TlsCertificateError)?;
-        let greeting = TlsConnector::from(config).connect(name, stream);
-        match tokio::time::timeout(HANDSHAKE_TIME_MAX, greeting).await {
-            Ok(stream) => stream.map_err(tls_error),
-            Err(_) => Err(Error::ConnectionTimeout),
+        let greeting = TlsConnector::from(config).connect(server_name(url)?, line);
+        let stream = patience.wait(Step::Greet, greeting).await?.map_err(tls_error)?;
+        Ok(Box::new(stream))
+    }
+}
+
+fn server_name(url: &Url) -> Result<ServerName<'static>, Error> {
+    match url.host().ok_or(Error::HttpRequestUriInvalid)? {
+        Host::Domain(name) => {
+            ServerName::try_from(name.to_owned()).map_err(|_| Error::TlsCertificateError)
         }
+        Host::Ipv4(ip) => Ok(ServerName::from(IpAddr::V4(ip))),
+        Host::Ipv6(ip) => Ok(ServerName::from(IpAddr::V6(ip))),
     }
 }
 

@@ -1,0 +1,29 @@
+//! `secrets`: values that the operator chose to show to this plugin.
+//!
+//! What is not granted and what does not exist look alike, so a plugin cannot find out which secrets
+//! there are.
+
+use sallyport_contract::Effect;
+use sallyport_policy::{SecretGrant, SecretWay};
+
+use crate::{
+    bindings::v0_1::sallyport::plugin::secrets::{Error, Host},
+    guest::Guest,
+};
+
+impl Host for Guest {
+    async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Error>> {
+        let grant = self.case.grant();
+        let shows =
+            |entry: &SecretGrant| entry.name.as_str() == name && entry.way == SecretWay::Reveal;
+        if !grant.secrets().iter().any(shows) {
+            self.case.ledger.refused(grant.deny_secret(&name));
+            return Ok(Err(Error::NotGranted));
+        }
+        let found = self.case.secret(&name).await.map_err(Error::Unavailable);
+        if found.is_ok() {
+            self.case.ledger.note(Effect::SecretUsed { name, to: None });
+        }
+        Ok(found.map(|secret| secret.expose().to_owned()))
+    }
+}

@@ -1,0 +1,116 @@
+//! One run as its host calls see it: who runs, on whose behalf, what is granted at this moment, how
+//! much time is left, and where everything is written down.
+
+use std::{sync::Arc, time::Duration};
+
+use sallyport_contract::{Admitted, Denial, Effect, Secret};
+use sallyport_policy::{Grant, NetPermit};
+use url::Url;
+
+use crate::{
+    clock::Clock,
+    ledger::Ledger,
+    warden::{NetAccess, Warden},
+};
+
+/// One run of a guest. Shared by everything that serves it.
+pub(crate) struct Case {
+    pub(crate) clock: Clock,
+    pub(crate) ledger: Ledger,
+    warden: Arc<dyn Warden>,
+    /// What was granted when the run began: what it was opened with, and its limits.
+    granted: Arc<Grant>,
+    /// `None` for a run that nobody asked for: listing tools, setting up, tearing down.
+    call: Option<Arc<Admitted>>,
+}
+
+impl Case {
+    /// A run on behalf of a call.
+    pub(crate) fn of_call(warden: Arc<dyn Warden>, call: Arc<Admitted>) -> Arc<Self> {
+        let grant = warden.grant();
+        let limits = grant.limits();
+        let clock = Clock::start(limits.time, limits.cpu);
+        let ledger = Ledger::new(limits.log_bytes);
+        Arc::new(Self { clock, ledger, warden, granted: grant, call: Some(call) })
+    }
+
+    /// A run that no rule and no person has agreed to: it holds no grant.
+    pub(crate) fn of_nobody(warden: Arc<dyn Warden>, time_max: Option<Duration>) -> Arc<Self> {
+        let granted = Arc::new(warden.grant().powerless());
+        let limits = granted.limits();
+        let clock = Clock::start(time_max.unwrap_or(limits.time), limits.cpu);
+        let ledger = Ledger::new(limits.log_bytes);
+        Arc::new(Self { clock, ledger, warden, granted, call: None })
+    }
+
+    /// What the guest may do at this moment.
+    pub(crate) fn grant(&self) -> Arc<Grant> {
+        match self.call {
+            Some(_) => self.warden.grant(),
+            None => Arc::clone(&self.granted),
+        }
+    }
+
+    /// What the guest was allowed to do when the run began.
+    pub(crate) fn granted(&self) -> &Grant {
+        &self.granted
+    }
+
+    /// The warden, for what hides secrets and for the way out.
+    pub(crate) fn warden(&self) -> &dyn Warden {
+        &*self.warden
+    }
+
+    /// The environment that a grant gives: the variables that it names and that are set.
+    pub(crate) fn environment(&self, grant: &Grant) -> Vec<(String, String)> {
+        let set = |name: &String| Some((name.clone(), self.warden.variable(name)?));
+        grant.env().iter().filter_map(set).collect()
+    }
+
+    /// Looks up a secret. A keyring may take its time, so it is waited for apart from the guests.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be had, in words that hold nothing of it.
+    pub(crate) async fn secret(&self, name: &str) -> Result<Secret, String> {
+        let (warden, name) = (Arc::clone(&self.warden), name.to_owned());
+        let found = tokio::task::spawn_blocking(move || warden.secret(&name)).await;
+        found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
+    }
+
+    /// Agrees to a request, perhaps after asking the person. The guest's clock stands still
+    /// meanwhile. What came of a question, and a refusal, are written down.
+    pub(crate) async fn agree(
+        &self,
+        method: &str,
+        url: &Url,
+        what: &str,
+        permit: &NetPermit<'_>,
+    ) -> Result<(), Denial> {
+        let Some(call) = &self.call else { return Err(self.nobody(what)) };
+        let _hold = self.clock.hold();
+        let access = NetAccess { call, method, url, what, permit };
+        match self.warden.agree(access).await {
+            Ok(None) => Ok(()),
+            Ok(Some(answer)) => {
+                self.ledger.note(Effect::Asked { what: what.to_owned(), answer });
+                Ok(())
+            }
+            Err(denial) => {
+                self.ledger.refused(denial.clone());
+                Err(denial)
+            }
+        }
+    }
+
+    fn nobody(&self, what: &str) -> Denial {
+        let denial = Denial {
+            what: format!("{} may not {what}", self.grant().plugin()),
+            why: "no call is being made".to_owned(),
+            fix: None,
+            nobody_to_ask: false,
+        };
+        self.ledger.refused(denial.clone());
+        denial
+    }
+}

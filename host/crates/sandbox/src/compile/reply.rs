@@ -1,0 +1,191 @@
+//! What a worker says on its standard output: first how it is walled in, then what came out.
+//!
+//! ```text
+//! greeting   "sallyport-compile 1\n"  Landlock: one byte  seccomp: one byte
+//! answer     kind: one byte  length: eight bytes, little-endian  that many bytes
+//! ```
+//!
+//! The worker may have been taken over by what it compiles, so each of these bytes is foreign: a
+//! length is compared with its limit before anything is read, and texts are made safe to show.
+
+use std::io::{self, Read, Write};
+
+use sallyport_contract::text;
+
+use super::{Wall, Walls};
+
+/// How every worker begins. Whatever else a program writes, it is not this.
+const MAGIC: &[u8; 20] = b"sallyport-compile 1\n";
+
+/// The answer is native code.
+const CODE: u8 = 0;
+
+/// The answer is the compiler's objection.
+const REFUSED: u8 = 1;
+
+/// Longest objection that is passed on. wasmtime's are a few lines.
+const MESSAGE_BYTES_MAX: u64 = 1024;
+
+/// What came out of a compilation.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// The native code of the component.
+    Code(Vec<u8>),
+    /// What is wrong with the component, on one line.
+    Refused(String),
+}
+
+/// Why a reply cannot be used.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    /// It did not arrive, or not to its end.
+    Unread(io::Error),
+    /// These are not the words of a worker.
+    Garbage,
+    /// There is more code than may be.
+    TooLarge,
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        Self::Unread(error)
+    }
+}
+
+/// Writes the greeting.
+pub(super) fn greet(mut to: impl Write, walls: Walls) -> io::Result<()> {
+    to.write_all(MAGIC)?;
+    to.write_all(&[to_byte(walls.landlock), to_byte(walls.seccomp)])?;
+    to.flush()
+}
+
+/// Writes the answer.
+pub(super) fn answer(mut to: impl Write, compiled: &Result<Vec<u8>, String>) -> io::Result<()> {
+    let (kind, bytes) = match compiled {
+        Ok(code) => (CODE, code.as_slice()),
+        Err(message) => (REFUSED, cut(message).as_bytes()),
+    };
+    to.write_all(&[kind])?;
+    to.write_all(&(bytes.len() as u64).to_le_bytes())?;
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+/// Reads a greeting.
+pub(super) fn greeting(mut from: impl Read) -> Result<Walls, Unusable> {
+    let mut magic = [0; MAGIC.len()];
+    from.read_exact(&mut magic)?;
+    let mut walls = [0; 2];
+    from.read_exact(&mut walls)?;
+    match walls.map(from_byte) {
+        [Some(landlock), Some(seccomp)] if magic == *MAGIC => Ok(Walls { landlock, seccomp }),
+        _ => Err(Unusable::Garbage),
+    }
+}
+
+/// Reads an answer with at most this much code.
+pub(super) fn read(mut from: impl Read, code_bytes_max: u64) -> Result<Reply, Unusable> {
+    let mut kind = [0; 1];
+    from.read_exact(&mut kind)?;
+    let mut length = [0; 8];
+    from.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    match kind[0] {
+        CODE if length > code_bytes_max => Err(Unusable::TooLarge),
+        CODE => Ok(Reply::Code(body(from, length)?)),
+        REFUSED if length <= MESSAGE_BYTES_MAX => Ok(Reply::Refused(said(&body(from, length)?))),
+        _ => Err(Unusable::Garbage),
+    }
+}
+
+/// Makes text of a worker one line that can be shown.
+pub(super) fn said(bytes: &[u8]) -> String {
+    let lines = String::from_utf8_lossy(bytes);
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    text::one_line(&lines.collect::<Vec<_>>().join(" "))
+}
+
+fn body(mut from: impl Read, length: u64) -> Result<Vec<u8>, Unusable> {
+    let mut bytes = Vec::new();
+    from.by_ref().take(length).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 == length {
+        true => Ok(bytes),
+        false => Err(Unusable::Unread(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+fn cut(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX as usize)]
+}
+
+fn to_byte(wall: Wall) -> u8 {
+    match wall {
+        Wall::Missing => 0,
+        Wall::Partly => 1,
+        Wall::Up => 2,
+    }
+}
+
+fn from_byte(byte: u8) -> Option<Wall> {
+    [Wall::Missing, Wall::Partly, Wall::Up].into_iter().find(|wall| to_byte(*wall) == byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WALLS: Walls = Walls { landlock: Wall::Partly, seccomp: Wall::Up };
+
+    fn conversation(compiled: &Result<Vec<u8>, String>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        greet(&mut bytes, WALLS).unwrap();
+        answer(&mut bytes, compiled).unwrap();
+        bytes
+    }
+
+    fn hear(mut bytes: &[u8]) -> Result<(Walls, Reply), Unusable> {
+        let walls = greeting(&mut bytes)?;
+        Ok((walls, read(bytes, 1000)?))
+    }
+
+    #[track_caller]
+    fn check(compiled: Result<Vec<u8>, String>, want: Reply) {
+        assert_eq!(hear(&conversation(&compiled)).unwrap(), (WALLS, want));
+    }
+
+    #[test]
+    fn what_a_worker_says_is_what_is_heard() {
+        check(Ok(vec![]), Reply::Code(vec![]));
+        check(Ok(vec![7; 1000]), Reply::Code(vec![7; 1000]));
+        check(Err("bad".into()), Reply::Refused("bad".into()));
+        check(Err("one\n  two\n\n\x1b[31m".into()), Reply::Refused("one two \\u{1b}[31m".into()));
+        check(Err("ä".repeat(4000)), Reply::Refused("ä".repeat(512)));
+    }
+
+    #[test]
+    fn a_reply_that_is_cut_anywhere_is_no_reply() {
+        let whole = conversation(&Ok(vec![1, 2, 3]));
+        for end in 0..whole.len() {
+            assert!(matches!(hear(&whole[..end]), Err(Unusable::Unread(_))), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn what_no_worker_says_is_not_taken() {
+        let good = conversation(&Ok(vec![1]));
+        for (place, what) in [(0, "magic"), (20, "Landlock"), (21, "seccomp"), (22, "kind")] {
+            let mut bad = good.clone();
+            bad[place] = 9;
+            assert!(matches!(hear(&bad), Err(Unusable::Garbage)), "{what}");
+        }
+        let announces = |kind: u8, length: u64| {
+            let mut bytes = good[..22].to_vec();
+            bytes.push(kind);
+            bytes.extend(length.to_le_bytes());
+            hear(&bytes)
+        };
+        assert!(matches!(announces(CODE, 1001), Err(Unusable::TooLarge)));
+        assert!(matches!(announces(CODE, u64::MAX), Err(Unusable::TooLarge)));
+        assert!(matches!(announces(REFUSED, MESSAGE_BYTES_MAX + 1), Err(Unusable::Garbage)));
+    }
+}

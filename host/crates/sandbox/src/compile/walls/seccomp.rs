@@ -1,0 +1,87 @@
+//! seccomp: of the system's calls only those that computing needs are left.
+//!
+//! The list says what is allowed, so a call that a later kernel has is refused too. What is refused
+//! fails with `EPERM` in place of killing: the C library asks for more than it needs, differently in
+//! every version, and goes on without; and nothing is gained by a call that fails.
+
+use std::collections::BTreeMap;
+
+use libc::{
+    EPERM, MAP_ANONYMOUS, MAP_SHARED, PROT_EXEC, STDERR_FILENO, STDIN_FILENO, STDOUT_FILENO,
+};
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Is,
+    SeccompCondition as Condition, SeccompFilter, SeccompRule as Rule,
+};
+
+use super::Wall;
+
+/// Calls that are allowed whatever their arguments: memory, waiting for one's own threads, time, and
+/// the end.
+const ALLOWED: [i64; 23] = [
+    libc::SYS_brk,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_close,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_futex,
+    libc::SYS_getpid,
+    libc::SYS_getrandom,
+    libc::SYS_gettid,
+    libc::SYS_madvise,
+    libc::SYS_mremap,
+    libc::SYS_munmap,
+    libc::SYS_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sched_yield,
+    libc::SYS_set_robust_list,
+    libc::SYS_sigaltstack,
+    libc::SYS_gettimeofday,
+];
+
+/// Leaves this process, all its threads, nothing but the calls of the list.
+pub(super) fn raise() -> Wall {
+    let raised =
+        filter().is_ok_and(|filter| seccompiler::apply_filter_all_threads(&filter).is_ok());
+    if raised { Wall::Up } else { Wall::Missing }
+}
+
+fn filter() -> Result<BpfProgram, BackendError> {
+    let mut rules: BTreeMap<i64, Vec<Rule>> = ALLOWED.map(|call| (call, Vec::new())).into();
+    rules.extend([
+        (libc::SYS_read, vec![only(0, STDIN_FILENO)?]),
+        (libc::SYS_write, vec![only(0, STDOUT_FILENO)?, only(0, STDERR_FILENO)?]),
+        (libc::SYS_writev, vec![only(0, STDOUT_FILENO)?, only(0, STDERR_FILENO)?]),
+        // Memory of one's own, from no file, and never code: neither new nor made of data.
+        (
+            libc::SYS_mmap,
+            vec![Rule::new(vec![
+                bits(2, PROT_EXEC, 0)?,
+                bits(3, MAP_ANONYMOUS | MAP_SHARED, MAP_ANONYMOUS)?,
+            ])?],
+        ),
+        (libc::SYS_mprotect, vec![Rule::new(vec![bits(2, PROT_EXEC, 0)?])?]),
+        // How a program aborts. Nobody else is signalled.
+        (libc::SYS_tgkill, vec![only(0, std::process::id().cast_signed())?]),
+    ]);
+    let arch = std::env::consts::ARCH.try_into()?;
+    let refuse = SeccompAction::Errno(EPERM.cast_unsigned());
+    SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?.try_into()
+}
+
+/// Allows a call when one of its arguments is this.
+fn only(argument: u8, value: i32) -> Result<Rule, BackendError> {
+    let value = u64::from(value.cast_unsigned());
+    Rule::new(vec![Condition::new(argument, Length::Dword, Is::Eq, value)?])
+}
+
+/// A condition on some bits of an argument.
+fn bits(argument: u8, mask: i32, value: i32) -> Result<Condition, BackendError> {
+    let [mask, value] = [mask, value].map(|bits| u64::from(bits.cast_unsigned()));
+    Condition::new(argument, Length::Dword, Is::MaskedEq(mask), value)
+}

@@ -1,0 +1,227 @@
+//! Changing what there is: making, linking, renaming, removing, and setting times.
+//!
+//! Every change checks the true names of all places that it touches, and is made within the turn of
+//! the folder.
+
+use std::{ffi::OsStr, sync::Arc};
+
+use rustix::{
+    fs::{
+        AtFlags, FileType, Mode, Stat, Timestamps, futimens, linkat, mkdirat, renameat, symlinkat,
+        unlinkat, utimensat,
+    },
+    io::Errno,
+};
+use sallyport_policy::Access;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::{
+    convert::{code, file_key, kind},
+    look::stat_of,
+    measure::entry_cost,
+    mount::Present,
+    opened::Opened,
+    resolve::{LastLink, Spot, resolve},
+    shelf::{ENTRY_BYTES, Turn},
+};
+
+/// The mode of a new folder, which the user's own mask narrows.
+const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
+
+/// Finds a place that may be changed. A link at the end is meant itself.
+fn place(present: &Present, from: &Opened, path: &str) -> Result<Spot, ErrorCode> {
+    let spot = resolve(present, from, path, LastLink::Meant, Access::ReadWrite)?;
+    present.may_change(&spot.below)?;
+    Ok(spot)
+}
+
+/// The name of a place that is none of the folders which hold the change.
+fn name(spot: &Spot) -> Result<&OsStr, ErrorCode> {
+    spot.name.as_deref().ok_or(ErrorCode::Invalid)
+}
+
+/// Makes one entry, charges it, and writes it down.
+fn make(
+    present: &Present,
+    turn: &Turn<'_>,
+    spot: &Spot,
+    act: impl FnOnce() -> rustix::io::Result<()>,
+) -> Result<(), ErrorCode> {
+    present.grow(turn, ENTRY_BYTES)?;
+    act().map_err(|error| {
+        present.shrink(turn, ENTRY_BYTES);
+        code(error)
+    })?;
+    present.changed(&spot.below);
+    Ok(())
+}
+
+pub(super) fn make_folder(present: &Present, from: &Opened, path: &str) -> Result<(), ErrorCode> {
+    let spot = place(present, from, path)?;
+    let name = spot.name.as_deref().ok_or(ErrorCode::Exist)?;
+    let turn = present.turn();
+    make(present, &turn, &spot, || mkdirat(&spot.folder, name, NEW_FOLDER))
+}
+
+/// Makes a link. Where it leads out of the mount it would serve nobody but to mislead other programs.
+pub(super) fn make_link(
+    present: &Present,
+    from: &Opened,
+    target: &str,
+    path: &str,
+) -> Result<(), ErrorCode> {
+    let spot = place(present, from, path)?;
+    let name = name(&spot)?;
+    if leads_out(target, spot.below.components().count() - 1) {
+        return Err(present.refuse_link(&spot.below));
+    }
+    let turn = present.turn();
+    make(present, &turn, &spot, || symlinkat(target, &spot.folder, name))
+}
+
+/// Whether a link that lies so many folders deep says a path that goes further up.
+fn leads_out(target: &str, depth: usize) -> bool {
+    let mut left = Some(depth);
+    for step in target.split('/') {
+        left = match (step, left) {
+            ("..", Some(depth)) => depth.checked_sub(1),
+            ("" | ".", left) => left,
+            (_, left) => left.map(|depth| depth + 1),
+        };
+    }
+    target.starts_with('/') || left.is_none()
+}
+
+/// Gives a file one more name.
+pub(super) fn add_name(
+    present: &Present,
+    from: (&Opened, &str),
+    to: (&Opened, &str),
+) -> Result<(), ErrorCode> {
+    same_mount(from.0, to.0)?;
+    let old = place(present, from.0, from.1)?;
+    let new = place(present, to.0, to.1)?;
+    let (old_name, new_name) = (name(&old)?, name(&new)?);
+    let turn = present.turn();
+    let flags = AtFlags::empty();
+    make(present, &turn, &new, || linkat(&old.folder, old_name, &new.folder, new_name, flags))
+}
+
+/// Nothing is carried from one grant to another: what is denied or counted in one may not be in the
+/// other. Programs copy instead, which is looked at like any reading and writing.
+fn same_mount(one: &Opened, other: &Opened) -> Result<(), ErrorCode> {
+    match Arc::ptr_eq(&one.mount, &other.mount) {
+        true => Ok(()),
+        false => Err(ErrorCode::CrossDevice),
+    }
+}
+
+pub(super) fn rename(
+    present: &Present,
+    from: (&Opened, &str),
+    to: (&Opened, &str),
+) -> Result<(), ErrorCode> {
+    same_mount(from.0, to.0)?;
+    let old = place(present, from.0, from.1)?;
+    let new = place(present, to.0, to.1)?;
+    let (old_name, new_name) = (name(&old)?, name(&new)?);
+    let turn = present.turn();
+    let moved = stat_of(&old)?;
+    let is_folder = kind(&moved) == FileType::Directory;
+    if is_folder {
+        present.may_move_folder(&old.below, &new.below)?;
+    } else if old.is_folder || new.is_folder {
+        return Err(ErrorCode::NotDirectory);
+    }
+    let replaced = stat_of(&new).ok().filter(|replaced| file_key(replaced) != file_key(&moved));
+    renameat(&old.folder, old_name, &new.folder, new_name).map_err(code)?;
+    if let Some(replaced) = replaced {
+        refund(present, &turn, &replaced);
+    }
+    present.changed(&old.below);
+    present.changed(&new.below);
+    Ok(())
+}
+
+pub(super) fn remove_file(present: &Present, from: &Opened, path: &str) -> Result<(), ErrorCode> {
+    let spot = place(present, from, path)?;
+    let name = spot.name.as_deref().ok_or(ErrorCode::IsDirectory)?;
+    let turn = present.turn();
+    let stat = stat_of(&spot)?;
+    match (kind(&stat), spot.is_folder) {
+        (FileType::Directory, _) => return Err(ErrorCode::IsDirectory),
+        (_, true) => return Err(ErrorCode::NotDirectory),
+        (_, false) => {}
+    }
+    unlinkat(&spot.folder, name, AtFlags::empty()).map_err(code)?;
+    refund(present, &turn, &stat);
+    present.changed(&spot.below);
+    Ok(())
+}
+
+pub(super) fn remove_folder(present: &Present, from: &Opened, path: &str) -> Result<(), ErrorCode> {
+    let spot = place(present, from, path)?;
+    let name = name(&spot)?;
+    let turn = present.turn();
+    unlinkat(&spot.folder, name, AtFlags::REMOVEDIR).map_err(|error| match error {
+        // What is left may be what the guest does not see.
+        Errno::EXIST => ErrorCode::NotEmpty,
+        error => code(error),
+    })?;
+    present.shrink(&turn, ENTRY_BYTES);
+    present.changed(&spot.below);
+    Ok(())
+}
+
+/// Gives back what an entry counted that is gone.
+fn refund(present: &Present, turn: &Turn<'_>, gone: &Stat) {
+    if gone.st_nlink > 1 && kind(gone) == FileType::RegularFile {
+        present.shrink(turn, ENTRY_BYTES);
+    } else {
+        present.mount.account().refund_removed(turn, file_key(gone), entry_cost(gone));
+    }
+}
+
+pub(super) fn set_times(
+    present: &Present,
+    from: &Opened,
+    path: &str,
+    last_link: LastLink,
+    times: &Timestamps,
+) -> Result<(), ErrorCode> {
+    let spot = resolve(present, from, path, last_link, Access::ReadWrite)?;
+    present.may_change(&spot.below)?;
+    let set = match &spot.name {
+        Some(name) => utimensat(&spot.folder, name, times, AtFlags::SYMLINK_NOFOLLOW),
+        None => futimens(&spot.folder, times),
+    };
+    set.map_err(code)?;
+    present.changed(&spot.below);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_lead_out_are_told_from_those_that_stay() {
+        let rows = [
+            ("a", 0, false),
+            ("a/../b", 0, false),
+            ("../a", 1, false),
+            ("../../a", 2, false),
+            (".", 0, false),
+            ("", 0, false),
+            ("/a", 5, true),
+            ("..", 0, true),
+            ("../a", 0, true),
+            ("../../a", 1, true),
+            ("a/../../b", 0, true),
+            ("../../mount/a", 1, true),
+        ];
+        for (target, depth, want) in rows {
+            assert_eq!(leads_out(target, depth), want, "{target:?} {depth}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The names in a folder, a handful at a time: a folder may hold millions.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
+use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, ErrorCode};
+
+use super::{
+    convert::{code, descriptor_type, kind},
+    mount::{Mount, Present, Slot},
+    opened::Opened,
+};
+
+/// Names that are read at a time; all that is ever held in memory.
+const NAMES_AT_A_TIME: usize = 128;
+
+/// A folder that is being listed.
+pub(crate) struct Listing {
+    mount: Arc<Mount>,
+    below: PathBuf,
+    rest: Mutex<Rest>,
+    _slot: Slot,
+}
+
+struct Rest {
+    folder: Dir,
+    names: VecDeque<Result<DirectoryEntry, ErrorCode>>,
+}
+
+impl Listing {
+    /// Begins to list a folder.
+    pub(super) fn of(present: &Present, folder: &Opened) -> Result<Self, ErrorCode> {
+        let slot = present.slot()?;
+        let rest =
+            Rest { folder: Dir::read_from(&folder.fd).map_err(code)?, names: VecDeque::new() };
+        let (mount, below) = (Arc::clone(&present.mount), folder.below.clone());
+        Ok(Self { mount, below, rest: Mutex::new(rest), _slot: slot })
+    }
+
+    /// The next name that has been read already.
+    pub(super) fn next_at_hand(
+        &self,
+        present: &Present,
+    ) -> Option<Result<DirectoryEntry, ErrorCode>> {
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is denied may have changed since it was read.
+        let shows = |entry: &Result<DirectoryEntry, ErrorCode>| {
+            entry.as_ref().is_ok_and(|entry| !present.shows(&self.below.join(&entry.name)))
+        };
+        while rest.names.pop_front_if(|entry| shows(entry)).is_some() {}
+        rest.names.pop_front()
+    }
+
+    /// What the grant says about the folder at this moment.
+    pub(super) fn present(&self) -> Result<Present, ErrorCode> {
+        let present = self.mount.present(&self.below)?;
+        present.may_see(&self.below, sallyport_policy::Access::Read)?;
+        Ok(present)
+    }
+
+    /// Reads on, and returns the next name; `None` at the end.
+    pub(super) fn next(&self, present: &Present) -> Result<Option<DirectoryEntry>, ErrorCode> {
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        while rest.names.len() < NAMES_AT_A_TIME {
+            let Some(entry) = rest.folder.read() else { break };
+            let entry = entry.map_err(code)?;
+            if let Some(named) = self.named(present, &rest.folder, &entry) {
+                rest.names.push_back(named);
+            }
+        }
+        rest.names.pop_front().transpose()
+    }
+
+    /// An entry as the guest sees it; `None` if it does not.
+    fn named(
+        &self,
+        present: &Present,
+        folder: &Dir,
+        entry: &DirEntry,
+    ) -> Option<Result<DirectoryEntry, ErrorCode>> {
+        let Ok(name) = entry.file_name().to_str() else {
+            return Some(Err(ErrorCode::IllegalByteSequence));
+        };
+        if matches!(name, "." | "..") || !present.shows(&self.below.join(name)) {
+            return None;
+        }
+        let type_ = descriptor_type(kind_of(folder, entry));
+        Some(Ok(DirectoryEntry { type_, name: name.to_owned() }))
+    }
+}
+
+/// Some file systems do not tell it with the name.
+fn kind_of(folder: &Dir, entry: &DirEntry) -> FileType {
+    match entry.file_type() {
+        FileType::Unknown => {
+            let stat =
+                folder.fd().and_then(|fd| statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
+            stat.map_or(FileType::Unknown, |stat| kind(&stat))
+        }
+        known => known,
+    }
+}

@@ -1,0 +1,117 @@
+//! How much lies below a folder. Files count by their length, so that one with holes is as large as
+//! it says.
+
+use std::{collections::HashSet, os::fd::OwnedFd};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+
+use super::{
+    convert::{file_key, kind},
+    resolve::DEPTH_MAX,
+    shelf::{ENTRY_BYTES, FileKey, cost},
+};
+
+/// Names that are looked at: about a second of work. Only a quota of gigabytes needs so many.
+const ENTRIES_MAX: usize = 500_000;
+
+/// Returns the bytes below a folder, or more than `enough_bytes` when there are that many. `None` if
+/// the folder is too deep or has too many entries to tell.
+pub(super) fn measure(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
+    let mut sum = Sum::default();
+    let mut open = vec![Dir::read_from(root).ok()?];
+    while let Some(folder) = open.last_mut() {
+        let Some(entry) = folder.read() else {
+            open.pop();
+            continue;
+        };
+        // What cannot be read now cannot be written either: it counts as little as it shows.
+        let Ok(entry) = entry else { continue };
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let Ok(parent) = folder.fd() else { continue };
+        let Ok(stat) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        sum.add(&stat)?;
+        if sum.bytes > enough_bytes {
+            break;
+        }
+        if kind(&stat) == FileType::Directory {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if let Ok(below) = openat(parent, name, flags, Mode::empty()).and_then(Dir::new) {
+                open.push(below);
+            }
+            if open.len() > DEPTH_MAX {
+                return None;
+            }
+        }
+    }
+    Some(sum.bytes)
+}
+
+/// What was counted so far.
+#[derive(Default)]
+struct Sum {
+    bytes: u64,
+    entries: usize,
+    /// Files with several names: their bytes count once.
+    linked: HashSet<FileKey>,
+}
+
+impl Sum {
+    /// `None` when there are too many.
+    fn add(&mut self, stat: &Stat) -> Option<()> {
+        self.entries += 1;
+        let is_new = stat.st_nlink < 2 || self.linked.insert(file_key(stat));
+        let bytes = if is_new { entry_cost(stat) } else { ENTRY_BYTES };
+        self.bytes = self.bytes.saturating_add(bytes);
+        (self.entries <= ENTRIES_MAX).then_some(())
+    }
+}
+
+/// What an entry of a folder counts.
+pub(super) fn entry_cost(stat: &Stat) -> u64 {
+    match kind(stat) {
+        FileType::RegularFile => cost(u64::try_from(stat.st_size).unwrap_or(0)),
+        _ => ENTRY_BYTES,
+    }
+}
+
+/// The length of an open file.
+pub(super) fn length(file: &OwnedFd) -> rustix::io::Result<u64> {
+    Ok(u64::try_from(fstat(file)?.st_size).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn every_name_counts_and_every_file_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("sub")).unwrap();
+        fs::write(path("sub/empty"), "").unwrap();
+        fs::write(path("large"), [0; 50_000]).unwrap();
+        fs::hard_link(path("large"), path("sub/again")).unwrap();
+        symlink("/", path("out")).unwrap();
+        fs::File::create(path("sparse")).unwrap().set_len(1 << 40).unwrap();
+        let root = OwnedFd::from(fs::File::open(folder.path()).unwrap());
+        let want = 4 * ENTRY_BYTES + 50_000 + (1 << 40);
+        assert_eq!(measure(&root, u64::MAX), Some(want));
+        assert!(measure(&root, 10_000) > Some(10_000));
+    }
+
+    #[test]
+    fn what_is_too_deep_cannot_be_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = OwnedFd::from(fs::File::open(folder.path()).unwrap());
+        let deep = |depth| vec!["d"; depth].join("/");
+        fs::create_dir_all(folder.path().join(deep(DEPTH_MAX - 1))).unwrap();
+        assert_eq!(measure(&root, u64::MAX), Some((DEPTH_MAX as u64 - 1) * ENTRY_BYTES));
+        fs::create_dir_all(folder.path().join(deep(DEPTH_MAX))).unwrap();
+        assert_eq!(measure(&root, u64::MAX), None);
+    }
+}

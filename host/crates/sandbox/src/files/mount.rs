@@ -1,0 +1,252 @@
+//! A mount of one run: a folder of the host that is held open, and what the grant says about it at
+//! this moment.
+
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use sallyport_contract::{Denial, Effect};
+use sallyport_policy::{Access, ByteSize, FsMount, Grant};
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::shelf::{Account, Shelf, Turn};
+use crate::case::Case;
+
+/// A folder as one run has it.
+pub(crate) struct Mount {
+    case: Arc<Case>,
+    kind: Kind,
+    guest: String,
+    root: Arc<OwnedFd>,
+    slots: Arc<Slots>,
+    account: Account,
+}
+
+/// What a mount shows.
+enum Kind {
+    /// A folder of the host, at this path.
+    Folder(PathBuf),
+    /// Copies of single files, which stand for these entries of the grant.
+    Copies(Vec<Entry>),
+}
+
+/// An entry of the grant by which a mount was made: it stands while the grant still has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    host: PathBuf,
+    guest: String,
+}
+
+/// Counts the files that one run holds open.
+#[derive(Debug, Default)]
+pub(crate) struct Slots(AtomicU32);
+
+/// One open file of a run; it is counted as long as this is held.
+#[derive(Debug)]
+pub(crate) struct Slot(Arc<Slots>);
+
+/// A mount as the grant has it at this moment: what every host call begins with.
+pub(crate) struct Present {
+    pub(crate) mount: Arc<Mount>,
+    grant: Arc<Grant>,
+    /// Index among the folders and files of the grant.
+    entry: usize,
+}
+
+impl Entry {
+    pub(crate) fn of(mount: &FsMount) -> Self {
+        Self { host: mount.host.clone(), guest: mount.guest.clone() }
+    }
+
+    fn is(&self, mount: &FsMount) -> bool {
+        self.guest == mount.guest && self.host.as_os_str() == mount.host.as_os_str()
+    }
+}
+
+impl Mount {
+    /// A folder that is granted as it is.
+    pub(crate) fn folder(
+        case: &Arc<Case>,
+        slots: &Arc<Slots>,
+        entry: Entry,
+        root: OwnedFd,
+        shelf: Arc<Shelf>,
+    ) -> Arc<Self> {
+        let kind = Kind::Folder(entry.host);
+        Arc::new(Self::new(case, slots, kind, entry.guest, root, shelf))
+    }
+
+    /// The folder of copies, seen as `/`.
+    pub(crate) fn copies(
+        case: &Arc<Case>,
+        slots: &Arc<Slots>,
+        entries: Vec<Entry>,
+        root: OwnedFd,
+    ) -> Arc<Self> {
+        let kind = Kind::Copies(entries);
+        Arc::new(Self::new(case, slots, kind, "/".to_owned(), root, Arc::default()))
+    }
+
+    fn new(
+        case: &Arc<Case>,
+        slots: &Arc<Slots>,
+        kind: Kind,
+        guest: String,
+        root: OwnedFd,
+        shelf: Arc<Shelf>,
+    ) -> Self {
+        let (case, slots, root) = (Arc::clone(case), Arc::clone(slots), Arc::new(root));
+        Self { case, kind, guest, root, slots, account: Account::on(shelf) }
+    }
+
+    pub(crate) fn guest(&self) -> &str {
+        &self.guest
+    }
+
+    pub(crate) fn root(&self) -> &Arc<OwnedFd> {
+        &self.root
+    }
+
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whether the grant still has the mount, and how. `below` is what is looked at.
+    pub(crate) fn present(self: &Arc<Self>, below: &Path) -> Result<Present, ErrorCode> {
+        let grant = self.case.grant();
+        match self.entry(&grant, below) {
+            Some(entry) => Ok(Present { mount: Arc::clone(self), grant, entry }),
+            None => Err(self.refuse(&grant, below, Access::Read)),
+        }
+    }
+
+    /// The entry of the grant behind a path.
+    fn entry(&self, grant: &Grant, below: &Path) -> Option<usize> {
+        match &self.kind {
+            Kind::Folder(host) => grant.fs().iter().position(|mount| {
+                mount.guest == self.guest && mount.host.as_os_str() == host.as_os_str()
+            }),
+            Kind::Copies(entries) => {
+                let path = Path::new("/").join(below);
+                let mut there = entries.iter().filter(|e| Path::new(&e.guest).starts_with(&path));
+                there.find_map(|entry| grant.fs().iter().position(|mount| entry.is(mount)))
+            }
+        }
+    }
+
+    fn refuse(&self, grant: &Grant, below: &Path, wanted: Access) -> ErrorCode {
+        self.case.ledger.refused(grant.deny_path(&self.guest_path(below), wanted));
+        ErrorCode::NotPermitted
+    }
+
+    fn guest_path(&self, below: &Path) -> String {
+        Path::new(&self.guest).join(below).to_string_lossy().into_owned()
+    }
+}
+
+impl Present {
+    /// Makes sure that a path may be touched at all.
+    pub(crate) fn may_see(&self, below: &Path, wanted: Access) -> Result<(), ErrorCode> {
+        match self.shows(below) {
+            true => Ok(()),
+            false => Err(self.mount.refuse(&self.grant, below, wanted)),
+        }
+    }
+
+    /// Makes sure that a path may be changed.
+    pub(crate) fn may_change(&self, below: &Path) -> Result<(), ErrorCode> {
+        match self.is_writable() {
+            true => self.may_see(below, Access::ReadWrite),
+            false => Err(self.mount.refuse(&self.grant, below, Access::ReadWrite)),
+        }
+    }
+
+    /// Whether a path exists for the guest.
+    pub(crate) fn shows(&self, below: &Path) -> bool {
+        match self.mount.kind {
+            Kind::Folder(_) => self.granted().deny.denies(below).is_none(),
+            Kind::Copies(_) => self.mount.entry(&self.grant, below).is_some(),
+        }
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        matches!(self.mount.kind, Kind::Folder(_)) && self.granted().access == Access::ReadWrite
+    }
+
+    /// Refuses to follow a link out of the folder that the guest holds. No grant would change that.
+    pub(crate) fn refuse_link(&self, below: &Path) -> ErrorCode {
+        let path = self.mount.guest_path(below);
+        self.refuse_for(format!("follow {path}"), "the link leads out of its folder".to_owned())
+    }
+
+    /// Makes sure that nothing is taken out from under a pattern, or put under one, when whatever is
+    /// at `from` is moved. A folder may hold anything, so its whole inside is thought of.
+    pub(crate) fn may_move_folder(&self, from: &Path, to: &Path) -> Result<(), ErrorCode> {
+        let deny = &self.granted().deny;
+        let lost = deny.lost_by_move(from, deny, to).or_else(|| deny.lost_by_move(to, deny, from));
+        let Some(pattern) = lost else { return Ok(()) };
+        let act =
+            format!("rename {} to {}", self.mount.guest_path(from), self.mount.guest_path(to));
+        let why = format!("the folder would move what {pattern:?} denies, or into its place");
+        Err(self.refuse_for(act, why))
+    }
+
+    fn refuse_for(&self, act: String, why: String) -> ErrorCode {
+        let what = format!("{} may not {act}", self.grant.plugin());
+        let denial = Denial { what, why, fix: None, nobody_to_ask: false };
+        self.mount.case.ledger.refused(denial);
+        ErrorCode::NotPermitted
+    }
+
+    /// Writes down that a path was changed.
+    pub(crate) fn changed(&self, below: &Path) {
+        self.mount.case.ledger.note(Effect::Changed { path: self.mount.guest_path(below) });
+    }
+
+    /// Counts one more open file.
+    pub(crate) fn slot(&self) -> Result<Slot, ErrorCode> {
+        let slot = Slot(Arc::clone(&self.mount.slots));
+        let files_max = self.grant.limits().files;
+        if slot.0.0.fetch_add(1, Ordering::Relaxed) < files_max {
+            return Ok(slot);
+        }
+        self.mount.case.ledger.limit_reached(format!("{files_max} open files (limits.files)"));
+        Err(ErrorCode::InsufficientMemory)
+    }
+
+    /// Keeps others from changing the folder, for as long as the turn is held.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        self.mount.account.turn()
+    }
+
+    /// Charges that something grows.
+    pub(crate) fn grow(&self, turn: &Turn<'_>, bytes: u64) -> Result<(), ErrorCode> {
+        let quota_bytes = self.granted().quota_bytes;
+        let charged = self.mount.account.charge(turn, bytes, quota_bytes, self.mount.root());
+        charged.map_err(|full| {
+            let (size, guest) = (ByteSize(full.limit_bytes), &self.mount.guest);
+            self.mount.case.ledger.limit_reached(format!("{size} in {guest} (quota)"));
+            ErrorCode::InsufficientSpace
+        })
+    }
+
+    /// Takes back what was charged.
+    pub(crate) fn shrink(&self, turn: &Turn<'_>, bytes: u64) {
+        self.mount.account.refund(turn, bytes);
+    }
+
+    fn granted(&self) -> &FsMount {
+        &self.grant.fs()[self.entry]
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

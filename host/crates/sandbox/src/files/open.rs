@@ -1,0 +1,185 @@
+//! Opening: the one way from a path to something that is held open.
+
+use std::{ffi::OsStr, os::fd::OwnedFd, sync::Arc};
+
+use rustix::{
+    fs::{AtFlags, FileType, Mode, OFlags, fstat, ftruncate, openat, statat},
+    io::Errno,
+};
+use sallyport_policy::Access;
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
+
+use super::{
+    convert::{code, file_key, kind},
+    measure::entry_cost,
+    mount::{Present, Slot},
+    opened::{Kind, Opened},
+    resolve::{LastLink, Spot, resolve},
+    shelf::{ENTRY_BYTES, Turn, cost},
+};
+
+/// Whatever is opened: its last name is no link, a pipe does not make us wait for its other end, and
+/// a terminal does not become ours.
+const ALWAYS: OFlags =
+    OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// The mode of a new file, which the user's own mask narrows.
+const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
+
+/// What a guest wants of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) last_link: LastLink,
+    pub(super) open: OpenFlags,
+    pub(super) flags: DescriptorFlags,
+}
+
+impl Wish {
+    fn reads(self) -> bool {
+        self.flags.contains(DescriptorFlags::READ) || !self.writes()
+    }
+
+    fn writes(self) -> bool {
+        self.flags.contains(DescriptorFlags::WRITE)
+    }
+
+    fn has(self, flag: OpenFlags) -> bool {
+        self.open.contains(flag)
+    }
+
+    fn changes(self) -> bool {
+        self.writes() || self.has(OpenFlags::CREATE) || self.has(OpenFlags::TRUNCATE)
+    }
+
+    fn wanted(self) -> Access {
+        if self.changes() { Access::ReadWrite } else { Access::Read }
+    }
+
+    /// What no system can do, or what contradicts itself.
+    fn check(self) -> Result<(), ErrorCode> {
+        let synchronous = DescriptorFlags::FILE_INTEGRITY_SYNC
+            | DescriptorFlags::DATA_INTEGRITY_SYNC
+            | DescriptorFlags::REQUESTED_WRITE_SYNC;
+        if self.flags.intersects(synchronous) {
+            return Err(ErrorCode::Unsupported);
+        }
+        let for_files = OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE;
+        match self.has(OpenFlags::DIRECTORY) && self.open.intersects(for_files) {
+            true => Err(ErrorCode::Invalid),
+            false => Ok(()),
+        }
+    }
+
+    /// A file is emptied through its descriptor, which then has to be able to.
+    fn access_mode(self) -> OFlags {
+        match (self.reads(), self.writes() || self.has(OpenFlags::TRUNCATE)) {
+            (_, false) => OFlags::RDONLY,
+            (false, true) => OFlags::WRONLY,
+            (true, true) => OFlags::RDWR,
+        }
+    }
+}
+
+/// Opens what a path names.
+pub(super) fn open(
+    present: &Present,
+    from: &Opened,
+    path: &str,
+    wish: Wish,
+) -> Result<Opened, ErrorCode> {
+    wish.check()?;
+    let spot = resolve(present, from, path, wish.last_link, wish.wanted())?;
+    if wish.changes() {
+        present.may_change(&spot.below)?;
+    }
+    // Where nothing can be changed, nobody has to wait.
+    let turn = present.is_writable().then(|| present.turn());
+    let door = Door { present, spot: &spot, wish, turn };
+    let Some(name) = &spot.name else {
+        return door.open_folder(".".as_ref());
+    };
+    match statat(&spot.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) if wish.has(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => Err(ErrorCode::Exist),
+        Ok(stat) => match kind(&stat) {
+            FileType::Directory => door.open_folder(name),
+            FileType::RegularFile => door.open_file(name),
+            FileType::Symlink => Err(ErrorCode::Loop),
+            _ => Err(ErrorCode::Unsupported),
+        },
+        Err(Errno::NOENT) if wish.has(OpenFlags::CREATE) => door.create_file(name),
+        Err(error) => Err(code(error)),
+    }
+}
+
+/// A place of which it is known what is there, and what is wanted of it.
+struct Door<'a> {
+    present: &'a Present,
+    spot: &'a Spot,
+    wish: Wish,
+    turn: Option<Turn<'a>>,
+}
+
+impl Door<'_> {
+    fn open_folder(&self, name: &OsStr) -> Result<Opened, ErrorCode> {
+        if self.wish.changes() {
+            return Err(ErrorCode::IsDirectory);
+        }
+        let slot = self.present.slot()?;
+        let folder = self.open(name, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(self.held(folder, Kind::Folder, slot))
+    }
+
+    fn create_file(&self, name: &OsStr) -> Result<Opened, ErrorCode> {
+        if self.spot.is_folder {
+            return Err(ErrorCode::IsDirectory);
+        }
+        let (slot, turn) = (self.present.slot()?, self.turn()?);
+        self.present.grow(turn, ENTRY_BYTES)?;
+        let flags = self.wish.access_mode() | OFlags::CREATE | OFlags::EXCL;
+        let opened = self.open(name, flags).and_then(|file| self.hold_file(file, slot));
+        if opened.is_err() {
+            self.present.shrink(turn, ENTRY_BYTES);
+        }
+        opened
+    }
+
+    fn open_file(&self, name: &OsStr) -> Result<Opened, ErrorCode> {
+        if self.spot.is_folder || self.wish.has(OpenFlags::DIRECTORY) {
+            return Err(ErrorCode::NotDirectory);
+        }
+        let slot = self.present.slot()?;
+        self.hold_file(self.open(name, self.wish.access_mode())?, slot)
+    }
+
+    fn open(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
+        openat(&self.spot.folder, name, ALWAYS | flags, NEW_FILE).map_err(code)
+    }
+
+    /// Takes a file that was just opened, after a look at what it is: it may be another than before.
+    fn hold_file(&self, file: OwnedFd, slot: Slot) -> Result<Opened, ErrorCode> {
+        let stat = fstat(&file).map_err(code)?;
+        if kind(&stat) != FileType::RegularFile {
+            return Err(ErrorCode::Unsupported);
+        }
+        if self.wish.has(OpenFlags::TRUNCATE) {
+            ftruncate(&file, 0).map_err(code)?;
+            self.present.shrink(self.turn()?, entry_cost(&stat) - cost(0));
+        }
+        if self.wish.changes() {
+            self.present.changed(&self.spot.below);
+        }
+        let (key, reads, writes) = (file_key(&stat), self.wish.reads(), self.wish.writes());
+        self.present.mount.account().opened(key);
+        Ok(self.held(file, Kind::File { key, reads, writes }, slot))
+    }
+
+    fn held(&self, fd: OwnedFd, kind: Kind, slot: Slot) -> Opened {
+        let (mount, below) = (Arc::clone(&self.present.mount), self.spot.below.clone());
+        Opened { mount, below, fd: Arc::new(fd), kind, _slot: Some(slot) }
+    }
+
+    /// Who may change something has a turn.
+    fn turn(&self) -> Result<&Turn<'_>, ErrorCode> {
+        self.turn.as_ref().ok_or(ErrorCode::NotPermitted)
+    }
+}

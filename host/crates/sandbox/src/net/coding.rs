@@ -1,0 +1,135 @@
+//! Content codings: undone by the host, so that what a guest gets is what was checked.
+//!
+//! A guest that decoded for itself would get past the redaction of what comes in, and past the cap
+//! on a body. The decoder works through buffers of fixed size, whatever the ratio.
+
+use std::{io, pin::Pin};
+
+use async_compression::tokio::bufread::{GzipDecoder, ZlibDecoder};
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, TryStreamExt};
+use http::{HeaderMap, header};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio_util::io::StreamReader;
+use wasmtime_wasi_http::Error;
+
+/// Bytes that are decoded at a time.
+const DECODED_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Characters of a coding's name that an error repeats.
+const NAME_CHARS_MAX: usize = 40;
+
+/// How a body is coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// Not at all.
+    Identity,
+    /// `gzip`.
+    Gzip,
+    /// `deflate`, which means the format of zlib.
+    Deflate,
+}
+
+impl Coding {
+    /// Reads the coding off a response's headers.
+    ///
+    /// # Errors
+    ///
+    /// A coding that nobody asked for, or several on top of each other.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Error> {
+        let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
+        let unknown = |name: &[u8]| {
+            let name = String::from_utf8_lossy(name).chars().take(NAME_CHARS_MAX).collect();
+            Error::HttpResponseContentCoding(Some(name))
+        };
+        let Some(value) = values.next() else { return Ok(Self::Identity) };
+        if values.next().is_some() {
+            return Err(unknown(b"several"));
+        }
+        match value.as_bytes().trim_ascii().to_ascii_lowercase().as_slice() {
+            b"" | b"identity" => Ok(Self::Identity),
+            b"gzip" | b"x-gzip" => Ok(Self::Gzip),
+            b"deflate" => Ok(Self::Deflate),
+            other => Err(unknown(other)),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+        }
+    }
+}
+
+/// Bytes that come out of a decoder.
+pub(super) struct Decoded {
+    reader: Pin<Box<dyn AsyncRead + Send>>,
+    coding: Coding,
+}
+
+impl Decoded {
+    /// Puts a decoder behind bytes that arrive.
+    pub(super) fn of(
+        bytes: impl Stream<Item = Result<Bytes, Error>> + Send + 'static,
+        coding: Coding,
+    ) -> Self {
+        let source = StreamReader::new(Box::pin(bytes.map_err(io::Error::other)));
+        let reader: Pin<Box<dyn AsyncRead + Send>> = match coding {
+            Coding::Identity => Box::pin(source),
+            Coding::Gzip => {
+                let mut decoder = GzipDecoder::new(source);
+                decoder.multiple_members(true);
+                Box::pin(decoder)
+            }
+            Coding::Deflate => Box::pin(ZlibDecoder::new(source)),
+        };
+        Self { reader, coding }
+    }
+
+    /// Returns the next piece, nothing at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let mut piece = BytesMut::with_capacity(DECODED_CHUNK_BYTES);
+        match self.reader.read_buf(&mut piece).await {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(piece.freeze())),
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    /// What went wrong below the decoder comes out as it went in; the rest is a broken coding.
+    fn error(&self, error: io::Error) -> Error {
+        let broken = |_| Error::HttpResponseContentCoding(Some(self.coding.name().to_owned()));
+        error.downcast::<Error>().unwrap_or_else(broken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coding(values: &[&str]) -> Result<Coding, String> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(header::CONTENT_ENCODING, value.parse().unwrap());
+        }
+        Coding::of(&headers).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn one_coding_at_a_time_is_understood() {
+        for (values, want) in [
+            (&[][..], Coding::Identity),
+            (&["identity"], Coding::Identity),
+            (&["gzip"], Coding::Gzip),
+            (&["X-GZip "], Coding::Gzip),
+            (&["deflate"], Coding::Deflate),
+        ] {
+            assert_eq!(coding(values), Ok(want), "{values:?}");
+        }
+        for values in [&["br"][..], &["zstd"], &["gzip, gzip"], &["gzip", "gzip"], &["gzip;q=1"]] {
+            assert!(coding(values).is_err(), "{values:?}");
+        }
+    }
+}

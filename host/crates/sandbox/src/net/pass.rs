@@ -1,0 +1,88 @@
+//! What a request passes before anything of it leaves the host.
+
+use std::sync::Arc;
+
+use sallyport_policy::{Grant, NetPermit};
+use url::Url;
+use wasmtime_wasi_http::Error;
+
+use super::{
+    HttpGate, address,
+    exchange::Sending,
+    secret::{Credential, Watch},
+};
+
+/// A request that may leave.
+pub(super) struct Passed {
+    /// What it is on record as.
+    pub(super) what: String,
+    /// What the host puts into it at the end.
+    pub(super) credentials: Vec<Credential>,
+    /// What looks at its body.
+    pub(super) watch: Watch,
+}
+
+impl HttpGate {
+    /// Asks grant and person, looks for secrets, counts. What is refused is written down.
+    pub(super) async fn pass(&self, sending: &Sending) -> Result<Passed, Error> {
+        let (method, url) = (sending.method.as_str(), &sending.url);
+        let what = self.name(method, url);
+        let grant = self.agreed(method, url, &what).await?;
+        // Fetched first: a secret is looked for as soon as it is known.
+        let credentials = self.credentials(&grant, url, &what).await?;
+        let watch = self.watch(&grant, url);
+        if let Some(name) = watch.finds_in_head(url, &sending.headers) {
+            return Err(self.carries_secret(&what, url, &name));
+        }
+        let limit = grant.limits().http_requests;
+        if self.account.take_request(limit) {
+            Ok(Passed { what, credentials, watch })
+        } else {
+            Err(self.too_many(limit))
+        }
+    }
+
+    /// Returns the grant that lets a request through, once everybody has agreed to it.
+    ///
+    /// The grant may change while a person thinks. So it is asked again after each answer, and the
+    /// person again if by then it is stricter than what was agreed to.
+    async fn agreed(&self, method: &str, url: &Url, what: &str) -> Result<Arc<Grant>, Error> {
+        let mut agreed_to = None;
+        loop {
+            let grant = self.case.grant();
+            let permit = self.permit(&grant, method, url)?;
+            let decision = permit.decision();
+            if agreed_to.is_some_and(|agreed| decision <= agreed) {
+                return Ok(grant);
+            }
+            let limit = grant.limits().http_requests;
+            if !self.account.may_ask(limit) {
+                return Err(self.too_many(limit));
+            }
+            if self.case.agree(method, url, what, &permit).await.is_err() {
+                self.account.add_refusal();
+                return Err(Error::HttpRequestDenied);
+            }
+            agreed_to = Some(decision);
+        }
+    }
+
+    /// The entry of the grant that lets a request through.
+    pub(super) fn permit<'g>(
+        &self,
+        grant: &'g Grant,
+        method: &str,
+        url: &Url,
+    ) -> Result<NetPermit<'g>, Error> {
+        grant.net().check(method, url).map_err(|denial| {
+            self.case.ledger.refused(denial);
+            Error::HttpRequestDenied
+        })
+    }
+
+    /// What a request is on record as: without its query, and without what it may not carry.
+    pub(super) fn name(&self, method: &str, url: &Url) -> String {
+        let what = address::describe(method, url);
+        self.case.warden().redactor().text(&what).into_owned()
+    }
+}

@@ -1,0 +1,74 @@
+//! The way through a proxy, where the policy names one. The environment's proxy variables count for
+//! nothing.
+//!
+//! The operator's word is enough for the proxy's own address. What stands behind it is resolved and
+//! checked as without a proxy, and a tunnel is asked for to a checked address, never to a name.
+//! Plain HTTP is the exception that remains: servers tell their sites apart by name, so the proxy is
+//! given the name and resolves it once more by itself.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, header};
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use sallyport_policy::ProxyAddress;
+use wasmtime_wasi_http::Error;
+
+use super::{
+    HttpGate,
+    dial::{self, Line},
+    patience::Patience,
+};
+use crate::limits::HEADER_BYTES_MAX;
+
+/// Resolves the name of a proxy.
+pub(super) async fn addresses(
+    gate: &HttpGate,
+    patience: &Patience,
+    proxy: &ProxyAddress,
+) -> Result<Vec<SocketAddr>, Error> {
+    let found = dial::resolve(gate, patience, &proxy.host).await?;
+    Ok(found.into_iter().map(|address| SocketAddr::new(address, proxy.port)).collect())
+}
+
+/// Has a proxy open a tunnel to one of the targets.
+pub(super) async fn tunnel(proxy: &[SocketAddr], targets: &[SocketAddr]) -> Result<Line, Error> {
+    let mut last = Error::DestinationUnavailable;
+    for target in targets {
+        match tunnel_to(proxy, *target).await {
+            Ok(line) => return Ok(line),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Error> {
+    let stream = dial::first_to_answer(proxy).await?;
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(HEADER_BYTES_MAX)
+        .handshake::<_, Empty<Bytes>>(TokioIo::new(stream))
+        .await?;
+    // It hands the connection over once the proxy has agreed, and ends.
+    let driver = wasmtime_wasi::runtime::spawn(connection.with_upgrades());
+    let response = sender.send_request(connect(target)?).await?;
+    if !response.status().is_success() {
+        let status = response.status().as_u16();
+        return Err(Error::InternalError(Some(format!("the proxy answered with status {status}"))));
+    }
+    let line = hyper::upgrade::on(response).await?;
+    driver.await?;
+    Ok(Box::new(TokioIo::new(line)))
+}
+
+fn connect(target: SocketAddr) -> Result<Request<Empty<Bytes>>, Error> {
+    let invalid = |_| Error::HttpRequestUriInvalid;
+    let host = HeaderValue::try_from(target.to_string());
+    let request = Request::builder()
+        .method(Method::CONNECT)
+        .uri(target.to_string())
+        .header(header::HOST, host.map_err(|_| Error::HttpRequestUriInvalid)?);
+    request.body(Empty::new()).map_err(invalid)
+}

@@ -1,0 +1,93 @@
+//! Redirects: returned to the guest, or followed where its policy says so.
+//!
+//! Each request of a chain is a request like any other and passes the whole gate: the new URL is
+//! rebuilt and checked, somebody may be asked, the name is resolved anew. What told one origin who is
+//! asking is not told to another.
+
+use std::mem;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Empty};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
+
+use super::{
+    HttpGate, Response, address,
+    exchange::{Answer, Sending, exchange},
+    headers,
+    patience::Patience,
+};
+
+/// Sends a guest's request, and those that follow from it.
+pub(super) async fn follow(
+    gate: &HttpGate,
+    request: Request<WasiBody>,
+    options: RequestOptions,
+) -> Result<Response, Error> {
+    let patience = Patience::new(&gate.case, options)?;
+    let (head, mut body) = request.into_parts();
+    let url = address::rebuild(&head.uri).map_err(|reason| gate.odd_address(reason))?;
+    let mut sending = Sending { method: head.method, url, headers: head.headers };
+    for followed in 0.. {
+        let sent = mem::replace(&mut body, empty());
+        let answer = exchange(gate, &patience, &sending, sent).await?;
+        let limit = gate.case.grant().limits().http_redirects;
+        let Some((method, location)) = target(&sending.method, &answer).filter(|_| limit > 0)
+        else {
+            return answer.receive(gate, patience);
+        };
+        if followed >= limit {
+            let limit = format!("{limit} redirects of one request (limits.http-redirects)");
+            gate.case.ledger.limit_reached(limit);
+            break;
+        }
+        sending = gate.redirected(&sending, method, location)?;
+    }
+    Err(Error::LoopDetected)
+}
+
+/// Where a response leads, and with which method, when a request without a body can go there.
+fn target<'a>(method: &Method, answer: &'a Answer) -> Option<(Method, &'a HeaderValue)> {
+    let is_read = *method == Method::GET || *method == Method::HEAD;
+    let goes_on = match answer.response.status() {
+        StatusCode::SEE_OTHER if *method == Method::POST => Some(Method::GET),
+        StatusCode::SEE_OTHER if is_read => Some(method.clone()),
+        StatusCode::MOVED_PERMANENTLY
+        | StatusCode::FOUND
+        | StatusCode::TEMPORARY_REDIRECT
+        | StatusCode::PERMANENT_REDIRECT => {
+            // What was sent with it is gone and cannot be sent again.
+            (is_read && answer.traffic.sent_bytes() == 0).then(|| method.clone())
+        }
+        _ => None,
+    };
+    Some((goes_on?, answer.response.headers().get(header::LOCATION)?))
+}
+
+impl HttpGate {
+    /// The request that a redirect asks for.
+    fn redirected(
+        &self,
+        from: &Sending,
+        method: Method,
+        location: &HeaderValue,
+    ) -> Result<Sending, Error> {
+        let url = address::redirected(&from.url, location);
+        let url = url.map_err(|reason| self.odd_address(reason))?;
+        if from.url.scheme() == "https" && url.scheme() != "https" {
+            let what = self.name(method.as_str(), &url);
+            return Err(self.refuse(&what, "a redirect leads from https down to http".to_owned()));
+        }
+        let mut headers = from.headers.clone();
+        headers::drop_body(&mut headers);
+        if url.origin() != from.url.origin() {
+            let redactor = self.case.warden().redactor();
+            headers::drop_credentials(&mut headers, |value| redactor.finds(value).is_some());
+        }
+        Ok(Sending { method, url, headers })
+    }
+}
+
+fn empty() -> WasiBody {
+    Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync()
+}

@@ -1,0 +1,219 @@
+//! Names to addresses: `/etc/hosts`, then the name servers of `/etc/resolv.conf`.
+//!
+//! The look-ups are asynchronous from end to end. The system's own would hold a thread each, for as
+//! long as it likes, and a guest that asks for many names would hold many.
+
+use std::{
+    fs, io,
+    net::{IpAddr, Ipv4Addr},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use hickory_resolver::{
+    Hosts, TokioResolver,
+    config::{NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts},
+    net::runtime::TokioRuntimeProvider,
+    proto::{
+        op::Query,
+        rr::{Name, RecordType},
+    },
+    system_conf::parse_resolv_conf,
+};
+use sallyport_contract::{BoxFuture, Resolver};
+
+/// Names that have an address without anybody being asked.
+const HOSTS: &str = "/etc/hosts";
+
+/// Which name servers there are.
+const SERVERS: &str = "/etc/resolv.conf";
+
+/// The name service that this machine is set up for.
+#[derive(Debug, Default)]
+pub struct SystemResolver(Mutex<Option<Arc<Setup>>>);
+
+/// What the two files say, and when they said it: a machine that moves to another network writes
+/// them anew.
+#[derive(Debug)]
+struct Setup {
+    written: [Option<SystemTime>; 2],
+    hosts: Hosts,
+    servers: TokioResolver,
+}
+
+impl SystemResolver {
+    fn setup(&self) -> io::Result<Arc<Setup>> {
+        let written = [HOSTS, SERVERS].map(written);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(setup) = known.as_ref().filter(|setup| setup.written == written) {
+            return Ok(Arc::clone(setup));
+        }
+        let read = |path| fs::read(path).unwrap_or_default();
+        let servers = parse_resolv_conf(read(SERVERS)).unwrap_or_else(|_| on_this_machine());
+        let setup = Arc::new(Setup::new(written, &read(HOSTS), servers)?);
+        Ok(Arc::clone(known.insert(setup)))
+    }
+}
+
+fn written(path: &str) -> Option<SystemTime> {
+    Path::new(path).metadata().and_then(|info| info.modified()).ok()
+}
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move { self.setup()?.resolve(host).await })
+    }
+}
+
+impl Setup {
+    fn new(
+        written: [Option<SystemTime>; 2],
+        hosts: &[u8],
+        (config, mut options): (ResolverConfig, ResolverOpts),
+    ) -> io::Result<Self> {
+        let mut known = Hosts::default();
+        known.read_hosts_conf(hosts)?;
+        // They are looked at here, for both kinds of addresses at once.
+        options.use_hosts_file = ResolveHosts::Never;
+        let servers = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+            .with_options(options)
+            .build()
+            .map_err(io::Error::other)?;
+        Ok(Self { written, hosts: known, servers })
+    }
+
+    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        let mut name = Name::from_ascii(host).map_err(io::Error::other)?;
+        let known = self.known(&name);
+        if !known.is_empty() {
+            return Ok(known);
+        }
+        // A name with a dot in it means what it says. Only a bare one is looked for below the
+        // domains of this machine.
+        name.set_fqdn(host.contains('.'));
+        let found = self.servers.lookup_ip(name).await.map_err(io::Error::other)?;
+        Ok(found.iter().collect())
+    }
+
+    /// What `/etc/hosts` says. Who has an address of one kind there is not asked for the other.
+    fn known(&self, name: &Name) -> Vec<IpAddr> {
+        let kinds = [RecordType::A, RecordType::AAAA];
+        let found = kinds
+            .into_iter()
+            .filter_map(|kind| self.hosts.lookup_static_host(&Query::query(name.clone(), kind)));
+        let records: Vec<_> = found.collect();
+        let addresses = records.iter().flat_map(|lookup| lookup.answers());
+        addresses.filter_map(|record| record.data.ip_addr()).collect()
+    }
+}
+
+/// Without a word about name servers there is one on this machine, as resolv.conf(5) has it.
+fn on_this_machine() -> (ResolverConfig, ResolverOpts) {
+    let server = NameServerConfig::udp_and_tcp(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    (ResolverConfig::from_parts(None, Vec::new(), vec![server]), ResolverOpts::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::UdpSocket, sync::mpsc, thread};
+
+    use hickory_resolver::{
+        config::ConnectionConfig,
+        proto::{
+            op::{Message, ResponseCode},
+            rr::{RData, Record},
+        },
+    };
+
+    use super::*;
+
+    const HOSTS_FILE: &[u8] =
+        b"# comment\n127.0.0.1 localhost\n10.1.1.1 inside.example other\n::2 inside.example\n";
+
+    /// A name server of the loopback that knows `known.example` and `bare.lan.example`, and tells
+    /// what it was asked.
+    fn name_server() -> (NameServerConfig, mpsc::Receiver<String>) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut connection = ConnectionConfig::udp();
+        connection.port = socket.local_addr().unwrap().port();
+        let (asked, heard) = mpsc::channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 1024];
+            while let Ok((bytes, from)) = socket.recv_from(&mut buffer) {
+                let reply = reply(&Message::from_vec(&buffer[..bytes]).unwrap(), &asked);
+                socket.send_to(&reply.to_vec().unwrap(), from).unwrap();
+            }
+        });
+        let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        (NameServerConfig::new(localhost, true, vec![connection]), heard)
+    }
+
+    fn reply(question: &Message, asked: &mpsc::Sender<String>) -> Message {
+        let query = question.queries[0].clone();
+        let name = query.name().to_ascii().to_ascii_lowercase();
+        let _ = asked.send(format!("{} {name}", query.query_type()));
+        let mut reply = Message::response(question.metadata.id, question.metadata.op_code);
+        reply.add_query(query.clone());
+        let is_known = ["known.example.", "bare.lan.example."].contains(&name.as_str());
+        match query.query_type() {
+            RecordType::A if is_known => {
+                let address = RData::from(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)));
+                reply.add_answer(Record::from_rdata(query.name().clone(), 60, address));
+            }
+            _ if is_known => {}
+            _ => reply.metadata.response_code = ResponseCode::NXDomain,
+        }
+        reply
+    }
+
+    /// Looks a name up; what came of it, and what the server was asked.
+    async fn look_up(name: &str) -> (Option<Vec<String>>, Vec<String>) {
+        let (server, heard) = name_server();
+        let search = vec![Name::from_ascii("lan.example.").unwrap()];
+        let config = ResolverConfig::from_parts(None, search, vec![server]);
+        let setup = Setup::new([None; 2], HOSTS_FILE, (config, ResolverOpts::default())).unwrap();
+        let found = setup.resolve(name).await.ok();
+        let found = found.map(|all| all.iter().map(ToString::to_string).collect());
+        let mut asked: Vec<String> = heard.try_iter().collect();
+        asked.sort();
+        asked.dedup();
+        (found, asked)
+    }
+
+    async fn check(name: &str, found: Option<&[&str]>, asked: &[&str]) {
+        let (got, heard) = look_up(name).await;
+        let found = found.map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(got, found, "{name}");
+        assert_eq!(heard, asked, "{name}");
+    }
+
+    #[tokio::test]
+    async fn what_the_hosts_file_knows_nobody_is_asked_for() {
+        check("inside.example", Some(&["10.1.1.1", "::2"]), &[]).await;
+        check("other", Some(&["10.1.1.1"]), &[]).await;
+        check("localhost", Some(&["127.0.0.1"]), &[]).await;
+    }
+
+    #[tokio::test]
+    async fn the_servers_are_asked_for_the_rest() {
+        let known = ["A known.example.", "AAAA known.example."];
+        check("known.example", Some(&["192.0.2.7"]), &known).await;
+        let bare = ["A bare.lan.example.", "AAAA bare.lan.example."];
+        check("bare", Some(&["192.0.2.7"]), &bare).await;
+    }
+
+    /// Else `known.example.lan.example` could answer for a name that a policy grants.
+    #[tokio::test]
+    async fn a_name_with_a_dot_is_not_looked_for_elsewhere() {
+        let unknown = ["A un.known.example.", "AAAA un.known.example."];
+        check("un.known.example", None, &unknown).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_no_name_is_an_error() {
+        for name in ["a..b", &"x".repeat(64), &"x.".repeat(200)] {
+            assert_eq!(look_up(name).await, (None, Vec::new()), "{name:?}");
+        }
+    }
+}

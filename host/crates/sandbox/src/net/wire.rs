@@ -1,0 +1,85 @@
+//! A connection whose other side may say only so much before the head of its response is there.
+//!
+//! hyper skips the interim responses (1xx) before it. However small each is, a server could send
+//! them without end.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::dial::Line;
+use crate::limits::HEADER_BYTES_MAX;
+
+/// Most bytes before and of the head of a response, with what was read on beyond it.
+const HEAD_BYTES_MAX: u64 = 4 * HEADER_BYTES_MAX as u64;
+
+/// The other side said too much without beginning its response.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {HEAD_BYTES_MAX} bytes before the response")]
+pub(super) struct HeadTooLong;
+
+/// A connection that is read with a limit.
+pub(super) struct Wire {
+    line: Line,
+    bytes_left: Arc<AtomicU64>,
+}
+
+/// Lifts the limit, once the head is there.
+pub(super) struct HeadSeen(Arc<AtomicU64>);
+
+impl Wire {
+    pub(super) fn new(line: Line) -> (Self, HeadSeen) {
+        let bytes_left = Arc::new(AtomicU64::new(HEAD_BYTES_MAX));
+        (Self { line, bytes_left: Arc::clone(&bytes_left) }, HeadSeen(bytes_left))
+    }
+}
+
+impl HeadSeen {
+    /// From now on the body's own limits count.
+    pub(super) fn lift(self) {
+        self.0.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.line).poll_read(cx, buf))?;
+        let bytes = (buf.filled().len() - before) as u64;
+        let take = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(bytes) };
+        match self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Poll::Ready(Ok(())),
+            Err(_) => Poll::Ready(Err(io::Error::other(HeadTooLong))),
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.line).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.line).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.line).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,176 @@
+//! Places of one plugin: how many of its calls run at a time, how long others wait for one of them
+//! to end, and how many may start in a minute.
+//!
+//! The numbers are those of the policy at the moment when a call comes.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use sallyport_policy::Limits;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
+
+/// The time in which calls are counted.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The places of a plugin.
+pub(crate) struct Places {
+    free: Semaphore,
+    count: Mutex<Count>,
+    recent: Mutex<VecDeque<Instant>>,
+}
+
+/// How many places there are, taken and free, and how many there shall be: those that are too many
+/// go when their calls end.
+struct Count {
+    there: u32,
+    wanted: u32,
+}
+
+/// A place that a call has taken.
+pub(crate) struct Place<'a> {
+    places: &'a Places,
+    permit: Option<SemaphorePermit<'a>>,
+}
+
+/// Why a call was not given a place, as what follows the plugin's name.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoPlace {
+    /// All places stayed taken.
+    #[error(
+        "is busy: {calls} of its calls are running (limits.concurrent-calls), and none ended \
+         within {waited:?} (limits.queue-time)"
+    )]
+    Busy { calls: u32, waited: Duration },
+    /// Too many calls have begun of late.
+    #[error("may be called {calls} times a minute (limits.calls-per-minute)")]
+    TooOften { calls: u32 },
+}
+
+impl Places {
+    pub(crate) fn new() -> Self {
+        Self {
+            free: Semaphore::new(0),
+            count: Mutex::new(Count { there: 0, wanted: 0 }),
+            recent: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// Waits for a place, and counts the call.
+    pub(crate) async fn take(&self, limits: &Limits) -> Result<Place<'_>, NoPlace> {
+        let (calls, waited) = (limits.concurrent_calls, limits.queue_time);
+        self.resize(calls);
+        let permit = match timeout(waited, self.free.acquire()).await {
+            Ok(Ok(permit)) => Some(permit),
+            // Nobody closes it, so what went wrong is the time.
+            Ok(Err(_)) | Err(_) => return Err(NoPlace::Busy { calls, waited }),
+        };
+        let place = Place { places: self, permit };
+        self.count_call(limits.calls_per_minute, Instant::now())?;
+        Ok(place)
+    }
+
+    fn resize(&self, wanted: u32) {
+        let mut count = lock(&self.count);
+        count.wanted = wanted;
+        if wanted > count.there {
+            self.free.add_permits((wanted - count.there) as usize);
+            count.there = wanted;
+        } else {
+            // No more than there are too many, so it fits.
+            count.there -= self.free.forget_permits((count.there - wanted) as usize) as u32;
+        }
+    }
+
+    fn count_call(&self, calls_max: Option<u32>, now: Instant) -> Result<(), NoPlace> {
+        let Some(calls) = calls_max else { return Ok(()) };
+        let mut recent = lock(&self.recent);
+        while recent.front().is_some_and(|at| now.duration_since(*at) >= MINUTE) {
+            recent.pop_front();
+        }
+        if recent.len() >= calls as usize {
+            return Err(NoPlace::TooOften { calls });
+        }
+        recent.push_back(now);
+        Ok(())
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let Some(permit) = self.permit.take() else { return };
+        let mut count = lock(&self.places.count);
+        if count.there > count.wanted {
+            count.there -= 1;
+            permit.forget();
+        }
+    }
+}
+
+/// Each change of what is locked here is whole by itself, so a panic elsewhere leaves it sound.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(concurrent_calls: u32) -> Limits {
+        let queue_time = Duration::ZERO;
+        Limits { concurrent_calls, queue_time, ..Limits::standard() }
+    }
+
+    #[tokio::test]
+    async fn places_come_and_go_with_the_policy() {
+        let places = Places::new();
+        let busy = |calls| Some(NoPlace::Busy { calls, waited: Duration::ZERO });
+        let take = async |calls| places.take(&limits(calls)).await;
+        let one = take(1).await.unwrap();
+        assert_eq!(take(1).await.err(), busy(1));
+        let two = take(3).await.unwrap();
+        let three = take(3).await.unwrap();
+        assert_eq!(take(3).await.err(), busy(3));
+        assert_eq!(take(1).await.err(), busy(1));
+        drop((one, two));
+        assert_eq!(take(1).await.err(), busy(1), "the third call still runs");
+        drop(three);
+        let one = take(1).await.unwrap();
+        assert_eq!(take(1).await.err(), busy(1));
+        drop(one);
+        take(1).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_given_no_place_that_is_no_longer_there() {
+        let places = Places::new();
+        let patient = Limits { queue_time: MINUTE, ..limits(1) };
+        let (one, two) = (places.take(&limits(2)).await, places.take(&limits(2)).await);
+        let mut waiting = std::pin::pin!(places.take(&patient));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        drop(one);
+        assert!(futures::poll!(&mut waiting).is_pending(), "the second call still runs");
+        drop(two);
+        assert!(waiting.await.is_ok());
+    }
+
+    #[test]
+    fn a_minute_later_calls_may_start_again() {
+        let (places, now) = (Places::new(), Instant::now());
+        for second in 0..3 {
+            let then = now + Duration::from_secs(second);
+            assert_eq!(places.count_call(Some(3), then), Ok(()));
+        }
+        let too_often = Err(NoPlace::TooOften { calls: 3 });
+        assert_eq!(places.count_call(Some(3), now + MINUTE - Duration::from_millis(1)), too_often);
+        assert_eq!(places.count_call(Some(3), now + MINUTE), Ok(()));
+        assert_eq!(places.count_call(Some(3), now + MINUTE), too_often);
+        assert_eq!(places.count_call(Some(4), now + MINUTE), Ok(()), "the policy has changed");
+        assert_eq!(places.count_call(None, now + MINUTE), Ok(()));
+    }
+}
