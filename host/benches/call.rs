@@ -14,14 +14,18 @@ use std::{
 
 use sallyport::{
     config::{Env, Flags, Settings},
-    registry::{Registry, Selection},
+    gate::{Audited, Gate, GateParts},
+    lock::Lock,
+    registry::{LoadParts, Registry, Selection},
     session::NobodyToAsk,
 };
 use sallyport_contract::{CallContext, Outcome, ToolCall, Toolbox};
 use sallyport_policy::Manifest;
 use sallyport_sandbox::{
-    ComponentFile, PluginParts, Sandbox, SandboxOptions, SystemResolver, raw::Raw,
+    Compiler, ComponentFile, PluginParts, Sandbox, SandboxOptions, SystemResolver, Unattended,
+    raw::Raw,
 };
+use sallyport_store::{Store, audit::Who};
 
 /// Batches of each measurement; the median of an odd number is one of them.
 const BATCHES: usize = 101;
@@ -42,14 +46,15 @@ async fn bench(home: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository").to_owned();
     let (sandbox, _) = Sandbox::new(SandboxOptions {
         cache_dir: Some(home.join("cache")),
-        resolver: Arc::new(SystemResolver),
+        compiler: Compiler::InProcess,
+        resolver: Arc::new(SystemResolver::default()),
     });
-    let registry = registry(&sandbox, home, &root).await;
+    let tools = audited(registry(&sandbox, home, &root).await, home);
     let wasm = root.join("plugins-wasm/clock/clock.wasm");
     let file = ComponentFile::read(&wasm).expect("run `cargo xtask plugins` first");
     let raw = Raw::new(&sandbox, &file);
     for (what, arguments) in [("small arguments", small()), ("1 KiB of arguments", kilobyte())] {
-        isolated(&registry, &raw, what, &arguments).await;
+        isolated(&tools, &raw, what, &arguments).await;
     }
     start(&sandbox, &raw, &file);
 }
@@ -59,8 +64,31 @@ async fn registry(sandbox: &Arc<Sandbox>, home: &Path, root: &Path) -> Registry 
     let home = home.to_str().expect("a plain path");
     let settings = Settings::resolve(&flags, Env::of([("SALLYPORT_HOME", home)]));
     let settings = settings.expect("settings");
-    let selection = Selection::Only("clock".parse().expect("a name"));
-    Registry::load(Arc::clone(sandbox), &settings, Arc::new(NobodyToAsk), selection).await
+    let gate = Gate::open(GateParts {
+        files: settings.policy.clone(),
+        env: settings.env.clone(),
+        consent: Arc::new(NobodyToAsk),
+        store: None,
+        tell: Arc::new(|_| {}),
+    });
+    let lock = Lock::read(&settings.paths.lock()).expect("a lock");
+    let registry = Registry::load(LoadParts {
+        sandbox: Arc::clone(sandbox),
+        settings: &settings,
+        gate: gate.expect("a policy"),
+        selection: Selection::Only("clock".parse().expect("a name")),
+        lock: &lock,
+        pins: false,
+        agrees: &|_, _| false,
+    });
+    registry.await.expect("a registry")
+}
+
+/// The registry as every front end has it: with a record of each decision and each call.
+fn audited(registry: Registry, home: &Path) -> Audited {
+    let store = Store::open(&home.join("state")).expect("a store");
+    let log = Arc::new(store.audit_log().expect("a log"));
+    Audited::new(Arc::new(registry), log, Who::of_process("bench"))
 }
 
 fn small() -> String {
@@ -73,15 +101,15 @@ fn kilobyte() -> String {
 }
 
 /// A fresh instance for one call: through the whole host ÷ `InstancePre`, call, drop.
-async fn isolated(registry: &Registry, raw: &Raw, what: &str, arguments: &str) {
+async fn isolated(tools: &Audited, raw: &Raw, what: &str, arguments: &str) {
     let ours = async || {
         let call = ToolCall {
             context: CallContext { call_id: "bench".into(), ..CallContext::default() },
             tool: "clock.get_time".parse().expect("a tool"),
             arguments: arguments.to_owned(),
         };
-        let admitted = registry.admit(call).await.expect("admitted");
-        let report = registry.run(admitted).await;
+        let admitted = tools.admit(call).await.expect("admitted");
+        let report = tools.run(admitted).await;
         assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
     };
     let baseline = async || {
@@ -125,9 +153,8 @@ fn load(sandbox: &Arc<Sandbox>, manifest: &Manifest, path: PathBuf) {
     let parts = PluginParts {
         manifest,
         file: &file,
-        grant: Arc::new(grant),
+        warden: Arc::new(Unattended::new(Arc::new(grant))),
         settings: serde_json::Map::new(),
-        env: Vec::new(),
     };
     sandbox.load(parts).expect("a plugin");
 }

@@ -5,11 +5,17 @@
 //! the outside on behalf of others (`sandbox`, `model`). What is here ties them together:
 //!
 //! - [`config`]: flags, environment and files become one value, once.
-//! - [`registry`]: finds and loads plugins, and is the gate that every call passes.
+//! - [`gate`]: decides, asks, remembers and writes down.
+//! - [`secrets`]: where the values of secrets come from.
+//! - [`lock`]: what was agreed to about plugins.
+//! - [`registry`]: finds and loads plugins, and sends every call through the gate.
 //! - [`session`]: one conversation, as commands in and events out.
 //! - [`cli`]: the commands of the program, and all that is ever printed.
 
 pub mod cli;
 pub mod config;
+pub mod gate;
+pub mod lock;
 pub mod registry;
+pub mod secrets;
 pub mod session;

@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process::{cargo, output, root, run};
+use crate::{
+    fuzz,
+    process::{cargo, output, root, run},
+};
 
 /// What plugins are compiled for.
 const TARGET: &str = "wasm32-wasip2";
@@ -41,18 +44,25 @@ pub(crate) fn plugins() -> Result<()> {
     Ok(())
 }
 
+/// The plugins of this repository, by name.
+pub(crate) fn plugin_names() -> Result<Vec<String>> {
+    Ok(plugin_folders(&root().join("plugins-src"))?.iter().map(|path| file_name(path)).collect())
+}
+
 /// Builds the components that the integration tests run.
 pub(crate) fn guests() -> Result<()> {
     setup()?;
     build_wasm(&root().join("tests/guests"))
 }
 
-/// Sets everything up and runs every test: of the host, of the SDK, and of the plugins natively.
+/// Sets everything up and runs every test: of the host, of the SDK, and of the plugins natively;
+/// and at the end each fuzz target for a moment.
 pub(crate) fn test() -> Result<()> {
     plugins()?;
     guests()?;
     run(cargo().args(["test", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"]))?;
-    run(cargo().args(["test", "--workspace"]))
+    run(cargo().args(["test", "--workspace"]))?;
+    fuzz::fuzz(&[])
 }
 
 fn build_wasm(workspace: &Path) -> Result<()> {

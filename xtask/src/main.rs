@@ -6,6 +6,7 @@
 
 mod bench;
 mod build;
+mod fuzz;
 mod process;
 mod start;
 mod tidy;
@@ -27,6 +28,8 @@ cargo xtask TASK
   guests          build the components that the tests run
   bench start     start-up time against /bin/true
   bench call      calls and starts against raw wasmtime
+  fuzz [TARGET] [SECONDS]
+                  random inputs: policy, manifest, url, compile, or all; 10 s each unless said
   tidy            the rules of the house alone: file and function sizes, dependency arrows
 ";
 
@@ -53,6 +56,7 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
         "guests" => build::guests()?,
         "tidy" => tidy::tidy()?,
         "bench" => bench::bench(rest)?,
+        "fuzz" => fuzz::fuzz(rest)?,
         "help" | "-h" | "--help" => print!("{HELP}"),
         other => bail!("there is no task {other:?}\n\n{HELP}"),
     }

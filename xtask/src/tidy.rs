@@ -13,8 +13,12 @@ use crate::process::{cargo, output, root, run};
 const FILE_LINES_MAX: usize = 500;
 
 /// A package that only one `Cargo.toml` may name, and that one.
-const SOLE_OWNERS: [(&str, &str); 2] =
-    [("wasmtime", "host/crates/sandbox/Cargo.toml"), ("reqwest", "host/crates/model/Cargo.toml")];
+const SOLE_OWNERS: [(&str, &str); 4] = [
+    ("wasmtime", "host/crates/sandbox/Cargo.toml"),
+    ("reqwest", "host/crates/model/Cargo.toml"),
+    ("rusqlite", "host/crates/store/Cargo.toml"),
+    ("cel", "host/crates/policy/Cargo.toml"),
+];
 
 /// What the pure crates must not depend on.
 const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "tempfile"];

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use super::policy::PolicyCommand;
 use crate::config::Flags;
 
 /// Gives a language model tools that run as sandboxed WebAssembly components.
@@ -48,9 +49,15 @@ pub(super) enum Command {
     /// Look at the tools
     #[command(subcommand)]
     Tool(ToolCommand),
-    /// Look at the policy
+    /// Look at the policy, and change it
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Read and check the record of every decision and call
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Keep the values of the secrets that the policy names
+    #[command(subcommand)]
+    Secret(SecretCommand),
     /// Check that everything is in place
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
@@ -102,6 +109,10 @@ pub(super) struct RunArgs {
     /// End with code 7 when a tool call did not complete, though the model answered
     #[arg(long)]
     pub(super) fail_on_tool_error: bool,
+
+    /// Print, in place of the answer, the policy text that what was denied would have needed
+    #[arg(long)]
+    pub(super) emit_needed_grants: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -113,6 +124,10 @@ pub(super) struct CallArgs {
     /// The arguments, as a JSON object
     #[arg(value_name = "JSON", default_value = "{}")]
     pub(super) arguments: String,
+
+    /// Print, in place of a result, the policy text that what was denied would have needed
+    #[arg(long)]
+    pub(super) emit_needed_grants: bool,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -128,6 +143,12 @@ pub(super) enum PluginCommand {
         name: String,
         #[command(flatten)]
         output: OutputArgs,
+    },
+    /// Agree to plugins as they are now, after they have changed
+    Accept {
+        /// The plugins
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
     },
 }
 
@@ -146,9 +167,80 @@ pub(super) enum ToolCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum PolicyCommand {
-    /// Read the policy and report mistakes, and what it grants
-    Check,
+pub(super) enum AuditCommand {
+    /// Show records, the newest last
+    Show(AuditShowArgs),
+    /// Check that no record was changed, removed, added or moved
+    Verify {
+        /// The head that an earlier check returned; the log has to hold it still
+        #[arg(long, value_name = "HEX")]
+        head: Option<String>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Remove old records; the rest can be checked as before
+    Prune {
+        /// 2026-01-31T12:00:00Z, or so long ago: 2160h
+        #[arg(long, value_name = "TIME")]
+        before: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct AuditShowArgs {
+    /// Only records about this plugin
+    #[arg(long)]
+    pub(super) plugin: Option<String>,
+    /// Only records about tools of this name
+    #[arg(long)]
+    pub(super) tool: Option<String>,
+    /// Only calls that ended so: completed, failed, denied, invalid-arguments, timed-out, cancelled
+    #[arg(long)]
+    pub(super) outcome: Option<String>,
+    /// Only decisions that came out so: allow, deny
+    #[arg(long)]
+    pub(super) decision: Option<String>,
+    /// Only records of this kind: decision, call, policy, trouble, checkpoint
+    #[arg(long)]
+    pub(super) kind: Option<String>,
+    /// Only records of this session
+    #[arg(long)]
+    pub(super) session: Option<String>,
+    /// Only records since then: 2026-01-31T12:00:00Z, or so long ago: 90m, 12h
+    #[arg(long, value_name = "TIME")]
+    pub(super) since: Option<String>,
+    /// Only records until then
+    #[arg(long, value_name = "TIME")]
+    pub(super) until: Option<String>,
+    /// At most so many, the newest
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) number: Option<usize>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SecretCommand {
+    /// List the secrets, where each value lies and whether it is there; never a value
+    List(OutputArgs),
+    /// Check that every secret has a value, and say what to do about one that has none
+    Check {
+        /// This secret only
+        name: Option<String>,
+    },
+    /// Read a value from standard input and put it to where the policy says that it is
+    Set {
+        /// The secret
+        name: String,
+    },
+    /// Remove a value from where the policy says that it is
+    Remove {
+        /// The secret
+        name: String,
+    },
 }
 
 #[derive(Debug, ClapArgs)]
@@ -186,6 +278,7 @@ impl Args {
             policy: self.policy.clone(),
             model: model.and_then(|model| model.model.clone()),
             no_stream: model.is_some_and(|model| model.no_stream),
+            folder: None,
         }
     }
 }

@@ -13,29 +13,40 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
     show,
+    watch::Watch,
 };
-use crate::config::{Flags, Settings};
+use crate::{
+    config::{Flags, Settings},
+    registry::Selection,
+};
 
 pub(super) async fn call(
     flags: &Flags,
     args: &CallArgs,
-    verbose: bool,
+    watch: &Watch,
     out: &Output,
 ) -> Result<Exit, Failure> {
     let tool: ToolId =
         args.tool.parse().map_err(|error| Failure::new(Exit::Usage, format!("{error}")))?;
     let settings = compose::settings(flags)?;
     let consent = Arc::new(consent::AtTerminal { out: *out });
-    let registry = compose::one_plugin(&settings, consent, &tool.plugin, out).await;
-    registry.find(&tool).map_err(|missing| missing.into_failure())?;
-    let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
+    let only = Selection::Only(tool.plugin.clone());
+    let tools = compose::tools(&settings, consent, only, watch, out).await?;
+    tools.registry.find(&tool).map_err(|missing| missing.into_failure())?;
     let call = ToolCall { context: context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
-        report = run(&*toolbox, call) => report,
+        report = run(&*tools.toolbox, call) => report,
         () = compose::interrupted() => Outcome::Cancelled.into(),
     };
-    registry.shutdown().await;
-    print(&report, args.output.output, &settings, verbose, out);
+    tools.close(out).await;
+    if args.emit_needed_grants
+        && let Outcome::Denied(denial) = &report.outcome
+    {
+        out.error(&show::reason(&report.outcome).unwrap_or_default());
+        show::needed([denial], out);
+    } else {
+        print(&report, args.output.output, &settings, watch.verbose, out);
+    }
     Ok(Exit::of_outcome(&report.outcome))
 }
 
@@ -46,8 +57,10 @@ async fn run(toolbox: &dyn Toolbox, call: ToolCall) -> CallReport {
     }
 }
 
-fn context() -> CallContext {
-    CallContext { call_id: "call-1".into(), session_id: "call".into(), ..CallContext::default() }
+/// Where a call of the command line comes from.
+pub(super) fn context() -> CallContext {
+    let (call_id, session_id) = ("call-1".into(), compose::session_id());
+    CallContext { call_id, session_id, ..CallContext::default() }
 }
 
 fn print(report: &CallReport, format: Format, settings: &Settings, verbose: bool, out: &Output) {
@@ -81,7 +94,7 @@ fn print_output(output: &ToolOutput, out: &Output) {
 fn print_failure(outcome: &Outcome, settings: &Settings, verbose: bool, out: &Output) {
     out.error(&show::reason(outcome).unwrap_or_default());
     if let Outcome::Denied(denial) = outcome {
-        show::fix(denial, &settings.policy_file, out);
+        show::fix(denial, settings.policy.user_file(), out);
     }
     if show::detail(outcome).is_some() && !verbose {
         out.hint("-v shows more");

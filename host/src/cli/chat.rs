@@ -15,10 +15,11 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
     run, show,
+    watch::Watch,
 };
 use crate::{
     config::{Flags, Settings},
-    registry::Registry,
+    registry::{Registry, Selection},
     session::{self, Command, Event, Handle, Parts},
 };
 
@@ -39,7 +40,8 @@ struct Chat<'a> {
     settings: &'a Settings,
     out: &'a Output,
     verbose: bool,
-    question: Option<u64>,
+    /// The question that is open, and whether it can be answered for good.
+    question: Option<(u64, bool)>,
     busy: bool,
     streamed: bool,
     leaving: bool,
@@ -48,35 +50,36 @@ struct Chat<'a> {
 pub(super) async fn chat(
     flags: &Flags,
     args: &ChatArgs,
-    verbose: bool,
+    watch: &Watch,
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let model = compose::model(&settings, out)?;
     let (desk, approvals) = session::approval::channel();
-    let registry = compose::registry(&settings, Arc::new(desk), out).await;
+    let tools = compose::tools(&settings, Arc::new(desk), Selection::All, watch, out).await?;
+    compose::show_problems(&tools.registry, out);
     out.note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
         model.name(),
-        registry.tools().len()
+        tools.registry.tools().len()
     ));
-    let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
-    let options = run::options(&args.model, &settings, "chat");
+    let toolbox = Arc::clone(&tools.toolbox);
+    let options = run::options(&args.model, &settings);
     let parts = Parts { model, toolbox, approvals, options };
     let (handle, mut events) = session::spawn(parts).map_err(run::collision)?;
     let chat = Chat {
         handle,
-        registry: &registry,
+        registry: &tools.registry,
         settings: &settings,
         out,
-        verbose,
+        verbose: watch.verbose,
         question: None,
         busy: false,
         streamed: false,
         leaving: false,
     };
     chat.converse(&mut events).await;
-    registry.shutdown().await;
+    tools.close(out).await;
     Ok(Exit::Done)
 }
 
@@ -118,9 +121,9 @@ impl Chat<'_> {
     }
 
     async fn take(&mut self, line: &str) {
-        if let Some(id) = self.question.take() {
-            self.send(Command::ProvideConfirmation { id, answer: consent::parse(Some(line)) })
-                .await;
+        if let Some((id, offers_always)) = self.question.take() {
+            let answer = consent::parse(Some(line), offers_always);
+            self.send(Command::ProvideConfirmation { id, answer }).await;
             return;
         }
         match line.trim() {
@@ -170,14 +173,14 @@ impl Chat<'_> {
                     self.out.note(&format!("· {tool} {}", show::ending(&report)));
                 }
                 if let Outcome::Denied(denial) = &report.outcome {
-                    show::fix(denial, &self.settings.policy_file, self.out);
+                    show::fix(denial, self.settings.policy.user_file(), self.out);
                 }
             }
             Event::ApprovalNeeded { confirmation_id, request } => {
                 self.ask(confirmation_id, &request).await;
             }
             Event::ApprovalClosed { confirmation_id } => {
-                self.question.take_if(|id| *id == confirmation_id);
+                self.question.take_if(|(id, _)| *id == confirmation_id);
             }
             Event::Notice(notice) => self.out.warn(&notice.to_string()),
             Event::TurnEnded { reason } => {
@@ -193,8 +196,8 @@ impl Chat<'_> {
     async fn ask(&mut self, id: u64, request: &sallyport_contract::ApprovalRequest) {
         if self.out.can_ask {
             show::question(request, self.out);
-            self.out.aside(consent::PROMPT);
-            self.question = Some(id);
+            self.out.aside(consent::prompt(request));
+            self.question = Some((id, request.rule.is_some()));
         } else {
             self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
         }

@@ -1,31 +1,39 @@
 //! The composition root: builds the parts and puts them together.
 
-use std::{future::Future, sync::Arc};
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use sallyport_contract::{Consent, PluginName, Toolbox};
 use sallyport_model::{ChatModel, Offline, OpenAi, OpenAiSettings};
-use sallyport_sandbox::{Sandbox, SandboxOptions, SystemResolver};
-
+use sallyport_policy::SecretSource;
+use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
+use sallyport_store::{AuditKind, AuditLog, AuditRecord, Store, audit::Who};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
+    consent,
     exit::{Exit, Failure},
     output::Output,
     trace::Traced,
+    watch::{Noted, Watch},
 };
 use crate::{
     config::{Env, Flags, ModelChoice, Settings},
-    registry::{Registry, Selection},
+    gate::{Audited, Gate, GateParts, now_ms},
+    lock::Lock,
+    registry::{LoadParts, Registry, Selection},
     session::NobodyToAsk,
 };
 
 /// Longest wait for one whole answer of a model; slow local models think for minutes.
-const ANSWER_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(600);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// Longest wait, at the end, for the last records of the audit; a disk that is slower hangs.
+const AUDIT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Runs a command that makes at most one call: no thread is started for it.
-pub(super) fn on_this_thread(
-    work: impl Future<Output = Result<Exit, Failure>>,
-) -> Result<Exit, Failure> {
+pub(super) fn on_this_thread<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     finish(tokio::runtime::Builder::new_current_thread().enable_all().build()?, work)
 }
 
@@ -36,10 +44,10 @@ pub(super) fn on_threads(
     finish(tokio::runtime::Builder::new_multi_thread().enable_all().build()?, work)
 }
 
-fn finish(
+fn finish<T>(
     runtime: tokio::runtime::Runtime,
-    work: impl Future<Output = Result<Exit, Failure>>,
-) -> Result<Exit, Failure> {
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let result = runtime.block_on(work);
     // A guest's file operation may still hang on a pipe; the process does not wait for it.
     runtime.shutdown_background();
@@ -74,11 +82,31 @@ pub(super) fn settings(flags: &Flags) -> Result<Settings, Failure> {
     Ok(Settings::resolve(flags, Env::of_process())?)
 }
 
+/// Asks for a yes at the terminal. A plain enter is none.
+pub(super) fn confirms(question: &str, out: &Output) -> Result<bool, Failure> {
+    if !out.can_ask {
+        let failure = Failure::new(Exit::NobodyToAsk, "nobody is there to ask");
+        return Err(failure.with_hint("--yes answers for you"));
+    }
+    out.forget_typed();
+    out.aside(&format!("{question} [y]es / [n]o: "));
+    Ok(consent::says_yes())
+}
+
+/// A name for a session that no other has: what is agreed to for one holds for no other.
+pub(super) fn session_id() -> String {
+    let mut random = [0; 8];
+    // Only a kernel older than the flag fails; the time alone tells sessions of one user apart.
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    format!("{:x}-{:016x}", now_ms(), u64::from_ne_bytes(random))
+}
+
 /// Makes the sandbox that the settings ask for.
 pub(super) fn sandbox(settings: &Settings, out: &Output) -> Arc<Sandbox> {
     let (sandbox, warning) = Sandbox::new(SandboxOptions {
         cache_dir: Some(settings.paths.cache.join("compiled")),
-        resolver: Arc::new(SystemResolver),
+        compiler: Compiler::this_program(),
+        resolver: Arc::new(SystemResolver::default()),
     });
     if let Some(warning) = warning {
         out.warn(&warning);
@@ -86,50 +114,157 @@ pub(super) fn sandbox(settings: &Settings, out: &Output) -> Arc<Sandbox> {
     sandbox
 }
 
-/// Loads all plugins, and says on standard error what could not be loaded.
-pub(super) async fn registry(
+/// What outlives the process. Nothing is opened yet.
+pub(super) fn store(settings: &Settings) -> Result<Store, Failure> {
+    Store::open(&settings.paths.state).map_err(|error| {
+        let failure = Failure::new(Exit::Policy, error.to_string());
+        Failure { hint: error.hint(), ..failure }
+    })
+}
+
+/// Plugins that are going to be called, and the audit that their calls go into.
+pub(super) struct Tools {
+    pub(super) registry: Arc<Registry>,
+    pub(super) toolbox: Arc<dyn Toolbox>,
+    log: Arc<AuditLog>,
+}
+
+impl Tools {
+    /// Tells managed plugins that the host shuts down, and waits until every record is written.
+    pub(super) async fn close(self, out: &Output) {
+        self.registry.shutdown().await;
+        drop(self.toolbox);
+        if let Err(error) = self.log.flush(AUDIT_TIME_MAX) {
+            out.error(&format!("the last records of the audit may be missing: {error}"));
+        }
+        for problem in self.log.warnings() {
+            out.warn(&format!("the audit was changed from outside: {problem}"));
+        }
+    }
+}
+
+/// Every secret that the policy names, with where its value lies.
+pub(super) fn secret_sources(
+    settings: &Settings,
+    out: &Output,
+) -> Result<BTreeMap<String, SecretSource>, Failure> {
+    let gate = gate(settings, Arc::new(NobodyToAsk), None, out)?;
+    let policy = gate.standing.present().policy;
+    let sources = policy.secret_sources();
+    Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
+}
+
+/// Loads plugins in order to use them: new ones are pinned, changed ones stop until the user agrees,
+/// and every decision and call is written down.
+pub(super) async fn tools(
     settings: &Settings,
     consent: Arc<dyn Consent>,
+    selection: Selection,
+    watch: &Watch,
     out: &Output,
-) -> Arc<Registry> {
-    let registry = load(settings, consent, Selection::All, out).await;
+) -> Result<Tools, Failure> {
+    let store = store(settings)?;
+    // Its thread opens the database while plugins are loaded.
+    let log = Arc::new(store.audit_log());
+    let gate = gate(settings, consent, Some(store), out)?;
+    let asking = *out;
+    let agrees = move |plugin: &PluginName, differences: &[String]| {
+        consent::agrees_to_change(plugin, differences, &asking)
+    };
+    let registry = load(settings, gate, selection, true, &agrees, out).await?;
+    let who = Who::of_process(settings.env.get("USER").unwrap_or_default());
+    let audited = Audited::new(Arc::clone(&registry), Arc::clone(&log), who);
+    let toolbox: Arc<dyn Toolbox> = match &watch.notebook {
+        Some(notebook) => {
+            let notebook = Arc::clone(notebook);
+            shown(Noted { inner: audited, notebook }, watch, out)
+        }
+        None => shown(audited, watch, out),
+    };
+    Ok(Tools { registry, toolbox, log })
+}
+
+fn shown(toolbox: impl Toolbox + 'static, watch: &Watch, out: &Output) -> Arc<dyn Toolbox> {
+    match watch.verbose {
+        true => Arc::new(Traced::new(toolbox, *out)),
+        false => Arc::new(toolbox),
+    }
+}
+
+/// Loads all plugins in order to look at them: nothing is called, asked or written down.
+pub(super) async fn registry(settings: &Settings, out: &Output) -> Result<Arc<Registry>, Failure> {
+    registry_of(settings, Selection::All, out).await
+}
+
+/// Loads some plugins in order to look at them.
+pub(super) async fn registry_of(
+    settings: &Settings,
+    selection: Selection,
+    out: &Output,
+) -> Result<Arc<Registry>, Failure> {
+    let gate = gate(settings, Arc::new(NobodyToAsk), None, out)?;
+    load(settings, gate, selection, false, &|_, _| false, out).await
+}
+
+/// Puts a change of what a plugin may do on record.
+pub(super) fn record_policy(
+    settings: &Settings,
+    plugin: &PluginName,
+    what: &str,
+) -> Result<(), Failure> {
+    let log = store(settings)?.audit_log();
+    let who = Who::of_process(settings.env.get("USER").unwrap_or_default());
+    let record = AuditRecord {
+        plugin: Some(plugin.to_string()),
+        message: Some(what.to_owned()),
+        ..AuditRecord::new(AuditKind::Policy, now_ms(), who)
+    };
+    let written = log.append(record).and_then(|()| log.flush(AUDIT_TIME_MAX));
+    written.map_err(|error| {
+        let message = format!("it is changed, but the audit does not say so: {error}");
+        Failure { hint: error.hint(), ..Failure::new(Exit::Failed, message) }
+    })
+}
+
+/// Says on standard error which plugins could not be loaded.
+pub(super) fn show_problems(registry: &Registry, out: &Output) {
     for problem in registry.problems() {
         out.warn(&format!("{}: {}", problem.place.display(), problem.message));
         if let Some(hint) = &problem.hint {
             out.hint(hint);
         }
     }
-    registry
 }
 
-/// Loads all plugins, for a command that shows the unusable ones itself.
-pub(super) async fn quiet_registry(settings: &Settings, out: &Output) -> Arc<Registry> {
-    load(settings, Arc::new(NobodyToAsk), Selection::All, out).await
-}
-
-/// Loads one plugin only; the others are looked at as far as names go.
-pub(super) async fn one_plugin(
+fn gate(
     settings: &Settings,
     consent: Arc<dyn Consent>,
-    name: &PluginName,
+    store: Option<Store>,
     out: &Output,
-) -> Arc<Registry> {
-    load(settings, consent, Selection::Only(name.clone()), out).await
+) -> Result<Arc<Gate>, Failure> {
+    let out = *out;
+    let parts = GateParts {
+        files: settings.policy.clone(),
+        env: settings.env.clone(),
+        consent,
+        store,
+        tell: Arc::new(move |message| out.warn(message)),
+    };
+    Ok(Gate::open(parts)?)
 }
 
 async fn load(
     settings: &Settings,
-    consent: Arc<dyn Consent>,
+    gate: Arc<Gate>,
     selection: Selection,
+    pins: bool,
+    agrees: &(dyn Fn(&PluginName, &[String]) -> bool + Sync),
     out: &Output,
-) -> Arc<Registry> {
+) -> Result<Arc<Registry>, Failure> {
     let sandbox = sandbox(settings, out);
-    Arc::new(Registry::load(sandbox, settings, consent, selection).await)
-}
-
-/// The toolbox as a session sees it; with `-v`, each call is shown.
-pub(super) fn toolbox(registry: Arc<Registry>, verbose: bool, out: &Output) -> Arc<dyn Toolbox> {
-    if verbose { Arc::new(Traced::new(registry, *out)) } else { registry }
+    let lock = Lock::read(&settings.paths.lock())?;
+    let parts = LoadParts { sandbox, settings, gate, selection, lock: &lock, pins, agrees };
+    Ok(Arc::new(Registry::load(parts).await?))
 }
 
 /// Makes the model, and says so when it is only the built-in matcher.

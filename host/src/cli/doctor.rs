@@ -1,6 +1,9 @@
 //! `sallyport doctor`: is everything in place? Each check has an id, a status and a remedy. Nothing
 //! is changed but the cache, and no key is shown.
 
+use std::path::Path;
+
+use sallyport_sandbox::compile::{Wall, Walls};
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,7 +16,11 @@ use super::{
 use crate::{
     config::{Flags, ModelChoice, Settings},
     registry::{Registry, State},
+    secrets::Vault,
 };
+
+/// Largest audit that is checked whole: a few seconds of work.
+const AUDIT_CHECKED_BYTES_MAX: u64 = 64 << 20;
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -68,15 +75,24 @@ pub(super) async fn doctor(
 }
 
 async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
-    let registry = compose::quiet_registry(settings, out).await;
+    let registry = match compose::registry(settings, out).await {
+        Ok(registry) => registry,
+        Err(failure) => {
+            let remedy = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
+            return vec![Check::warning("policy", failure.message, remedy).failed()];
+        }
+    };
     let unready = registry.warm_up();
     let mut checks = vec![configuration(settings), policy(settings), model(settings, out)];
+    checks.extend(secrets(settings, &registry));
+    checks.push(audit(settings));
     checks.push(folders(settings, &registry));
     checks.extend(plugins(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
         let finding = format!("{name} cannot be made ready: {reason}");
         Check::warning("plugin", finding, "build the plugin again").failed()
     }));
+    checks.push(compiler(&registry));
     checks.push(cache(settings, &registry));
     registry.shutdown().await;
     checks
@@ -89,9 +105,62 @@ fn configuration(settings: &Settings) -> Check {
 }
 
 fn policy(settings: &Settings) -> Check {
-    let file = &settings.policy_file;
-    let is = if file.exists() { "is sound" } else { "does not exist; nothing is granted" };
-    Check::ok("policy", format!("{} {is}", file.display()))
+    let there = settings.policy.files.iter().filter(|file| file.path.exists());
+    let files: Vec<String> =
+        there.map(|file| format!("{} ({})", file.path.display(), file.tier.word())).collect();
+    let finding = match files.as_slice() {
+        [] => {
+            format!("{} does not exist; nothing is granted", settings.policy.user_file().display())
+        }
+        [file] => format!("{file} is sound"),
+        files => format!("{} are sound", files.join(", ")),
+    };
+    Check::ok("policy", finding)
+}
+
+/// Secrets without a value: what needs them fails only when it runs.
+fn secrets(settings: &Settings, registry: &Registry) -> Vec<Check> {
+    let vault = Vault::new(settings.env.clone());
+    let policy = registry.gate().standing.present().policy;
+    let unresolved = policy.secret_sources().filter_map(|(name, source)| {
+        let error = vault.get(name.as_str(), source).err()?;
+        let remedy = error.hint().unwrap_or_else(|| "give it a value".to_owned());
+        Some(Check::warning("secret", error.to_string(), remedy))
+    });
+    unresolved.collect()
+}
+
+/// The record of earlier runs. Looking at it makes none.
+fn audit(settings: &Settings) -> Check {
+    let id = "audit";
+    let folder = &settings.paths.state;
+    match folder_bytes(folder) {
+        None => return Check::ok(id, "there is no record yet"),
+        Some(bytes) if bytes > AUDIT_CHECKED_BYTES_MAX => {
+            let finding = format!("{} is too large to be checked here", folder.display());
+            return Check::ok(id, finding + "; `sallyport audit verify` does");
+        }
+        Some(_) => {}
+    }
+    let found = compose::store(settings).and_then(|store| Ok(store.audit().verify(None)?));
+    match found {
+        Ok(found) if found.is_whole() => Check::ok(id, format!("{} records, whole", found.records)),
+        Ok(_) => Check::warning(id, "it is not whole", "`sallyport audit verify` tells where"),
+        Err(failure) => {
+            let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
+            Check::warning(id, failure.message, remedy).failed()
+        }
+    }
+}
+
+/// How much a folder holds; `None` when there is nothing in it.
+fn folder_bytes(folder: &Path) -> Option<u64> {
+    if folder.is_file() {
+        return Some(0);
+    }
+    let files = std::fs::read_dir(folder).ok()?.flatten();
+    let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
+    bytes.reduce(u64::saturating_add)
 }
 
 fn model(settings: &Settings, out: &Output) -> Check {
@@ -143,8 +212,40 @@ fn plugins(registry: &Registry) -> Vec<Check> {
             let finding = format!("{} is disabled: {reason}", entry.name());
             Check::warning("plugin", finding, "give it what it misses, or remove it")
         }
+        State::Changed { differences } => {
+            let finding = format!("{} has changed: {}", entry.name(), differences.join("; "));
+            let remedy = format!("`sallyport plugin accept {}` agrees to it", entry.name());
+            Check::warning("plugin", finding, remedy)
+        }
     }));
     checks
+}
+
+fn compiler(registry: &Registry) -> Check {
+    let id = "compiler";
+    match registry.walls() {
+        Ok(Walls { landlock: Wall::Up, seccomp: Wall::Up }) => {
+            Check::ok(id, "a process of its own, behind limits, Landlock and seccomp")
+        }
+        Ok(Walls { landlock, seccomp }) => Check::warning(
+            id,
+            format!(
+                "a process of its own, behind limits; Landlock is {}, seccomp is {}",
+                standing(landlock),
+                standing(seccomp)
+            ),
+            "use a newer Linux, or one that allows both, where plugins are not your own",
+        ),
+        Err(error) => Check::warning(id, error.to_string(), error.hint()).failed(),
+    }
+}
+
+fn standing(wall: Wall) -> &'static str {
+    match wall {
+        Wall::Up => "up",
+        Wall::Partly => "up in an older form",
+        Wall::Missing => "missing",
+    }
 }
 
 fn cache(settings: &Settings, registry: &Registry) -> Check {

@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use sallyport_contract::{Denial, FailureKind, Outcome};
 use sallyport_model::ModelError;
 
-use crate::{config::ConfigError, session::TurnEnd};
+use crate::{
+    config::ConfigError, gate::StandingError, lock::LockError, secrets::VaultError,
+    session::TurnEnd,
+};
 
 /// The exit codes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,26 @@ impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let hint = error.hint();
         Self { exit: Exit::Policy, message: error.to_string(), hint }
+    }
+}
+
+impl From<VaultError> for Failure {
+    fn from(error: VaultError) -> Self {
+        let hint = error.hint();
+        Self { exit: Exit::Policy, message: error.to_string(), hint }
+    }
+}
+
+impl From<StandingError> for Failure {
+    fn from(error: StandingError) -> Self {
+        let hint = error.hint();
+        Self { exit: Exit::Policy, message: error.to_string(), hint }
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        Self::new(Exit::Policy, error.to_string()).with_hint(error.hint())
     }
 }
 

@@ -4,19 +4,23 @@
 //! coloured and nobody is asked unless there is a terminal.
 
 mod args;
+mod audit;
 mod call;
 mod chat;
 mod compose;
 mod consent;
 mod doctor;
 mod exit;
+mod hidden;
 mod output;
 mod plugin;
 mod policy;
 mod run;
+mod secret;
 mod show;
 mod tool;
 mod trace;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -25,6 +29,7 @@ use clap::{CommandFactory, Parser};
 use args::{Args, Command};
 use exit::{Exit, Failure};
 use output::Output;
+use watch::Watch;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -41,13 +46,16 @@ pub fn main() -> ExitCode {
 
 fn dispatch(args: &Args, out: &Output) -> Result<Exit, Failure> {
     let flags = args.flags();
+    let watch = Watch { verbose: args.verbose, ..Watch::default() };
     match &args.command {
-        Command::Chat(chat) => compose::on_threads(chat::chat(&flags, chat, args.verbose, out)),
-        Command::Run(run) => compose::on_threads(run::run(&flags, run, args.verbose, out)),
-        Command::Call(call) => compose::on_this_thread(call::call(&flags, call, args.verbose, out)),
+        Command::Chat(chat) => compose::on_threads(chat::chat(&flags, chat, &watch, out)),
+        Command::Run(run) => compose::on_threads(run::run(&flags, run, &watch, out)),
+        Command::Call(call) => compose::on_this_thread(call::call(&flags, call, &watch, out)),
         Command::Plugin(plugin) => compose::on_this_thread(plugin::plugin(&flags, plugin, out)),
         Command::Tool(tool) => compose::on_this_thread(tool::tool(&flags, tool, out)),
-        Command::Policy(policy) => compose::on_this_thread(policy::policy(&flags, policy, out)),
+        Command::Policy(policy) => policy::policy(&flags, policy, &watch, out),
+        Command::Audit(command) => audit::audit(&flags, command, out),
+        Command::Secret(secret) => compose::on_this_thread(secret::secret(&flags, secret, out)),
         Command::Doctor(doctor) => compose::on_this_thread(doctor::doctor(&flags, doctor, out)),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Args::command(), "sallyport", &mut out.stdout());

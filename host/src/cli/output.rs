@@ -75,6 +75,11 @@ impl Output {
         println!("{}", text::visible_json(&format!("{value:#}")));
     }
 
+    /// A JSON document on one line, for lists of them.
+    pub(super) fn json_line(&self, value: &Value) {
+        println!("{}", text::visible_json(&value.to_string()));
+    }
+
     /// The raw stream, for generated text such as completions.
     pub(super) fn stdout(&self) -> impl Write {
         io::stdout()

@@ -10,8 +10,9 @@ use super::{
     output::Output,
 };
 use crate::{
-    config::Flags,
-    registry::{Entry, Missing, Problem, State},
+    config::{Flags, Settings},
+    lock::{Lock, Match},
+    registry::{Entry, Missing, Problem, Registry, State, requests},
 };
 
 pub(super) async fn plugin(
@@ -20,7 +21,7 @@ pub(super) async fn plugin(
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
-    let registry = compose::quiet_registry(&settings, out).await;
+    let registry = compose::registry(&settings, out).await?;
     match command {
         PluginCommand::List(args) => {
             let entries: Vec<&Entry> = registry.entries().collect();
@@ -28,6 +29,9 @@ pub(super) async fn plugin(
                 Format::Text => list(&entries, registry.problems(), out),
                 Format::Json => out.json(&list_json(&entries, registry.problems())),
             }
+        }
+        PluginCommand::Accept { names } => {
+            names.iter().try_for_each(|name| accept(&registry, &settings, name, out))?;
         }
         PluginCommand::Show { name, output } => {
             let entry = registry.plugin(name).map_err(Missing::into_failure)?;
@@ -53,6 +57,9 @@ fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
                 n => format!("{n} tools"),
             },
             State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
+            State::Changed { differences } => {
+                format!("changed: {}", text::one_line(&differences.join("; ")))
+            }
         };
         let version = text::one_line(&entry.manifest().version);
         let description = text::excerpt(&entry.manifest().description, 72);
@@ -77,6 +84,9 @@ fn show(entry: &Entry, out: &Output) {
     let state = match entry.state() {
         State::Ready => "ready".to_owned(),
         State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
+        State::Changed { differences } => {
+            format!("changed: {}", text::one_line(&differences.join("; ")))
+        }
     };
     out.pair("state", 9, &state);
     section(
@@ -87,10 +97,34 @@ fn show(entry: &Entry, out: &Output) {
             .map(|tool| format!("{}  {}", tool.id.tool, text::excerpt(&tool.description, 72))),
         out,
     );
-    section("Requests", requests(entry), out);
+    section("Requests", request_lines(entry), out);
     let powers = entry.grant().powers();
     section("Granted by the policy", powers.iter().map(|power| text::one_line(power)), out);
     section("Worth a look", entry.grant().notes().iter().map(|note| text::one_line(note)), out);
+}
+
+/// Agrees to a plugin as it is now. A changed one has only been asked for its tools.
+fn accept(
+    registry: &Registry,
+    settings: &Settings,
+    name: &str,
+    out: &Output,
+) -> Result<(), Failure> {
+    let entry = registry.plugin(name).map_err(Missing::into_failure)?;
+    let lock = Lock::read(&settings.paths.lock())?;
+    match lock.compare(entry.name(), &entry.pin()) {
+        Match::Same => {
+            out.line(&format!("{name} is what was agreed to already."));
+            return Ok(());
+        }
+        Match::New => out.line(&format!("{name} is agreed to as it is.")),
+        Match::Changed(differences) => {
+            out.line(&format!("{name} is agreed to as it is now:"));
+            differences.iter().for_each(|line| out.line(&format!("  {}", text::one_line(line))));
+        }
+    }
+    lock.accept([(entry.name().clone(), entry.pin())])?;
+    compose::record_policy(settings, entry.name(), "is agreed to as it is now")
 }
 
 fn section(title: &str, lines: impl Iterator<Item = String>, out: &Output) {
@@ -106,15 +140,9 @@ fn section(title: &str, lines: impl Iterator<Item = String>, out: &Output) {
     }
 }
 
-fn requests(entry: &Entry) -> impl Iterator<Item = String> {
-    let request = &entry.manifest().request;
-    let net = request.net.iter().map(|r| (r.allow.to_string(), &r.why));
-    let fs = request.fs.iter().map(|r| {
-        let path = r.path.as_ref().map_or("a folder".into(), |path| path.display().to_string());
-        (format!("{} {path}", r.access.word()), &r.why)
-    });
-    let env = request.env.iter().map(|r| (format!("the variable {}", r.name), &r.why));
-    net.chain(fs).chain(env).map(|(what, why)| text::one_line(&format!("{what}  ({why})")))
+fn request_lines(entry: &Entry) -> impl Iterator<Item = String> {
+    let requests = requests(entry.manifest()).into_iter();
+    requests.map(|(what, why)| text::one_line(&format!("{what}  ({why})")))
 }
 
 fn list_json(entries: &[&Entry], problems: &[Problem]) -> Value {
@@ -130,7 +158,8 @@ fn list_json(entries: &[&Entry], problems: &[Problem]) -> Value {
 fn entry_json(entry: &Entry) -> Value {
     let (state, reason) = match entry.state() {
         State::Ready => ("ready", None),
-        State::Disabled { reason } => ("disabled", Some(reason)),
+        State::Disabled { reason } => ("disabled", Some(reason.clone())),
+        State::Changed { differences } => ("changed", Some(differences.join("; "))),
     };
     json!({
         "name": entry.name(),
@@ -141,7 +170,7 @@ fn entry_json(entry: &Entry) -> Value {
         "state": state,
         "reason": reason,
         "tools": entry.tools().iter().map(|tool| &tool.id.tool).collect::<Vec<_>>(),
-        "requests": requests(entry).collect::<Vec<_>>(),
+        "requests": request_lines(entry).collect::<Vec<_>>(),
         "granted": entry.grant().powers(),
         "notes": entry.grant().notes(),
     })

@@ -11,9 +11,11 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
     show,
+    watch::Watch,
 };
 use crate::{
     config::{Flags, ModelChoice, Settings},
+    registry::Selection,
     session::{self, Command, Event, NobodyToAsk, Notice, Options, Parts, TurnEnd},
 };
 
@@ -27,13 +29,15 @@ struct Seen {
     nobody_to_ask: bool,
     any_failed: bool,
     streamed: bool,
+    /// Standard output is kept for something else than the answer.
+    is_quiet: bool,
     no_answer: bool,
 }
 
 pub(super) async fn run(
     flags: &Flags,
     args: &RunArgs,
-    verbose: bool,
+    watch: &Watch,
     out: &Output,
 ) -> Result<Exit, Failure> {
     let prompt = prompt(&args.prompt)?;
@@ -44,14 +48,14 @@ pub(super) async fn run(
     } else {
         Arc::new(NobodyToAsk)
     };
-    let registry = compose::registry(&settings, consent, out).await;
-    let toolbox = compose::toolbox(Arc::clone(&registry), verbose, out);
+    let tools = compose::tools(&settings, consent, Selection::All, watch, out).await?;
+    compose::show_problems(&tools.registry, out);
+    let toolbox = Arc::clone(&tools.toolbox);
     // Questions are answered at the terminal, or not at all: none comes by way of the session.
     let (_, approvals) = session::approval::channel();
-    let parts =
-        Parts { model, toolbox, approvals, options: options(&args.model, &settings, "run") };
-    let exit = turn(parts, prompt, args, verbose, &settings, out).await;
-    registry.shutdown().await;
+    let parts = Parts { model, toolbox, approvals, options: options(&args.model, &settings) };
+    let exit = turn(parts, prompt, args, watch.verbose, &settings, out).await;
+    tools.close(out).await;
     exit
 }
 
@@ -66,7 +70,7 @@ async fn turn(
     let (handle, mut events) = session::spawn(parts).map_err(collision)?;
     let ended = |_| Failure::new(Exit::Failed, "the session ended before the turn did");
     handle.send(Command::SubmitInput { text: prompt }).await.map_err(ended)?;
-    let mut seen = Seen::default();
+    let mut seen = Seen { is_quiet: args.emit_needed_grants, ..Seen::default() };
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
@@ -77,7 +81,7 @@ async fn turn(
         };
         match event {
             Some(Event::TurnEnded { reason }) => {
-                return Ok(finish(&reason, &seen, args.fail_on_tool_error, settings, out));
+                return Ok(finish(&reason, &seen, args, settings, out));
             }
             Some(event) => seen.take(event, verbose, out),
             None => return Err(Failure::new(Exit::Failed, "the session ended without an answer")),
@@ -88,7 +92,7 @@ async fn turn(
 impl Seen {
     fn take(&mut self, event: Event, verbose: bool, out: &Output) {
         match event {
-            Event::Delta(Delta::Text(text)) if out.stdout_is_terminal => {
+            Event::Delta(Delta::Text(text)) if out.stdout_is_terminal && !self.is_quiet => {
                 self.streamed = true;
                 out.piece(&text);
             }
@@ -121,21 +125,18 @@ impl Seen {
     }
 }
 
-fn finish(
-    end: &TurnEnd,
-    seen: &Seen,
-    fail_on_tool_error: bool,
-    settings: &Settings,
-    out: &Output,
-) -> Exit {
-    print_end(end, seen.streamed, out);
-    for denial in &seen.denials {
-        show::fix(denial, &settings.policy_file, out);
+fn finish(end: &TurnEnd, seen: &Seen, args: &RunArgs, settings: &Settings, out: &Output) -> Exit {
+    if args.emit_needed_grants && !seen.denials.is_empty() {
+        show::needed(&seen.denials, out);
+    } else {
+        print_end(end, seen.streamed, out);
+        let file = settings.policy.user_file();
+        seen.denials.iter().for_each(|denial| show::fix(denial, file, out));
     }
     match Exit::of_turn(end) {
         Exit::Done if seen.no_answer => Exit::Failed,
         Exit::Done if seen.nobody_to_ask => Exit::NobodyToAsk,
-        Exit::Done if seen.any_failed && fail_on_tool_error => Exit::ToolFailed,
+        Exit::Done if seen.any_failed && args.fail_on_tool_error => Exit::ToolFailed,
         exit => exit,
     }
 }
@@ -157,8 +158,8 @@ pub(super) fn print_end(end: &TurnEnd, streamed: bool, out: &Output) {
 
 /// What the flags say about a session. The offline matcher has no words of its own: a sentence that
 /// the tool gives is the better answer.
-pub(super) fn options(args: &ModelArgs, settings: &Settings, session_id: &str) -> Options {
-    let mut options = Options::new(session_id);
+pub(super) fn options(args: &ModelArgs, settings: &Settings) -> Options {
+    let mut options = Options::new(compose::session_id());
     options.spoken = args.speak || matches!(settings.model, ModelChoice::Offline { .. });
     options.system_prompt = args.system.clone();
     if let Some(turns) = args.max_turns {

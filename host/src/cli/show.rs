@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use sallyport_contract::{ApprovalRequest, CallReport, Denial, Outcome, text};
+use sallyport_contract::{ApprovalRequest, CallReport, Denial, Outcome, Subject, text};
 
 use super::output::Output;
+use crate::gate::needed;
 
 /// One argument is shown up to here, with the number of characters that are not.
 const ARGUMENT_CHARS_MAX: usize = 500;
@@ -49,21 +50,41 @@ pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
 /// The lines that would allow what was denied, and where they belong.
 pub(super) fn fix(denial: &Denial, policy_file: &Path, out: &Output) {
     if let Some(fix) = &denial.fix {
-        // The text is complete: a table that is there already would stand twice otherwise.
-        let replaced =
-            if fix.starts_with("[plugin.") { " (in place of the same table there)" } else { "" };
-        out.hint(&format!("to allow this, put into {}{replaced}:", policy_file.display()));
+        out.hint(&format!("to allow this, {}:", where_to_put(fix, policy_file)));
         out.block(fix);
     }
+}
+
+/// What to do with a text that lifts a refusal.
+pub(super) fn where_to_put(fix: &str, policy_file: &Path) -> String {
+    // The text is complete: a table that is there already would stand twice otherwise.
+    let replaced =
+        if fix.starts_with("[plugin.") { " (in place of the same table there)" } else { "" };
+    format!("put into {}{replaced}", policy_file.display())
+}
+
+/// The policy text that all that was denied would have needed, as the answer of the command.
+pub(super) fn needed<'d>(denials: impl IntoIterator<Item = &'d Denial>, out: &Output) {
+    let text = needed::together(denials.into_iter().filter_map(|denial| denial.fix.as_deref()));
+    if text.is_empty() {
+        out.note("no policy text would have allowed it");
+    }
+    text.lines().for_each(|line| out.line(line));
 }
 
 /// What a person reads before they say yes or no.
 pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     let digest: String = request.plugin_digest.chars().take(12).collect();
     let call = &request.call;
-    out.question(&format!("{} asks to run", call.tool));
+    out.question(&match &request.subject {
+        Subject::Call => format!("{} asks to run", call.tool),
+        Subject::Access { what } => format!("{} wants {what}", call.tool.plugin),
+    });
     let version = &request.plugin_version;
     out.block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
+    if request.subject != Subject::Call {
+        out.block(&format!("tool       {}", call.tool));
+    }
     for line in argument_lines(&call.arguments) {
         out.block(&format!("argument   {line}"));
     }
@@ -71,6 +92,10 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
         out.block(&format!("can        {}", text::one_line(power)));
     }
     out.block(&format!("asked by   {}", text::one_line(&request.reason)));
+    if let Some(rule) = &request.rule {
+        out.block("always would write into your policy:");
+        rule.lines().for_each(|line| out.block(&format!("    {line}")));
+    }
 }
 
 /// Every argument on a line of its own, so that a long one cannot push another out of sight.

@@ -1,7 +1,5 @@
 //! `sallyport tool list|show`: the tools that a model would be offered.
 
-use std::sync::Arc;
-
 use sallyport_contract::{ToolId, ToolSpec, Toolbox, text};
 
 use super::{
@@ -13,7 +11,6 @@ use super::{
 use crate::{
     config::Flags,
     registry::{self, Missing, Registry},
-    session::NobodyToAsk,
 };
 
 pub(super) async fn tool(
@@ -22,7 +19,8 @@ pub(super) async fn tool(
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
-    let registry = compose::registry(&settings, Arc::new(NobodyToAsk), out).await;
+    let registry = compose::registry(&settings, out).await?;
+    compose::show_problems(&registry, out);
     match command {
         ToolCommand::List(args) => match args.output {
             Format::Text => list(&registry, out),

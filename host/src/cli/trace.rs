@@ -1,8 +1,6 @@
 //! `-v`: shows each invocation with its decision, its time and its outcome, and what the plugin
 //! logged. A wrapper of any toolbox, so that neither the session nor the registry knows of it.
 
-use std::sync::Arc;
-
 use sallyport_contract::{
     Admitted, BoxFuture, CallReport, Effect, ToolCall, ToolSpec, Toolbox, text,
 };
@@ -14,12 +12,12 @@ const ARGUMENTS_CHARS_MAX: usize = 200;
 
 /// A toolbox that tells standard error what goes through it.
 pub(super) struct Traced<T> {
-    inner: Arc<T>,
+    inner: T,
     out: Output,
 }
 
 impl<T> Traced<T> {
-    pub(super) fn new(inner: Arc<T>, out: Output) -> Self {
+    pub(super) fn new(inner: T, out: Output) -> Self {
         Self { inner, out }
     }
 

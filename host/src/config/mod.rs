@@ -8,6 +8,7 @@ pub mod env;
 pub mod file;
 pub mod model;
 pub mod paths;
+mod policy;
 
 use std::{
     collections::BTreeMap,
@@ -17,13 +18,14 @@ use std::{
 };
 
 use sallyport_contract::PluginName;
-use sallyport_policy::{Policy, SourceError, Surroundings};
+use sallyport_policy::SourceError;
 use serde_json::{Map, Value};
 
 pub use env::Env;
 pub use file::FileConfig;
 pub use model::ModelChoice;
 pub use paths::Paths;
+pub use policy::{PolicyFiles, PolicyPath};
 
 /// Why the configuration cannot be used. The operator can mend all of these.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +74,8 @@ pub struct Flags {
     pub model: Option<String>,
     /// `--no-stream`.
     pub no_stream: bool,
+    /// The folder that the user works in; the process's own when absent.
+    pub folder: Option<PathBuf>,
 }
 
 /// Where a value came from; for people.
@@ -94,10 +98,8 @@ pub struct Settings {
     pub paths: Paths,
     /// The configuration file; it need not exist.
     pub config_file: PathBuf,
-    /// The policy file; it need not exist, and then grants nothing.
-    pub policy_file: PathBuf,
-    /// The policy.
-    pub policy: Policy,
+    /// The policy's files, of all tiers.
+    pub policy: PolicyFiles,
     /// Folders in which plugins are looked for.
     pub plugin_dirs: Vec<PathBuf>,
     /// What named these folders.
@@ -122,18 +124,14 @@ impl Settings {
             flags.config.clone().unwrap_or_else(|| paths.config.join("sallyport.toml"));
         let text = read(&config_file, flags.config.is_some())?;
         let file = FileConfig::parse(&show(&config_file), &text, &env)?;
-        let policy_file = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
-        let text = read(&policy_file, flags.policy.is_some())?;
         let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &file, &paths);
-        let files = [config_file.clone(), policy_file.clone(), paths.cache.clone()];
-        let own = [&files, plugin_dirs.as_slice()].concat();
-        let policy = policy(&policy_file, &text, &env, &own)?;
+        let own = own_files(flags, &config_file, &paths, &plugin_dirs);
+        let policy = PolicyFiles::find(flags, &env, &paths, own);
         let model = model::choose(flags, &env, &file)?;
         let plugin_settings = file.settings;
         Ok(Self {
             paths,
             config_file,
-            policy_file,
             policy,
             plugin_dirs,
             plugin_dirs_origin,
@@ -144,18 +142,20 @@ impl Settings {
     }
 }
 
-/// Rules are called by the file's name alone: a model may read why it was refused, but no path of
-/// the host. A mistake is the operator's to mend, and names the whole path.
-fn policy(path: &Path, text: &str, env: &Env, own: &[PathBuf]) -> Result<Policy, SourceError> {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let home = env.home();
-    let around = Surroundings { own, home: home.as_deref(), real: &real };
-    let policy = Policy::parse(&name, text, home.as_deref())
-        .and_then(|policy| policy.guard(&around).map(|()| policy));
-    policy.map_err(|error| SourceError { file: show(path), ..error })
+/// What the host lives from: a plugin that could change it could change what it may do.
+fn own_files(
+    flags: &Flags,
+    config_file: &Path,
+    paths: &Paths,
+    plugin_dirs: &[PathBuf],
+) -> Vec<PathBuf> {
+    let policy = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
+    let files = [config_file.to_owned(), policy, paths.lock()];
+    let folders = [paths.cache.clone(), paths.state.clone()];
+    [&files[..], &folders[..], plugin_dirs].concat()
 }
 
-/// Longest configuration or policy that is read; the parsers refuse less.
+/// Longest configuration that is read; the parser refuses less.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A file that nobody named need not exist.
@@ -168,16 +168,6 @@ fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(String::new()),
         Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
-    }
-}
-
-/// Follows the links of a path; what does not exist yet is kept as it is below what does.
-fn real(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    match existing {
-        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
-        None => path,
     }
 }
 
@@ -229,17 +219,6 @@ mod tests {
         let flags =
             Flags { plugin_dirs: flags.iter().map(PathBuf::from).collect(), ..Flags::default() };
         plugin_dirs(&flags, &env, &file, &Paths::new(&env).unwrap())
-    }
-
-    #[test]
-    fn links_of_a_path_are_followed_as_far_as_it_exists() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().canonicalize().unwrap();
-        std::fs::create_dir(base.join("target")).unwrap();
-        std::os::unix::fs::symlink("target", base.join("link")).unwrap();
-        assert_eq!(real(&base.join("link/new/file")), base.join("target/new/file"));
-        assert_eq!(real(&base.join("link")), base.join("target"));
-        assert!(real(Path::new("relative")).is_absolute());
     }
 
     #[test]

@@ -12,6 +12,8 @@ const SYSTEM_PLUGINS: &str = "/usr/local/share/sallyport/plugins";
 pub struct Paths {
     /// `sallyport.toml` and `policy.toml`.
     pub config: PathBuf,
+    /// The audit and what else outlives a session.
+    pub state: PathBuf,
     /// Compiled plugins; may be removed at any time.
     pub cache: PathBuf,
     /// The default plugin folders, the user's own first.
@@ -27,7 +29,8 @@ impl Paths {
     pub fn new(env: &Env) -> Result<Self, ConfigError> {
         if let Some(all) = env.get(env::HOME).map(PathBuf::from) {
             let plugins = vec![all.join("plugins")];
-            return Ok(Self { cache: all.join("cache"), config: all, plugins });
+            let (cache, state) = (all.join("cache"), all.join("state"));
+            return Ok(Self { cache, state, config: all, plugins });
         }
         let home = env.home().ok_or(ConfigError::NoHome)?;
         let folder = |name: &str, fallback: &str| {
@@ -38,9 +41,15 @@ impl Paths {
         let own_plugins = folder("XDG_DATA_HOME", ".local/share").join("plugins");
         Ok(Self {
             config: folder("XDG_CONFIG_HOME", ".config"),
+            state: folder("XDG_STATE_HOME", ".local/state"),
             cache: folder("XDG_CACHE_HOME", ".cache"),
             plugins: vec![own_plugins, SYSTEM_PLUGINS.into()],
         })
+    }
+
+    /// What has been agreed to about plugins.
+    pub fn lock(&self) -> PathBuf {
+        self.config.join("sallyport.lock")
     }
 }
 

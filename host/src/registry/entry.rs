@@ -8,18 +8,19 @@ use std::{
 use sallyport_contract::{Failure, FailureKind, PluginName, ToolId, ToolSpec};
 use sallyport_policy::{Grant, Manifest};
 use sallyport_sandbox::{
-    ComponentFile, LoadError, Metadata, Plugin, PluginParts, Sandbox, schema::Schema,
+    ComponentFile, LoadError, Metadata, Plugin, PluginParts, Sandbox, Warden, schema::Schema,
 };
 use serde_json::{Map, Value};
 
+use crate::{gate::warden::PluginWarden, lock::Pin};
+
 /// One plugin: its manifest, its tools, its effective grant.
 pub struct Entry {
-    pub(super) manifest: Manifest,
+    pub(super) warden: Arc<PluginWarden>,
     pub(super) component: PathBuf,
     pub(super) metadata: Metadata,
-    pub(super) grant: Arc<Grant>,
+    /// Its own settings, defaults filled in.
     pub(super) settings: Map<String, Value>,
-    pub(super) env: Vec<(String, String)>,
     pub(super) state: State,
     pub(super) plugin: OnceLock<Arc<Plugin>>,
     pub(super) schemas: Vec<ToolSchemas>,
@@ -37,6 +38,11 @@ pub(super) struct ToolSchemas {
 pub enum State {
     /// It can.
     Ready,
+    /// It is not what the user agreed to any more.
+    Changed {
+        /// What is different, a sentence each.
+        differences: Vec<String>,
+    },
     /// It says, or its settings say, that it cannot for now.
     Disabled {
         /// Why.
@@ -44,15 +50,31 @@ pub enum State {
     },
 }
 
+impl State {
+    /// Why a plugin cannot be called, to follow its name, and what can be done about it.
+    pub fn trouble(&self, plugin: &PluginName) -> Option<(String, Option<String>)> {
+        match self {
+            Self::Ready => None,
+            Self::Changed { differences } => {
+                let reason =
+                    format!("has changed since it was agreed to: {}", differences.join("; "));
+                let hint = format!("`sallyport plugin accept {plugin}` agrees to it");
+                Some((reason, Some(hint)))
+            }
+            Self::Disabled { reason } => Some((format!("is disabled: {reason}"), None)),
+        }
+    }
+}
+
 impl Entry {
     /// The plugin's name.
     pub fn name(&self) -> &PluginName {
-        &self.manifest.name
+        &self.manifest().name
     }
 
     /// Its manifest.
     pub fn manifest(&self) -> &Manifest {
-        &self.manifest
+        &self.warden.charge().manifest
     }
 
     /// The file of its component.
@@ -70,9 +92,14 @@ impl Entry {
         &self.metadata.tools
     }
 
-    /// What it may do: requested and granted.
-    pub fn grant(&self) -> &Grant {
-        &self.grant
+    /// What it may do at this moment: requested and granted.
+    pub fn grant(&self) -> Arc<Grant> {
+        self.warden.grant()
+    }
+
+    /// What there is to agree to about it.
+    pub fn pin(&self) -> Pin {
+        Pin::of(self.manifest(), self.digest(), self.tools())
     }
 
     /// Whether it can be called.
@@ -86,11 +113,11 @@ impl Entry {
     }
 
     /// Checks arguments against the tool's schema.
-    pub(super) fn check_arguments(
-        &self,
-        id: &ToolId,
-        arguments: &Value,
-    ) -> Result<(), Vec<String>> {
+    ///
+    /// # Errors
+    ///
+    /// They do not fit; why, a sentence each.
+    pub fn check_arguments(&self, id: &ToolId, arguments: &Value) -> Result<(), Vec<String>> {
         let Some((tool, schemas)) = self.tool(id) else { return Ok(()) };
         check(&schemas.arguments, &tool.parameters, arguments)
     }
@@ -129,11 +156,10 @@ impl Entry {
         file: &ComponentFile,
     ) -> Result<Arc<Plugin>, Failure> {
         let plugin = sandbox.load(PluginParts {
-            manifest: &self.manifest,
+            manifest: self.manifest(),
             file,
-            grant: Arc::clone(&self.grant),
+            warden: Arc::clone(&self.warden) as Arc<dyn Warden>,
             settings: self.settings.clone(),
-            env: self.env.clone(),
         });
         let plugin = Arc::new(plugin.map_err(|error| self.broken(&error))?);
         Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))

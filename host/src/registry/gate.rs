@@ -7,13 +7,13 @@
 //! Only then is a sandbox entered. On the way back a result has to keep the promise of its schema.
 
 use sallyport_contract::{
-    Admitted, Answer, ApprovalRequest, CallReport, Decision, Denial, Effect, Failure, FailureKind,
-    Outcome, Subject, ToolCall, ToolId, ToolSpec, json,
+    Admitted, CallReport, Denial, Effect, Failure, FailureKind, Outcome, ToolCall, ToolSpec, json,
 };
-use sallyport_policy::{Access, Verdict};
+use sallyport_policy::{Access, Question};
 use serde_json::Value;
 
 use super::{Entry, Missing, Registry};
+use crate::gate::approver::{Grounds, Matter};
 
 /// Longest arguments of one call. Tools that need more take a file.
 const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
@@ -25,12 +25,7 @@ pub(super) async fn admit(registry: &Registry, mut call: ToolCall) -> Result<Adm
         call.arguments = "{}".to_owned();
     }
     let arguments = check_arguments(entry, &call)?;
-    let verdict = registry.policy.decide(&call.tool, entry.grant());
-    let grounds = match verdict.decision {
-        Decision::Allow => format!("allow: {}", verdict.reason),
-        Decision::Deny => return Err(Outcome::Denied(verdict.denial(&call.tool))),
-        Decision::Ask => ask(registry, entry, &call, &verdict).await?,
-    };
+    let grounds = decide(registry, entry, &call, &arguments).await.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
     Ok(Admitted::new(call, arguments).on_grounds(grounds))
 }
@@ -65,40 +60,25 @@ fn check_arguments(entry: &Entry, call: &ToolCall) -> Result<Value, Outcome> {
     Ok(arguments)
 }
 
-async fn ask(
+/// Policy decides, and where it says so, the person. Returns the grounds of a yes.
+async fn decide(
     registry: &Registry,
     entry: &Entry,
     call: &ToolCall,
-    verdict: &Verdict,
-) -> Result<String, Outcome> {
-    let request = ApprovalRequest {
-        call: call.clone(),
-        subject: Subject::Call,
-        plugin_version: entry.manifest().version.clone(),
-        plugin_digest: entry.digest().to_owned(),
-        reason: verdict.reason.clone(),
-        rule: None,
-        powers: entry.grant().powers(),
+    arguments: &Value,
+) -> Result<String, Denial> {
+    let (tool, context) = (&call.tool, &call.context);
+    let grant = entry.grant();
+    let question = Question { tool, digest: entry.digest(), arguments, context };
+    let verdict = registry.gate.standing.present().policy.decide(&question, &grant);
+    let matter = Matter {
+        call,
+        version: &entry.manifest().version,
+        digest: entry.digest(),
+        grant: &grant,
+        time_max: None,
     };
-    match registry.consent.ask(request).await {
-        Answer::Once | Answer::Session | Answer::Always => {
-            Ok(format!("allow: the user agreed ({})", verdict.reason))
-        }
-        Answer::No { reason } => Err(Outcome::Denied(refused(&call.tool, reason))),
-        Answer::Nobody => {
-            let denial = verdict.denial(&call.tool);
-            let why = format!("it needs approval and nobody is there to ask ({})", denial.why);
-            Err(Outcome::Denied(Denial { why, ..denial }))
-        }
-    }
-}
-
-fn refused(tool: &ToolId, reason: Option<String>) -> Denial {
-    let why = match reason {
-        Some(reason) => format!("the user said no: {reason}"),
-        None => "the user said no".to_owned(),
-    };
-    Denial { what: format!("{tool} may not be called"), why, fix: None, nobody_to_ask: false }
+    registry.gate.approver.settle(&matter, &verdict).await.map(Grounds::into_words)
 }
 
 /// Runs an admitted call.

@@ -2,17 +2,19 @@
 //!
 //! 1. Find candidates and read their manifests. Two plugins with one name: both are refused.
 //! 2. Ask each component for its tools, or take them from the cache.
-//! 3. Compute each plugin's settings and effective grant.
-//! 4. Run the set-up of those that have one; who says no is disabled, nothing else.
-//! 5. Refuse tools that a model could not tell apart.
+//! 3. Compare each with what was agreed to about it; a changed one stops until the user agrees.
+//! 4. Compute each plugin's settings, and put a warden over it, who knows its effective grant.
+//! 5. Run the set-up of those that have one; who says no is disabled, nothing else.
+//! 6. Refuse tools that a model could not tell apart.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock},
 };
 
-use sallyport_contract::{Consent, NameTable, PluginName, ToolId, ToolSpec, mangle::Collision};
-use sallyport_sandbox::{ComponentFile, LoadError, Sandbox, schema::Schema};
+use sallyport_contract::{NameTable, PluginName, ToolId, ToolSpec, mangle::Collision};
+use sallyport_policy::Manifest;
+use sallyport_sandbox::{ComponentFile, LoadError, Metadata, Sandbox, schema::Schema};
 use serde_json::{Map, Value};
 
 use super::{
@@ -20,7 +22,14 @@ use super::{
     discover::{Candidate, Problem, discover},
     entry::{Entry, State, ToolSchemas},
 };
-use crate::config::{Origin, Settings};
+use crate::{
+    config::{Origin, Settings},
+    gate::{
+        Gate,
+        warden::{Charge, PluginWarden},
+    },
+    lock::{Lock, LockError, Match, Pin},
+};
 
 /// Which plugins a command needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,22 +49,40 @@ impl Selection {
     }
 }
 
+/// What a registry is loaded from.
+pub struct LoadParts<'a> {
+    /// Runs the components.
+    pub sandbox: Arc<Sandbox>,
+    /// Where plugins are, and their settings.
+    pub settings: &'a Settings,
+    /// The gate that their calls will pass.
+    pub gate: Arc<Gate>,
+    /// Which of them are needed.
+    pub selection: Selection,
+    /// What was agreed to about plugins.
+    pub lock: &'a Lock,
+    /// Whether plugins are going to be used: then new ones are pinned.
+    pub pins: bool,
+    /// Shows the user what has changed about a plugin; true when they agree to it.
+    pub agrees: &'a (dyn Fn(&PluginName, &[String]) -> bool + Sync),
+}
+
 impl Registry {
     /// Loads what is valid, notes what is not, and goes on.
-    pub async fn load(
-        sandbox: Arc<Sandbox>,
-        settings: &Settings,
-        consent: Arc<dyn Consent>,
-        selection: Selection,
-    ) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// The lock cannot be written, so that a change could not be told from a first sight later.
+    pub async fn load(parts: LoadParts<'_>) -> Result<Self, LockError> {
+        let settings = parts.settings;
         let named = settings.plugin_dirs_origin != Origin::Default;
         let (candidates, mut problems) = discover(&settings.plugin_dirs, named);
         let candidates = without_namesakes(candidates, &mut problems);
         let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
-        let mut entries = BTreeMap::new();
+        let (mut entries, mut agreed) = (BTreeMap::new(), Vec::new());
         for candidate in candidates {
-            if selection.wants(&candidate.manifest.name) {
-                match entry(&sandbox, settings, candidate, &selection).await {
+            if parts.selection.wants(&candidate.manifest.name) {
+                match entry(&parts, candidate, &mut agreed).await {
                     Ok(entry) => {
                         entries.insert(entry.name().clone(), entry);
                     }
@@ -63,12 +90,15 @@ impl Registry {
                 }
             }
         }
+        if !agreed.is_empty() {
+            parts.lock.accept(agreed)?;
+        }
         while let Err(collision) = NameTable::new(tools(&entries).map(|tool| &tool.id)) {
             refuse_both(&mut entries, &mut problems, &collision);
         }
         let tools = tools(&entries).cloned().collect();
-        let policy = settings.policy.clone();
-        Self { entries, names, problems, tools, policy, consent, sandbox }
+        let LoadParts { gate, sandbox, .. } = parts;
+        Ok(Self { entries, names, problems, tools, gate, sandbox })
     }
 }
 
@@ -111,45 +141,59 @@ fn refuse_both(
     }
 }
 
+type Agreed = Vec<(PluginName, Pin)>;
+
 async fn entry(
-    sandbox: &Arc<Sandbox>,
-    settings: &Settings,
+    parts: &LoadParts<'_>,
     candidate: Candidate,
-    selection: &Selection,
+    agreed: &mut Agreed,
 ) -> Result<Entry, Problem> {
     let Candidate { manifest, component } = candidate;
     let problem = |error: LoadError| {
         Problem::new(&component, error.to_string(), error.hint()).of(&manifest.name)
     };
     let file = ComponentFile::read(&component).map_err(problem)?;
-    let metadata = sandbox.inspect(&file, &manifest).await.map_err(problem)?;
+    let metadata = parts.sandbox.inspect(&file, &manifest).await.map_err(problem)?;
     let none = Map::new();
-    let given = settings.plugin_settings.get(&manifest.name).unwrap_or(&none);
-    let own = manifest.settings.with_defaults(given);
-    let state = match missing_or_wrong(&manifest, given, &own) {
-        None => State::Ready,
+    let given = parts.settings.plugin_settings.get(&manifest.name).unwrap_or(&none).clone();
+    let own = manifest.settings.with_defaults(&given);
+    let state = match missing_or_wrong(&manifest, &given, &own) {
+        None => compare(parts, &manifest, &metadata, agreed),
         Some(reason) => State::Disabled { reason },
     };
-    let grant = Arc::new(settings.policy.grant(&manifest, given));
-    let env = granted_env(grant.env(), settings);
     let schemas = metadata.tools.iter().map(|_| ToolSchemas::default()).collect();
     let managed = metadata.managed;
-    let mut entry = Entry {
-        manifest,
-        component,
-        metadata,
-        grant,
-        settings: own,
-        env,
-        state,
-        plugin: OnceLock::new(),
-        schemas,
-    };
+    let charge = Charge { manifest, settings: given, digest: metadata.digest.clone() };
+    let warden = Arc::new(PluginWarden::new(Arc::clone(&parts.gate), charge));
+    let plugin = OnceLock::new();
+    let mut entry = Entry { warden, component, metadata, settings: own, state, plugin, schemas };
     // The one plugin that is asked for will be called; the others may never be.
-    if entry.is_ready() && (managed || matches!(selection, Selection::Only(_))) {
-        set_up(&mut entry, sandbox, &file).await;
+    if entry.is_ready() && (managed || matches!(parts.selection, Selection::Only(_))) {
+        set_up(&mut entry, &parts.sandbox, &file).await;
     }
     Ok(entry)
+}
+
+/// Compares a plugin with what was agreed to, and notes what is agreed to now.
+fn compare(
+    parts: &LoadParts<'_>,
+    manifest: &Manifest,
+    metadata: &Metadata,
+    agreed: &mut Agreed,
+) -> State {
+    let pin = Pin::of(manifest, &metadata.digest, &metadata.tools);
+    match parts.lock.compare(&manifest.name, &pin) {
+        Match::Same => return State::Ready,
+        Match::New if !parts.pins => return State::Ready,
+        Match::New => {}
+        Match::Changed(differences) => {
+            if !(parts.agrees)(&manifest.name, &differences) {
+                return State::Changed { differences };
+            }
+        }
+    }
+    agreed.push((manifest.name.clone(), pin));
+    State::Ready
 }
 
 async fn set_up(entry: &mut Entry, sandbox: &Arc<Sandbox>, file: &ComponentFile) {
@@ -164,7 +208,7 @@ async fn set_up(entry: &mut Entry, sandbox: &Arc<Sandbox>, file: &ComponentFile)
 
 /// What is wrong with a plugin's settings, with the place where to mend it.
 fn missing_or_wrong(
-    manifest: &sallyport_policy::Manifest,
+    manifest: &Manifest,
     given: &Map<String, Value>,
     own: &Map<String, Value>,
 ) -> Option<String> {
@@ -186,9 +230,4 @@ fn missing_or_wrong(
     };
     let complaints = schema.check(&Value::Object(own.clone())).err()?;
     Some(format!("[settings.{name}] does not fit: {}", complaints.join("; ")))
-}
-
-fn granted_env(names: &[String], settings: &Settings) -> Vec<(String, String)> {
-    let value = |name: &String| Some((name.clone(), settings.env.get(name)?.to_owned()));
-    names.iter().filter_map(value).collect()
 }

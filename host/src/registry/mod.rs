@@ -8,20 +8,24 @@ mod discover;
 mod entry;
 mod gate;
 mod load;
+mod requests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Consent, PluginName, ToolCall, ToolId, ToolSpec, Toolbox,
+    Admitted, BoxFuture, CallReport, PluginName, ToolCall, ToolId, ToolSpec, Toolbox,
 };
 use sallyport_model::openai;
-use sallyport_policy::{Policy, source::nearest};
-use sallyport_sandbox::{CacheUse, Sandbox};
+use sallyport_policy::source::nearest;
+use sallyport_sandbox::{CacheUse, LoadError, Sandbox, compile::Walls};
 use serde_json::Value;
+
+use crate::gate::Gate;
 
 pub use discover::Problem;
 pub use entry::{Entry, State};
-pub use load::Selection;
+pub use load::{LoadParts, Selection};
+pub use requests::requests;
 
 /// All plugins of a session.
 pub struct Registry {
@@ -30,8 +34,7 @@ pub struct Registry {
     names: Vec<PluginName>,
     problems: Vec<Problem>,
     tools: Vec<ToolSpec>,
-    policy: Policy,
-    consent: Arc<dyn Consent>,
+    gate: Arc<Gate>,
     sandbox: Arc<Sandbox>,
 }
 
@@ -62,6 +65,11 @@ impl Registry {
         self.entries.values()
     }
 
+    /// The gate that its calls pass.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
     /// Everything in the plugin folders that could not be used.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -70,6 +78,15 @@ impl Registry {
     /// How often compiled components came from the cache.
     pub fn cache_use(&self) -> CacheUse {
         self.sandbox.cache_use()
+    }
+
+    /// Returns the walls around the compiler of plugins.
+    ///
+    /// # Errors
+    ///
+    /// There is no compiler that works.
+    pub fn walls(&self) -> Result<Walls, LoadError> {
+        self.sandbox.walls()
     }
 
     /// Makes every plugin ready to be called, as the first call to it would.
@@ -100,12 +117,9 @@ impl Registry {
     /// There is no such plugin or tool, or the plugin cannot be used.
     pub fn find(&self, id: &ToolId) -> Result<(&Entry, &ToolSpec), Missing> {
         let entry = self.plugin(id.plugin.as_str())?;
-        if let State::Disabled { reason } = entry.state() {
-            return Err(Missing::Unusable {
-                message: format!("the plugin {} is disabled: {reason}", id.plugin),
-                hint: None,
-                rejected: false,
-            });
+        if let Some((reason, hint)) = entry.state().trouble(&id.plugin) {
+            let message = format!("the plugin {} {reason}", id.plugin);
+            return Err(Missing::Unusable { message, hint, rejected: false });
         }
         let found = entry.tools().iter().find(|tool| tool.id == *id);
         found.map(|tool| (entry, tool)).ok_or_else(|| {

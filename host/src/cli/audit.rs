@@ -1,0 +1,244 @@
+//! `sallyport audit show|verify|prune`: what was decided and done, and whether the record is whole.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sallyport_contract::{Decision, text};
+use sallyport_policy::TimeSpan;
+use sallyport_store::{
+    AuditEffect, AuditFilter, AuditKind, AuditRecord, Entry, Problem, Store, StoreError,
+};
+use serde_json::{Value, json};
+
+use super::{
+    args::{AuditCommand, AuditShowArgs, Format},
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::{config::Flags, gate::now_ms};
+
+const KINDS: [AuditKind; 5] = [
+    AuditKind::Decision,
+    AuditKind::Call,
+    AuditKind::Policy,
+    AuditKind::Trouble,
+    AuditKind::Checkpoint,
+];
+
+const DECISIONS: [Decision; 3] = [Decision::Allow, Decision::Ask, Decision::Deny];
+
+/// Runs the command.
+pub(super) fn audit(flags: &Flags, command: &AuditCommand, out: &Output) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    let store = compose::store(&settings)?;
+    match command {
+        AuditCommand::Show(args) => show(&store, args, out),
+        AuditCommand::Verify { head, output } => {
+            verify(&store, head.as_deref(), output.output, out)
+        }
+        AuditCommand::Prune { before, yes } => prune(&store, before, *yes, out),
+    }
+}
+
+fn show(store: &Store, args: &AuditShowArgs, out: &Output) -> Result<Exit, Failure> {
+    let mut entries = Vec::new();
+    for entry in store.audit().records(filter(args)?) {
+        entries.push(entry?);
+    }
+    // The newest were asked for first, in case only some of them are wanted.
+    for entry in entries.iter().rev() {
+        match args.output.output {
+            Format::Text => print(entry, out),
+            Format::Json => out.json_line(&entry_json(entry)),
+        }
+    }
+    if entries.is_empty() && args.output.output == Format::Text {
+        out.note("no record fits");
+    }
+    Ok(Exit::Done)
+}
+
+fn filter(args: &AuditShowArgs) -> Result<AuditFilter, Failure> {
+    let moment = |text: &Option<String>| text.as_deref().map(moment).transpose();
+    Ok(AuditFilter {
+        plugin: args.plugin.clone(),
+        tool: args.tool.clone(),
+        outcome: args.outcome.clone(),
+        decision: args.decision.as_deref().map(decision).transpose()?,
+        kind: args.kind.as_deref().map(kind).transpose()?,
+        session: args.session.clone(),
+        since_ms: moment(&args.since)?,
+        until_ms: moment(&args.until)?,
+        limit: args.number,
+        newest_first: true,
+    })
+}
+
+fn kind(word: &str) -> Result<AuditKind, Failure> {
+    one_of(word, "kind", KINDS.map(|kind| (kind.word(), kind)))
+}
+
+fn decision(word: &str) -> Result<Decision, Failure> {
+    one_of(word, "decision", DECISIONS.map(|decision| (decision.word(), decision)))
+}
+
+fn one_of<T: Copy, const N: usize>(
+    word: &str,
+    what: &str,
+    known: [(&'static str, T); N],
+) -> Result<T, Failure> {
+    let found = known.iter().find(|(name, _)| *name == word);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names = known.map(|(name, _)| name).join(", ");
+        let message = format!("{:?} is no {what} of a record", text::excerpt(word, 40));
+        Failure::new(Exit::Usage, message).with_hint(format!("write one of {names}"))
+    })
+}
+
+/// A moment as `2026-01-31T12:00:00Z`, or so long ago: `90m`, `12h`.
+fn moment(written: &str) -> Result<u64, Failure> {
+    if let Ok(TimeSpan(ago)) = written.parse() {
+        return Ok(now_ms().saturating_sub(millis(ago)));
+    }
+    let at: Result<Timestamp, _> = written.parse();
+    at.ok().and_then(|at| u64::try_from(at.as_millisecond()).ok()).ok_or_else(|| {
+        let message = format!("{:?} is no moment", text::excerpt(written, 40));
+        let hint = "write 2026-01-31T12:00:00Z, or so long ago: 90m, 12h";
+        Failure::new(Exit::Usage, message).with_hint(hint)
+    })
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn print(entry: &Entry, out: &Output) {
+    let Some(record) = &entry.record else {
+        out.line(&format!("#{} of a form that is not known here: {}", entry.seq, entry.text));
+        return;
+    };
+    out.line(&text::one_line(&headline(entry.seq, record)));
+    for line in details(record) {
+        out.line(&format!("    {}", text::one_line(&line)));
+    }
+}
+
+/// `#12 2026-01-31T12:00:00Z call weather.get_weather completed 12 ms`.
+fn headline(seq: u64, record: &AuditRecord) -> String {
+    let mut line = format!("#{seq} {} {}", time(record.at_ms), record.kind.word());
+    if let (Some(plugin), Some(tool)) = (&record.plugin, &record.tool) {
+        line.push_str(&format!(" {plugin}.{tool}"));
+    }
+    let decision = record.decision.map(Decision::word);
+    for word in [decision, record.outcome.as_deref()].into_iter().flatten() {
+        line.push_str(&format!(" {word}"));
+    }
+    if record.kind == AuditKind::Call {
+        let mib = record.memory_bytes_peak as f64 / f64::from(1 << 20);
+        line.push_str(&format!(" in {} ms, {mib:.1} MiB", record.elapsed_ms));
+    }
+    line
+}
+
+fn details(record: &AuditRecord) -> Vec<String> {
+    let words = [("grounds", &record.grounds), ("message", &record.message)];
+    let words =
+        words.into_iter().filter_map(|(name, text)| Some(format!("{name} {}", text.as_ref()?)));
+    words.chain(record.effects.iter().map(effect)).collect()
+}
+
+fn effect(effect: &AuditEffect) -> String {
+    match effect {
+        AuditEffect::Requested { what, status, sent_bytes, received_bytes } => {
+            let status = status.map_or("no answer".to_owned(), |status| status.to_string());
+            format!("{what} → {status}, {sent_bytes} bytes out, {received_bytes} in")
+        }
+        AuditEffect::Changed { path } => format!("changed {path}"),
+        AuditEffect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
+        AuditEffect::SecretUsed { name, to: None } => format!("was handed the secret {name}"),
+        AuditEffect::Asked { what, answer } => format!("asked about {what}: {answer}"),
+        AuditEffect::Refused { what, why } => format!("refused: {what}: {why}"),
+        AuditEffect::LeftOut { effects } => format!("{effects} more"),
+    }
+}
+
+fn time(at_ms: u64) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    at.map_or_else(|| format!("{at_ms} ms"), |at| at.to_string())
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    json!({ "seq": entry.seq, "hash": entry.hash, "record": entry.record })
+}
+
+fn verify(
+    store: &Store,
+    head: Option<&str>,
+    format: Format,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let found = store.audit().verify(head)?;
+    match format {
+        Format::Json => out.json(&json!({
+            "whole": found.is_whole(),
+            "records": found.records,
+            "pruned": found.pruned,
+            "head": found.head,
+            "problems": found.problems.iter().map(problem_json).collect::<Value>(),
+        })),
+        Format::Text => {
+            for problem in &found.problems {
+                out.error(&problem.to_string());
+            }
+            let is = if found.is_whole() { "is whole" } else { "is not whole" };
+            out.line(&format!("The audit {is}: {} records, head {}", found.records, found.head));
+        }
+    }
+    Ok(if found.is_whole() { Exit::Done } else { Exit::Failed })
+}
+
+fn problem_json(problem: &Problem) -> Value {
+    json!({ "seq": problem.seq, "what": problem.what })
+}
+
+fn prune(store: &Store, before: &str, yes: bool, out: &Output) -> Result<Exit, Failure> {
+    let before_ms = moment(before)?;
+    let question = format!("Remove every record before {}?", time(before_ms));
+    if !yes && !compose::confirms(&question, out)? {
+        return Ok(Exit::Done);
+    }
+    let removed = store.audit().prune(before_ms)?;
+    out.line(&format!("{removed} records are removed."));
+    Ok(Exit::Done)
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let hint = error.hint();
+        Self { hint, ..Self::new(Exit::Failed, error.to_string()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_times_or_so_long_ago() {
+        assert_eq!(moment("2026-01-31T12:00:00Z").unwrap(), 1_769_860_800_000);
+        let ago = now_ms() - moment("2h").unwrap();
+        assert!((7_200_000..7_201_000).contains(&ago), "{ago}");
+        for no in ["", "yesterday", "1969-01-01T00:00:00Z", "12"] {
+            assert!(moment(no).is_err(), "{no}");
+        }
+    }
+
+    #[test]
+    fn words_that_no_record_has_are_refused() {
+        assert_eq!(kind("call").unwrap(), AuditKind::Call);
+        assert_eq!(decision("deny").unwrap(), Decision::Deny);
+        let failure = kind("calls").unwrap_err();
+        assert!(failure.hint.unwrap().contains("decision, call, policy"));
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading a value that nobody may look at over a shoulder, nor in the terminal's history.
+//!
+//! A value never comes from an argument, which every process of the machine can read. From a pipe or
+//! a file it is read as it is; at a terminal one line is read without being shown.
+
+use std::io::{self, IsTerminal, Read};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use sallyport_contract::Secret;
+use zeroize::Zeroizing;
+
+use super::{
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::secrets::{VALUE_BYTES_MAX, value_of};
+
+/// Longest line that a terminal hands over, in bytes, its end included; the rest of a longer one is
+/// lost without a word.
+const TERMINAL_LINE_BYTES_MAX: usize = 4096;
+
+/// Reads a value from standard input. `None`: the person interrupted.
+pub(super) async fn read(prompt: &str, out: &Output) -> Result<Option<Secret>, Failure> {
+    let bytes = tokio::select! {
+        // Listened to before the terminal is changed, so that it is changed back in any case.
+        biased;
+        () = compose::interrupted() => {
+            out.note("interrupted");
+            return Ok(None);
+        }
+        bytes = ask(prompt, out) => bytes?,
+    };
+    if io::stdin().is_terminal() && bytes.len() >= TERMINAL_LINE_BYTES_MAX - 1 {
+        let failure = Failure::new(Exit::Usage, "the value is too long for a line of a terminal");
+        return Err(failure.with_hint("write it to standard input from a file or a pipe"));
+    }
+    let refused = |problem| format!("the value on standard input cannot be used: {problem}");
+    value_of(&bytes).map(Some).map_err(|problem| Failure::new(Exit::Usage, refused(problem)))
+}
+
+async fn ask(prompt: &str, out: &Output) -> io::Result<Zeroizing<Vec<u8>>> {
+    let hidden = io::stdin().is_terminal().then(Hidden::at_terminal).transpose()?;
+    if hidden.is_some() {
+        out.aside(prompt);
+    }
+    tokio::task::spawn_blocking(read_bytes).await.map_err(io::Error::other)?
+}
+
+/// At a terminal, a line is all there is to read; a pipe is read to its end.
+fn read_bytes() -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(VALUE_BYTES_MAX + 1));
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        io::BufRead::read_until(&mut stdin, b'\n', &mut bytes)?;
+    } else {
+        stdin.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// A terminal that does not show what is typed, for as long as this lives.
+struct Hidden {
+    before: Termios,
+}
+
+impl Hidden {
+    fn at_terminal() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut attributes = before.clone();
+        attributes.local_modes.remove(LocalModes::ECHO);
+        attributes.local_modes.insert(LocalModes::ECHONL);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &attributes)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // A terminal that went away needs no restoring.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
+    }
+}

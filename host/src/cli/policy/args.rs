@@ -1,0 +1,210 @@
+//! The flags of the policy's commands, as clap reads them.
+
+use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
+use sallyport_contract::Decision;
+
+use crate::cli::args::OutputArgs;
+
+/// What `--to-private` says when it names no range.
+pub(super) const OWN_RANGE: &str = "own";
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum PolicyCommand {
+    /// Read the policy and report mistakes, what it grants, and what in it has no effect
+    Check(OutputArgs),
+    /// Show what the policy decides about a call, a request or a file, and why
+    Explain(ExplainArgs),
+    /// Run the examples of all rules
+    Test(OutputArgs),
+    /// Grant a plugin something, after showing what would change in your policy
+    Grant(GrantArgs),
+    /// Take something away from a plugin, after showing what would change in your policy
+    Revoke(RevokeArgs),
+    /// Run a command, and grant a plugin the least of what it was refused, until nothing is refused
+    Learn(LearnArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct LearnArgs {
+    /// The plugin
+    pub(super) plugin: String,
+
+    /// Agree to every proposal
+    #[arg(long)]
+    pub(super) yes: bool,
+
+    /// A command of this program: call weather.get_weather '{"location":"Paris"}'
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(group(ArgGroup::new("access").args(["net", "read", "write"])))]
+pub(in crate::cli) struct ExplainArgs {
+    /// A tool; a plugin alone when the question is about a request or a file
+    #[arg(value_name = "PLUGIN[.TOOL]")]
+    pub(super) target: String,
+
+    /// The arguments of the call, as a JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    pub(super) arguments: String,
+
+    /// May it send this request? "GET https://example.org/path"
+    #[arg(long, value_name = "METHOD URL")]
+    pub(super) net: Option<String>,
+
+    /// May it read this file? By its path on this machine, or as the plugin sees it
+    #[arg(long, value_name = "PATH")]
+    pub(super) read: Option<String>,
+
+    /// May it change this file?
+    #[arg(long, value_name = "PATH")]
+    pub(super) write: Option<String>,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(group(
+    ArgGroup::new("what")
+        .args(["net", "read", "write", "env", "secret", "limit", "allow"])
+        .required(true)
+))]
+#[command(group(ArgGroup::new("folder").args(["read", "write"])))]
+#[command(group(ArgGroup::new("way").args(["to", "reveal"])))]
+pub(in crate::cli) struct GrantArgs {
+    /// The plugin
+    pub(super) plugin: String,
+
+    /// Requests to the network: "GET https://example.org/v1/**"
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) net: Option<String>,
+    /// Ask a person about each such request
+    #[arg(long, requires = "net")]
+    pub(super) ask: bool,
+    /// Reach private addresses too: those of this range, or those that the host can only mean
+    #[arg(
+        long, requires = "net", value_name = "RANGE", num_args = 0..=1,
+        default_missing_value = OWN_RANGE
+    )]
+    pub(super) to_private: Vec<String>,
+
+    /// A folder or file to read
+    #[arg(long, value_name = "PATH")]
+    pub(super) read: Option<String>,
+    /// A folder or file to read and change
+    #[arg(long, value_name = "PATH")]
+    pub(super) write: Option<String>,
+    /// Where the plugin sees it
+    #[arg(long, requires = "folder", value_name = "PATH")]
+    pub(super) mount: Option<String>,
+    /// Leave out what this pattern names; may be given several times
+    #[arg(long, requires = "folder", value_name = "GLOB")]
+    pub(super) deny: Vec<String>,
+    /// How much it may grow: 100MiB
+    #[arg(long, requires = "folder", value_name = "SIZE")]
+    pub(super) quota: Option<String>,
+    /// A folder that is guarded is meant on purpose
+    #[arg(long, requires = "folder")]
+    pub(super) sensitive: bool,
+
+    /// An environment variable
+    #[arg(long, value_name = "NAME")]
+    pub(super) env: Option<String>,
+
+    /// A secret; --to has the host put it into requests, --reveal hands it to the plugin
+    #[arg(long, value_name = "NAME", requires = "way")]
+    pub(super) secret: Option<String>,
+    /// The origin that the secret is sent to: https://api.example.org
+    #[arg(long, requires = "secret", requires = "header", value_name = "ORIGIN")]
+    pub(super) to: Option<String>,
+    /// The header that the secret is sent in
+    #[arg(long, requires = "to", value_name = "NAME")]
+    pub(super) header: Option<String>,
+    /// What stands in the header, with {} for the value: "Bearer {}"
+    #[arg(long, requires = "to", value_name = "TEXT")]
+    pub(super) format: Option<String>,
+    /// Let the plugin read the secret
+    #[arg(long, requires = "secret")]
+    pub(super) reveal: bool,
+
+    /// A limit, in place of the one that is there: time=10s
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) limit: Option<String>,
+
+    /// Calls of this tool without asking; * stands for all of its tools
+    #[arg(long, value_name = "TOOL")]
+    pub(super) allow: Option<String>,
+    /// Only as long as the component is the one that is installed now
+    #[arg(long, requires = "allow")]
+    pub(super) digest: bool,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(super) yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(group(
+    ArgGroup::new("what")
+        .args(["net", "deny", "path", "env", "secret", "limit", "rule", "all"])
+        .required(true)
+))]
+pub(in crate::cli) struct RevokeArgs {
+    /// The plugin
+    pub(super) plugin: String,
+
+    /// The entry that allows these requests, as the policy writes them
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) net: Option<String>,
+    /// The entry that denies these requests
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) deny: Option<String>,
+    /// The folder or file, by its path on this machine or as the plugin sees it
+    #[arg(long, value_name = "PATH")]
+    pub(super) path: Option<String>,
+    /// The environment variable
+    #[arg(long, value_name = "NAME")]
+    pub(super) env: Option<String>,
+    /// The secret
+    #[arg(long, value_name = "NAME")]
+    pub(super) secret: Option<String>,
+    /// The limit, so that the standard one holds again
+    #[arg(long, value_name = "KEY")]
+    pub(super) limit: Option<String>,
+    /// The rules about calling this tool; * for those about all of its tools
+    #[arg(long, value_name = "TOOL")]
+    pub(super) rule: Option<String>,
+    /// Only the rules about these requests of it
+    #[arg(long, requires = "rule", value_name = "PATTERN")]
+    pub(super) rule_net: Option<String>,
+    /// Only the rules that say this
+    #[arg(long, requires = "rule", value_enum)]
+    pub(super) decision: Option<DecisionWord>,
+    /// The plugin's whole table; rules stay
+    #[arg(long)]
+    pub(super) all: bool,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(super) yes: bool,
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum DecisionWord {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl From<DecisionWord> for Decision {
+    fn from(word: DecisionWord) -> Self {
+        match word {
+            DecisionWord::Allow => Self::Allow,
+            DecisionWord::Ask => Self::Ask,
+            DecisionWord::Deny => Self::Deny,
+        }
+    }
+}

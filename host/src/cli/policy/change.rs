@@ -1,0 +1,87 @@
+//! A change of the user's policy: shown, agreed to, written whole, and put on record.
+
+use std::path::Path;
+
+use sallyport_contract::PluginName;
+use sallyport_policy::{
+    Mistake,
+    edit::{self, Change, DiffLine, EditError},
+};
+
+use crate::{
+    cli::{
+        compose,
+        exit::{Exit, Failure},
+        output::Output,
+    },
+    config::Settings,
+    gate::{rulebook, standing},
+};
+
+/// A change that somebody asks for.
+pub(super) struct Wish<'a> {
+    pub(super) plugin: &'a PluginName,
+    /// What it does, for the record: `grants GET https://example.org/`.
+    pub(super) what: String,
+    /// Whether it is agreed to already.
+    pub(super) yes: bool,
+}
+
+/// Changes the user's policy if the result is sound with the other files, and if whoever is there
+/// agrees. Returns whether something was written.
+pub(super) fn change(
+    settings: &Settings,
+    wish: &Wish<'_>,
+    edit: impl FnOnce(&str) -> Result<String, EditError>,
+    out: &Output,
+) -> Result<bool, Failure> {
+    let file = settings.policy.user_file();
+    let before = rulebook::read(file).map_err(|error| unusable(file, &error))?;
+    let after = edit(&before).map_err(|error| uneditable(file, &error))?;
+    standing::proposed(&settings.policy, &after)?;
+    if after == before {
+        out.line(&format!("{} says so already.", file.display()));
+        return Ok(false);
+    }
+    out.line(&file.display().to_string());
+    edit::diff(&before, &after).iter().for_each(|line| print(line, out));
+    if !wish.yes && !compose::confirms("Write this?", out)? {
+        out.note("Nothing was changed.");
+        return Ok(false);
+    }
+    if rulebook::read(file)? != before {
+        let message = format!("{} was changed meanwhile; nothing was written", file.display());
+        return Err(Failure::new(Exit::Failed, message).with_hint("try again"));
+    }
+    rulebook::write(file, &after).map_err(|error| unusable(file, &error))?;
+    compose::record_policy(settings, wish.plugin, &wish.what)?;
+    out.line("Written. It is in force, also for programs that run.");
+    Ok(true)
+}
+
+fn print(line: &DiffLine, out: &Output) {
+    let mark = match line.change {
+        Change::Kept => ' ',
+        Change::Added => '+',
+        Change::Removed => '-',
+    };
+    out.line(&format!("{:5} {mark} {}", line.number, line.text));
+}
+
+fn unusable(file: &Path, error: &std::io::Error) -> Failure {
+    let failure = Failure::new(Exit::Policy, format!("cannot use {}: {error}", file.display()));
+    failure.with_hint("check the path and its permissions")
+}
+
+/// What is wrong with the file is a mistake of the policy, all else one of the command line.
+fn uneditable(file: &Path, error: &EditError) -> Failure {
+    let failure = match error {
+        EditError::Syntax { .. } | EditError::Shape { .. } => {
+            Failure::new(Exit::Policy, format!("{}:{error}", file.display()))
+        }
+        EditError::Unfit { .. } | EditError::Absent { .. } | EditError::Ambiguous { .. } => {
+            Failure::new(Exit::Usage, error.to_string())
+        }
+    };
+    Failure { hint: error.hint(), ..failure }
+}

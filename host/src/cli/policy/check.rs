@@ -1,0 +1,113 @@
+//! `sallyport policy check`: reads the policy, says what it comes to, and what in it has no effect.
+
+use sallyport_contract::text;
+use sallyport_policy::{Installed, Policy, Remark};
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{
+        args::Format,
+        compose,
+        exit::{Exit, Failure},
+        output::Output,
+    },
+    config::Settings,
+    registry::{Entry, Registry},
+};
+
+pub(super) async fn check(
+    settings: &Settings,
+    format: Format,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let registry = compose::registry(settings, out).await?;
+    compose::show_problems(&registry, out);
+    let policy = registry.gate().standing.present().policy;
+    let remarks = policy.remarks(&installed(&registry));
+    match format {
+        Format::Json => out.json(&to_json(settings, &registry, &policy, &remarks)),
+        Format::Text => print(settings, &registry, &policy, &remarks, out),
+    }
+    registry.shutdown().await;
+    Ok(Exit::Done)
+}
+
+fn installed(registry: &Registry) -> Installed {
+    let tools = |entry: &Entry| entry.tools().iter().map(|tool| tool.id.tool.clone()).collect();
+    registry.entries().map(|entry| (entry.name().clone(), tools(entry))).collect()
+}
+
+fn print(
+    settings: &Settings,
+    registry: &Registry,
+    policy: &Policy,
+    remarks: &[Remark],
+    out: &Output,
+) {
+    print_files(settings, out);
+    registry.entries().for_each(|entry| print_plugin(entry, policy, out));
+    for remark in remarks {
+        out.warn(&format!("{}: {}", remark.place, remark.message));
+    }
+}
+
+fn print_files(settings: &Settings, out: &Output) {
+    for file in &settings.policy.files {
+        let path = file.path.display();
+        if file.path.exists() {
+            out.line(&format!("{path} is sound."));
+        } else if file.path == settings.policy.user_file() {
+            out.line(&format!("{path} does not exist: nothing is granted by it."));
+        }
+    }
+}
+
+fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
+    out.line("");
+    out.heading(entry.name().as_str());
+    let grant = entry.grant();
+    let powers = grant.powers();
+    if powers.is_empty() {
+        out.line("  can do nothing but compute");
+    }
+    for power in powers {
+        out.line(&format!("  can {}", text::one_line(&power)));
+    }
+    for tool in entry.tools() {
+        let verdict = policy.outlook(&tool.id, entry.digest(), &grant);
+        let reason = text::one_line(&verdict.reason);
+        out.line(&format!("  {}: {} ({reason})", tool.id.tool, verdict.decision.word()));
+    }
+    for note in grant.notes() {
+        out.line(&format!("  note: {}", text::one_line(note)));
+    }
+}
+
+fn to_json(settings: &Settings, registry: &Registry, policy: &Policy, remarks: &[Remark]) -> Value {
+    let files = settings.policy.files.iter().map(
+        |file| json!({ "tier": file.tier.word(), "path": file.path, "exists": file.path.exists() }),
+    );
+    let remarks = remarks.iter().map(|remark| {
+        let place = &remark.place;
+        json!({ "file": place.file, "line": place.line, "message": remark.message })
+    });
+    json!({
+        "files": files.collect::<Value>(),
+        "plugins": registry.entries().map(|entry| plugin_json(entry, policy)).collect::<Value>(),
+        "remarks": remarks.collect::<Value>(),
+    })
+}
+
+fn plugin_json(entry: &Entry, policy: &Policy) -> Value {
+    let grant = entry.grant();
+    let tools = entry.tools().iter().map(|tool| {
+        let verdict = policy.outlook(&tool.id, entry.digest(), &grant);
+        json!({ "tool": tool.id.tool, "decision": verdict.decision, "reason": verdict.reason })
+    });
+    json!({
+        "name": entry.name(),
+        "powers": grant.powers(),
+        "tools": tools.collect::<Value>(),
+        "notes": grant.notes(),
+    })
+}

@@ -1,0 +1,52 @@
+//! `sallyport policy test`: the examples of all rules, and how they came out.
+
+use sallyport_policy::ExampleResult;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{
+        args::Format,
+        exit::{Exit, Failure},
+        output::Output,
+    },
+    config::Settings,
+    gate::Standing,
+};
+
+/// Runs the command. An example that does not come out is a mistake in the policy, which then cannot
+/// be read at all; so whatever is shown here came out.
+pub(super) fn test(settings: &Settings, format: Format, out: &Output) -> Result<Exit, Failure> {
+    let standing = Standing::read(settings.policy.clone(), Box::new(|_| {}))?;
+    let results: Vec<ExampleResult> = standing.present().policy.examples().collect();
+    match format {
+        Format::Json => out.json(&results.iter().map(to_json).collect::<Value>()),
+        Format::Text => print(&results, out),
+    }
+    let failed = results.iter().any(|result| result.expected != result.got);
+    Ok(if failed { Exit::Policy } else { Exit::Done })
+}
+
+fn print(results: &[ExampleResult], out: &Output) {
+    for result in results {
+        let (expected, got) = (result.expected.word(), result.got.word());
+        let arguments = &result.arguments;
+        out.line(&format!("{}: expected {expected}, got {got}: {arguments}", result.place));
+    }
+    match results.len() {
+        0 => out.line("No rule has an example. One is written as match = [{ …, decision = … }]."),
+        1 => out.line("The one example comes out."),
+        count => out.line(&format!("All {count} examples come out.")),
+    }
+}
+
+fn to_json(result: &ExampleResult) -> Value {
+    json!({
+        "file": result.place.file,
+        "line": result.place.line,
+        "rule": result.rule.to_string(),
+        "arguments": result.arguments,
+        "expected": result.expected,
+        "got": result.got,
+        "failure": result.failure,
+    })
+}

@@ -1,0 +1,202 @@
+//! `sallyport policy explain`: what the policy decides about one situation, and why.
+
+use sallyport_contract::{PluginName, ToolId, text};
+use sallyport_policy::{Access, Explanation, Grant, Policy, Question, Step};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::args::ExplainArgs;
+use crate::{
+    cli::{
+        args::Format,
+        call, compose,
+        exit::{Exit, Failure},
+        output::Output,
+        show,
+    },
+    config::Settings,
+    registry::{Entry, Missing, Registry, Selection},
+};
+
+/// What a question is about.
+enum Situation {
+    /// Making a call.
+    Call,
+    /// A request of a running call.
+    Net(String, Url),
+    /// An access to a file.
+    Path(String, Access),
+}
+
+/// One answer, and the tools that it holds for.
+struct Answer {
+    who: String,
+    explanation: Explanation,
+}
+
+pub(super) async fn explain(
+    settings: &Settings,
+    args: &ExplainArgs,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let (plugin, tool) = target(&args.target)?;
+    let situation = situation(args)?;
+    let arguments = arguments(&args.arguments)?;
+    let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
+    let entry = registry.plugin(plugin.as_str()).map_err(Missing::into_failure)?;
+    let tools = tools(entry, tool, &situation)?;
+    remark(entry, &tools, &situation, &arguments, out);
+    let answers = answers(&registry, entry, &tools, &situation, &arguments);
+    match args.output.output {
+        Format::Json => out.json(&answers.iter().map(to_json).collect::<Value>()),
+        Format::Text => answers.iter().for_each(|answer| print(answer, settings, out)),
+    }
+    registry.shutdown().await;
+    Ok(Exit::Done)
+}
+
+fn target(text: &str) -> Result<(PluginName, Option<ToolId>), Failure> {
+    if text.contains('.') {
+        let tool: ToolId =
+            text.parse().map_err(|error| Failure::new(Exit::Usage, format!("{error}")))?;
+        return Ok((tool.plugin.clone(), Some(tool)));
+    }
+    Ok((super::plugin_name(text)?, None))
+}
+
+fn situation(args: &ExplainArgs) -> Result<Situation, Failure> {
+    Ok(match (&args.net, &args.read, &args.write) {
+        (Some(request), _, _) => request_of(request)?,
+        (_, Some(path), _) => Situation::Path(path.clone(), Access::Read),
+        (_, _, Some(path)) => Situation::Path(path.clone(), Access::ReadWrite),
+        (None, None, None) => Situation::Call,
+    })
+}
+
+fn request_of(request: &str) -> Result<Situation, Failure> {
+    let parts = request.trim().split_once(' ');
+    let parsed = parts.and_then(|(method, url)| Some((method, Url::parse(url.trim()).ok()?)));
+    parsed.map(|(method, url)| Situation::Net(method.to_owned(), url)).ok_or_else(|| {
+        let message = format!("{:?} is no request", text::excerpt(request, 80));
+        let hint = "write the method and the whole address: \"GET https://example.org/path\"";
+        Failure::new(Exit::Usage, message).with_hint(hint)
+    })
+}
+
+fn arguments(text: &str) -> Result<Value, Failure> {
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    value.filter(Value::is_object).ok_or_else(|| {
+        let message = format!("{:?} is not a JSON object", text::excerpt(text, 80));
+        Failure::new(Exit::Usage, message)
+            .with_hint("write the arguments as '{\"name\": \"value\"}'")
+    })
+}
+
+/// The tools that the question is about: one, or, where that makes sense, all of the plugin.
+fn tools(
+    entry: &Entry,
+    tool: Option<ToolId>,
+    situation: &Situation,
+) -> Result<Vec<ToolId>, Failure> {
+    let all = || entry.tools().iter().map(|tool| tool.id.clone());
+    match (tool, situation) {
+        (Some(tool), _) if all().any(|known| known == tool) => Ok(vec![tool]),
+        (Some(tool), _) => {
+            let names: Vec<String> = all().map(|tool| tool.to_string()).collect();
+            let failure = Failure::new(Exit::Usage, format!("there is no tool {tool}"));
+            Err(failure.with_hint(format!("there is {}", names.join(", "))))
+        }
+        (None, Situation::Call) => {
+            let message = format!("{} is a plugin, and only tools are called", entry.name());
+            let hint = "name the tool as PLUGIN.TOOL, or ask with --net, --read or --write";
+            Err(Failure::new(Exit::Usage, message).with_hint(hint))
+        }
+        (None, Situation::Net(..) | Situation::Path(..)) => Ok(all().collect()),
+    }
+}
+
+/// Says what would stop the call before the policy is asked.
+fn remark(entry: &Entry, tools: &[ToolId], situation: &Situation, arguments: &Value, out: &Output) {
+    if let Some((trouble, hint)) = entry.state().trouble(entry.name()) {
+        out.warn(&format!("no tool of {} can be called: it {trouble}", entry.name()));
+        hint.iter().for_each(|hint| out.hint(hint));
+    }
+    if let (Situation::Call, [tool]) = (situation, tools)
+        && let Err(complaints) = entry.check_arguments(tool, arguments)
+    {
+        let complaints = complaints.join("; ");
+        out.warn(&format!(
+            "the call would be refused before, as its arguments do not fit: {complaints}"
+        ));
+    }
+}
+
+/// The answers, one for all tools that have the same.
+fn answers(
+    registry: &Registry,
+    entry: &Entry,
+    tools: &[ToolId],
+    situation: &Situation,
+    arguments: &Value,
+) -> Vec<Answer> {
+    let policy = registry.gate().standing.present().policy;
+    let (grant, context) = (entry.grant(), call::context());
+    let explained = |tool: &ToolId| {
+        let question = Question { tool, digest: entry.digest(), arguments, context: &context };
+        situation.explained(&policy, &question, &grant)
+    };
+    let mut answers: Vec<Answer> = Vec::new();
+    for tool in tools {
+        let explanation = explained(tool);
+        match answers.iter_mut().find(|answer| answer.explanation == explanation) {
+            Some(answer) => answer.who.push_str(&format!(", {tool}")),
+            None => answers.push(Answer { who: tool.to_string(), explanation }),
+        }
+    }
+    answers
+}
+
+impl Situation {
+    fn explained(&self, policy: &Policy, question: &Question<'_>, grant: &Grant) -> Explanation {
+        match self {
+            Self::Call => policy.explain_call(question, grant),
+            Self::Net(method, url) => policy.explain_net(question, grant, method, url),
+            Self::Path(path, wanted) => policy.explain_path(grant, path, *wanted),
+        }
+    }
+}
+
+fn print(answer: &Answer, settings: &Settings, out: &Output) {
+    let Answer { who, explanation } = answer;
+    let decision = explanation.decision.word();
+    out.line(&format!("{who}: {decision}, {}", text::one_line(&explanation.reason)));
+    for step in &explanation.steps {
+        let mark = if step.won { "→" } else { " " };
+        out.line(&format!("  {mark} {}  {}", step.place, text::one_line(&step.text)));
+    }
+    if let Some(fix) = &explanation.fix {
+        let file = settings.policy.user_file();
+        out.line(&format!("  To allow it, {}:", show::where_to_put(fix, file)));
+        fix.lines().for_each(|line| out.line(&format!("    {line}")));
+    }
+}
+
+fn to_json(answer: &Answer) -> Value {
+    let explanation = &answer.explanation;
+    json!({
+        "tools": answer.who.split(", ").collect::<Vec<_>>(),
+        "decision": explanation.decision,
+        "reason": explanation.reason,
+        "steps": explanation.steps.iter().map(step_json).collect::<Value>(),
+        "fix": explanation.fix,
+    })
+}
+
+fn step_json(step: &Step) -> Value {
+    json!({
+        "file": step.place.file,
+        "line": step.place.line,
+        "text": step.text,
+        "won": step.won,
+    })
+}

@@ -1,0 +1,90 @@
+//! Where the policy's files are: one for each tier, and what they are checked against.
+
+use std::path::{Path, PathBuf};
+
+use sallyport_policy::Tier;
+
+use super::{Env, Flags, Paths};
+
+/// The administrator's policy. No variable and no flag moves it: a user could escape it otherwise.
+const ADMIN_FILE: &str = "/etc/sallyport/policy.toml";
+
+/// Where a project keeps its policy, below its own folder.
+const PROJECT_FILE: &str = ".sallyport/policy.toml";
+
+/// Where one tier's policy stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyPath {
+    /// Whose word it is.
+    pub tier: Tier,
+    /// The file; it need not exist unless it was named.
+    pub path: PathBuf,
+    /// Whether somebody named it: then it has to exist when the program starts.
+    pub is_named: bool,
+}
+
+/// The policy's files, and what they are checked against beside their own text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyFiles {
+    /// One for each tier, the administrator's first.
+    pub files: Vec<PolicyPath>,
+    /// Files and folders that the host itself lives from.
+    pub own: Vec<PathBuf>,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+}
+
+impl PolicyFiles {
+    pub(super) fn find(flags: &Flags, env: &Env, paths: &Paths, own: Vec<PathBuf>) -> Self {
+        let user = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
+        let mut files = vec![
+            PolicyPath { tier: Tier::Admin, path: ADMIN_FILE.into(), is_named: false },
+            PolicyPath { tier: Tier::User, path: user, is_named: flags.policy.is_some() },
+        ];
+        // Without a working folder there is no project.
+        let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
+        if let Some(path) = folder.and_then(|folder| project_file(&folder)) {
+            files.push(PolicyPath { tier: Tier::Project, path, is_named: false });
+        }
+        Self { files, own, home: env.home() }
+    }
+
+    /// The user's own file.
+    pub fn user_file(&self) -> &Path {
+        let user = self.files.iter().find(|file| file.tier == Tier::User);
+        user.map_or(Path::new("policy.toml"), |file| &file.path)
+    }
+}
+
+/// The nearest project around a folder that has a policy. Without one, it is watched for in the
+/// folder itself, so that it takes effect when it appears.
+fn project_file(folder: &Path) -> Option<PathBuf> {
+    let mut around = folder.ancestors().map(|above| above.join(PROJECT_FILE));
+    around.find(|path| path.exists()).or_else(|| Some(folder.join(PROJECT_FILE)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_project_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b/c"));
+        std::fs::create_dir_all(&inner).unwrap();
+        assert_eq!(project_file(&inner), Some(inner.join(PROJECT_FILE)));
+        std::fs::create_dir(outer.join(".sallyport")).unwrap();
+        std::fs::write(outer.join(PROJECT_FILE), "").unwrap();
+        assert_eq!(project_file(&inner), Some(outer.join(PROJECT_FILE)));
+    }
+
+    #[test]
+    fn nothing_moves_the_administrators_file() {
+        let env = Env::of([("SALLYPORT_HOME", "/s"), ("HOME", "/h")]);
+        let flags = Flags { policy: Some("/own.toml".into()), ..Flags::default() };
+        let found = PolicyFiles::find(&flags, &env, &Paths::new(&env).unwrap(), Vec::new());
+        assert_eq!(found.files[0].path, Path::new(ADMIN_FILE));
+        assert_eq!(found.user_file(), Path::new("/own.toml"));
+        assert!(found.files[1].is_named && !found.files[0].is_named);
+    }
+}

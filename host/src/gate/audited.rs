@@ -1,0 +1,144 @@
+//! The registry with a memory: one record for each decision and each call.
+//!
+//! A call that cannot be written down is not made: when the audit has failed, every call is refused
+//! with the reason until it can be written again. A call that is cancelled, or whose process is asked
+//! to stop, leaves its record too.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sallyport_contract::{
+    Admitted, BoxFuture, CallReport, Decision, Failure, FailureKind, Outcome, ToolCall, ToolSpec,
+    Toolbox,
+};
+use sallyport_store::{ArgumentsHash, AuditKind, AuditLog, AuditRecord, audit::Who};
+
+use crate::registry::Registry;
+
+/// A registry whose every decision and call is written down.
+pub struct Audited {
+    inner: Arc<Registry>,
+    log: Arc<AuditLog>,
+    who: Who,
+}
+
+impl Audited {
+    /// Writes what goes through a registry into a log, in the name of a person.
+    pub fn new(inner: Arc<Registry>, log: Arc<AuditLog>, who: Who) -> Self {
+        Self { inner, log, who }
+    }
+
+    fn record(&self, kind: AuditKind) -> AuditRecord {
+        AuditRecord::new(kind, now_ms(), self.who.clone())
+    }
+
+    fn about(&self, call: &ToolCall) -> AuditRecord {
+        let plugin = self.inner.plugin(call.tool.plugin.as_str()).ok();
+        AuditRecord {
+            session: Some(call.context.session_id.clone()),
+            call: Some(call.context.call_id.clone()),
+            plugin: Some(call.tool.plugin.to_string()),
+            digest: plugin.map(|entry| entry.digest().to_owned()),
+            tool: Some(call.tool.tool.to_string()),
+            arguments: Some(ArgumentsHash::of(&call.arguments)),
+            ..self.record(AuditKind::Decision)
+        }
+    }
+
+    fn begun<'a>(&'a self, call: &Admitted) -> Unfinished<'a> {
+        let plugin = self.inner.plugin(call.tool().plugin.as_str()).ok();
+        let record = AuditRecord {
+            session: Some(call.context().session_id.clone()),
+            call: Some(call.context().call_id.clone()),
+            plugin: Some(call.tool().plugin.to_string()),
+            digest: plugin.map(|entry| entry.digest().to_owned()),
+            tool: Some(call.tool().tool.to_string()),
+            arguments: Some(ArgumentsHash::of(call.text())),
+            grounds: Some(self.inner.gate().vault.redactor().text(call.grounds()).into_owned()),
+            ..self.record(AuditKind::Call)
+        };
+        Unfinished { log: &self.log, record: Some(record) }
+    }
+}
+
+impl Toolbox for Audited {
+    fn tools(&self) -> &[ToolSpec] {
+        self.inner.tools()
+    }
+
+    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+        Box::pin(async move {
+            let record = self.about(&call);
+            let mut result = self.inner.admit(call).await;
+            let redactor = self.inner.gate().vault.redactor();
+            let record = match &mut result {
+                Ok(admitted) => AuditRecord {
+                    decision: Some(Decision::Allow),
+                    grounds: Some(redactor.text(admitted.grounds()).into_owned()),
+                    ..record
+                },
+                Err(report) => {
+                    redactor.report(report);
+                    let denied = matches!(report.outcome, Outcome::Denied(_));
+                    let decision = denied.then_some(Decision::Deny);
+                    AuditRecord { decision, ..record.with_report(report) }
+                }
+            };
+            match self.log.append(record) {
+                Ok(()) => result,
+                Err(error) => Err(Box::new(unwritable(&error.to_string()).into())),
+            }
+        })
+    }
+
+    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+        let unfinished = self.begun(&call);
+        Box::pin(async move {
+            let report = self.inner.run(call).await;
+            unfinished.finish(&report);
+            report
+        })
+    }
+}
+
+/// A call that runs. However it ends, its record is written.
+struct Unfinished<'a> {
+    log: &'a AuditLog,
+    record: Option<AuditRecord>,
+}
+
+impl Unfinished<'_> {
+    fn finish(mut self, report: &CallReport) {
+        if let Some(record) = self.record.take() {
+            self.write(AuditRecord { at_ms: now_ms(), ..record.with_report(report) });
+        }
+    }
+
+    /// The call was made already; that its end could not be written is noticed by the next one.
+    fn write(&self, record: AuditRecord) {
+        let _ = self.log.append(record);
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            let report = CallReport::from(Outcome::Cancelled);
+            self.write(AuditRecord { at_ms: now_ms(), ..record.with_report(&report) });
+        }
+    }
+}
+
+/// The model learns that no call can be made; the person also why.
+fn unwritable(why: &str) -> Outcome {
+    let message = "no call is made, since the audit cannot be written";
+    Outcome::Failed(Failure::new(FailureKind::Unavailable, message).with_detail(why))
+}
+
+/// Milliseconds since 1970; a clock before that counts as 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

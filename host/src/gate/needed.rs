@@ -1,0 +1,100 @@
+//! The grants that a run would have needed, as one policy text.
+//!
+//! Each refusal brings the whole text that would lift it. Several of them may be about one plugin;
+//! pasted one after another they would not parse, so they are brought together here.
+
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value};
+
+/// Brings the texts that lift refusals together into one that lifts them all.
+///
+/// A text that is not TOML has nothing to add.
+pub fn together<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    let mut all = DocumentMut::new();
+    for text in texts {
+        let Ok(one) = text.parse::<DocumentMut>() else { continue };
+        add_tables(&mut all, &one);
+        add_rules(&mut all, &one);
+    }
+    all.to_string()
+}
+
+fn add_tables(all: &mut DocumentMut, one: &DocumentMut) {
+    let Some(plugins) = one.get("plugin").and_then(Item::as_table) else { return };
+    let known = all.entry("plugin").or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let Some(known) = known.as_table_mut() else { return };
+    for (plugin, table) in plugins {
+        match (known.get_mut(plugin).and_then(Item::as_table_mut), table.as_table()) {
+            (Some(known), Some(table)) => add_entries(known, table),
+            _ => {
+                known.insert(plugin, table.clone());
+            }
+        }
+    }
+}
+
+fn add_entries(known: &mut Table, table: &Table) {
+    for (key, item) in table {
+        match known.get_mut(key) {
+            // What is no list, both texts repeat from the plugin's table.
+            Some(known) => {
+                if let (Some(known), Some(entries)) = (known.as_array_mut(), item.as_array()) {
+                    add_missing(known, entries);
+                }
+            }
+            None => {
+                known.insert(key, item.clone());
+            }
+        }
+    }
+}
+
+fn add_missing(known: &mut Array, entries: &Array) {
+    let plain = |value: &Value| value.to_string().trim().to_owned();
+    for entry in entries {
+        if !known.iter().any(|other| plain(other) == plain(entry)) {
+            known.push_formatted(entry.clone());
+        }
+    }
+    known.fmt();
+}
+
+fn add_rules(all: &mut DocumentMut, one: &DocumentMut) {
+    let Some(rules) = one.get("rule").and_then(Item::as_array_of_tables) else { return };
+    let known = all.entry("rule").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    let Some(known) = known.as_array_of_tables_mut() else { return };
+    for rule in rules {
+        if !known.iter().any(|other| other.to_string() == rule.to_string()) {
+            known.push(rule.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NET: &str = "[plugin.a]\nnet = [\"GET https://x.example/\"]\nenv = [\"TZ\"]\n\n[[rule]]\ntool = \"a.*\"\ndecision = \"allow\"\n";
+    const MORE: &str = "[plugin.a]\nnet = [\"GET https://x.example/\", \"GET https://y.example/\"]\nfs = [{ path = \"/n\", access = \"read\" }]\n\n[[rule]]\ntool = \"a.*\"\ndecision = \"allow\"\n";
+    const OTHER: &str = "[plugin.b]\nenv = [\"HOME\"]\n";
+
+    #[test]
+    fn several_refusals_make_one_text() {
+        let text = together([NET, MORE, OTHER, "not [ toml"]);
+        let home = Some(std::path::Path::new("/h"));
+        let policy = sallyport_policy::Policy::of_user("p", &text, home).unwrap();
+        assert_eq!(policy.plugins().count(), 2, "{text}");
+        assert_eq!(text.matches("https://x.example/").count(), 1, "{text}");
+        assert!(text.contains("https://y.example/") && text.contains("path = \"/n\""), "{text}");
+        assert_eq!(text.matches("[[rule]]").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn one_refusal_stays_as_it_is() {
+        assert_eq!(together([NET]), NET);
+        assert_eq!(together([]), "");
+    }
+}

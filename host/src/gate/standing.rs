@@ -1,0 +1,320 @@
+//! The policy as it stands at this moment: the files of all tiers, read again when they change.
+//!
+//! A changed policy takes effect at the next host call of running guests, so every question comes
+//! here first, and looking is cheap: the files' stamps are compared, at most once a millisecond. A
+//! file that has become broken is refused whole; what was valid before stays, and somebody is told.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use sallyport_policy::{Policy, PolicyFile, SecretSource, SourceError, Surroundings, Tier};
+
+use crate::config::{PolicyFiles, PolicyPath};
+
+/// Longest policy that is read; the parser refuses less.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How long a look at the files counts. A guest that makes a million host calls should not pay for a
+/// million looks, and nobody can tell a millisecond from at once.
+const LOOK_TIME_MIN: Duration = Duration::from_millis(1);
+
+/// Why there is no policy to begin with.
+#[derive(Debug, thiserror::Error)]
+pub enum StandingError {
+    /// A file that was named, or is there, cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file has a mistake in it.
+    #[error(transparent)]
+    Mistake(#[from] SourceError),
+}
+
+impl StandingError {
+    /// What can be done about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { .. } => Some("check the path and its permissions".to_owned()),
+            Self::Mistake(error) => error.hint.clone(),
+        }
+    }
+}
+
+/// Something that happened to the files while the program ran.
+#[derive(Debug)]
+pub enum Change {
+    /// A new policy is in force.
+    Reloaded,
+    /// The new text cannot be used; the old policy stays in force.
+    Refused(StandingError),
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reloaded => f.write_str("the policy has changed and is in force"),
+            Self::Refused(error) => {
+                write!(f, "the changed policy is refused, the old one stays: {error}")
+            }
+        }
+    }
+}
+
+/// Told of every change.
+pub type OnChange = Box<dyn Fn(&Change) + Send + Sync>;
+
+/// The policy as it stands.
+pub struct Standing {
+    files: PolicyFiles,
+    on_change: OnChange,
+    state: Mutex<State>,
+}
+
+struct State {
+    policy: Arc<Policy>,
+    edition: u64,
+    stamps: Vec<Option<Stamp>>,
+    looked: Instant,
+}
+
+/// One policy with the number of its edition: grants computed from an older one are void.
+#[derive(Debug, Clone)]
+pub struct Edition {
+    /// Grows with every change.
+    pub number: u64,
+    /// The policy.
+    pub policy: Arc<Policy>,
+}
+
+/// What of a file tells that it has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: (u64, u64),
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Standing {
+    /// Reads the files for the first time.
+    ///
+    /// # Errors
+    ///
+    /// A named file is missing, one cannot be read, or one has a mistake.
+    pub fn read(files: PolicyFiles, on_change: OnChange) -> Result<Self, StandingError> {
+        // Stamps first: a change between the two looks counts as one that is still to be read.
+        let stamps = stamps(&files.files);
+        let policy = Arc::new(read_all(&files, true)?);
+        let state = State { policy, edition: 0, stamps, looked: Instant::now() };
+        Ok(Self { files, on_change, state: Mutex::new(state) })
+    }
+
+    /// The files that it is read from.
+    pub fn files(&self) -> &PolicyFiles {
+        &self.files
+    }
+
+    /// The policy in force, after a look at the files.
+    pub fn present(&self) -> Edition {
+        let mut state = self.state();
+        let now = Instant::now();
+        if now.duration_since(state.looked) >= LOOK_TIME_MIN {
+            state.looked = now;
+            let stamps = stamps(&self.files.files);
+            if stamps != state.stamps {
+                state.stamps = stamps;
+                let change = self.reload(&mut state);
+                let edition = state.edition();
+                // Whoever is told may ask for the policy.
+                drop(state);
+                (self.on_change)(&change);
+                return edition;
+            }
+        }
+        state.edition()
+    }
+
+    fn reload(&self, state: &mut State) -> Change {
+        match read_all(&self.files, false) {
+            Ok(policy) => {
+                state.policy = Arc::new(policy);
+                state.edition += 1;
+                Change::Reloaded
+            }
+            Err(error) => Change::Refused(error),
+        }
+    }
+
+    /// Every field is replaced whole, so a panic elsewhere leaves the state usable.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn edition(&self) -> Edition {
+        Edition { number: self.edition, policy: Arc::clone(&self.policy) }
+    }
+}
+
+fn stamps(files: &[PolicyPath]) -> Vec<Option<Stamp>> {
+    files.iter().map(|file| stamp(&file.path)).collect()
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let info = fs::metadata(path).ok()?;
+    Some(Stamp {
+        inode: (info.dev(), info.ino()),
+        bytes: info.size(),
+        modified: (info.mtime(), info.mtime_nsec()),
+        changed: (info.ctime(), info.ctime_nsec()),
+    })
+}
+
+/// A named file has to be there at the start. One that vanishes later grants nothing any more, like
+/// one that never was.
+fn read_all(files: &PolicyFiles, is_start: bool) -> Result<Policy, StandingError> {
+    combined(files, |file| read(&file.path, is_start && file.is_named))
+}
+
+/// Reads the policy as it would be if the user's own file held a text. Nothing is written.
+///
+/// # Errors
+///
+/// The text has a mistake, alone or together with the other files.
+pub fn proposed(files: &PolicyFiles, users: &str) -> Result<Policy, StandingError> {
+    combined(files, |file| match file.tier {
+        Tier::User => Ok(Some(users.to_owned())),
+        Tier::Admin | Tier::Project => read(&file.path, false),
+    })
+}
+
+fn combined(
+    files: &PolicyFiles,
+    text: impl Fn(&PolicyPath) -> Result<Option<String>, StandingError>,
+) -> Result<Policy, StandingError> {
+    let home = files.home.as_deref();
+    let mut parsed = Vec::new();
+    for file in &files.files {
+        if let Some(text) = text(file)? {
+            parsed.push(parse(file, &text, home)?);
+        }
+    }
+    let policy = Policy::of(parsed)?;
+    let own = [files.own.as_slice(), &secret_files(&policy)].concat();
+    let around = Surroundings { own: &own, home, real: &real };
+    policy.guard(&around)?;
+    Ok(policy)
+}
+
+/// The files that hold values of secrets. A folder that a plugin is granted must not reach them.
+fn secret_files(policy: &Policy) -> Vec<PathBuf> {
+    let files = policy.secret_sources().filter_map(|(_, source)| match source {
+        SecretSource::File(path) => Some(path.clone()),
+        SecretSource::Env(_) | SecretSource::Keyring { .. } => None,
+    });
+    files.collect()
+}
+
+/// Rules are called by the file's name alone: a model may read why it was refused, but no path of
+/// the host. A mistake is the operator's to mend, and names the whole path.
+fn parse(file: &PolicyPath, text: &str, home: Option<&Path>) -> Result<PolicyFile, SourceError> {
+    let parsed = Policy::parse(file.tier, &short_name(file), text, home);
+    parsed.map_err(|error| SourceError { file: file.path.display().to_string(), ..error })
+}
+
+fn short_name(file: &PolicyPath) -> String {
+    let name = file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    match file.tier {
+        Tier::User => name.into_owned(),
+        Tier::Admin => format!("admin {name}"),
+        Tier::Project => format!("project {name}"),
+    }
+}
+
+fn read(path: &Path, must_exist: bool) -> Result<Option<String>, StandingError> {
+    let mut text = String::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
+        .map(|_| text);
+    match read {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => Ok(None),
+        Err(source) => Err(StandingError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// Follows the links of a path; what does not exist yet is kept as it is below what does.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match existing {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        None => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRANT: &str = "[plugin.a]\nenv = ['TZ']\n";
+
+    fn standing(folder: &Path, is_named: bool) -> Result<Standing, StandingError> {
+        let path = folder.join("policy.toml");
+        let files = vec![PolicyPath { tier: Tier::User, path, is_named }];
+        let files = PolicyFiles { files, own: Vec::new(), home: None };
+        Standing::read(files, Box::new(|_| {}))
+    }
+
+    fn plugins(standing: &Standing) -> usize {
+        std::thread::sleep(LOOK_TIME_MIN * 2);
+        standing.present().policy.plugins().count()
+    }
+
+    #[test]
+    fn a_change_is_seen_and_a_broken_one_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.toml");
+        let standing = standing(folder.path(), false).unwrap();
+        assert_eq!(plugins(&standing), 0, "no file grants nothing");
+        fs::write(&path, GRANT).unwrap();
+        assert_eq!(plugins(&standing), 1);
+        fs::write(&path, "[plugin.a\n").unwrap();
+        assert_eq!(plugins(&standing), 1, "the old one stays");
+        fs::write(&path, "").unwrap();
+        assert_eq!(plugins(&standing), 0);
+        fs::write(&path, GRANT).unwrap();
+        assert_eq!(plugins(&standing), 1);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(plugins(&standing), 0, "a file that is gone grants nothing");
+    }
+
+    #[test]
+    fn a_named_file_has_to_be_there() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(standing(folder.path(), true), Err(StandingError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn links_of_a_path_are_followed_as_far_as_it_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        fs::create_dir(base.join("target")).unwrap();
+        std::os::unix::fs::symlink("target", base.join("link")).unwrap();
+        assert_eq!(real(&base.join("link/new/file")), base.join("target/new/file"));
+        assert_eq!(real(&base.join("link")), base.join("target"));
+        assert!(real(Path::new("relative")).is_absolute());
+    }
+}

@@ -1,0 +1,108 @@
+//! Watches over one plugin while its calls run: its present grant, the agreement to each request,
+//! its secrets.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sallyport_contract::{BoxFuture, Denial, Redactor, Secret, ToolCall};
+use sallyport_policy::{Grant, Manifest, Proxy, Question};
+use sallyport_sandbox::{NetAccess, Warden};
+use serde_json::{Map, Value};
+
+use super::{
+    Gate,
+    approver::{Grounds, Matter},
+};
+
+/// What is known of a plugin when it is loaded, and does not change while it is.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    pub(crate) manifest: Manifest,
+    /// Its settings as the configuration gives them: its requests may refer to them.
+    pub(crate) settings: Map<String, Value>,
+    /// Digest of its component.
+    pub(crate) digest: String,
+}
+
+/// Watches over one plugin.
+pub(crate) struct PluginWarden {
+    gate: Arc<Gate>,
+    charge: Charge,
+    /// The grant of one edition of the policy; computing it anew at every host call would be slow.
+    grant: Mutex<(u64, Arc<Grant>)>,
+}
+
+impl PluginWarden {
+    pub(crate) fn new(gate: Arc<Gate>, charge: Charge) -> Self {
+        let edition = gate.standing.present();
+        let grant = Arc::new(edition.policy.grant(&charge.manifest, &charge.settings));
+        Self { gate, charge, grant: Mutex::new((edition.number, grant)) }
+    }
+
+    pub(crate) fn charge(&self) -> &Charge {
+        &self.charge
+    }
+}
+
+impl Warden for PluginWarden {
+    fn grant(&self) -> Arc<Grant> {
+        let edition = self.gate.standing.present();
+        let mut kept = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0 != edition.number {
+            let grant = edition.policy.grant(&self.charge.manifest, &self.charge.settings);
+            *kept = (edition.number, Arc::new(grant));
+        }
+        Arc::clone(&kept.1)
+    }
+
+    fn agree<'a>(&'a self, access: NetAccess<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
+        Box::pin(async move {
+            let grant = self.grant();
+            let call = access.call;
+            let question = Question {
+                tool: call.tool(),
+                digest: &self.charge.digest,
+                arguments: call.arguments(),
+                context: call.context(),
+            };
+            let policy = self.gate.standing.present().policy;
+            let verdict =
+                policy.decide_access(&question, &grant, access.method, access.url, access.permit);
+            let call = ToolCall {
+                context: call.context().clone(),
+                tool: call.tool().clone(),
+                arguments: call.text().to_owned(),
+            };
+            let matter = Matter {
+                call: &call,
+                version: &self.charge.manifest.version,
+                digest: &self.charge.digest,
+                grant: &grant,
+                time_max: Some(grant.limits().approval_time),
+            };
+            match self.gate.approver.settle(&matter, &verdict).await? {
+                Grounds::Policy(_) => Ok(None),
+                Grounds::Person(words) => Ok(Some(words)),
+            }
+        })
+    }
+
+    fn secret(&self, name: &str) -> Result<Secret, String> {
+        let policy = self.gate.standing.present().policy;
+        let known = name.parse().ok();
+        let source = known.as_ref().and_then(|name| policy.secret_source(name));
+        let source = source.ok_or_else(|| "the policy does not say where it is".to_owned())?;
+        self.gate.vault.get(name, source).map_err(|error| error.for_model())
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.gate.env.get(name).map(str::to_owned)
+    }
+
+    fn proxy(&self) -> Option<Arc<Proxy>> {
+        self.gate.standing.present().policy.proxy().cloned().map(Arc::new)
+    }
+
+    fn redactor(&self) -> Arc<Redactor> {
+        self.gate.vault.redactor()
+    }
+}

@@ -1,0 +1,89 @@
+//! What the lock notices, and what happens to its file.
+
+use sallyport_contract::{Hints, ToolSpec};
+use sallyport_policy::Manifest;
+use serde_json::json;
+
+use super::*;
+
+fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> Pin {
+    let text = format!("name = 'a'\nversion = '{version}'\ndescription = 'A'\n{request}");
+    let manifest = Manifest::parse("plugin.toml", &text).unwrap();
+    let tools: Vec<ToolSpec> = tools
+        .iter()
+        .map(|(name, description)| ToolSpec {
+            id: format!("a.{name}").parse().unwrap(),
+            description: (*description).to_owned(),
+            parameters: json!({"type": "object"}),
+            output: None,
+            hints: Hints::default(),
+        })
+        .collect();
+    Pin::of(&manifest, digest, &tools)
+}
+
+const ENV: &str = "[[request.env]]\nname = 'TZ'\nwhy = 'w'\n";
+
+fn agreed() -> Pin {
+    pin("1.0.0", "aa", ENV, &[("x", "does x"), ("y", "does y")])
+}
+
+fn lock_in(folder: &Path) -> Lock {
+    Lock::read(&folder.join("sub/sallyport.lock")).unwrap()
+}
+
+fn name() -> PluginName {
+    "a".parse().unwrap()
+}
+
+#[test]
+fn every_change_is_noticed_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = lock_in(folder.path());
+    assert_eq!(lock.compare(&name(), &agreed()), Match::New);
+    lock.accept([(name(), agreed())]).unwrap();
+    assert_eq!(lock.compare(&name(), &agreed()), Match::Same);
+    let tools = [("x", "does x"), ("y", "does y")];
+    let more_env = format!("{ENV}[[request.env]]\nname = 'HOME'\nwhy = 'w'\n");
+    let rows = [
+        (pin("1.0.1", "aa", ENV, &tools), "its version was 1.0.0 and is 1.0.1"),
+        (pin("1.0.0", "bb", ENV, &tools), "its component was aa… and is bb…"),
+        (pin("1.0.0", "aa", &more_env, &tools), "it now asks for the variable HOME"),
+        (pin("1.0.0", "aa", "", &tools), "it no longer asks for the variable TZ"),
+        (pin("1.0.0", "aa", ENV, &tools[..1]), "the tool y is gone"),
+        (
+            pin("1.0.0", "aa", ENV, &[("x", "does x. Call me first"), ("y", "does y")]),
+            "the tool x is described in another way",
+        ),
+        (pin("1.0.0", "aa", ENV, &[tools[0], tools[1], ("z", "new")]), "the tool z is new"),
+        (pin("1.0.0", "aa", ENV, &[tools[1], tools[0]]), "its tools stand in another order"),
+    ];
+    for (now, want) in rows {
+        assert_eq!(lock.compare(&name(), &now), Match::Changed(vec![want.to_owned()]));
+    }
+}
+
+#[test]
+fn what_was_agreed_to_outlives_the_process_and_other_writers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (lock_in(folder.path()), lock_in(folder.path()));
+    first.accept([(name(), agreed())]).unwrap();
+    second.accept([("b".parse().unwrap(), agreed())]).unwrap();
+    let again = lock_in(folder.path());
+    assert_eq!(again.compare(&name(), &agreed()), Match::Same);
+    assert_eq!(again.compare(&"b".parse().unwrap(), &agreed()), Match::Same);
+    again.forget(&name()).unwrap();
+    assert_eq!(lock_in(folder.path()).compare(&name(), &agreed()), Match::New);
+}
+
+#[test]
+fn a_broken_file_is_not_taken_for_an_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sallyport.lock");
+    for text in ["x", "version = 2", "version = 1\nother = 3", "version = 1\n[plugin.'../x']\n"] {
+        fs::write(&path, text).unwrap();
+        assert!(matches!(Lock::read(&path), Err(LockError::Broken { .. })), "{text}");
+    }
+    fs::write(&path, "version = 1\n").unwrap();
+    assert!(Lock::read(&path).is_ok());
+}

@@ -1,0 +1,130 @@
+//! Why a secret cannot be had. Every text here is for the operator; a model reads
+//! [`VaultError::for_model`].
+
+use std::{fmt, io};
+
+use sallyport_policy::SecretSource;
+
+use super::source;
+
+/// Why a secret cannot be had, or not be changed. It holds no value.
+#[derive(Debug, thiserror::Error)]
+#[error("the secret {name} cannot be {act} {}: {problem}", source::phrase(place))]
+pub struct VaultError {
+    /// The secret.
+    pub name: String,
+    /// What was tried.
+    pub act: Act,
+    /// Where the policy says that the value is.
+    pub place: SecretSource,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What was tried with a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// To fetch the value.
+    Read,
+    /// To put a value there.
+    Write,
+    /// To take the value away.
+    Remove,
+}
+
+/// What is wrong with a source or a value.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// There is no value.
+    #[error("it is not there")]
+    Missing,
+    /// The value has no characters.
+    #[error("it is empty")]
+    Empty,
+    /// The value is longer than any key.
+    #[error("it is longer than {bytes_max} bytes")]
+    TooLong {
+        /// The most that is accepted.
+        bytes_max: usize,
+    },
+    /// The value is not UTF-8.
+    #[error("it is not UTF-8 text")]
+    NotText,
+    /// The path ends in a symbolic link, which could be pointed elsewhere.
+    #[error("it is a symbolic link")]
+    Link,
+    /// The path is a folder, a pipe or a device.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// The file belongs to somebody else.
+    #[error("it belongs to the user with the number {uid}, not to you")]
+    NotOurs {
+        /// Its owner.
+        uid: u32,
+    },
+    /// Somebody else may open the file.
+    #[error("others may open it (mode {mode:03o})")]
+    Exposed {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Variables are set by whoever starts the program.
+    #[error("the environment is not this program's to change")]
+    ReadOnly,
+    /// The system has no keyring, or does not let the program use it.
+    #[error("the system's keyring cannot be used: {message}")]
+    Keyring {
+        /// What the system says.
+        message: String,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read from",
+            Self::Write => "written to",
+            Self::Remove => "removed from",
+        })
+    }
+}
+
+impl VaultError {
+    /// The words for a model and a plugin: no path, no variable, no account.
+    pub fn for_model(&self) -> String {
+        format!("the secret {} is not available", self.name)
+    }
+
+    /// What the operator can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let name = &self.name;
+        let hint = match (&self.problem, &self.place) {
+            (Problem::Missing | Problem::Empty, SecretSource::Env(variable)) => {
+                format!("set {variable} before you start sallyport")
+            }
+            (Problem::Missing, _) if self.act == Act::Remove => return None,
+            (Problem::Missing, SecretSource::Keyring { .. }) => {
+                format!("run sallyport secret set {name}; {}", source::KEYRING_FORGETS)
+            }
+            (Problem::Missing | Problem::Empty, _) => format!("run sallyport secret set {name}"),
+            (Problem::Exposed { .. }, SecretSource::File(path)) => {
+                format!("run chmod 600 {}, and think about who may have read it", path.display())
+            }
+            (Problem::NotOurs { .. } | Problem::NotAFile, _) => {
+                "name a file of your own".to_owned()
+            }
+            (Problem::Link, _) => "name the file itself".to_owned(),
+            (Problem::ReadOnly, SecretSource::Env(variable)) => format!(
+                "set {variable} before you start sallyport, or name a \"file\" or a \"keyring\" entry"
+            ),
+            (Problem::Keyring { .. }, _) => {
+                format!("name a \"file\" or an \"env\" variable in [secret.{name}]")
+            }
+            _ => return None,
+        };
+        Some(hint)
+    }
+}

@@ -1,0 +1,169 @@
+//! Values in files: one value a file, for its owner alone.
+//!
+//! A file that somebody else may read holds no secret, and one that somebody else may replace holds
+//! whatever they like. What is checked is the file that was opened, so that it cannot be another one
+//! a moment later.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::{fs::OFlags, io::Errno};
+use sallyport_contract::Secret;
+use zeroize::Zeroizing;
+
+use super::{Problem, VALUE_BYTES_MAX, value_of};
+
+/// Permission bits of the group and of everybody else.
+const OTHERS: u32 = 0o077;
+
+/// Returns the value in a file.
+pub(super) fn read(path: &Path) -> Result<Secret, Problem> {
+    let file = open(path)?;
+    check(&file.metadata()?)?;
+    // One allocation, so that no copy of a value is left behind where a vector grew.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(VALUE_BYTES_MAX + 1));
+    file.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    value_of(&bytes)
+}
+
+/// Puts a value into a file, which appears whole or not at all.
+pub(super) fn write(path: &Path, value: &Secret) -> Result<(), Problem> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => return Err(Problem::Link),
+        Ok(metadata) if !metadata.is_file() => return Err(Problem::NotAFile),
+        _ => {}
+    }
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    // Made with mode 600.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(value.expose().as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Removes the file of a value.
+pub(super) fn remove(path: &Path) -> Result<(), Problem> {
+    check(&open(path)?.metadata()?).or_else(|problem| match problem {
+        // It is the user's own file, and the sooner it is gone the better.
+        Problem::Exposed { .. } => Ok(()),
+        other => Err(other),
+    })?;
+    Ok(fs::remove_file(path)?)
+}
+
+/// Opens a file without following a link to it, and without waiting for the writer of a pipe.
+fn open(path: &Path) -> Result<File, Problem> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(problem_of)
+}
+
+fn problem_of(error: io::Error) -> Problem {
+    match error.kind() {
+        io::ErrorKind::NotFound => Problem::Missing,
+        _ if Errno::from_io_error(&error) == Some(Errno::LOOP) => Problem::Link,
+        _ => Problem::Io(error),
+    }
+}
+
+fn check(metadata: &fs::Metadata) -> Result<(), Problem> {
+    if !metadata.is_file() {
+        return Err(Problem::NotAFile);
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Problem::NotOurs { uid: metadata.uid() });
+    }
+    let mode = metadata.mode() & 0o777;
+    if mode & OTHERS != 0 { Err(Problem::Exposed { mode }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn folder_with(content: &[u8], mode: u32) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("value");
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_file_of_ones_own_is_read() {
+        for mode in [0o600, 0o400, 0o700] {
+            let (_folder, path) = folder_with(b"hush-hush\n", mode);
+            assert_eq!(read(&path).unwrap(), Secret::new("hush-hush"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_may_open_is_refused() {
+        for mode in [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o666] {
+            let (_folder, path) = folder_with(b"hush-hush\n", mode);
+            let problem = read(&path).unwrap_err();
+            assert_eq!(problem.to_string(), format!("others may open it (mode {mode:o})"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_of_its_own_is_refused() {
+        let (folder, path) = folder_with(b"hush-hush\n", 0o600);
+        let link = folder.path().join("link");
+        symlink(&path, &link).unwrap();
+        let pipe = folder.path().join("pipe");
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, 0o600.into(), 0).unwrap();
+        for (path, want) in [
+            (link.as_path(), "it is a symbolic link"),
+            (&pipe, "it is not a regular file"),
+            (folder.path(), "it is not a regular file"),
+            (Path::new("/dev/null"), "it is not a regular file"),
+            (&folder.path().join("nothing"), "it is not there"),
+        ] {
+            assert_eq!(read(path).unwrap_err().to_string(), want, "{path:?}");
+            assert_eq!(remove(path).unwrap_err().to_string(), want, "{path:?}");
+        }
+        for path in [link.as_path(), &pipe, folder.path()] {
+            assert!(write(path, &Secret::new("other")).is_err(), "{path:?}");
+        }
+        assert_eq!(read(&path).unwrap(), Secret::new("hush-hush"));
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_read_no_further() {
+        let (_folder, path) = folder_with(&vec![b'x'; VALUE_BYTES_MAX + 2], 0o600);
+        assert!(matches!(read(&path), Err(Problem::TooLong { .. })));
+        assert!(matches!(read(Path::new("/dev/zero")), Err(Problem::NotAFile)));
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_refused() {
+        let (_folder, path) = folder_with(b"hush-hush\n", 0o600);
+        // Only an administrator can give a file away; anybody else sees nothing to refuse here.
+        let given = std::os::unix::fs::chown(&path, Some(65_534), None);
+        let refused = matches!(read(&path), Err(Problem::NotOurs { uid: 65_534 }));
+        assert_eq!(refused, given.is_ok());
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_by_its_owner_alone() {
+        let (folder, path) = folder_with(b"old and open", 0o644);
+        let nested = folder.path().join("a/b/value");
+        for path in [&path, &nested] {
+            write(path, &Secret::new("new-value")).unwrap();
+            assert_eq!(read(path).unwrap(), Secret::new("new-value"));
+            assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o600);
+            remove(path).unwrap();
+            assert!(!path.exists());
+        }
+        assert_eq!(fs::metadata(nested.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+    }
+}

@@ -1,0 +1,112 @@
+//! Values in the system's keyring.
+//!
+//! On Linux that is the kernel's own: it needs no daemon, no password of its own and no disk, and
+//! forgets when the machine restarts. An entry is a key of type `user` that is called
+//! `sallyport:SERVICE/ACCOUNT`; one that somebody made with `keyctl` does as well.
+
+use sallyport_contract::Secret;
+
+use super::Problem;
+
+/// Returns the value of an entry.
+#[cfg(target_os = "linux")]
+pub(super) fn read(service: &str, account: &str) -> Result<Secret, Problem> {
+    let key = kernel::find(service, account)?;
+    let bytes = key.read_to_vec().map_err(kernel::problem_of)?;
+    super::value_of(&zeroize::Zeroizing::new(bytes))
+}
+
+/// Puts a value into an entry.
+#[cfg(target_os = "linux")]
+pub(super) fn write(service: &str, account: &str, value: &Secret) -> Result<(), Problem> {
+    if value.expose().len() > kernel::VALUE_BYTES_MAX {
+        return Err(Problem::TooLong { bytes_max: kernel::VALUE_BYTES_MAX });
+    }
+    let name = kernel::name(service, account);
+    kernel::ring()
+        .and_then(|ring| ring.add_key(&name, value.expose().as_bytes()))
+        .map_err(kernel::problem_of)?;
+    Ok(())
+}
+
+/// Removes an entry.
+#[cfg(target_os = "linux")]
+pub(super) fn remove(service: &str, account: &str) -> Result<(), Problem> {
+    kernel::find(service, account)?.invalidate().map_err(kernel::problem_of)
+}
+
+#[cfg(target_os = "linux")]
+mod kernel {
+    use linux_keyutils::{Key, KeyError, KeyRing, KeyRingIdentifier};
+
+    use crate::secrets::Problem;
+
+    /// Longest value that the kernel takes as a key of a user, in bytes.
+    pub(super) const VALUE_BYTES_MAX: usize = 32_767;
+
+    /// A service has no slash, so no two entries have one name.
+    pub(super) fn name(service: &str, account: &str) -> String {
+        format!("sallyport:{service}/{account}")
+    }
+
+    /// The ring that outlives a login. The kernel lets a process use the keys of rings that its own
+    /// ring is linked to, also where no login gave it a ring for the session.
+    pub(super) fn ring() -> Result<KeyRing, KeyError> {
+        KeyRing::get_persistent(KeyRingIdentifier::Process).or_else(|_| {
+            let user = KeyRing::from_special_id(KeyRingIdentifier::User, true)?;
+            let own = KeyRing::from_special_id(KeyRingIdentifier::Process, true)?;
+            own.link_keyring(user)?;
+            Ok(user)
+        })
+    }
+
+    /// Looks through every ring of this process. What is found stays for as long as the ring does.
+    pub(super) fn find(service: &str, account: &str) -> Result<Key, Problem> {
+        ring()
+            .and_then(|ring| ring.request_key(&name(service, account), None::<&str>))
+            .map_err(problem_of)
+    }
+
+    pub(super) fn problem_of(error: KeyError) -> Problem {
+        let message = match error {
+            KeyError::KeyDoesNotExist | KeyError::KeyExpired | KeyError::KeyRevoked => {
+                return Problem::Missing;
+            }
+            KeyError::AccessDenied | KeyError::PermissionDenied => "access is denied".to_owned(),
+            KeyError::QuotaExceeded => "it holds as much as it may".to_owned(),
+            KeyError::OperationNotSupported => "the kernel has none".to_owned(),
+            other => format!("{other:?}"),
+        };
+        Problem::Keyring { message }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) use elsewhere::{read, remove, write};
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use sallyport_contract::Secret;
+
+    use crate::secrets::Problem;
+
+    pub(in crate::secrets) fn read(_service: &str, _account: &str) -> Result<Secret, Problem> {
+        Err(unsupported())
+    }
+
+    pub(in crate::secrets) fn write(
+        _service: &str,
+        _account: &str,
+        _value: &Secret,
+    ) -> Result<(), Problem> {
+        Err(unsupported())
+    }
+
+    pub(in crate::secrets) fn remove(_service: &str, _account: &str) -> Result<(), Problem> {
+        Err(unsupported())
+    }
+
+    fn unsupported() -> Problem {
+        Problem::Keyring { message: "only that of Linux is supported".to_owned() }
+    }
+}

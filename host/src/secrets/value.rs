@@ -1,0 +1,58 @@
+//! What counts as a value, wherever it comes from.
+
+use sallyport_contract::Secret;
+
+use super::Problem;
+
+/// Longest value, in bytes. Keys, tokens and certificates have some kilobytes; a file that is longer
+/// is not what was meant.
+pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+/// Takes bytes as a value: text, without the line break that editors and shells put at its end.
+///
+/// # Errors
+///
+/// Nothing, too much, or bytes that are no text.
+pub fn value_of(bytes: &[u8]) -> Result<Secret, Problem> {
+    if bytes.len() > VALUE_BYTES_MAX {
+        return Err(Problem::TooLong { bytes_max: VALUE_BYTES_MAX });
+    }
+    let text = str::from_utf8(bytes).map_err(|_| Problem::NotText)?;
+    let line = text.strip_suffix('\n').unwrap_or(text);
+    let value = line.strip_suffix('\r').unwrap_or(line);
+    if value.is_empty() { Err(Problem::Empty) } else { Ok(Secret::new(value)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_break_at_the_end_is_no_part_of_a_value() {
+        for (bytes, want) in [
+            ("v", "v"),
+            ("v\n", "v"),
+            ("v\r\n", "v"),
+            ("v\n\n", "v\n"),
+            (" v \n", " v "),
+            ("a\nb\n", "a\nb"),
+            ("ß漢\n", "ß漢"),
+        ] {
+            assert_eq!(value_of(bytes.as_bytes()).unwrap(), Secret::new(want), "{bytes:?}");
+        }
+        assert_eq!(value_of(&[b'v'; VALUE_BYTES_MAX]).unwrap().expose().len(), VALUE_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_is_no_value_is_named_without_showing_it() {
+        for (bytes, want) in [
+            (b"".to_vec(), "it is empty"),
+            (b"\n".to_vec(), "it is empty"),
+            (b"\r\n".to_vec(), "it is empty"),
+            (b"hush\xff".to_vec(), "it is not UTF-8 text"),
+            (vec![b'v'; VALUE_BYTES_MAX + 1], "it is longer than 65536 bytes"),
+        ] {
+            assert_eq!(value_of(&bytes).unwrap_err().to_string(), want);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Fuzzing: random inputs against what reads files and URLs, and against the compiler of plugins.
+//!
+//! The seeds under `tests/fuzz/corpus` are never changed by a run. What it finds on its way stays in
+//! the target folder, where the next run begins; an input that fails is kept in
+//! `tests/fuzz/artifacts`.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::process::{cargo, root, run};
+
+/// The targets of `tests/fuzz`, which are led by the code that an input reaches.
+const TARGETS: [&str; 3] = ["policy", "manifest", "url"];
+
+/// The target that is a test: its input goes to a process of its own, which nothing can look into.
+const COMPILE: &str = "compile";
+
+/// How long each target runs unless said otherwise.
+const USUAL_SECONDS: u64 = 10;
+
+/// Longest input, in bytes: room for a whole file, and short enough that many are tried.
+const INPUT_BYTES_MAX: usize = 4096;
+
+/// Longest that one input may take, and most memory. Both are far above what any needs.
+const INPUT_SECONDS_MAX: u64 = 10;
+const MEMORY_MIB_MAX: usize = 2048;
+
+/// Lines of a failed run that are shown: the message, the stack and where the input is.
+const FAILURE_LINES_MAX: usize = 80;
+
+/// Runs one target, or all, for some time each. Arguments: `[TARGET] [SECONDS]`.
+pub(crate) fn fuzz(args: &[String]) -> Result<()> {
+    let (target, seconds) = match args {
+        [] => (None, None),
+        [one] if one.parse::<u64>().is_ok() => (None, Some(one)),
+        [target] => (Some(target.as_str()), None),
+        [target, seconds] => (Some(target.as_str()), Some(seconds)),
+        _ => bail!("fuzz takes a target and a number of seconds, and nothing else"),
+    };
+    let seconds = seconds.map_or(Ok(USUAL_SECONDS), |text| text.parse());
+    let seconds = seconds.context("the time is a number of seconds")?;
+    match target {
+        None => {
+            TARGETS.iter().try_for_each(|target| guided(target, seconds))?;
+            compile(seconds)
+        }
+        Some(COMPILE) => compile(seconds),
+        Some(target) if TARGETS.contains(&target) => guided(target, seconds),
+        Some(other) => bail!("there is no target {other:?}; there are {TARGETS:?} and {COMPILE:?}"),
+    }
+}
+
+fn folder() -> PathBuf {
+    root().join("tests/fuzz")
+}
+
+/// A cargo that takes its flags from the folder of the targets, and from nowhere else.
+fn instrumenting_cargo() -> Command {
+    let mut command = cargo();
+    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_TARGET_DIR"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder());
+    command
+}
+
+/// Builds and runs a target of `tests/fuzz`.
+fn guided(target: &str, seconds: u64) -> Result<()> {
+    run(instrumenting_cargo().args(["build", "--release", "--quiet", "--bin", target]))
+        .context("the targets need a C++ compiler, for the library that leads them")?;
+    let found = folder().join("target/corpus").join(target);
+    for path in [&found, &folder().join("artifacts")] {
+        fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+    }
+    println!("fuzzing {target} for {seconds} s …");
+    let mut command = instrumenting_cargo();
+    command.args(["run", "--release", "--quiet", "--bin", target, "--"]);
+    command.arg(format!("-max_total_time={seconds}"));
+    command.arg(format!("-max_len={INPUT_BYTES_MAX}"));
+    command.arg(format!("-timeout={INPUT_SECONDS_MAX}"));
+    command.arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
+    command.args(["-dict=words.dict".to_owned(), format!("-artifact_prefix=artifacts/{target}-")]);
+    // New inputs go to the first folder.
+    report(target, command.arg(found).arg(format!("corpus/{target}")))
+}
+
+/// Runs a target to its end and prints the line that says how much it tried and reached.
+fn report(target: &str, command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = told.lines().collect();
+    if !output.status.success() {
+        let last = &lines[lines.len().saturating_sub(FAILURE_LINES_MAX)..];
+        bail!("an input makes {target} fail:\n{}", last.join("\n"));
+    }
+    let done = lines.iter().rfind(|line| line.contains("DONE"));
+    println!("{target}: {}", done.context("the target does not say what it did")?);
+    ensure!(!told.contains("no interesting inputs"), "{target} is built without instrumentation");
+    Ok(())
+}
+
+/// Runs the test that sends damaged components to the compiler.
+fn compile(seconds: u64) -> Result<()> {
+    println!("fuzzing {COMPILE} for {seconds} s …");
+    run(cargo()
+        .env("SALLYPORT_FUZZ_SECONDS", seconds.to_string())
+        .args(["test", "--quiet", "--package", "sallyport", "--test", "it", "--"])
+        .args(["compile_fuzz", "--nocapture"]))
+}
