@@ -103,6 +103,27 @@ fn h25_an_artefact_that_is_not_whole_is_made_again() {
     }
 }
 
+/// Its hash is right and its compiler was another: one of its settings is unknown here.
+#[test]
+fn h25_an_artefact_for_other_settings_is_made_again() {
+    const SETTING: &[u8] = b"regalloc_algorithm";
+    let home = home();
+    home.run(&CALL).ended(0);
+    let mut code = fs::read(artefact(&home)).unwrap();
+    let write = |code: &[u8]| {
+        fs::write(artefact(&home), code).unwrap();
+        let sum = blake3::hash(code).to_hex().to_string();
+        fs::write(artefact(&home).with_extension("sum"), sum).unwrap();
+    };
+    write(&code);
+    check(&home, 1, 0);
+    let place = code.windows(SETTING.len()).position(|bytes| bytes == SETTING).unwrap();
+    code[place] = b'R';
+    write(&code);
+    check(&home, 0, 1);
+    check(&home, 1, 0);
+}
+
 /// The artefact of one plugin under the name of another: its hash is right, its place is not.
 #[test]
 fn h25_an_artefact_of_another_plugin_is_not_run() {

@@ -125,7 +125,8 @@ fn the_doctor_finds_everything_in_place() {
     home.run(&["doctor"]).ended(0).answers(&["clock is ready", "nothing is granted", "→"]);
     let checks = home.run(&["doctor", "--output", "json"]).ended(0).json();
     let checks = checks.as_array().unwrap();
-    for id in ["configuration", "policy", "model", "plugin-folders", "plugin", "cache"] {
+    for id in ["configuration", "policy", "model", "plugin-folders", "plugin", "compiler", "cache"]
+    {
         assert!(checks.iter().any(|check| check["id"] == id), "no {id} in {checks:?}");
     }
     assert!(checks.iter().all(|check| check["status"] != "failed"), "{checks:?}");
@@ -134,7 +135,7 @@ fn the_doctor_finds_everything_in_place() {
 #[test]
 fn the_policy_is_explained_before_there_is_one() {
     home().run(&["policy", "check"]).ended(0).answers(&[
-        "does not exist: nothing is granted",
+        "does not exist: nothing is granted by it",
         "get_time: allow",
         "can do nothing but compute",
     ]);

@@ -89,8 +89,12 @@ fn h06_twenty_spinning_guests_leave_room_for_an_honest_call() {
 #[test]
 fn h08_memory_beyond_the_limit_is_refused() {
     let tools = tools("memory = \"64MiB\"");
-    let report =
-        check(&tools, "hostile.eats_memory", &none(), "its limit of 64MiB of memory is reached");
+    let report = check(
+        &tools,
+        "hostile.eats_memory",
+        &none(),
+        "its limit of 64MiB of memory (limits.memory)",
+    );
     assert!(report.memory_bytes_peak <= 64 << 20, "{}", report.memory_bytes_peak);
     assert!(report.memory_bytes_peak > 32 << 20, "{}", report.memory_bytes_peak);
     assert_eq!(data(&tools.call("hostile.grows_memory", &amount(32))), true);
@@ -124,7 +128,7 @@ fn h12_h16_endless_lines_are_cut_with_a_mark() {
         assert_eq!(data(&report), 50_000, "{tool}");
         let lines = log(&report);
         assert_eq!(lines[1], "line 1 of a guest that does not stop", "{tool}");
-        assert!(lines.last().unwrap().contains("the log limit is reached"), "{tool}");
+        assert!(lines.last().unwrap().contains("the log limit (limits.log) is reached"), "{tool}");
         let bytes: usize = lines.iter().map(|line| line.len()).sum();
         assert!(bytes < 11 << 10, "{tool}: {bytes}");
     }
@@ -157,6 +161,11 @@ fn h14_a_million_handles_are_refused() {
 fn h15_headers_without_end_are_refused() {
     let tools = tools("time = \"20s\"");
     check(&tools, "hostile.many_headers", &amount(100_000), "limit");
+    assert_eq!(data(&tools.call("hostile.huge_header", &amount(50_000))), 50_000);
+    for n in [100_000, 1 << 20, 10 << 20] {
+        check(&tools, "hostile.huge_header", &amount(n), "");
+        assert_ne!(tools.call("hostile.huge_header", &amount(n)).outcome.word(), "completed");
+    }
 }
 
 #[test]

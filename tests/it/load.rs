@@ -198,7 +198,7 @@ fn h09_h10_memories_and_tables_count_together() {
     for fields in rows {
         let mut module = Module::listing(&[Spec::GOOD]);
         module.fields = fields.to_owned();
-        check_module(&module, &["its limit of 256MiB of memory is reached"]);
+        check_module(&module, &["its limit of 256MiB of memory (limits.memory) is reached"]);
     }
 }
 

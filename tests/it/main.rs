@@ -8,14 +8,32 @@
 
 mod support;
 
+mod audit_cli;
+mod bounds;
 mod cache;
 mod cli;
+mod compile;
+mod compile_fuzz;
+mod consent;
 mod conversation;
+mod docs;
 mod files;
 mod first_run;
+mod fs_deny;
+mod fs_grant;
+mod fs_quota;
+mod http_answers;
+mod http_consent;
+mod http_proxy;
+mod http_redirects;
+mod http_secrets;
 mod limits;
 mod load;
+mod lock;
+mod memory;
 mod network;
+mod policy_cli;
 mod raw;
+mod secret;
 mod tls;
 mod weather;

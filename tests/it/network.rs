@@ -34,16 +34,16 @@ fn granted(server: &Server, more: &str) -> Home {
 }
 
 /// Answers look-ups from a script, one answer after another; the last one stays.
-struct Scripted(Mutex<VecDeque<Vec<IpAddr>>>);
+pub(crate) struct ScriptedNames(Mutex<VecDeque<Vec<IpAddr>>>);
 
-impl Scripted {
-    fn new(answers: &[&[&str]]) -> Arc<Self> {
+impl ScriptedNames {
+    pub(crate) fn new(answers: &[&[&str]]) -> Arc<Self> {
         let parse = |answer: &&[&str]| answer.iter().map(|ip| ip.parse().unwrap()).collect();
         Arc::new(Self(Mutex::new(answers.iter().map(parse).collect())))
     }
 }
 
-impl Resolver for Scripted {
+impl Resolver for ScriptedNames {
     fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let mut answers = self.0.lock().unwrap();
@@ -140,7 +140,7 @@ fn h38_a_path_that_has_to_be_mended_is_refused() {
 #[test]
 fn h38_h39_urls_that_two_readers_read_differently_are_refused() {
     let server = Server::saying("hello");
-    let tools = Tools::resolving(&granted(&server, ""), Scripted::new(&[&["127.0.0.1"]]));
+    let tools = Tools::resolving(&granted(&server, ""), ScriptedNames::new(&[&["127.0.0.1"]]));
     let port = server.port;
     let rows = [
         (format!("127.0.0.1:{port}@evil.example"), "/"),
@@ -208,7 +208,7 @@ fn h35_a_name_that_leads_to_a_private_address_is_denied_after_it_was_resolved() 
         "2002:7f00:1::",
         "224.0.0.1",
     ] {
-        let tools = Tools::resolving(&home(), Scripted::new(&[&[address]]));
+        let tools = Tools::resolving(&home(), ScriptedNames::new(&[&[address]]));
         let report = tools.call("hostile.fetches", &arguments);
         check_refused(&server, &report, "which is not a public address");
         assert_eq!(report.outcome.word(), "denied");
@@ -222,7 +222,7 @@ fn h36_the_address_that_was_checked_is_the_one_that_is_dialled() {
     let granted = format!("{{ allow = \"{allow}\", to-private = true, range = \"127.0.0.2/32\" }}");
     let home = home(&[&allow], &[&granted], "limits = { time = \"3s\" }");
     // The granted address first, another one for whoever looks again. Nothing listens at the first.
-    let resolver = Scripted::new(&[&["127.0.0.2"], &["127.0.0.1"]]);
+    let resolver = ScriptedNames::new(&[&["127.0.0.2"], &["127.0.0.1"]]);
     let tools = Tools::resolving(&home, resolver);
     let report = tools.call("hostile.fetches", &to(&format!("api.example:{}", server.port)));
     assert_ne!(report.outcome.word(), "completed");
@@ -237,13 +237,13 @@ fn h37_of_mixed_answers_only_the_allowed_ones_are_dialled() {
     let arguments = to(&format!("api.example:{}", server.port));
     let tools = Tools::resolving(
         &home(&[&allow], &[&private], ""),
-        Scripted::new(&[&["10.0.0.1", "127.0.0.2", "127.0.0.1"]]),
+        ScriptedNames::new(&[&["10.0.0.1", "127.0.0.2", "127.0.0.1"]]),
     );
     assert_eq!(data(&tools.call("hostile.fetches", &arguments))["status"], 200);
     let elsewhere = private.replace("127.0.0.1/32", "127.0.0.2/32");
     let tools = Tools::resolving(
         &home(&[&allow], &[&elsewhere], "limits = { time = \"2s\" }"),
-        Scripted::new(&[&["127.0.0.1", "127.0.0.2"]]),
+        ScriptedNames::new(&[&["127.0.0.1", "127.0.0.2"]]),
     );
     let before = server.seen().len();
     tools.call("hostile.fetches", &arguments);

@@ -1,6 +1,8 @@
 //! The weather, from refusal to answer: what is printed is what has to be pasted.
 
-use crate::support::{Home, Response, Server};
+use std::{fs, io::Write};
+
+use crate::support::{Home, Response, Server, Terminal};
 
 const QUESTION: [&str; 2] = ["run", "what is the weather in Paris?"];
 
@@ -33,6 +35,10 @@ fn grant(service: &Server) -> String {
         "[plugin.weather]\nnet = [\n  {{ allow = \"GET {url}/v1/search\", to-private = true }},\n  \
          {{ allow = \"GET {url}/v1/forecast\", to-private = true }},\n]\n"
     )
+}
+
+fn policy(home: &Home) -> String {
+    fs::read_to_string(home.path("policy.toml")).unwrap()
 }
 
 /// The policy text among the remarks: the indented lines from the first table on.
@@ -150,4 +156,59 @@ fn a_service_that_misbehaves_becomes_an_outcome() {
         assert_eq!((&told["outcome"], code), (&"failed".into(), 7), "{told}");
         assert!(told["result"]["error"].as_str().unwrap().contains(words), "{words}: {told}");
     }
+}
+
+#[test]
+fn what_a_run_was_refused_is_learned_step_by_step() {
+    let service = service();
+    let home = home(&service).policy("# mine\n");
+    let call = ["call", "weather.get_weather", r#"{"location":"Paris"}"#];
+    let learn = |flags: &[&str]| {
+        home.run(&[&["policy", "learn", "weather"], flags, &["--"], &call].concat())
+    };
+    let ran = learn(&[]).ended(6).answers(&["+ ", "/v1/search", "to-private = true"]);
+    ran.remarks(&["nobody is there to ask"]);
+    assert_eq!(policy(&home), "# mine\n", "a run grants nothing by itself");
+    assert!(service.seen().is_empty());
+    let ran = learn(&["--yes"]).ended(0).remarks(&["Agreed to by --yes", "refused nothing"]);
+    assert_eq!(ran.stdout.matches("Written.").count(), 3, "{ran:#?}");
+    let written = policy(&home);
+    assert!(written.starts_with("# mine\n") && written.contains("digest = "), "{written}");
+    for path in ["/v1/search\"", "/v1/forecast\""] {
+        assert_eq!(written.matches(path).count(), 1, "{written}");
+    }
+    home.run(&call).ended(0);
+    learn(&[]).ended(0).remarks(&["weather was refused nothing"]);
+    home.run(&["audit", "show", "--kind", "policy"]).ended(0).answers(&["may not GET http://127"]);
+}
+
+#[test]
+fn what_is_learned_is_agreed_to_at_a_terminal() {
+    let service = service();
+    let home = home(&service);
+    let learn = ["policy", "learn", "weather", "--"];
+    for (answer, is_written) in [("", false), ("y", true)] {
+        let mut terminal = Terminal::start(&home, &[&learn[..], &QUESTION].concat());
+        terminal.read_to("Write this? [y]es / [n]o: ");
+        writeln!(terminal.outer, "{answer}").unwrap();
+        terminal.read_to(if is_written { "Written." } else { "Nothing was changed." });
+        terminal.child.kill().unwrap();
+        terminal.child.wait().unwrap();
+        assert_eq!(home.path("policy.toml").exists(), is_written);
+    }
+}
+
+#[test]
+fn only_what_can_be_learned_from_is_run() {
+    let home = Home::new().plugins(&["weather"]);
+    for (args, code, words) in [
+        (&["weather"][..], 2, "required"),
+        (&["weather", "--", "policy", "check"], 2, "only a call or a run"),
+        (&["weather", "--", "cal"], 2, "unrecognized"),
+        (&["wether", "--", "call", "weather.get_weather"], 2, "did you mean weather?"),
+    ] {
+        let ran = home.run(&[&["policy", "learn"], args].concat());
+        ran.ended(code).remarks(&[words]);
+    }
+    assert!(!home.path("policy.toml").exists());
 }

@@ -39,7 +39,7 @@ pub(crate) struct Ran {
 }
 
 /// The folder of the repository.
-fn repository() -> &'static Path {
+pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 

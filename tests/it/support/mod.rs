@@ -1,13 +1,20 @@
 //! What the themes share: a home for the program, the program itself, and the servers it talks to.
 
+pub(crate) mod bomb;
 pub(crate) mod home;
 pub(crate) mod openai;
 pub(crate) mod registry;
 pub(crate) mod server;
+pub(crate) mod terminal;
 pub(crate) mod transcript;
+pub(crate) mod warden;
 pub(crate) mod wat;
+pub(crate) mod watch;
 
 pub(crate) use home::{Home, Ran};
 pub(crate) use openai::{OpenAi, Reply};
 pub(crate) use registry::Tools;
 pub(crate) use server::{Response, Server};
+pub(crate) use terminal::Terminal;
+pub(crate) use warden::{Guarded, Scripted};
+pub(crate) use watch::Watch;

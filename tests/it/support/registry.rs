@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use sallyport::{
     config::{Env, Flags, Settings},
-    registry::{Registry, Selection},
+    gate::{Gate, GateParts},
+    lock::Lock,
+    registry::{LoadParts, Registry, Selection},
     session::NobodyToAsk,
 };
 use sallyport_contract::{
     BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, ToolCall, Toolbox,
 };
-use sallyport_sandbox::{Sandbox, SandboxOptions, SystemResolver};
+use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -28,7 +30,7 @@ pub(crate) struct Tools {
 impl Tools {
     /// Loads the plugins with the system's own name service.
     pub(crate) fn of(home: &Home) -> Self {
-        Self::resolving(home, Arc::new(SystemResolver))
+        Self::resolving(home, Arc::new(SystemResolver::default()))
     }
 
     /// Loads the plugins with another name service.
@@ -42,10 +44,27 @@ impl Tools {
         let env = Env::of(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let settings = Settings::resolve(&Flags::default(), env).unwrap();
         let cache_dir = Some(settings.paths.cache.join("compiled"));
-        let (sandbox, warning) = Sandbox::new(SandboxOptions { cache_dir, resolver });
+        let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
+        let (sandbox, warning) = Sandbox::new(SandboxOptions { cache_dir, compiler, resolver });
         assert_eq!(warning, None);
-        let load = Registry::load(sandbox, &settings, Arc::new(NobodyToAsk), Selection::All);
-        let registry = Arc::new(runtime.block_on(load));
+        let gate = Gate::open(GateParts {
+            files: settings.policy.clone(),
+            env: settings.env.clone(),
+            consent: Arc::new(NobodyToAsk),
+            store: None,
+            tell: Arc::new(|_| {}),
+        });
+        let lock = Lock::read(&settings.paths.lock()).unwrap();
+        let load = Registry::load(LoadParts {
+            sandbox,
+            settings: &settings,
+            gate: gate.unwrap(),
+            selection: Selection::All,
+            lock: &lock,
+            pins: false,
+            agrees: &|_, _| false,
+        });
+        let registry = Arc::new(runtime.block_on(load).unwrap());
         assert_eq!(registry.problems(), []);
         Self { registry, runtime, _folder: Arc::clone(&home.folder) }
     }

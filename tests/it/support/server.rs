@@ -13,14 +13,17 @@ use std::{
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request, as far as the tests look at it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Request {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) target: String,
     /// The lines of the head behind the first.
     pub(crate) headers: Vec<(String, String)>,
+    /// As much of it as came.
     pub(crate) body: String,
+    /// What came after the body; `None` when it broke off.
+    pub(crate) trailers: Option<Vec<String>>,
 }
 
 /// What a server does with a request.
@@ -32,6 +35,8 @@ pub(crate) enum Response {
     Flood(Vec<u8>),
     /// Says nothing and keeps the connection open.
     Silence,
+    /// Sends these bytes, then nothing more, and keeps the connection open.
+    Stall(Vec<u8>),
 }
 
 type Script = dyn Fn(&Request) -> Response + Send + Sync;
@@ -87,11 +92,14 @@ fn serve(stream: TcpStream, script: &Script, book: &Mutex<Vec<Request>>) -> Opti
     let mut reader = BufReader::new(stream);
     let request = read(&mut reader)?;
     book.lock().unwrap().push(request.clone());
+    request.trailers.as_ref()?;
     let mut stream = reader.into_inner();
     match script(&request) {
         Response::Bytes(bytes) => stream.write_all(&bytes).ok()?,
         Response::Flood(bytes) => while stream.write_all(&bytes).is_ok() {},
-        Response::Silence => {
+        Response::Silence => drop(stream.read(&mut [0])),
+        Response::Stall(bytes) => {
+            stream.write_all(&bytes).ok()?;
             let _ = stream.read(&mut [0]);
         }
     }
@@ -101,27 +109,53 @@ fn serve(stream: TcpStream, script: &Script, book: &Mutex<Vec<Request>>) -> Opti
     Some(())
 }
 
+/// Reads a request, as far as it comes: a client may break off in the middle of its body.
 fn read(reader: &mut impl BufRead) -> Option<Request> {
+    let lines = lines(reader)?;
+    let mut first = lines.first()?.split(' ');
+    let (method, target) = (first.next()?.to_owned(), first.next()?.to_owned());
+    let headers = lines[1..].iter().filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+    let mut request = Request { method, target, headers: headers.collect(), ..Request::default() };
+    let mut body = Vec::new();
+    let length = request.header("content-length").and_then(|length| length.parse().ok());
+    request.trailers = match length {
+        _ if request.header("transfer-encoding") == Some("chunked") => chunks(reader, &mut body),
+        Some(length) => {
+            let read = reader.take(length).read_to_end(&mut body).ok();
+            read.filter(|bytes| *bytes as u64 == length).map(|_| Vec::new())
+        }
+        None => Some(Vec::new()),
+    };
+    request.body = String::from_utf8_lossy(&body).into_owned();
+    Some(request)
+}
+
+/// The lines up to an empty one.
+fn lines(reader: &mut impl BufRead) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
+        reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
         match line.trim_end() {
-            "" => break,
+            "" => return Some(lines),
             text => lines.push(text.to_owned()),
         }
     }
-    let mut first = lines.first()?.split(' ');
-    let (method, target) = (first.next()?.to_owned(), first.next()?.to_owned());
-    let headers: Vec<(String, String)> = lines[1..]
-        .iter()
-        .filter_map(|line| line.split_once(": "))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
-        .collect();
-    let length = headers.iter().find(|(name, _)| name == "content-length");
-    let mut body = vec![0; length.map_or(0, |(_, value)| value.parse().unwrap_or(0))];
-    reader.read_exact(&mut body).ok()?;
-    Some(Request { method, target, headers, body: String::from_utf8_lossy(&body).into_owned() })
+}
+
+/// Reads a body in chunks and returns its trailers, if it has an end.
+fn chunks(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Option<Vec<String>> {
+    loop {
+        let mut size = String::new();
+        reader.read_line(&mut size).ok()?;
+        let size = u64::from_str_radix(size.trim_end(), 16).ok()?;
+        if size == 0 {
+            return lines(reader);
+        }
+        let read = reader.take(size).read_to_end(body).ok()?;
+        reader.read_line(&mut String::new()).ok().filter(|_| read as u64 == size)?;
+    }
 }
 
 impl Request {
@@ -144,5 +178,34 @@ impl Response {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         Self::Bytes(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes())
+    }
+
+    /// Any headers, a body in chunks, and trailers.
+    pub(crate) fn chunked(
+        headers: &[(&str, &str)],
+        pieces: &[&[u8]],
+        trailers: &[(&str, &str)],
+    ) -> Self {
+        let lines = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<String>()
+        };
+        let head = "HTTP/1.1 200 Said\r\nconnection: close\r\ntransfer-encoding: chunked\r\n";
+        let mut all = format!("{head}{}\r\n", lines(headers)).into_bytes();
+        for piece in pieces {
+            all.extend(format!("{:x}\r\n", piece.len()).into_bytes());
+            all.extend(*piece);
+            all.extend(b"\r\n");
+        }
+        all.extend(format!("0\r\n{}\r\n", lines(trailers)).into_bytes());
+        Self::Bytes(all)
+    }
+
+    /// Status 200 with any headers and any bytes.
+    pub(crate) fn bytes(headers: &[(&str, &str)], body: &[u8]) -> Self {
+        let Self::Bytes(mut all) = Self::with(200, headers, "") else { unreachable!() };
+        let head = String::from_utf8(all).unwrap();
+        all = head.replace("content-length: 0", &format!("content-length: {}", body.len())).into();
+        all.extend(body);
+        Self::Bytes(all)
     }
 }

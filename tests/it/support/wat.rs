@@ -24,7 +24,12 @@ pub(crate) struct Module {
     pub(crate) realloc: String,
     /// Further fields of the module.
     pub(crate) fields: String,
-    memory: Vec<u8>,
+    /// What the module imports, which comes first.
+    pub(crate) imports: String,
+    /// A package of its own, whose world `w` includes that of the repository.
+    pub(crate) wit: String,
+    /// The list of tools, in the layout of the canonical ABI.
+    pub(crate) memory: Vec<u8>,
 }
 
 /// A tool as a module lists it.
@@ -48,6 +53,8 @@ impl Module {
             call: "unreachable".to_owned(),
             realloc: format!("i32.const {}", LIST_AT - 1024 + 16),
             fields: String::new(),
+            imports: String::new(),
+            wit: String::new(),
             memory: memory(specs),
         }
     }
@@ -57,9 +64,10 @@ impl Module {
     pub(crate) fn component(&self) -> Vec<u8> {
         let pages = (LIST_AT + self.memory.len()) / 65_536 + 1;
         let bytes: String = self.memory.iter().map(|byte| format!("\\{byte:02x}")).collect();
-        let Self { list, call, realloc, fields, .. } = self;
+        let Self { list, call, realloc, fields, imports, wit, .. } = self;
         let text = format!(
             r#"(module
+                {imports}
                 (memory (export "memory") {pages})
                 (data (i32.const {LIST_AT}) "{bytes}")
                 (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc})
@@ -67,7 +75,8 @@ impl Module {
                 (func (export "sallyport:plugin/tools@0.1.0#call-tool") (param i32) (result i32) {call})
                 {fields})"#
         );
-        of_world(&text, "", "sallyport:plugin/tool-plugin@0.1.0")
+        let world = if wit.is_empty() { "sallyport:plugin/tool-plugin@0.1.0" } else { "w" };
+        of_world(&text, wit, world)
     }
 }
 
@@ -81,10 +90,11 @@ pub(crate) fn of_world(text: &str, wit: &str, world: &str) -> Vec<u8> {
     let mut module = wat::parse_str(text).unwrap();
     let mut resolve = Resolve::default();
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit"));
-    let package = if wit.is_empty() {
-        resolve.push_path(folder).unwrap().0
-    } else {
-        resolve.push_str("test.wit", wit).unwrap()
+    let own = wit.is_empty() || wit.contains("include sallyport:plugin");
+    let repository = own.then(|| resolve.push_path(folder).unwrap().0);
+    let package = match (repository, wit) {
+        (Some(package), "") => package,
+        (_, wit) => resolve.push_str("test.wit", wit).unwrap(),
     };
     let world = resolve.select_world(&[package], Some(world)).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();

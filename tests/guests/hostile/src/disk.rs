@@ -14,7 +14,7 @@ use wasip2::filesystem::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnePath {
     /// The path, as the guest sees it.
-    path: String,
+    pub(crate) path: String,
 }
 
 /// Two paths.

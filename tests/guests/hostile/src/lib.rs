@@ -5,6 +5,7 @@ mod disk;
 mod machine;
 mod network;
 mod resources;
+mod script;
 mod speech;
 
 use sallyport_sdk::prelude::*;
@@ -44,11 +45,13 @@ sallyport_sdk::export_plugin!(
         machine::panics,
         machine::recurses,
         machine::recurses_into_the_host,
+        machine::recurses_onto_the_disk,
         machine::exits,
         machine::counts,
         resources::random_bytes,
         resources::leaks_pollables,
         resources::leaks_headers,
+        resources::huge_header,
         resources::many_headers,
         speech::endless_stdout,
         speech::endless_stderr,
@@ -75,11 +78,16 @@ sallyport_sdk::export_plugin!(
         disk::symlinks_path,
         disk::sets_times,
         disk::opens_many,
+        script::follows_script,
         network::opens_socket,
         network::listens,
         network::sends_datagram,
         network::resolves_name,
         network::fetches,
+        network::fetches_in_turn,
+        network::fetches_at_once,
+        network::fetches_with_patience,
+        network::works_while_it_waits,
         network::fetches_many,
         network::floods_then_fetches,
     ]

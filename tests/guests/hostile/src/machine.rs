@@ -9,7 +9,7 @@ use std::{
 use sallyport_sdk::{log, prelude::*};
 use wasip2::{clocks::monotonic_clock::subscribe_duration, io::poll::poll};
 
-use crate::Amount;
+use crate::{Amount, disk::OnePath};
 
 /// Bytes of one page of a WebAssembly memory.
 const PAGE_BYTES: usize = 64 * 1024;
@@ -88,6 +88,12 @@ pub(crate) fn recurses() -> u64 {
 #[tool]
 pub(crate) fn recurses_into_the_host() -> u64 {
     deeper(1, &mut log::debug)
+}
+
+/// Calls itself until there is no stack, and looks at a file at every step.
+#[tool]
+pub(crate) fn recurses_onto_the_disk(args: OnePath) -> u64 {
+    deeper(1, &mut |_| drop(black_box(std::fs::metadata(&args.path))))
 }
 
 /// Keeps nothing in memory, so that it is the stack of the machine that ends, not the one in the

@@ -1,12 +1,14 @@
 //! Ways out: sockets, names, and HTTP without the manners of the SDK.
 
-use sallyport_sdk::prelude::*;
+use std::time::{Duration, Instant};
+
+use sallyport_sdk::{http, prelude::*};
 use wasip2::{
     http::{
         outgoing_handler::handle,
         types::{
-            ErrorCode, Fields, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
-            RequestOptions, Scheme,
+            ErrorCode, Fields, IncomingBody, IncomingResponse, Method, OutgoingBody,
+            OutgoingRequest, RequestOptions, Scheme,
         },
     },
     io::streams::StreamError,
@@ -22,6 +24,9 @@ use wasip2::{
 
 /// Bytes that are taken from a body at a time.
 const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// Bytes that one write may have, by WASI's word.
+const WRITE_BYTES: usize = 4096;
 
 /// A place to connect to.
 #[derive(Deserialize, JsonSchema)]
@@ -57,8 +62,28 @@ pub(crate) struct Fetch {
     trailers: Option<Vec<(String, String)>>,
     /// What to send.
     body: Option<String>,
+    /// What to send after it, each in a write of its own.
+    pieces: Option<Vec<String>>,
     /// Nanoseconds for each of the three time-outs.
     timeout: Option<u64>,
+}
+
+/// Requests, one after another.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fetches {
+    /// The requests.
+    requests: Vec<Fetch>,
+}
+
+/// A request that has a time-out of its own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PatientFetch {
+    /// Where it goes.
+    url: String,
+    /// Milliseconds that the guest itself waits.
+    wait_ms: u64,
 }
 
 /// Many requests.
@@ -132,13 +157,68 @@ pub(crate) fn resolves_name(args: Name) -> Attempt<bool> {
 /// Sends one request and tells status, headers and body.
 #[tool]
 pub(crate) fn fetches(args: Fetch) -> Attempt<Value> {
-    let request = request(&args)?;
+    fetch(&args)
+}
+
+/// Sends requests one after another and tells what came of each.
+#[tool]
+pub(crate) fn fetches_in_turn(args: Fetches) -> Vec<Value> {
+    let told = |request: &Fetch| match fetch(request) {
+        Ok(answer) => answer,
+        Err(error) => json!({ "error": error.to_string() }),
+    };
+    args.requests.iter().map(told).collect()
+}
+
+/// Sends all requests at once, then tells what came of each.
+#[tool]
+pub(crate) fn fetches_at_once(args: Fetches) -> Attempt<Vec<String>> {
+    let begin = |args: &Fetch| handle(request(args)?, None).map_err(|e| failed("handle", e));
+    let answers: Vec<_> = args.requests.iter().map(begin).collect::<Attempt<_>>()?;
+    let told = answers.iter().map(|answer| {
+        answer.subscribe().block();
+        match answer.get() {
+            Some(Ok(Ok(response))) => response.status().to_string(),
+            other => format!("{other:?}"),
+        }
+    });
+    Ok(told.collect())
+}
+
+/// Sends a request as a plugin does that gives up after a while.
+#[tool]
+pub(crate) fn fetches_with_patience(args: PatientFetch) -> Attempt<u16> {
+    let request = http::get(args.url).timeout(Duration::from_millis(args.wait_ms));
+    Ok(request.send()?.status)
+}
+
+/// Sends a request, and others that nobody granted for as long as the answer is not there. Tells the
+/// status, and how many milliseconds went by on the guest's own clock.
+#[tool]
+pub(crate) fn works_while_it_waits(args: Fetch) -> Attempt<(u16, u128)> {
+    let begun = Instant::now();
+    let answer = handle(request(&args)?, None).map_err(|e| failed("handle", e))?;
+    let ready = answer.subscribe();
+    while !ready.ready() {
+        let _ = get("elsewhere.example", "/".to_owned());
+    }
+    let response = answer.get().and_then(Result::ok).ok_or_else(|| failed("answer", "none"))?;
+    let status = response.map_err(|e| failed("response", e))?.status();
+    Ok((status, begun.elapsed().as_millis()))
+}
+
+fn fetch(args: &Fetch) -> Attempt<Value> {
+    let request = request(args)?;
     let body = request.body().map_err(|()| failed("body", ()))?;
+    let trailers = args.trailers.as_deref().map(|pairs| fields(Some(pairs))).transpose()?;
     let answer = handle(request, options(args.timeout)).map_err(|e| failed("handle", e))?;
-    send_body(body, &args)?;
+    // A host that does not want the body says why in its answer.
+    let sent = send_body(body, args, trailers);
     answer.subscribe().block();
     let response = answer.get().and_then(Result::ok).ok_or_else(|| failed("answer", "none"))?;
-    read(&response.map_err(|e| failed("response", e))?)
+    let response = response.map_err(|e| failed("response", e))?;
+    sent?;
+    read(&response)
 }
 
 fn request(args: &Fetch) -> Attempt<OutgoingRequest> {
@@ -178,22 +258,20 @@ fn options(timeout: Option<u64>) -> Option<RequestOptions> {
     Some(options)
 }
 
-fn send_body(body: OutgoingBody, args: &Fetch) -> Attempt<()> {
+fn send_body(body: OutgoingBody, args: &Fetch, trailers: Option<Fields>) -> Attempt<()> {
     if let Some(text) = &args.body {
         let stream = body.write().map_err(|()| failed("write", ()))?;
-        stream.blocking_write_and_flush(text.as_bytes()).map_err(|e| failed("write", e))?;
+        for piece in std::iter::once(text).chain(args.pieces.iter().flatten()) {
+            for chunk in piece.as_bytes().chunks(WRITE_BYTES) {
+                stream.blocking_write_and_flush(chunk).map_err(|e| failed("write", e))?;
+            }
+        }
     }
-    let trailers = args.trailers.as_deref().map(|pairs| fields(Some(pairs))).transpose()?;
     OutgoingBody::finish(body, trailers).map_err(|e| failed("finish", e))
 }
 
 fn read(response: &IncomingResponse) -> Attempt<Value> {
-    let headers: Vec<(String, String)> = response
-        .headers()
-        .entries()
-        .into_iter()
-        .map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned()))
-        .collect();
+    let headers = pairs(&response.headers());
     let body = response.consume().map_err(|()| failed("consume", ()))?;
     let stream = body.stream().map_err(|()| failed("stream", ()))?;
     let (mut bytes, mut text) = (0_u64, Vec::new());
@@ -210,8 +288,26 @@ fn read(response: &IncomingResponse) -> Attempt<Value> {
             }
         }
     }
+    drop(stream);
     let text = String::from_utf8_lossy(&text).into_owned();
-    Ok(json!({ "status": response.status(), "headers": headers, "bytes": bytes, "body": text }))
+    let trailers = trailers(body)?;
+    Ok(json!({
+        "status": response.status(), "headers": headers, "bytes": bytes, "body": text,
+        "trailers": trailers,
+    }))
+}
+
+fn trailers(body: IncomingBody) -> Attempt<Vec<(String, String)>> {
+    let trailers = IncomingBody::finish(body);
+    trailers.subscribe().block();
+    let trailers = trailers.get().and_then(Result::ok).ok_or_else(|| failed("trailers", "none"))?;
+    let fields = trailers.map_err(|e| failed("trailers", e))?;
+    Ok(fields.map(|fields| pairs(&fields)).unwrap_or_default())
+}
+
+fn pairs(fields: &Fields) -> Vec<(String, String)> {
+    let entries = fields.entries().into_iter();
+    entries.map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned())).collect()
 }
 
 fn get(authority: &str, path: String) -> Result<u16, ErrorCode> {

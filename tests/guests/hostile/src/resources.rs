@@ -31,6 +31,14 @@ pub(crate) fn leaks_headers(args: Amount) -> u64 {
     args.n
 }
 
+/// Sets one header of n bytes.
+#[tool]
+pub(crate) fn huge_header(args: Amount) -> Result<u64, ToolError> {
+    let value = vec![b'v'; usize::try_from(args.n).unwrap_or(usize::MAX)];
+    let set = Fields::new().append("x", &value);
+    set.map(|()| args.n).map_err(|error| ToolError::Failed(format!("{error:?}")))
+}
+
 /// Fills one set of headers with n of them.
 #[tool]
 pub(crate) fn many_headers(args: Amount) -> Result<u64, ToolError> {

@@ -1,0 +1,176 @@
+//! Agreeing at a terminal: what is shown, what each answer lets through, and how long it holds.
+
+use std::{fs, io::Write};
+
+use serde_json::json;
+
+use crate::support::{
+    Home, OpenAi, Reply, Server, Terminal,
+    warden::{entry, requests},
+};
+
+const POLICY: &str = "\
+# mine
+[plugin.hostile]
+net = [\"GET https://hostile.example/\"] # far away
+";
+
+const CALL: [&str; 3] = ["call", "hostile.echo", r#"{"text":"hi there"}"#];
+
+/// The end of what is asked when "always" would help, and when it would not.
+const PROMPT: &str = "[a]lways / [n]o / no, REASON: ";
+const SHORT_PROMPT: &str = "[s]ession / [n]o / no, REASON: ";
+
+fn home() -> Home {
+    Home::new().guest("hostile", &requests(&["GET https://hostile.example/"])).policy(POLICY)
+}
+
+fn policy(home: &Home) -> String {
+    fs::read_to_string(home.path("policy.toml")).unwrap()
+}
+
+/// Runs a command at a terminal and answers each question; returns its exit code and what was shown.
+#[track_caller]
+fn answered(home: &Home, args: &[&str], answers: &[(&str, &str)], end: &str) -> (i32, String) {
+    let mut terminal = Terminal::start(home, args);
+    let mut shown = String::new();
+    for (prompt, answer) in answers {
+        shown.push_str(&terminal.read_to(prompt));
+        writeln!(terminal.outer, "{answer}").unwrap();
+    }
+    shown.push_str(&terminal.read_to(end));
+    (terminal.child.wait().unwrap().code().unwrap(), shown)
+}
+
+/// Makes another component of the one that is installed: it does the same and has another digest.
+fn replace_component(home: &Home) {
+    let path = home.path("plugins/hostile/hostile.wasm");
+    // An empty custom section named "x".
+    let changed = [fs::read(&path).unwrap(), vec![0, 2, 1, b'x']].concat();
+    fs::write(path, changed).unwrap();
+}
+
+#[test]
+fn only_a_clear_yes_lets_a_call_run() {
+    let rows = [
+        ("y", 0, "hi there\""),
+        ("session", 0, "hi there\""),
+        ("", 3, "the user said no"),
+        ("n", 3, "the user said no"),
+        ("yess", 3, "the user said no"),
+        ("no, not on a sunday", 3, "the user said no: not on a sunday"),
+    ];
+    for (answer, code, end) in rows {
+        let home = home();
+        let (ended, shown) = answered(&home, &CALL, &[(PROMPT, answer)], end);
+        assert_eq!(ended, code, "{answer:?}: {shown}");
+        assert_eq!(policy(&home), POLICY, "{answer:?}");
+        home.run(&CALL).ended(6).remarks(&["nobody is there to ask"]);
+    }
+}
+
+#[test]
+fn the_question_names_all_that_is_agreed_to() {
+    let (_, shown) = answered(&home(), &CALL, &[(PROMPT, "n")], "said no");
+    for text in [
+        "hostile.echo asks to run",
+        "hostile 1.0.0, digest ",
+        "text = \"hi there\"",
+        "can        GET https://hostile.example/",
+        "asked by   no rule for it",
+        "always would write into your policy:",
+        "tool = \"hostile.echo\"",
+    ] {
+        assert!(shown.contains(text), "no {text:?} in {shown}");
+    }
+}
+
+#[test]
+fn always_writes_the_rule_and_is_not_asked_again() {
+    let home = home();
+    let (code, shown) = answered(&home, &CALL, &[(PROMPT, "always")], "hi there\"");
+    assert_eq!(code, 0, "{shown}");
+    let written = policy(&home);
+    assert!(written.starts_with(POLICY), "{written}");
+    for line in ["tool = \"hostile.echo\"", "digest = \"", "decision = \"allow\""] {
+        assert!(written.contains(line) && shown.contains(line), "{written}");
+    }
+    home.run(&CALL).ended(0).answers(&["hi there"]);
+    home.run(&["call", "hostile.counts"]).ended(6).remarks(&["nobody is there to ask"]);
+    home.run(&["audit", "show"]).ended(0).answers(&["the user agreed always"]);
+}
+
+#[test]
+fn h60_what_was_agreed_to_for_one_component_holds_for_no_other() {
+    let home = home();
+    assert_eq!(answered(&home, &CALL, &[(PROMPT, "a")], "hi there\"").0, 0);
+    replace_component(&home);
+    home.run(&["plugin", "accept", "hostile"]).ended(0);
+    home.run(&CALL).ended(6).remarks(&["nobody is there to ask"]);
+    let (code, shown) = answered(&home, &CALL, &[(PROMPT, "a")], "hi there\"");
+    assert_eq!((code, policy(&home).matches("[[rule]]").count()), (0, 2), "{shown}");
+    home.run(&CALL).ended(0);
+}
+
+#[test]
+fn an_answer_holds_once_or_for_the_session() {
+    let echo = |id| Reply::call(id, "hostile__echo", &json!({ "text": "hi" }));
+    let script = || vec![echo("a"), echo("b"), Reply::Text("All done.")];
+    let rows: [(&[(&str, &str)], &str); 3] = [
+        (&[(PROMPT, "y"), (PROMPT, "y")], "once"),
+        (&[(PROMPT, "s")], "for this session"),
+        (&[(PROMPT, "a")], "always"),
+    ];
+    for (answers, how) in rows {
+        let model = OpenAi::start(script());
+        let home = home().env("OPENAI_BASE_URL", model.base_url());
+        let (code, shown) = answered(&home, &["run", "--model", "m", "go"], answers, "All done.");
+        assert_eq!((code, shown.matches("asks to run").count()), (0, answers.len()), "{shown}");
+        let calls = ["audit", "show", "--kind", "call", "--outcome", "completed"];
+        let json = [&calls[..], &["--output", "json"]].concat();
+        assert_eq!(home.run(&json).ended(0).stdout.lines().count(), 2);
+        home.run(&calls).answers(&[how]);
+        home.run(&["run", "--model", "m", "go"]).hides(&["panicked"]);
+    }
+}
+
+#[test]
+fn a_rule_that_asks_is_softened_by_no_answer() {
+    let rule = "[[rule]]\ntool = \"hostile.*\"\ndecision = \"ask\"\n";
+    let home = home().policy(format!("{POLICY}{rule}"));
+    let (code, shown) = answered(&home, &CALL, &[(SHORT_PROMPT, "always")], "the user said no");
+    assert_eq!(code, 3, "{shown}");
+    assert!(!shown.contains("[a]lways"), "{shown}");
+    assert_eq!(answered(&home, &CALL, &[(SHORT_PROMPT, "y")], "hi there\"").0, 0);
+    assert_eq!(policy(&home), format!("{POLICY}{rule}"));
+}
+
+#[test]
+fn a_request_of_a_running_call_is_agreed_to_on_its_own() {
+    let server = Server::saying("hello");
+    let entry = entry(&server, ", decision = \"ask\"");
+    let rule = "[[rule]]\ntool = \"hostile.*\"\ndecision = \"allow\"\n";
+    let home = Home::new()
+        .guest("hostile", &requests(&[&format!("GET,HEAD,POST {}/**", server.url())]))
+        .policy(format!("[plugin.hostile]\nnet = [{entry}]\n{rule}"));
+    let arguments = json!({ "authority": server.authority(), "path": "/x?key=hush" });
+    let call = ["call", "hostile.fetches", &arguments.to_string()];
+    home.run(&call).ended(6);
+    let refused = answered(&home, &call, &[(PROMPT, "n, never")], "the user said no: never");
+    assert_eq!((refused.0, server.seen().len()), (3, 0), "{}", refused.1);
+    assert!(refused.1.contains(&format!("hostile wants GET {}/x", server.url())), "{}", refused.1);
+    let (code, shown) = answered(&home, &call, &[(PROMPT, "always")], "hello");
+    assert_eq!((code, server.seen().len()), (0, 1), "{shown}");
+    assert!(!policy(&home).contains("hush"), "{}", policy(&home));
+    home.run(&call).ended(0).answers(&["hello"]);
+    home.run(&["audit", "show"]).answers(&["asked about GET http://127.0.0.1", "always"]);
+}
+
+#[test]
+fn what_would_be_needed_is_printed_as_a_policy() {
+    let home = home();
+    let call = [&CALL[..], &["--emit-needed-grants"]].concat();
+    let text = home.run(&call).ended(6).stdout;
+    let home = home.policy(format!("{POLICY}{text}"));
+    home.run(&call).ended(0).answers(&["hi there"]);
+}

@@ -1,0 +1,223 @@
+//! A plugin whose warden is a script: what it is granted, who is asked, which secrets there are.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use sallyport_contract::{
+    Admitted, BoxFuture, CallContext, CallReport, Denial, Redactor, Resolver, Secret, ToolCall,
+};
+use sallyport_policy::{Grant, Manifest, Policy, Proxy};
+use sallyport_sandbox::{
+    Compiler, ComponentFile, LoadError, NetAccess, Plugin, PluginParts, Sandbox, SandboxOptions,
+    SystemResolver, Warden,
+};
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+
+use super::{
+    Server,
+    home::{guest, manifest},
+};
+
+/// What came of asking about a request.
+pub(crate) type Agreement = Result<Option<String>, Denial>;
+
+type Agree =
+    dyn for<'a> Fn(&'a Scripted, &'a NetAccess<'_>) -> BoxFuture<'a, Agreement> + Send + Sync;
+
+/// A warden that does what a test says.
+pub(crate) struct Scripted {
+    manifest: Manifest,
+    policy: Mutex<(Arc<Grant>, Option<Arc<Proxy>>)>,
+    agree: Box<Agree>,
+    secrets: BTreeMap<String, Result<Secret, String>>,
+    /// The requests that it was asked about.
+    asked: Mutex<Vec<String>>,
+    grants: AtomicUsize,
+}
+
+impl Scripted {
+    /// A guest's warden under a policy; it agrees to everything. `requests` is the end of the
+    /// manifest.
+    pub(crate) fn new(name: &str, requests: &str, policy: &str) -> Self {
+        let manifest = Manifest::parse("plugin.toml", &manifest(name, requests)).unwrap();
+        Self {
+            policy: Mutex::new(read(&manifest, policy)),
+            manifest,
+            agree: Box::new(|_, _| Box::pin(async { Ok(None) })),
+            secrets: BTreeMap::new(),
+            asked: Mutex::new(Vec::new()),
+            grants: AtomicUsize::new(0),
+        }
+    }
+
+    /// Answers questions.
+    pub(crate) fn agreeing(
+        self,
+        agree: impl for<'a> Fn(&'a Self, &'a NetAccess<'_>) -> BoxFuture<'a, Agreement>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self { agree: Box::new(agree), ..self }
+    }
+
+    /// Knows a secret, or why it cannot be had.
+    pub(crate) fn secret(mut self, name: &str, value: Result<&str, &str>) -> Self {
+        let value = value.map(Secret::new).map_err(str::to_owned);
+        self.secrets.insert(name.to_owned(), value);
+        self
+    }
+
+    /// From now on another policy holds.
+    pub(crate) fn change(&self, policy: &str) {
+        *self.policy.lock().unwrap() = read(&self.manifest, policy);
+    }
+
+    /// What it was asked about, in order.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// How often somebody looked at the grant.
+    pub(crate) fn looks(&self) -> usize {
+        self.grants.load(Ordering::SeqCst)
+    }
+}
+
+/// The end of a manifest that requests these patterns.
+pub(crate) fn requests(patterns: &[&str]) -> String {
+    let request = |allow: &&str| format!("[[request.net]]\nallow = \"{allow}\"\nwhy = \"tests\"\n");
+    patterns.iter().map(request).collect()
+}
+
+/// The entry that grants all of one server. `more` stands beside the pattern.
+pub(crate) fn entry(server: &Server, more: &str) -> String {
+    format!("{{ allow = \"GET,HEAD,POST {}/**\", to-private = true{more} }}", server.url())
+}
+
+/// A policy that grants these entries to the hostile guest. `more` are further lines of its table.
+pub(crate) fn policy(entries: &[String], more: &str) -> String {
+    format!("[plugin.hostile]\nnet = [{}]\n{more}\n", entries.join(", "))
+}
+
+/// The warden of a hostile guest that may reach one server.
+pub(crate) fn hostile(server: &Server, more: &str) -> Scripted {
+    let request = requests(&[&format!("GET,HEAD,POST {}/**", server.url())]);
+    Scripted::new("hostile", &request, &policy(&[entry(server, "")], more))
+}
+
+fn read(manifest: &Manifest, policy: &str) -> (Arc<Grant>, Option<Arc<Proxy>>) {
+    let policy = Policy::of_user("policy.toml", policy, None).unwrap();
+    let proxy = policy.proxy().cloned().map(Arc::new);
+    (Arc::new(policy.grant(manifest, &Map::new())), proxy)
+}
+
+impl Warden for Scripted {
+    fn grant(&self) -> Arc<Grant> {
+        self.grants.fetch_add(1, Ordering::SeqCst);
+        Arc::clone(&self.policy.lock().unwrap().0)
+    }
+
+    fn agree<'a>(&'a self, access: NetAccess<'a>) -> BoxFuture<'a, Agreement> {
+        self.asked.lock().unwrap().push(access.what.to_owned());
+        Box::pin(async move { (self.agree)(self, &access).await })
+    }
+
+    fn secret(&self, name: &str) -> Result<Secret, String> {
+        self.secrets.get(name).cloned().unwrap_or_else(|| Err("there is none".to_owned()))
+    }
+
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn redactor(&self) -> Arc<Redactor> {
+        let known = self.secrets.iter();
+        let known = known.filter_map(|(name, value)| Some((name.as_str(), value.as_ref().ok()?)));
+        Arc::new(Redactor::new(known))
+    }
+
+    fn proxy(&self) -> Option<Arc<Proxy>> {
+        self.policy.lock().unwrap().1.clone()
+    }
+}
+
+/// A guest of the tests with its warden.
+pub(crate) struct Guarded {
+    pub(crate) warden: Arc<Scripted>,
+    plugin: Arc<Plugin>,
+    runtime: Runtime,
+}
+
+impl Guarded {
+    /// Loads the warden's guest, with the system's own name service.
+    #[track_caller]
+    pub(crate) fn by(warden: Scripted) -> Self {
+        Self::resolving(warden, Arc::new(SystemResolver::default()))
+    }
+
+    /// Loads the warden's guest, with another name service.
+    #[track_caller]
+    pub(crate) fn resolving(warden: Scripted, resolver: Arc<dyn Resolver>) -> Self {
+        Self::load(warden, resolver).unwrap()
+    }
+
+    /// Loads the warden's guest, if it can be loaded.
+    pub(crate) fn load(warden: Scripted, resolver: Arc<dyn Resolver>) -> Result<Self, LoadError> {
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
+        let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
+        let options = SandboxOptions { cache_dir: Some(cache), compiler, resolver };
+        let (sandbox, _) = Sandbox::new(options);
+        let warden = Arc::new(warden);
+        let name = warden.manifest.name.to_string();
+        let file = ComponentFile::new(Path::new(&name), guest(&name))?;
+        let plugin = sandbox.load(PluginParts {
+            manifest: &warden.manifest,
+            file: &file,
+            warden: Arc::clone(&warden) as Arc<dyn Warden>,
+            settings: Map::new(),
+        })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        Ok(Self { warden, plugin: Arc::new(plugin), runtime })
+    }
+
+    /// Calls a tool and waits.
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> CallReport {
+        self.wait(self.begin(tool, arguments))
+    }
+
+    /// Calls a tool; the future is the call.
+    pub(crate) fn begin(&self, tool: &str, arguments: &Value) -> BoxFuture<'static, CallReport> {
+        let context =
+            CallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
+        let tool = format!("{}.{tool}", self.warden.manifest.name).parse().unwrap();
+        let call = ToolCall { context, tool, arguments: arguments.to_string() };
+        let admitted = Admitted::new(call, arguments.clone());
+        let plugin = Arc::clone(&self.plugin);
+        Box::pin(async move { plugin.call(admitted).await })
+    }
+
+    /// Runs a future to its end.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Runs a future beside the test.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.runtime.spawn(future)
+    }
+}
