@@ -1,0 +1,125 @@
+//! What a plugin is about to do, and what a policy makes of it: the same questions to two policies
+//! tell which of them allows more.
+
+use std::path::Path;
+
+use sallyport_contract::{CallContext, Decision, ToolId};
+use sallyport_policy::{Grant, Manifest, Policy, Question, Verdict};
+use serde_json::{Map, Value};
+use url::Url;
+
+/// The digest of every component.
+pub const DIGEST: &str = "16ee56a487a0c4c3c29a6d1cf9d5ee4a17e0a5b6c7d8e9f00112233445566778";
+
+/// The home folder.
+pub const HOME: &str = "/home/me";
+
+/// Who keeps every file.
+pub const FILE: &str = "policy.toml";
+
+/// Asks for much, so that the policy decides.
+const MANIFEST: &str = r#"
+name = "weather"
+version = "1.0.0"
+description = "d"
+request.net = [
+    { allow = "* https://api.example.com/**", why = "w" },
+    { allow = "* https://*.example.com/**", why = "w" },
+    { allow = "GET,PUT https://a.io:1-65535/**", why = "w" },
+    { allow = "* http://127.0.0.1:8080/**", why = "w" },
+    { allow = "* http://localhost/**", why = "w" },
+    { allow = "* https://[::1]/**", why = "w" },
+]
+request.fs = [{ access = "read-write", why = "w" }]
+request.env = [{ name = "TZ", why = "w" }, { name = "LANG", why = "w" }]
+request.secrets = [
+    { name = "key", reveal = true, why = "w" },
+    { name = "pin", reveal = true, why = "w" },
+]
+"#;
+
+/// Requests that are asked about beside that of the input.
+const REQUESTS: [(&str, &str); 4] = [
+    ("GET", "https://api.example.com/v1/a"),
+    ("PUT", "https://b.example.com/v1"),
+    ("GET", "https://a.io:8080/"),
+    ("POST", "http://127.0.0.1:8080/x"),
+];
+
+/// A tool is called, and reaches for something.
+pub struct Situation {
+    manifest: Manifest,
+    tool: ToolId,
+    context: CallContext,
+    arguments: Value,
+    requests: Vec<(String, Url)>,
+}
+
+impl Situation {
+    /// Reads one: a request as `METHOD URL`, and arguments as JSON. What cannot be read is left out.
+    pub fn read(request: &str, arguments: &str) -> Self {
+        let fixed = REQUESTS.map(|(method, url)| request_of(method, url)).into_iter().flatten();
+        let own = request.split_once(' ').and_then(|(method, url)| request_of(method, url.trim()));
+        let arguments = serde_json::from_str(arguments).ok().filter(Value::is_object);
+        Self {
+            manifest: Manifest::parse("plugin.toml", MANIFEST).expect("the manifest is right"),
+            tool: "weather.get".parse().expect("the name is right"),
+            context: CallContext { user_id: Some("me".to_owned()), ..CallContext::default() },
+            arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())),
+            requests: own.into_iter().chain(fixed).collect(),
+        }
+    }
+
+    /// The tool that is called.
+    pub fn tool(&self) -> &ToolId {
+        &self.tool
+    }
+
+    /// The manifest of its plugin.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The requests that it sends; the first is that of the input, if it has one.
+    pub fn requests(&self) -> &[(String, Url)] {
+        &self.requests
+    }
+
+    /// What a policy grants to its plugin.
+    pub fn grant(&self, policy: &Policy) -> Grant {
+        policy.grant(&self.manifest, &Map::new())
+    }
+
+    /// The call, as a policy is asked about it.
+    pub fn question(&self) -> Question<'_> {
+        let Self { tool, arguments, context, .. } = self;
+        Question { tool, digest: DIGEST, arguments, context }
+    }
+
+    /// What a policy says about the call.
+    pub fn of_call(&self, policy: &Policy) -> Verdict {
+        policy.decide(&self.question(), &self.grant(policy))
+    }
+
+    /// What a policy decides: about the call first, then about each request.
+    pub fn decisions(&self, policy: &Policy) -> Vec<Decision> {
+        let grant = self.grant(policy);
+        let of_request = |(method, url): &(String, Url)| match grant.net().check(method, url) {
+            Ok(permit) => {
+                policy.decide_access(&self.question(), &grant, method, url, &permit).decision
+            }
+            Err(_) => Decision::Deny,
+        };
+        let call = policy.decide(&self.question(), &grant).decision;
+        std::iter::once(call).chain(self.requests.iter().map(of_request)).collect()
+    }
+}
+
+fn request_of(method: &str, url: &str) -> Option<(String, Url)> {
+    Some((method.to_owned(), Url::parse(url).ok()?))
+}
+
+/// Parses a policy that is one file of the user.
+pub fn user_policy(text: &str) -> Option<Policy> {
+    Policy::of_user(FILE, text, Some(Path::new(HOME))).ok()
+}
