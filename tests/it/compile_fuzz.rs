@@ -88,6 +88,7 @@ fn inspect(sandbox: &Arc<Sandbox>, bytes: Vec<u8>) -> Result<(), LoadError> {
 
 /// How loading a damaged component ended, if in a way that it may.
 #[track_caller]
+#[expect(clippy::print_stdout, reason = "the seed of a fallen worker is worth a look")]
 fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
     let Err(error) = loaded else { return "loaded" };
     assert!(error.to_string().len() < 64 * 1024, "seed {seed}: {} bytes", error.to_string().len());

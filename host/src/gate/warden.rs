@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sallyport_contract::{BoxFuture, Denial, Redactor, Secret, ToolCall};
-use sallyport_policy::{Grant, Manifest, Proxy, Question};
+use sallyport_contract::{BoxFuture, Decision, Denial, Redactor, Secret, ToolCall};
+use sallyport_policy::{Grant, Manifest, NetPermit, Proxy, Question, Verdict};
 use sallyport_sandbox::{NetAccess, Warden};
 use serde_json::{Map, Value};
 
@@ -41,6 +41,28 @@ impl PluginWarden {
     pub(crate) fn charge(&self) -> &Charge {
         &self.charge
     }
+
+    fn verdict(&self, access: &NetAccess<'_>, grant: &Grant, permit: &NetPermit<'_>) -> Verdict {
+        let question = Question {
+            tool: access.call.tool(),
+            digest: &self.charge.digest,
+            arguments: access.call.arguments(),
+            context: access.call.context(),
+        };
+        let policy = self.gate.standing.present().policy;
+        policy.decide_access(&question, grant, access.method, access.url, permit)
+    }
+
+    /// The policy may have changed while the person thought: a yes does not undo a new no.
+    fn still_agrees(&self, access: &NetAccess<'_>) -> Result<(), Denial> {
+        let grant = self.grant();
+        let permit = grant.net().check(access.method, access.url)?;
+        let verdict = self.verdict(access, &grant, &permit);
+        match verdict.decision {
+            Decision::Allow | Decision::Ask => Ok(()),
+            Decision::Deny => Err(verdict.denial(access.call.tool())),
+        }
+    }
 }
 
 impl Warden for PluginWarden {
@@ -57,20 +79,11 @@ impl Warden for PluginWarden {
     fn agree<'a>(&'a self, access: NetAccess<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
             let grant = self.grant();
-            let call = access.call;
-            let question = Question {
-                tool: call.tool(),
-                digest: &self.charge.digest,
-                arguments: call.arguments(),
-                context: call.context(),
-            };
-            let policy = self.gate.standing.present().policy;
-            let verdict =
-                policy.decide_access(&question, &grant, access.method, access.url, access.permit);
+            let verdict = self.verdict(&access, &grant, access.permit);
             let call = ToolCall {
-                context: call.context().clone(),
-                tool: call.tool().clone(),
-                arguments: call.text().to_owned(),
+                context: access.call.context().clone(),
+                tool: access.call.tool().clone(),
+                arguments: access.call.text().to_owned(),
             };
             let matter = Matter {
                 call: &call,
@@ -81,7 +94,7 @@ impl Warden for PluginWarden {
             };
             match self.gate.approver.settle(&matter, &verdict).await? {
                 Grounds::Policy(_) => Ok(None),
-                Grounds::Person(words) => Ok(Some(words)),
+                Grounds::Person(words) => self.still_agrees(&access).map(|()| Some(words)),
             }
         })
     }
