@@ -4,7 +4,7 @@
 //! - [`approver`]: from a decision to a yes or a no, by way of the person.
 //! - [`rulebook`]: the only writer of the user's policy.
 //! - [`needed`]: what a run would have needed.
-//! - [`warden`]: what running calls of one plugin ask for.
+//! - `warden`: what running calls of one plugin ask for.
 //! - [`audited`]: one record for each decision and each call.
 //!
 //! The registry asks it before a call, the sandbox while one runs.
