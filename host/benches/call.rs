@@ -87,7 +87,7 @@ async fn registry(sandbox: &Arc<Sandbox>, home: &Path, root: &Path) -> Registry 
 /// The registry as every front end has it: with a record of each decision and each call.
 fn audited(registry: Registry, home: &Path) -> Audited {
     let store = Store::open(&home.join("state")).expect("a store");
-    let log = Arc::new(store.audit_log().expect("a log"));
+    let log = Arc::new(store.audit_log());
     Audited::new(Arc::new(registry), log, Who::of_process("bench"))
 }
 
