@@ -8,9 +8,15 @@ use std::{
     time::Duration,
 };
 
+use sallyport_contract::{FailureKind, Outcome};
+use sallyport_policy::Manifest;
+use sallyport_sandbox::ComponentFile;
+use serde_json::json;
+
 use crate::support::{
-    Home, Ran,
-    home::{finish, manifest, plugin_component},
+    Home, Ran, Tools,
+    home::{finish, guest, manifest, plugin_component},
+    watch,
 };
 
 const CALL: [&str; 2] = ["call", "clock.get_time"];
@@ -206,4 +212,29 @@ fn h26_a_process_that_is_killed_leaves_nothing_torn() {
         check(&home, 1, 0);
         fs::remove_dir_all(home.path("cache")).unwrap();
     }
+}
+
+#[test]
+fn h65_a_file_that_is_swapped_after_it_was_read_does_not_run() {
+    let home = Home::with_own_cache().plugins(&["clock"]);
+    let (path, honest) = (home.path("plugins/clock/clock.wasm"), plugin_component("clock"));
+    let manifest = Manifest::parse("plugin.toml", &manifest("clock", "")).unwrap();
+    let file = ComponentFile::read(&path).unwrap();
+    fs::write(&path, guest("hostile")).unwrap();
+    let sandbox = watch::sandbox(&home);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let metadata = runtime.block_on(sandbox.inspect(&file, &manifest)).unwrap();
+    assert_eq!(metadata.tools.len(), 1, "the tools of the bytes that were hashed");
+    assert_eq!(metadata.digest, ComponentFile::new(&path, honest).unwrap().digest());
+}
+
+#[test]
+fn h65_a_plugin_whose_file_is_swapped_before_its_first_call_is_not_called() {
+    let home = Home::new().plugins(&["clock"]);
+    let tools = Tools::of(&home);
+    fs::write(home.path("plugins/clock/clock.wasm"), guest("hostile")).unwrap();
+    let report = tools.call("clock.get_time", &json!({}));
+    let Outcome::Failed(failure) = &report.outcome else { panic!("{report:?}") };
+    assert_eq!(failure.kind, FailureKind::Unavailable);
+    assert!(failure.message.contains("has changed on disk"), "{failure:?}");
 }

@@ -103,8 +103,9 @@ fn report(target: &str, command: &mut Command) -> Result<()> {
 /// Runs the test that sends damaged components to the compiler.
 fn compile(seconds: u64) -> Result<()> {
     println!("fuzzing {COMPILE} for {seconds} s …");
+    // With the whole workspace as in the other tests, or all dependencies are built once more.
     run(cargo()
         .env("SALLYPORT_FUZZ_SECONDS", seconds.to_string())
-        .args(["test", "--quiet", "--package", "sallyport", "--test", "it", "--"])
+        .args(["test", "--quiet", "--workspace", "--test", "it", "--"])
         .args(["compile_fuzz", "--nocapture"]))
 }
