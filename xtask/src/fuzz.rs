@@ -6,7 +6,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, root, run};
 
@@ -92,11 +92,10 @@ fn report(target: &str, command: &mut Command) -> Result<()> {
     let lines: Vec<&str> = told.lines().collect();
     if !output.status.success() {
         let last = &lines[lines.len().saturating_sub(FAILURE_LINES_MAX)..];
-        bail!("an input makes {target} fail:\n{}", last.join("\n"));
+        bail!("{target} fails:\n{}", last.join("\n"));
     }
     let done = lines.iter().rfind(|line| line.contains("DONE"));
     println!("{target}: {}", done.context("the target does not say what it did")?);
-    ensure!(!told.contains("no interesting inputs"), "{target} is built without instrumentation");
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Tasks of this repository: set-up, plugin builds, checks, benchmarks. `cargo xtask` lists them.
 //!
-//! They are written in Rust so that a clone needs rustup, git and a C compiler, and nothing else.
+//! They are written in Rust so that a clone needs rustup, git and a C compiler (for fuzzing also one
+//! for C++), and nothing else.
 #![expect(clippy::disallowed_methods, reason = "running programs is what a task runner does")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its reader is at a terminal")]
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 /// How often a path is decoded on its way: by a server, and by the one behind it.
-const DECODINGS: usize = 2;
+const DECODINGS: usize = 3;
 
 /// Whether a pattern that parses matches a request.
 pub fn matches(pattern: &str, method: &str, url: &Url) -> bool {

@@ -10,6 +10,10 @@ use percent_encoding::percent_decode_str;
 
 use super::pattern::PatternError;
 
+/// Decodings that a path is followed through: a server decodes once, a careless row of them two or
+/// three times.
+const DECODINGS_MAX: usize = 4;
+
 /// A URL's path, decoded, with nothing hidden in it.
 #[derive(Debug)]
 pub(crate) struct PlainPath<'u>(Cow<'u, [u8]>);
@@ -33,15 +37,31 @@ impl<'u> PlainPath<'u> {
     /// Decodes the canonical path of a URL; a path that hides something is `None`.
     pub(crate) fn new(path: &'u str) -> Option<Self> {
         let plain = Self(percent_decode_str(path).into());
-        let hides = hides_separator(path) || path.contains('\\') || plain.segments().any(is_dots);
-        // Bytes that are no text are overlong forms of something, to some server.
-        let hides = hides || std::str::from_utf8(&plain.0).map_or(true, hides_separator);
+        let hides = path.contains('\\') || plain.segments().any(is_dots) || hides_deeper(path);
         (!hides).then_some(plain)
     }
 
     fn segments(&self) -> impl Iterator<Item = &[u8]> {
         self.0.split(|byte| *byte == b'/').skip(1)
     }
+}
+
+/// Whether something is hidden in a path, by whichever of several decodings it comes to light. What
+/// still changes after all of them was made to.
+fn hides_deeper(path: &str) -> bool {
+    let mut text = path.to_owned();
+    for _ in 0..DECODINGS_MAX {
+        if hides_separator(&text) {
+            return true;
+        }
+        match percent_decode_str(&text).decode_utf8() {
+            // Bytes that are no text are overlong forms of something, to some server.
+            Err(_) => return true,
+            Ok(decoded) if decoded == text => return false,
+            Ok(decoded) => text = decoded.into_owned(),
+        }
+    }
+    true
 }
 
 /// Whether a dot, a slash, a backslash or a control character is percent-encoded, be it several
