@@ -10,10 +10,10 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Decision, Failure, FailureKind, Outcome, ToolCall, ToolSpec,
-    Toolbox,
+    Admitted, BoxFuture, CallContext, CallReport, Decision, Failure, FailureKind, Outcome,
+    ToolCall, ToolId, ToolSpec, Toolbox,
 };
-use sallyport_store::{ArgumentsHash, AuditKind, AuditLog, AuditRecord, audit::Who};
+use sallyport_store::{AuditKind, AuditLog, AuditRecord, audit::Who};
 
 use crate::registry::Registry;
 
@@ -30,35 +30,30 @@ impl Audited {
         Self { inner, log, who }
     }
 
-    fn record(&self, kind: AuditKind) -> AuditRecord {
-        AuditRecord::new(kind, now_ms(), self.who.clone())
-    }
-
-    fn about(&self, call: &ToolCall) -> AuditRecord {
-        let plugin = self.inner.plugin(call.tool.plugin.as_str()).ok();
+    /// Begins the record of a call, or of the decision about it.
+    fn record(
+        &self,
+        kind: AuditKind,
+        context: &CallContext,
+        tool: &ToolId,
+        arguments: &str,
+    ) -> AuditRecord {
+        let plugin = self.inner.plugin(tool.plugin.as_str()).ok();
+        let record = AuditRecord::new(kind, now_ms(), self.who.clone());
         AuditRecord {
-            session: Some(call.context.session_id.clone()),
-            call: Some(call.context.call_id.clone()),
-            plugin: Some(call.tool.plugin.to_string()),
             digest: plugin.map(|entry| entry.digest().to_owned()),
-            tool: Some(call.tool.tool.to_string()),
-            arguments: Some(ArgumentsHash::of(&call.arguments)),
-            ..self.record(AuditKind::Decision)
+            ..record.with_call(context, tool, arguments)
         }
     }
 
+    /// The words of a decision, without any known secret.
+    fn grounds(&self, call: &Admitted) -> Option<String> {
+        Some(self.inner.gate().vault.redactor().text(call.grounds()).into_owned())
+    }
+
     fn begun<'a>(&'a self, call: &Admitted) -> Unfinished<'a> {
-        let plugin = self.inner.plugin(call.tool().plugin.as_str()).ok();
-        let record = AuditRecord {
-            session: Some(call.context().session_id.clone()),
-            call: Some(call.context().call_id.clone()),
-            plugin: Some(call.tool().plugin.to_string()),
-            digest: plugin.map(|entry| entry.digest().to_owned()),
-            tool: Some(call.tool().tool.to_string()),
-            arguments: Some(ArgumentsHash::of(call.text())),
-            grounds: Some(self.inner.gate().vault.redactor().text(call.grounds()).into_owned()),
-            ..self.record(AuditKind::Call)
-        };
+        let record = self.record(AuditKind::Call, call.context(), call.tool(), call.text());
+        let record = AuditRecord { grounds: self.grounds(call), ..record };
         Unfinished { log: &self.log, record: Some(record) }
     }
 }
@@ -70,17 +65,17 @@ impl Toolbox for Audited {
 
     fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
         Box::pin(async move {
-            let record = self.about(&call);
+            let (context, tool) = (&call.context, &call.tool);
+            let record = self.record(AuditKind::Decision, context, tool, &call.arguments);
             let mut result = self.inner.admit(call).await;
-            let redactor = self.inner.gate().vault.redactor();
             let record = match &mut result {
                 Ok(admitted) => AuditRecord {
                     decision: Some(Decision::Allow),
-                    grounds: Some(redactor.text(admitted.grounds()).into_owned()),
+                    grounds: self.grounds(admitted),
                     ..record
                 },
                 Err(report) => {
-                    redactor.report(report);
+                    self.inner.gate().vault.redactor().report(report);
                     let denied = matches!(report.outcome, Outcome::Denied(_));
                     let decision = denied.then_some(Decision::Deny);
                     AuditRecord { decision, ..record.with_report(report) }

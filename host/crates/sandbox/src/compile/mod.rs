@@ -115,13 +115,3 @@ fn in_this_process(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let code = Engine::new(&config()).and_then(|engine| engine.precompile_component(bytes));
     code.map_err(|error| objection(&error))
 }
-
-/// Compiles a component as a worker does, without the worker and its walls.
-///
-/// # Errors
-///
-/// The bytes are no component that the engine takes.
-#[cfg(feature = "fuzz")]
-pub fn compile_in_this_process(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    in_this_process(bytes)
-}
