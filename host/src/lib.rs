@@ -9,7 +9,6 @@
 //! - [`secrets`]: where the values of secrets come from.
 //! - [`lock`]: what was agreed to about plugins.
 //! - [`registry`]: finds and loads plugins, and sends every call through the gate.
-//! - [`session`]: one conversation, as commands in and events out.
 //! - [`cli`]: the commands of the program, and all that is ever printed.
 
 pub mod cli;
@@ -18,4 +17,3 @@ pub mod gate;
 pub mod lock;
 pub mod registry;
 pub mod secrets;
-pub mod session;

@@ -7,6 +7,7 @@ use std::{pin::pin, sync::Arc};
 
 use sallyport_contract::{Answer, Outcome, Toolbox, text};
 use sallyport_model::Delta;
+use sallyport_session::{self as session, Command, Event, Handle, Parts};
 use tokio::sync::mpsc;
 
 use super::{
@@ -20,7 +21,6 @@ use super::{
 use crate::{
     config::{Flags, Settings},
     registry::{Registry, Selection},
-    session::{self, Command, Event, Handle, Parts},
 };
 
 /// Lines that were typed ahead.

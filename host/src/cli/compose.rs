@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use sallyport_contract::{Consent, PluginName, Toolbox};
-use sallyport_model::{ChatModel, Offline, OpenAi, OpenAiSettings};
+use sallyport_model::{ChatModel, Endpoint, Offline, OpenAi, Protocol};
 use sallyport_policy::SecretSource;
 use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
+use sallyport_session::NobodyToAsk;
 use sallyport_store::{AuditKind, AuditLog, AuditRecord, Store, audit::Who};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -21,11 +22,7 @@ use crate::{
     gate::{Audited, Gate, GateParts, now_ms},
     lock::Lock,
     registry::{LoadParts, Registry, Selection},
-    session::NobodyToAsk,
 };
-
-/// Longest wait for one whole answer of a model; slow local models think for minutes.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Longest wait, at the end, for the last records of the audit; a disk that is slower hangs.
 const AUDIT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -280,14 +277,12 @@ pub(super) fn model(settings: &Settings, out: &Output) -> Result<Arc<dyn ChatMod
             Ok(Arc::new(Offline))
         }
         ModelChoice::OpenAi { model, base_url, key, stream } => {
-            let model = OpenAi::new(OpenAiSettings {
-                base_url: base_url.clone(),
-                model: model.clone(),
+            let endpoint = Endpoint {
                 key: key.clone(),
                 stream: *stream,
-                time_max: ANSWER_TIME_MAX,
-                temperature: None,
-            });
+                ..Endpoint::new(Protocol::OpenAiChat, base_url, model)
+            };
+            let model = OpenAi::new(endpoint);
             let model = model.map_err(|error| {
                 let hint = "an address looks like https://api.openai.com/v1";
                 Failure::new(Exit::Policy, error.to_string()).with_hint(hint)

@@ -4,11 +4,9 @@ use std::process::ExitCode;
 
 use sallyport_contract::{Denial, FailureKind, Outcome};
 use sallyport_model::ModelError;
+use sallyport_session::TurnEnd;
 
-use crate::{
-    config::ConfigError, gate::StandingError, lock::LockError, secrets::VaultError,
-    session::TurnEnd,
-};
+use crate::{config::ConfigError, gate::StandingError, lock::LockError, secrets::VaultError};
 
 /// The exit codes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

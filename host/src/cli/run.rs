@@ -4,6 +4,9 @@ use std::{io::Read, sync::Arc};
 
 use sallyport_contract::{Consent, Denial, Outcome};
 use sallyport_model::Delta;
+use sallyport_session::{
+    self as session, Command, Event, NobodyToAsk, Notice, Options, Parts, TurnEnd,
+};
 
 use super::{
     args::{ModelArgs, RunArgs},
@@ -16,7 +19,6 @@ use super::{
 use crate::{
     config::{Flags, ModelChoice, Settings},
     registry::Selection,
-    session::{self, Command, Event, NobodyToAsk, Notice, Options, Parts, TurnEnd},
 };
 
 /// Longest question that is read from standard input; a longer one is read no further, and refused.

@@ -5,12 +5,15 @@
 //! its JSON is seen elsewhere, except as an opaque part that is replayed untouched.
 
 pub mod chat;
+mod endpoint;
 pub mod offline;
 pub mod openai;
+mod wire;
 
 pub use chat::{
-    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Reply, Request,
-    ToolDefinition, ToolResult, Usage,
+    AssistantMessage, Attachment, CallRequest, ChatModel, Cost, Delta, Finish, Message, ModelError,
+    Opaque, Price, Reply, Request, ToolDefinition, ToolResult, Usage, UserMessage,
 };
+pub use endpoint::{Effort, Endpoint, Protocol, SettingsError, ToolCalling};
 pub use offline::Offline;
-pub use openai::{OpenAi, OpenAiSettings, SettingsError};
+pub use openai::OpenAi;

@@ -60,9 +60,10 @@ fn answer(request: Request<'_>) -> AssistantMessage {
     if !results.is_empty() {
         return say(phrase::results(&results));
     }
-    let Some(Message::User { text }) = request.messages.last() else {
+    let Some(Message::User(said)) = request.messages.last() else {
         return say(about::help(request.tools));
     };
+    let text = &said.text;
     if text.len() > SENTENCE_BYTES_MAX {
         return say(about::too_long(SENTENCE_BYTES_MAX));
     }
@@ -80,9 +81,10 @@ fn answer(request: Request<'_>) -> AssistantMessage {
 
 /// Takes a sentence that means nothing by itself as the answer to a question just asked.
 fn go_on<'a>(catalogue: &Catalogue<'a>, messages: &[Message], answer: &str) -> Decision<'a> {
-    let [.., Message::User { text }, Message::Assistant(asked), _] = messages else {
+    let [.., Message::User(said), Message::Assistant(asked), _] = messages else {
         return Decision::Nothing;
     };
+    let text = &said.text;
     let fits = asked.calls.is_empty() && text.len() + answer.len() < SENTENCE_BYTES_MAX;
     match decide(catalogue, text) {
         Decision::Ask { tool, missing }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::calls::FragmentError;
 use super::request::NO_ARGUMENTS;
-use crate::chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Reply, Usage};
+use crate::chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Opaque, Reply, Usage};
 
 /// Longest unknown finish reason that is passed on; the known ones have about ten characters.
 const REASON_CHARS_MAX: usize = 40;
@@ -24,7 +24,12 @@ pub(super) struct Finished {
 }
 
 /// Reads a finished message. `taken` holds the call ids that the conversation already uses.
-pub(super) fn reply(finished: Finished, taken: HashSet<&str>) -> Result<Reply, FragmentError> {
+/// `origin` marks the provider's own form.
+pub(super) fn reply(
+    finished: Finished,
+    taken: HashSet<&str>,
+    origin: &str,
+) -> Result<Reply, FragmentError> {
     let Finished { mut message, finish, usage } = finished;
     let calls = match message.get_mut("tool_calls") {
         Some(Value::Array(calls)) => read_calls(calls, taken)?,
@@ -33,7 +38,8 @@ pub(super) fn reply(finished: Finished, taken: HashSet<&str>) -> Result<Reply, F
     message.insert("role".to_owned(), json!("assistant"));
     let text = text_of(&message);
     let finish = reason(finish.as_deref(), !calls.is_empty());
-    let message = AssistantMessage { text, calls, opaque: Some(Value::Object(message)) };
+    let opaque = Opaque { origin: origin.to_owned(), body: Value::Object(message) };
+    let message = AssistantMessage { text, calls, opaque: Some(opaque) };
     Ok(Reply { message, finish, usage })
 }
 
@@ -63,6 +69,7 @@ pub(super) fn usage(answer: &Value) -> Option<Usage> {
     Some(Usage {
         input_tokens: tokens("prompt_tokens"),
         output_tokens: tokens("completion_tokens"),
+        ..Usage::default()
     })
 }
 
@@ -142,7 +149,7 @@ mod tests {
     fn read(message: Value, taken: &[&str]) -> Result<Reply, FragmentError> {
         let message = message.as_object().unwrap().clone();
         let finished = Finished { message, ..Finished::default() };
-        reply(finished, taken.iter().copied().collect())
+        reply(finished, taken.iter().copied().collect(), "openai/m")
     }
 
     #[test]
@@ -160,7 +167,7 @@ mod tests {
             let message = read(json!({ "tool_calls": calls }), taken).unwrap().message;
             let ids: Vec<&str> = message.calls.iter().map(|c| c.id.as_str()).collect();
             assert_eq!(ids, want);
-            let own = message.opaque.unwrap();
+            let own = message.opaque.unwrap().body;
             for (own, want) in own["tool_calls"].as_array().unwrap().iter().zip(want) {
                 assert_eq!(own["id"], json!(want));
                 assert_eq!(own["function"]["arguments"], json!("{}"));

@@ -2,24 +2,26 @@
 
 use serde_json::{Map, Value, json};
 
-use super::settings::OpenAiSettings;
-use crate::chat::{AssistantMessage, CallRequest, Message, Request, ToolDefinition};
+use crate::{
+    chat::{AssistantMessage, CallRequest, Message, Request, ToolDefinition},
+    endpoint::Endpoint,
+};
 
 /// Arguments of a call that was made without any.
 pub(super) const NO_ARGUMENTS: &str = "{}";
 
 /// Returns the body of a request.
-pub(super) fn body(settings: &OpenAiSettings, request: Request<'_>) -> Value {
+pub(super) fn body(endpoint: &Endpoint, request: Request<'_>) -> Value {
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
     let mut body = json!({
-        "model": settings.model,
+        "model": endpoint.model,
         "messages": messages,
-        "stream": settings.stream,
+        "stream": endpoint.stream,
     });
-    if settings.stream {
+    if endpoint.stream {
         body["stream_options"] = json!({ "include_usage": true });
     }
-    if let Some(temperature) = settings.temperature {
+    if let Some(temperature) = endpoint.temperature {
         body["temperature"] = json!(temperature);
     }
     if !request.tools.is_empty() {
@@ -31,7 +33,7 @@ pub(super) fn body(settings: &OpenAiSettings, request: Request<'_>) -> Value {
 fn message(message: &Message) -> Value {
     match message {
         Message::System { text } => json!({ "role": "system", "content": text }),
-        Message::User { text } => json!({ "role": "user", "content": text }),
+        Message::User(said) => json!({ "role": "user", "content": said.text }),
         Message::Assistant(said) => own_form(said).cloned().unwrap_or_else(|| assistant(said)),
         Message::Tool(result) => json!({
             "role": "tool",
@@ -44,7 +46,7 @@ fn message(message: &Message) -> Value {
 /// Returns the provider's own form of a message, if it is one of this protocol and still tells of
 /// the same calls. A session that began with another provider holds other forms.
 fn own_form(said: &AssistantMessage) -> Option<&Value> {
-    let own = said.opaque.as_ref()?;
+    let own = &said.opaque.as_ref()?.body;
     let calls = match own.get("tool_calls") {
         None | Some(Value::Null) => &[],
         Some(calls) => calls.as_array()?.as_slice(),
@@ -99,7 +101,7 @@ mod tests {
                 name: "n".to_owned(),
                 arguments: String::new(),
             }],
-            opaque: Some(opaque),
+            opaque: Some(crate::chat::Opaque { origin: "openai/m".to_owned(), body: opaque }),
         }
     }
 

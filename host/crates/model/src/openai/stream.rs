@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 use sse_stream::{Sse, SseByteStream};
 
 use super::calls::Calls;
-use super::http::BodyError;
 use super::merge::merge;
-use super::provider::Provider;
 use super::reply::{self, Finished};
-use crate::chat::{Delta, ModelError, Reply};
+use crate::{
+    chat::{Delta, ModelError, Reply},
+    wire::{BodyError, Provider},
+};
 
 /// What a stream says when it has said all.
 const DONE: &str = "[DONE]";
@@ -38,6 +39,7 @@ pub(super) async fn read(
     body: impl Stream<Item = Result<Bytes, BodyError>>,
     provider: &Provider,
     taken: HashSet<&str>,
+    origin: &str,
     on_delta: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Reply, ModelError> {
     let mut events = pin!(SseByteStream::new(body));
@@ -54,7 +56,7 @@ pub(super) async fn read(
     if !is_complete && partial.finished.finish.is_none() {
         return Err(provider.broken("the stream ended before the answer did"));
     }
-    reply::reply(partial.whole(), taken).map_err(|e| provider.broken(&e.to_string()))
+    reply::reply(partial.whole(), taken, origin).map_err(|e| provider.broken(&e.to_string()))
 }
 
 impl Partial {
@@ -156,8 +158,7 @@ fn lost(error: &sse_stream::Error, provider: &Provider) -> ModelError {
         _ => None,
     };
     match cause {
-        Some(BodyError::Silent) => provider.unreachable(&BodyError::Silent.to_string()),
-        Some(cause) => provider.broken(&cause.to_string()),
+        Some(cause) => provider.lost(cause),
         None => provider.broken(&error.to_string()),
     }
 }

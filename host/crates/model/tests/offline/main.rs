@@ -28,5 +28,5 @@ fn generate(messages: &[Message], tools: &[ToolDefinition]) -> Reply {
 
 /// Says one sentence and returns the answer.
 fn say(sentence: &str, tools: &[ToolDefinition]) -> AssistantMessage {
-    generate(&[Message::User { text: sentence.to_owned() }], tools).message
+    generate(&[Message::user(sentence)], tools).message
 }

@@ -15,7 +15,7 @@ fn result(content: &str, failed: bool) -> Message {
 }
 
 fn phrase(results: Vec<Message>) -> String {
-    let asked = Message::User { text: "what time is it".to_owned() };
+    let asked = Message::user("what time is it");
     let reply = generate(&[vec![asked], results].concat(), &[]);
     assert_eq!(reply.message.calls, []);
     reply.message.text

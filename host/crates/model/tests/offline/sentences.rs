@@ -266,7 +266,7 @@ fn what_no_tool_is_for_is_not_called() {
 
 #[test]
 fn a_question_can_be_answered() {
-    let user = |text: &str| Message::User { text: text.to_owned() };
+    let user = |text: &str| Message::user(text);
     let rows = [
         ("what's the weather like?", "Paris", weather(json!({ "location": "Paris" }))),
         ("set a timer", "8 minutes", timer(json!({ "duration": 480 }))),
@@ -285,7 +285,7 @@ fn a_question_can_be_answered() {
 
 #[test]
 fn ids_go_on_and_finish_says_what_to_do() {
-    let user = Message::User { text: "what time is it".to_owned() };
+    let user = Message::user("what time is it");
     let first = generate(std::slice::from_ref(&user), &tools());
     assert_eq!(
         (first.message.calls[0].id.as_str(), &first.finish),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_model::{ChatModel, ModelError, OpenAi, OpenAiSettings, SettingsError};
+use sallyport_model::{ChatModel, Endpoint, ModelError, OpenAi, SettingsError};
 
 use crate::server::{Server, Step, chunked, plain, until_close};
 use crate::{KEY, ask, hello, settings};
@@ -125,7 +125,7 @@ async fn silence_ends_with_the_time_that_was_given() {
     for script in [vec![Step::Hang], vec![head, Step::Hang]] {
         let server = Server::start(script).await;
         let time_max = Duration::from_millis(50);
-        let settings = OpenAiSettings { time_max, ..settings(server.base_url.clone(), true) };
+        let settings = Endpoint { time_max, ..settings(server.base_url.clone(), true) };
         let error = ask(settings, &hello(), &[]).await.unwrap_err();
         assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
         assert!(error.to_string().contains("50ms"), "{error}");
@@ -152,8 +152,8 @@ async fn a_server_that_is_not_there_or_hangs_up_is_unreachable() {
 async fn the_request_carries_what_was_set_and_nothing_of_the_environment() {
     let server = Server::start(plain(200, "", "{}")).await;
     let settings = settings(format!("{}/", server.base_url), true);
-    let _ = ask(OpenAiSettings { temperature: Some(0.5), ..settings.clone() }, &hello(), &[]).await;
-    let _ = ask(OpenAiSettings { key: None, stream: false, ..settings }, &hello(), &[]).await;
+    let _ = ask(Endpoint { temperature: Some(0.5), ..settings.clone() }, &hello(), &[]).await;
+    let _ = ask(Endpoint { key: None, stream: false, ..settings }, &hello(), &[]).await;
     let seen = server.seen();
     assert!(seen[0].head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", seen[0].head);
     assert!(seen[0].head.contains(&format!("authorization: Bearer {KEY}\r\n")));

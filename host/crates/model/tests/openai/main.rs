@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use sallyport_contract::Secret;
 use sallyport_model::{
-    ChatModel, Delta, Message, ModelError, OpenAi, OpenAiSettings, Reply, Request, ToolDefinition,
+    ChatModel, Delta, Endpoint, Message, ModelError, OpenAi, Protocol, Reply, Request,
+    ToolDefinition,
 };
 
 /// Far more than any of these tests needs; a hanging test still ends.
@@ -21,20 +22,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What stands for a key in these tests.
 const KEY: &str = "sk-test-0123456789";
 
-fn settings(base_url: String, stream: bool) -> OpenAiSettings {
-    OpenAiSettings {
-        base_url,
-        model: "test-model".to_owned(),
+fn settings(base_url: String, stream: bool) -> Endpoint {
+    Endpoint {
         key: Some(Secret::new(KEY)),
         stream,
         time_max: PATIENCE,
-        temperature: None,
+        ..Endpoint::new(Protocol::OpenAiChat, base_url, "test-model")
     }
 }
 
 /// Asks and returns the reply with all deltas.
 async fn ask(
-    settings: OpenAiSettings,
+    settings: Endpoint,
     messages: &[Message],
     tools: &[ToolDefinition],
 ) -> Result<(Reply, Vec<Delta>), ModelError> {
@@ -46,5 +45,5 @@ async fn ask(
 }
 
 fn hello() -> Vec<Message> {
-    vec![Message::User { text: "hello".to_owned() }]
+    vec![Message::user("hello")]
 }

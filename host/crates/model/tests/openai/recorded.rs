@@ -81,7 +81,7 @@ fn message(message: &Value) -> Result<Message, &'static str> {
     let text = text(&message["content"])?;
     Ok(match message["role"].as_str().unwrap() {
         "system" => Message::System { text },
-        "user" => Message::User { text },
+        "user" => Message::user(text),
         "assistant" => {
             Message::Assistant(AssistantMessage { text, calls: calls(message), opaque: None })
         }

@@ -167,7 +167,7 @@ fn check_reply(exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
         .iter()
         .filter_map(|delta| match delta {
             Delta::Text(text) => Some(text.as_str()),
-            Delta::Reasoning(_) => None,
+            _ => None,
         })
         .collect();
     assert_eq!(streamed, message.text, "{file}");

@@ -46,7 +46,7 @@ fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>), usage: Option<Usag
     assert_eq!(reply.message.text, "Grüße 東京");
     assert_eq!(reply.message.calls, [call("a", "x", r#"{"k":"é"}"#), call("b", "y", "{}")]);
     assert_eq!(
-        reply.message.opaque.unwrap(),
+        reply.message.opaque.unwrap().body,
         json!({
             "role": "assistant", "content": "Grüße 東京", "reasoning_content": "hm",
             "tool_calls": [
@@ -61,7 +61,13 @@ fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>), usage: Option<Usag
     assert_eq!(deltas, [Delta::Reasoning("hm".to_owned()), text("Grüße"), text(" 東京")]);
 }
 
-const USAGE: Option<Usage> = Some(Usage { input_tokens: 7, output_tokens: 9 });
+const USAGE: Option<Usage> = Some(Usage {
+    input_tokens: 7,
+    output_tokens: 9,
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    reasoning_tokens: 0,
+});
 
 #[tokio::test]
 async fn an_answer_reads_the_same_however_it_is_split() {
@@ -171,7 +177,7 @@ async fn a_server_that_answers_in_one_piece_is_understood_and_the_other_way_roun
     let (reply, deltas) =
         check(plain(200, "content-type: application/json\r\n", whole)).await.unwrap();
     assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", Finish::Stop));
-    assert_eq!(reply.usage, Some(Usage { input_tokens: 1, output_tokens: 2 }));
+    assert_eq!(reply.usage, Some(Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() }));
     assert_eq!(deltas, [Delta::Reasoning("r".to_owned()), Delta::Text("hi".to_owned())]);
 
     let server =
@@ -190,6 +196,6 @@ async fn parts_and_plain_text_may_alternate() {
     let answer = written(&events, "\n");
     let (reply, _) = check(vec![chunked(EVENTS, &[&answer]), last_chunk()]).await.unwrap();
     assert_eq!(reply.message.text, "ab");
-    let parts = &reply.message.opaque.unwrap()["content"];
+    let parts = &reply.message.opaque.unwrap().body["content"];
     assert_eq!(parts[2], json!({ "type": "text", "text": "b" }));
 }

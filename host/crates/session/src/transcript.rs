@@ -39,7 +39,7 @@ impl Transcript {
 
     /// Appends what the person said.
     pub(super) fn ask(&mut self, text: String) {
-        self.messages.push(Message::User { text });
+        self.messages.push(Message::user(text));
     }
 
     /// Appends what the model answered and returns its calls, their ids now unique. If one had to
@@ -73,7 +73,7 @@ impl Transcript {
     /// by the note in the model's place; an input to which nothing was done is taken back.
     pub(super) fn close(&mut self, note: &str) {
         match self.messages.last() {
-            Some(Message::User { .. }) => drop(self.messages.pop()),
+            Some(Message::User(_)) => drop(self.messages.pop()),
             Some(Message::Tool(_)) => self.say(note.to_owned()),
             Some(Message::System { .. } | Message::Assistant(_)) | None => {}
         }
@@ -87,7 +87,7 @@ impl Transcript {
 
     /// Takes the last turn back as a whole, with all that was done in it.
     pub(super) fn forget_turn(&mut self) {
-        let is_input = |message: &Message| matches!(message, Message::User { .. });
+        let is_input = |message: &Message| matches!(message, Message::User(_));
         if let Some(start) = self.messages.iter().rposition(is_input) {
             self.messages.truncate(start);
         }
@@ -216,7 +216,7 @@ impl<'a> Checker<'a> {
             Message::Tool(result) => return self.result(&result.call_id),
             _ if !self.open.is_empty() => return self.nothing_open(),
             Message::System { .. } if index == 0 => {}
-            Message::User { .. } if !self.answerable => self.answerable = true,
+            Message::User(_) if !self.answerable => self.answerable = true,
             Message::Assistant(answer) if self.answerable => return self.answer(answer),
             _ => return Err(Violation::Misplaced { index }),
         }

@@ -138,6 +138,8 @@ fn line(event: &Event) -> String {
         Event::State(state) => format!("state {state:?}"),
         Event::Delta(Delta::Text(text)) => format!("text {text}"),
         Event::Delta(Delta::Reasoning(text)) => format!("reasoning {text}"),
+        Event::Delta(Delta::CallBegun { name }) => format!("begins {name}"),
+        Event::Delta(Delta::Retry { attempt, reason, .. }) => format!("retry {attempt} {reason}"),
         Event::MessageComplete { text, .. } => format!("message {text}"),
         Event::CallRequested { call_id, tool, arguments } => {
             format!("call {call_id} {tool} {arguments}")
@@ -169,7 +171,7 @@ fn end_line(reason: &TurnEnd) -> String {
 fn message_line(message: &Message) -> String {
     match message {
         Message::System { text } => format!("system {text}"),
-        Message::User { text } => format!("user {text}"),
+        Message::User(said) => format!("user {}", said.text),
         Message::Tool(result) => {
             let mark = if result.failed { "!" } else { "" };
             format!("tool{mark} {} {} {}", result.call_id, result.name, result.content)

@@ -14,7 +14,7 @@ fn message(word: &str) -> Message {
     let call = |id| CallRequest { id, name: "t__echo".into(), arguments: "{}".into() };
     match &word[..1] {
         "s" => Message::System { text: "be brief".into() },
-        "u" => Message::User { text: "hello".into() },
+        "u" => Message::user("hello"),
         "a" => {
             let calls = ids().map(call).collect();
             Message::Assistant(AssistantMessage { calls, ..AssistantMessage::default() })

@@ -19,7 +19,7 @@ const SILENCE_TIME_MAX: Duration = Duration::from_secs(180);
 
 /// Why a body could not be read to its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum BodyError {
+pub(crate) enum BodyError {
     /// The connection broke.
     #[error("{0}")]
     Cut(String),
@@ -36,7 +36,7 @@ pub(super) enum BodyError {
 
 /// Builds a client that goes to the named server and nowhere else: no proxy of the environment, no
 /// redirects.
-pub(super) fn client(https: bool) -> Result<Client, String> {
+pub(crate) fn client(https: bool) -> Result<Client, String> {
     let tls = tls(https).map_err(|e| format!("cannot set up TLS: {e}"))?;
     Client::builder()
         .tls_backend_preconfigured(tls)
@@ -61,7 +61,7 @@ fn tls(https: bool) -> Result<ClientConfig, rustls::Error> {
 }
 
 /// Returns the body piece by piece: at most `bytes_max` bytes, and never a long silence.
-pub(super) fn pieces(
+pub(crate) fn pieces(
     response: Response,
     bytes_max: usize,
 ) -> impl Stream<Item = Result<Bytes, BodyError>> {
@@ -77,7 +77,7 @@ pub(super) fn pieces(
 }
 
 /// Reads a body of at most `bytes_max` bytes.
-pub(super) async fn whole(response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
+pub(crate) async fn whole(response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
     let join = |mut all: Vec<u8>, piece: Bytes| async move {
         all.extend_from_slice(&piece);
         Ok(all)
@@ -86,7 +86,7 @@ pub(super) async fn whole(response: Response, bytes_max: usize) -> Result<Vec<u8
 }
 
 /// Returns an error with its causes in one line; the cause at the end is what helps people.
-pub(super) fn story(error: &reqwest::Error) -> String {
+pub(crate) fn story(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -6,11 +6,11 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use sallyport_contract::text::excerpt;
+use sallyport_contract::{Secret, text::excerpt};
 use serde_json::Value;
 
+use super::http::BodyError;
 use crate::chat::ModelError;
-use sallyport_contract::Secret;
 
 /// Longest piece of a provider's own words in an error: a screenful is read, more is not.
 const MESSAGE_CHARS_MAX: usize = 500;
@@ -20,24 +20,43 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Who is asked, and the key that must not be seen in what it answers.
 #[derive(Debug, Clone)]
-pub(super) struct Provider {
-    pub(super) name: String,
-    pub(super) key: Option<Secret>,
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) key: Option<Secret>,
 }
 
 impl Provider {
     /// No connection, or no answer in time.
-    pub(super) fn unreachable(&self, message: &str) -> ModelError {
+    pub(crate) fn unreachable(&self, message: &str) -> ModelError {
         ModelError::Unreachable { provider: self.name.clone(), message: self.cleaned(message) }
     }
 
     /// An answer that is cut or is not what the protocol says.
-    pub(super) fn broken(&self, message: &str) -> ModelError {
+    pub(crate) fn broken(&self, message: &str) -> ModelError {
         ModelError::Broken { provider: self.name.clone(), message: self.cleaned(message) }
     }
 
+    /// A body that did not come to its end.
+    pub(crate) fn lost(&self, error: &BodyError) -> ModelError {
+        match error {
+            BodyError::Silent => self.unreachable(&error.to_string()),
+            _ => self.broken(&error.to_string()),
+        }
+    }
+
+    /// Waits for an answer no longer than is sensible.
+    pub(crate) async fn within<T>(
+        &self,
+        time_max: Duration,
+        answer: impl Future<Output = Result<T, ModelError>>,
+    ) -> Result<T, ModelError> {
+        tokio::time::timeout(time_max, answer).await.unwrap_or_else(|_| {
+            Err(self.unreachable(&format!("no complete answer within {time_max:?}")))
+        })
+    }
+
     /// An answer with a status that means no.
-    pub(super) fn refusal(
+    pub(crate) fn refusal(
         &self,
         status: u16,
         message: &str,
@@ -53,7 +72,7 @@ impl Provider {
 
     /// An `error` object inside an answer that began well. `status` is what the answer began with;
     /// the object's own code says more when it is an HTTP status.
-    pub(super) fn refusal_inside(&self, status: u16, error: &Value) -> ModelError {
+    pub(crate) fn refusal_inside(&self, status: u16, error: &Value) -> ModelError {
         let status = status_in(error).unwrap_or(status);
         let message = message_in(error).unwrap_or_else(|| error.to_string());
         self.refusal(status, &message, None)
@@ -70,7 +89,7 @@ impl Provider {
 }
 
 /// Returns what the body of a refusal says, in any of the shapes that servers use.
-pub(super) fn words_of(body: &[u8]) -> String {
+pub(crate) fn words_of(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let Ok(value) = serde_json::from_str::<Value>(&text) else {
         return text.trim().to_owned();
@@ -96,7 +115,7 @@ fn status_in(error: &Value) -> Option<u16> {
 }
 
 /// Returns how long a server asks to wait: seconds, or a date.
-pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse() {
         Ok(seconds) => Duration::from_secs(seconds),

@@ -1,10 +1,18 @@
 //! A conversation as every model adapter takes and gives it.
 
+mod attachment;
+mod error;
+mod price;
+
 use std::time::Duration;
 
 use sallyport_contract::{BoxFuture, ToolSpec, mangle::mangle};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use attachment::{Attachment, Kind};
+pub use error::ModelError;
+pub use price::{Cost, Price};
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,14 +24,35 @@ pub enum Message {
         text: String,
     },
     /// What the person said.
-    User {
-        /// Their words.
-        text: String,
-    },
+    User(UserMessage),
     /// What the model answered.
     Assistant(AssistantMessage),
     /// What a tool gave back.
     Tool(ToolResult),
+}
+
+/// What a person said, and what they sent along.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserMessage {
+    /// Their words.
+    pub text: String,
+    /// Files for the model to look at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+impl<T: Into<String>> From<T> for UserMessage {
+    /// Words alone.
+    fn from(text: T) -> Self {
+        Self { text: text.into(), attachments: Vec::new() }
+    }
+}
+
+impl Message {
+    /// What a person said, words alone.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User(text.into().into())
+    }
 }
 
 /// A model's answer: text, calls, or both.
@@ -33,9 +62,19 @@ pub struct AssistantMessage {
     pub text: String,
     /// Calls that the model wants made, in its order.
     pub calls: Vec<CallRequest>,
-    /// The provider's own form of this message, to be replayed byte for byte.
+    /// The provider's own form of this message, to be replayed as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opaque: Option<Value>,
+    pub opaque: Option<Opaque>,
+}
+
+/// A message in the form that one provider gave it. Only the adapter that made it reads it, and only
+/// for the model that wrote it: signatures of one model mean nothing to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opaque {
+    /// Protocol and model: `anthropic/claude-sonnet-4-5`.
+    pub origin: String,
+    /// What came.
+    pub body: Value,
 }
 
 /// One call as the model wrote it. Nothing about it has been checked.
@@ -122,10 +161,19 @@ pub enum Finish {
 /// Tokens of one exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens read, those from a cache and into a cache included.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Tokens written, those of its thinking included.
     pub output_tokens: u64,
+    /// Of the tokens read: those that came from the provider's cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+    /// Of the tokens read: those that were written into the provider's cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+    /// Of the tokens written: those of its thinking.
+    #[serde(default)]
+    pub reasoning_tokens: u64,
 }
 
 /// A piece of an answer, while it arrives.
@@ -135,12 +183,31 @@ pub enum Delta {
     Text(String),
     /// The model thinking aloud.
     Reasoning(String),
+    /// The model has begun to write a call.
+    CallBegun {
+        /// The function name, as it wrote it.
+        name: String,
+    },
+    /// The provider could not answer; it is asked again after a wait.
+    Retry {
+        /// Which attempt comes next, from 2.
+        attempt: u32,
+        /// How long until then.
+        wait: Duration,
+        /// Why, for the person.
+        reason: String,
+    },
 }
 
 /// A language model, or what stands in for one.
 pub trait ChatModel: Send + Sync {
     /// A name for people: `offline`, `gpt-5-mini at https://api.openai.com/v1`.
     fn name(&self) -> &str;
+
+    /// What its tokens cost, when that is known.
+    fn price(&self) -> Option<Price> {
+        None
+    }
 
     /// Asks for the next message. `on_delta` sees text while it arrives; the reply holds all of it.
     /// Dropping the future cancels the request.
@@ -154,70 +221,4 @@ pub trait ChatModel: Send + Sync {
         request: Request<'a>,
         on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
-}
-
-/// Why there is no answer. The texts are for the person; no key ever stands in one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ModelError {
-    /// The provider did not accept the key, or there is none.
-    #[error("{provider} refused the credentials: {message}")]
-    Credentials {
-        /// Who refused.
-        provider: String,
-        /// What it said.
-        message: String,
-    },
-    /// No connection, or none in time.
-    #[error("cannot reach {provider}: {message}")]
-    Unreachable {
-        /// Who could not be reached.
-        provider: String,
-        /// What went wrong.
-        message: String,
-    },
-    /// Too many requests; `retry_after` when the provider said how long to wait.
-    #[error("{provider} is limiting requests: {message}")]
-    RateLimited {
-        /// Who limits.
-        provider: String,
-        /// What it said.
-        message: String,
-        /// How long to wait.
-        retry_after: Option<Duration>,
-    },
-    /// The provider answered with an error.
-    #[error("{provider} answered with status {status}: {message}")]
-    Refused {
-        /// Who answered.
-        provider: String,
-        /// HTTP status.
-        status: u16,
-        /// What it said.
-        message: String,
-    },
-    /// The answer ended before its end, or is not what the protocol says.
-    #[error("the answer of {provider} is broken: {message}")]
-    Broken {
-        /// Who answered.
-        provider: String,
-        /// What is wrong with it.
-        message: String,
-    },
-}
-
-impl ModelError {
-    /// What the person can do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Credentials { .. } => "check the key, for example OPENAI_API_KEY",
-            Self::Unreachable { .. } => {
-                "check the address, for example OPENAI_BASE_URL, and the network"
-            }
-            Self::RateLimited { .. } => "wait a little, then ask again",
-            Self::Refused { .. } => "check the model's name and the provider's message",
-            Self::Broken { .. } => {
-                "ask again; if it stays, the server does not speak this protocol"
-            }
-        }
-    }
 }

@@ -1,19 +1,62 @@
-//! What has to be known about an endpoint before it can be asked anything.
+//! What has to be known about a model before it can be asked anything.
 
 use std::time::Duration;
 
 use reqwest::Url;
-
 use sallyport_contract::Secret;
+
+use crate::chat::Price;
+
+/// Longest wait for one whole answer; slow local models think for minutes.
+const TIME_MAX: Duration = Duration::from_secs(600);
+
+/// The wire formats that are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// `chat/completions`: OpenAI and the many servers that speak it.
+    OpenAiChat,
+    /// `responses` of OpenAI.
+    OpenAiResponses,
+    /// `messages` of Anthropic.
+    Anthropic,
+    /// `generateContent` of Gemini.
+    Gemini,
+    /// `/api/chat` of Ollama.
+    Ollama,
+}
+
+/// How a model is told of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolCalling {
+    /// In the way of the protocol.
+    Native,
+    /// As plain JSON in its text, for models that know no function calling.
+    Json,
+}
+
+/// How long a model should think before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// As little as it can.
+    Low,
+    /// As much as is usual.
+    Medium,
+    /// As much as it can.
+    High,
+}
 
 /// Where and how to reach a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OpenAiSettings {
-    /// Base address, without `/chat/completions`: `https://api.openai.com/v1`.
+pub struct Endpoint {
+    /// The wire format.
+    pub protocol: Protocol,
+    /// Base address, without the path of a single method: `https://api.openai.com/v1`,
+    /// `https://api.anthropic.com/v1`, `https://generativelanguage.googleapis.com/v1beta`,
+    /// `http://localhost:11434` for Ollama.
     pub base_url: String,
     /// The model's name, as the provider knows it.
     pub model: String,
-    /// Sent as a bearer token; servers at home often need none.
+    /// Sent as the protocol says; servers at home often need none.
     pub key: Option<Secret>,
     /// Whether to have the answer while it is being written.
     pub stream: bool,
@@ -21,6 +64,27 @@ pub struct OpenAiSettings {
     pub time_max: Duration,
     /// How freely the model answers; the provider's default when absent.
     pub temperature: Option<f64>,
+    /// Most tokens of one answer; the provider's default when absent.
+    pub output_tokens_max: Option<u32>,
+    /// How long to think; the provider's default when absent.
+    pub effort: Option<Effort>,
+    /// How the model is told of tools.
+    pub tool_calling: ToolCalling,
+    /// What tokens cost; what is known of the model when absent.
+    pub price: Option<Price>,
+}
+
+impl Protocol {
+    /// The word by which configuration and transcripts name it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+        }
+    }
 }
 
 /// Why settings are not usable. The texts never repeat the address: people paste keys into the
@@ -68,9 +132,31 @@ impl SettingsError {
     }
 }
 
-impl OpenAiSettings {
-    /// Returns the address that requests go to, once all settings make sense.
-    pub(super) fn endpoint(&self) -> Result<Url, SettingsError> {
+impl Endpoint {
+    /// A streamed answer within ten minutes, everything else as the provider has it.
+    pub fn new(protocol: Protocol, base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            protocol,
+            base_url: base_url.into(),
+            model: model.into(),
+            key: None,
+            stream: true,
+            time_max: TIME_MAX,
+            temperature: None,
+            output_tokens_max: None,
+            effort: None,
+            tool_calling: ToolCalling::Native,
+            price: None,
+        }
+    }
+
+    /// Protocol and model, as the origin of a message.
+    pub(crate) fn origin(&self) -> String {
+        format!("{}/{}", self.protocol.word(), self.model.trim())
+    }
+
+    /// Returns the address of one method below the base, once all settings make sense.
+    pub(crate) fn url(&self, path: &str) -> Result<Url, SettingsError> {
         if self.model.trim().is_empty() {
             return Err(SettingsError::Model);
         }
@@ -84,7 +170,7 @@ impl OpenAiSettings {
         let url = Url::parse(base)
             .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })?;
         check(&url)?;
-        let endpoint = format!("{}/chat/completions", base.trim_end_matches('/'));
+        let endpoint = format!("{}/{path}", base.trim_end_matches('/'));
         Url::parse(&endpoint)
             .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })
     }
@@ -112,15 +198,8 @@ fn is_sendable(key: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn settings(base_url: &str) -> OpenAiSettings {
-        OpenAiSettings {
-            base_url: base_url.to_owned(),
-            model: "m".to_owned(),
-            key: None,
-            stream: true,
-            time_max: Duration::from_secs(1),
-            temperature: None,
-        }
+    fn endpoint(base_url: &str) -> Endpoint {
+        Endpoint::new(Protocol::OpenAiChat, base_url, "m")
     }
 
     #[test]
@@ -132,34 +211,34 @@ mod tests {
             ("http://[::1]:80", "http://[::1]/chat/completions"),
         ];
         for (base, want) in rows {
-            assert_eq!(settings(base).endpoint().unwrap().as_str(), want);
+            assert_eq!(endpoint(base).url("chat/completions").unwrap().as_str(), want);
         }
     }
 
     #[test]
     fn what_cannot_work_is_refused_with_a_hint() {
-        let with = |change: fn(&mut OpenAiSettings)| {
-            let mut settings = settings("https://x");
-            change(&mut settings);
-            settings
+        let with = |change: fn(&mut Endpoint)| {
+            let mut endpoint = endpoint("https://x");
+            change(&mut endpoint);
+            endpoint
         };
         let not_a_url = |problem: &str| SettingsError::NotAUrl { problem: problem.to_owned() };
         let rows = [
-            (settings(""), not_a_url("relative URL without a base")),
-            (settings("api.openai.com/v1"), not_a_url("relative URL without a base")),
-            (settings("https://"), not_a_url("empty host")),
-            (settings("file:///etc"), SettingsError::Scheme),
-            (settings("https://u:p@x"), SettingsError::UserInfo),
-            (settings("https://x?a=1"), SettingsError::Query),
-            (settings("https://x#a"), SettingsError::Query),
+            (endpoint(""), not_a_url("relative URL without a base")),
+            (endpoint("api.openai.com/v1"), not_a_url("relative URL without a base")),
+            (endpoint("https://"), not_a_url("empty host")),
+            (endpoint("file:///etc"), SettingsError::Scheme),
+            (endpoint("https://u:p@x"), SettingsError::UserInfo),
+            (endpoint("https://x?a=1"), SettingsError::Query),
+            (endpoint("https://x#a"), SettingsError::Query),
             (with(|s| s.model = " ".to_owned()), SettingsError::Model),
             (with(|s| s.key = Some(Secret::new("a\nb"))), SettingsError::Key),
             (with(|s| s.key = Some(Secret::new(""))), SettingsError::Key),
             (with(|s| s.temperature = Some(f64::NAN)), SettingsError::Temperature),
             (with(|s| s.temperature = Some(-1.0)), SettingsError::Temperature),
         ];
-        for (settings, want) in rows {
-            let error = settings.endpoint().unwrap_err();
+        for (endpoint, want) in rows {
+            let error = endpoint.url("x").unwrap_err();
             assert_eq!(error, want);
             assert!(!error.hint().is_empty());
         }

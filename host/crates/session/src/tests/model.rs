@@ -7,7 +7,8 @@ use std::{
 
 use sallyport_contract::BoxFuture;
 use sallyport_model::{
-    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Reply, Request,
+    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Opaque, Reply,
+    Request,
 };
 use serde_json::json;
 
@@ -118,7 +119,8 @@ pub(super) fn calling(wanted: &[(&str, &str, &str)], finish: Finish) -> Reply {
         name: (*name).into(),
         arguments: (*arguments).into(),
     });
-    let opaque = Some(json!({ "signature": "x" }));
+    let body = json!({ "signature": "x" });
+    let opaque = Some(Opaque { origin: "test".to_owned(), body });
     let message = AssistantMessage { text: String::new(), calls: calls.collect(), opaque };
     Reply { message, finish, usage: None }
 }

@@ -1,0 +1,53 @@
+//! What an exchange costs.
+
+use std::iter::Sum;
+
+use serde::{Deserialize, Serialize};
+
+use super::Usage;
+
+/// What tokens cost, in US dollars for a million of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// Tokens read.
+    pub input: f64,
+    /// Tokens written.
+    pub output: f64,
+    /// Tokens read from the provider's cache.
+    pub cached_input: f64,
+    /// Tokens written into the provider's cache.
+    pub cache_write: f64,
+}
+
+/// An amount of money, in millionths of a US dollar.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cost {
+    /// Millionths of a US dollar.
+    pub micro_usd: u64,
+}
+
+impl Price {
+    /// What an exchange comes to, rounded up: a budget is never passed by rounding.
+    pub fn of(&self, usage: &Usage) -> Cost {
+        let Usage { input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, .. } =
+            *usage;
+        let plain = input_tokens.saturating_sub(cached_input_tokens + cache_write_tokens);
+        let parts = [
+            (plain, self.input),
+            (cached_input_tokens, self.cached_input),
+            (cache_write_tokens, self.cache_write),
+            (output_tokens, self.output),
+        ];
+        // Dollars for a million tokens are millionths of a dollar for one.
+        let micro_usd: f64 = parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum();
+        Cost { micro_usd: micro_usd.ceil().max(0.0) as u64 }
+    }
+}
+
+impl Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        let micro_usd = costs.fold(0, |sum: u64, cost| sum.saturating_add(cost.micro_usd));
+        Self { micro_usd }
+    }
+}
