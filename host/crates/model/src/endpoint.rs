@@ -45,6 +45,17 @@ pub enum Effort {
     High,
 }
 
+impl Effort {
+    /// The word by which configuration and most providers name it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
 /// Where and how to reach a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Endpoint {
@@ -155,11 +166,24 @@ impl Endpoint {
         format!("{}/{}", self.protocol.word(), self.model.trim())
     }
 
+    /// True for a server at one of these domains, or below it.
+    pub(crate) fn is_at(&self, domains: &[&str]) -> bool {
+        let url = Url::parse(self.base_url.trim()).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let is_below = |before: &str| before.is_empty() || before.ends_with('.');
+        domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(is_below))
+    }
+
     /// Returns the address of one method below the base, once all settings make sense.
     pub(crate) fn url(&self, path: &str) -> Result<Url, SettingsError> {
         if self.model.trim().is_empty() {
             return Err(SettingsError::Model);
         }
+        self.address(path)
+    }
+
+    /// Returns the address of a method that is not about one model.
+    pub(crate) fn address(&self, path: &str) -> Result<Url, SettingsError> {
         if self.temperature.is_some_and(|t| !t.is_finite() || t < 0.0) {
             return Err(SettingsError::Temperature);
         }
@@ -170,8 +194,8 @@ impl Endpoint {
         let url = Url::parse(base)
             .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })?;
         check(&url)?;
-        let endpoint = format!("{}/{path}", base.trim_end_matches('/'));
-        Url::parse(&endpoint)
+        let address = format!("{}/{path}", base.trim_end_matches('/'));
+        Url::parse(&address)
             .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })
     }
 }
@@ -212,6 +236,22 @@ mod tests {
         ];
         for (base, want) in rows {
             assert_eq!(endpoint(base).url("chat/completions").unwrap().as_str(), want);
+        }
+    }
+
+    #[test]
+    fn a_domain_is_told_from_one_that_ends_alike() {
+        let rows = [
+            ("https://api.openai.com/v1", true),
+            ("https://OpenAI.com", true),
+            ("https://x.openai.azure.com/openai/v1", true),
+            ("https://notopenai.com/v1", false),
+            ("https://openai.com.example/v1", false),
+            ("http://localhost:8080/v1", false),
+            ("nonsense", false),
+        ];
+        for (base_url, want) in rows {
+            assert_eq!(endpoint(base_url).is_at(&["openai.com", "azure.com"]), want, "{base_url}");
         }
     }
 

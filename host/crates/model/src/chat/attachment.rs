@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use data_encoding::BASE64;
+use sallyport_contract::text;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// A file for the model to look at. Cloning shares the bytes.
@@ -33,18 +34,62 @@ pub enum Kind<'a> {
 impl Attachment {
     /// What can be done with it. Text that is not UTF-8 is none.
     pub fn kind(&self) -> Kind<'_> {
-        match self.media_type.split('/').next() {
-            Some("image") => Kind::Image,
-            Some("audio") => Kind::Audio,
-            Some("text") => std::str::from_utf8(&self.data).map_or(Kind::Other, Kind::Text),
+        match self.essence().split_once('/') {
+            Some((family, kind)) if is_text(family, kind) => {
+                std::str::from_utf8(&self.data).map_or(Kind::Other, Kind::Text)
+            }
+            Some(("image", _)) => Kind::Image,
+            Some(("audio", _)) => Kind::Audio,
             _ => Kind::Other,
         }
+    }
+
+    /// Returns `wav` or `mp3`, the sounds that models take; none for any other file.
+    pub fn audio_format(&self) -> Option<&'static str> {
+        match self.essence() {
+            "audio/wav" | "audio/wave" | "audio/x-wav" | "audio/vnd.wave" => Some("wav"),
+            "audio/mpeg" | "audio/mp3" => Some("mp3"),
+            _ => None,
+        }
+    }
+
+    /// Tells of the file in words, for a model or a protocol that cannot take it as it is: what
+    /// stands in it if it is text, else that it was left out.
+    pub fn in_words(&self) -> String {
+        let name = text::one_line(&self.name);
+        match self.kind() {
+            Kind::Text(content) => format!("<file name=\"{name}\">\n{content}\n</file>"),
+            _ => {
+                let (kind, bytes) = (text::one_line(&self.media_type), self.data.len());
+                let file = format!("the file \"{name}\" ({kind}, {bytes} bytes)");
+                format!("[{file} was left out: it cannot be sent to this model]")
+            }
+        }
+    }
+
+    /// The file as an address that holds it.
+    pub fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.essence(), self.base64())
+    }
+
+    /// The media type without its parameters.
+    pub fn essence(&self) -> &str {
+        self.media_type.split(';').next().unwrap_or_default().trim()
     }
 
     /// The bytes in the form in which JSON carries them.
     pub fn base64(&self) -> String {
         BASE64.encode(&self.data)
     }
+}
+
+/// Much text does not call itself so.
+fn is_text(family: &str, kind: &str) -> bool {
+    let words = ["json", "xml", "yaml", "x-yaml", "toml", "javascript", "x-sh", "sql"];
+    let ends = ["+json", "+xml", "+yaml"];
+    family == "text"
+        || ends.iter().any(|end| kind.ends_with(end))
+        || (family == "application" && words.contains(&kind))
 }
 
 fn to_base64<S: Serializer>(data: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -54,4 +99,42 @@ fn to_base64<S: Serializer>(data: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S:
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, D::Error> {
     let text = String::deserialize(deserializer)?;
     BASE64.decode(text.as_bytes()).map(Arc::from).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(media_type: &str, data: &[u8]) -> Attachment {
+        Attachment { name: "a\nb".to_owned(), media_type: media_type.to_owned(), data: data.into() }
+    }
+
+    #[test]
+    fn kinds_are_told_by_the_media_type() {
+        let rows = [
+            ("text/plain", Kind::Text("x")),
+            ("text/plain; charset=utf-8", Kind::Text("x")),
+            ("application/json", Kind::Text("x")),
+            ("application/ld+json", Kind::Text("x")),
+            ("image/svg+xml", Kind::Text("x")),
+            ("image/png", Kind::Image),
+            ("audio/ogg", Kind::Audio),
+            ("application/pdf", Kind::Other),
+            ("image", Kind::Other),
+            ("", Kind::Other),
+        ];
+        for (media_type, want) in rows {
+            assert_eq!(file(media_type, b"x").kind(), want, "{media_type}");
+        }
+        assert_eq!(file("text/plain", b"\xff").kind(), Kind::Other);
+    }
+
+    #[test]
+    fn what_cannot_go_along_is_told_in_words() {
+        let inlined = file("text/plain", b"words\n").in_words();
+        assert!(inlined.starts_with("<file name=\"a") && inlined.contains("words\n"), "{inlined}");
+        let left_out = file("application/zip", b"PK").in_words();
+        assert!(left_out.contains("left out") && left_out.contains("2 bytes"), "{left_out}");
+        assert!(!left_out.contains('\n'));
+    }
 }

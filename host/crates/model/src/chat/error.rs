@@ -40,6 +40,8 @@ pub enum ModelError {
         status: u16,
         /// What it said.
         message: String,
+        /// How long to wait before asking again, when it said so.
+        retry_after: Option<Duration>,
     },
     /// The answer ended before its end, or is not what the protocol says.
     #[error("the answer of {provider} is broken: {message}")]
@@ -55,9 +57,9 @@ impl ModelError {
     /// What the person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Credentials { .. } => "check the key, for example OPENAI_API_KEY",
+            Self::Credentials { .. } => "check the key of this model, for example OPENAI_API_KEY",
             Self::Unreachable { .. } => {
-                "check the address, for example OPENAI_BASE_URL, and the network"
+                "check the address of this model, for example OPENAI_BASE_URL, and the network"
             }
             Self::RateLimited { .. } => "wait a little, then ask again",
             Self::Refused { .. } => "check the model's name and the provider's message",

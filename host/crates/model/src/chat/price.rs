@@ -32,7 +32,8 @@ impl Price {
     pub fn of(&self, usage: &Usage) -> Cost {
         let Usage { input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, .. } =
             *usage;
-        let plain = input_tokens.saturating_sub(cached_input_tokens + cache_write_tokens);
+        let plain =
+            input_tokens.saturating_sub(cached_input_tokens.saturating_add(cache_write_tokens));
         let parts = [
             (plain, self.input),
             (cached_input_tokens, self.cached_input),

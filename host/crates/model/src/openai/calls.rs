@@ -37,19 +37,20 @@ struct Call {
 }
 
 impl Calls {
-    /// Adds one item of a delta's `tool_calls`.
-    pub(super) fn take(&mut self, fragment: Value) -> Result<(), FragmentError> {
+    /// Adds one item of a delta's `tool_calls`. Returns the name of the call once it is known.
+    pub(super) fn take(&mut self, fragment: Value) -> Result<Option<String>, FragmentError> {
         let Value::Object(mut fragment) = fragment else { return Err(FragmentError::NotAnObject) };
         let function = fragment.remove("function").unwrap_or_default();
         let index = fragment.remove("index").and_then(|index| index.as_u64());
         let id = text(fragment.remove("id"));
         let name = text(function.get("name").cloned());
         let call = self.call(index, &id, &name)?;
+        let begun = (call.name.is_empty() && !name.is_empty()).then(|| name.clone());
         tell_once(&mut call.id, id);
         tell_once(&mut call.name, name);
         call.arguments.push_str(&text(function.get("arguments").cloned()));
         merge(&mut call.extra, fragment);
-        Ok(())
+        Ok(begun)
     }
 
     /// Returns the finished `tool_calls`, in the provider's form.

@@ -5,27 +5,26 @@
 //! know. It sends one request for one answer and tries nothing twice: whether a turn is worth
 //! another attempt is not known here.
 //!
-//! Suggested reading order: `settings`, `request`, `stream`, `reply`.
+//! Suggested reading order: `request`, `stream`, `reply`.
 
 mod calls;
 mod merge;
 mod reply;
 mod request;
+mod short;
 mod stream;
 
-use reqwest::{
-    Response,
-    header::{AUTHORIZATION, HeaderMap, HeaderValue},
-};
+use reqwest::Response;
 use sallyport_contract::BoxFuture;
 use serde_json::Value;
 
 use self::reply::Finished;
 pub use self::request::definition;
 use crate::{
-    chat::{ChatModel, Delta, ModelError, Reply, Request},
+    chat::{ChatModel, Delta, ModelError, Price, Reply, Request, ToolDefinition},
     endpoint::{Endpoint, SettingsError},
-    wire::{self, Line, http},
+    prices,
+    wire::{self, Line, WrittenTools, http},
 };
 
 /// Longest streamed answer. Every token comes in some 300 bytes of wrapping, so this is room for
@@ -37,6 +36,7 @@ const STREAM_BYTES_MAX: usize = 16 << 20;
 pub struct OpenAi {
     endpoint: Endpoint,
     line: Line,
+    tools: WrittenTools,
 }
 
 impl OpenAi {
@@ -46,8 +46,8 @@ impl OpenAi {
     ///
     /// Settings that cannot work, with a hint.
     pub fn new(endpoint: Endpoint) -> Result<Self, SettingsError> {
-        let line = Line::new(&endpoint, "chat/completions", headers(&endpoint)?)?;
-        Ok(Self { endpoint, line })
+        let line = Line::new(&endpoint, "chat/completions", wire::headers(&endpoint)?)?;
+        Ok(Self { endpoint, line, tools: WrittenTools::default() })
     }
 
     async fn exchange(
@@ -56,29 +56,22 @@ impl OpenAi {
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<Reply, ModelError> {
         let accept = if self.endpoint.stream { "text/event-stream" } else { "application/json" };
-        let body = request::body(&self.endpoint, request).to_string().into_bytes();
+        let tools = self.tools.json(request.tools, definitions);
+        let body = request::body(&self.endpoint, request, tools.as_deref());
         let response = self.line.post(body, accept).await?;
-        let taken = reply::ids(request.messages);
         let (provider, origin) = (self.line.provider(), self.endpoint.origin());
-        if self.is_streamed(&response) {
-            let body = http::pieces(response, STREAM_BYTES_MAX);
-            stream::read(body, provider, taken, &origin, on_delta).await
+        if wire::is_event_stream(&response, self.endpoint.stream) {
+            let events = wire::events(http::pieces(response, STREAM_BYTES_MAX), provider);
+            stream::read(events, provider, request.messages, &origin, on_delta).await
         } else {
             let finished = self.whole(response).await?;
-            let reasoning_and_text: Vec<Delta> = reply::deltas(&finished.message).collect();
-            let reply = reply::reply(finished, taken, &origin)
+            let said: Vec<Delta> = reply::deltas(&finished.message).collect();
+            let reply = reply::reply(finished, request.messages, &origin)
                 .map_err(|e| provider.broken(&e.to_string()))?;
-            reasoning_and_text.into_iter().for_each(on_delta);
+            said.into_iter().for_each(&mut *on_delta);
+            let calls = reply.message.calls.iter().map(|call| call.name.clone());
+            calls.for_each(|name| on_delta(Delta::CallBegun { name }));
             Ok(reply)
-        }
-    }
-
-    /// What was asked for counts only when the server does not say what it sends.
-    fn is_streamed(&self, response: &Response) -> bool {
-        match wire::content_type(response) {
-            "text/event-stream" => true,
-            "application/json" => false,
-            _ => self.endpoint.stream,
         }
     }
 
@@ -99,6 +92,10 @@ impl ChatModel for OpenAi {
         self.line.name()
     }
 
+    fn price(&self) -> Option<Price> {
+        self.endpoint.price.or_else(|| prices::of(&self.endpoint, &[]))
+    }
+
     fn generate<'a>(
         &'a self,
         request: Request<'a>,
@@ -109,11 +106,6 @@ impl ChatModel for OpenAi {
     }
 }
 
-/// The key is marked as sensitive, so that no layer below shows it.
-fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SettingsError> {
-    let Some(key) = &endpoint.key else { return Ok(HeaderMap::new()) };
-    let header = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
-    let mut header = header.map_err(|_| SettingsError::Key)?;
-    header.set_sensitive(true);
-    Ok(HeaderMap::from_iter([(AUTHORIZATION, header)]))
+fn definitions(tools: &[ToolDefinition]) -> Vec<Value> {
+    tools.iter().map(definition).collect()
 }

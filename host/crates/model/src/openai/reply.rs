@@ -4,16 +4,17 @@
 //! together in the same form. That form is kept and goes back with the next request; only what
 //! would make the next request impossible is repaired in it, namely ids and empty arguments.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value, json};
 
 use super::calls::FragmentError;
 use super::request::NO_ARGUMENTS;
-use crate::chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Opaque, Reply, Usage};
-
-/// Longest unknown finish reason that is passed on; the known ones have about ten characters.
-const REASON_CHARS_MAX: usize = 40;
+use crate::{
+    chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Opaque, Reply, Usage},
+    wire::{
+        answer::{other_reason, text, tokens},
+        unique_ids,
+    },
+};
 
 /// A message in the provider's own form, with what was said about it.
 #[derive(Debug, Default)]
@@ -23,16 +24,16 @@ pub(super) struct Finished {
     pub(super) usage: Option<Usage>,
 }
 
-/// Reads a finished message. `taken` holds the call ids that the conversation already uses.
-/// `origin` marks the provider's own form.
+/// Reads a finished message. `conversation` holds the call ids that are already used; `origin`
+/// marks the provider's own form.
 pub(super) fn reply(
     finished: Finished,
-    taken: HashSet<&str>,
+    conversation: &[Message],
     origin: &str,
 ) -> Result<Reply, FragmentError> {
     let Finished { mut message, finish, usage } = finished;
     let calls = match message.get_mut("tool_calls") {
-        Some(Value::Array(calls)) => read_calls(calls, taken)?,
+        Some(Value::Array(calls)) => read_calls(calls, conversation)?,
         _ => Vec::new(),
     };
     message.insert("role".to_owned(), json!("assistant"));
@@ -43,16 +44,7 @@ pub(super) fn reply(
     Ok(Reply { message, finish, usage })
 }
 
-/// Returns every call id in a conversation.
-pub(super) fn ids(messages: &[Message]) -> HashSet<&str> {
-    let said = messages.iter().filter_map(|message| match message {
-        Message::Assistant(said) => Some(&said.calls),
-        _ => None,
-    });
-    said.flatten().map(|call| call.id.as_str()).collect()
-}
-
-/// Returns what a message, or a fragment of one, says: text, and thinking before it.
+/// Returns what a message, or a fragment of one, says: thinking, then text.
 pub(super) fn deltas(message: &Map<String, Value>) -> impl Iterator<Item = Delta> {
     let reasoning = ["reasoning_content", "reasoning"]
         .iter()
@@ -65,11 +57,14 @@ pub(super) fn deltas(message: &Map<String, Value>) -> impl Iterator<Item = Delta
 /// Returns the usage that a chunk or an answer tells of.
 pub(super) fn usage(answer: &Value) -> Option<Usage> {
     let usage = answer.get("usage").filter(|usage| usage.is_object())?;
-    let tokens = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or(0);
+    // DeepSeek counts hits of its cache under a name of its own, beside the usual one or alone.
+    let cached = ["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"];
     Some(Usage {
-        input_tokens: tokens("prompt_tokens"),
-        output_tokens: tokens("completion_tokens"),
-        ..Usage::default()
+        input_tokens: tokens(usage, "/prompt_tokens"),
+        output_tokens: tokens(usage, "/completion_tokens"),
+        cached_input_tokens: cached.map(|path| tokens(usage, path)).into_iter().fold(0, u64::max),
+        cache_write_tokens: tokens(usage, "/prompt_tokens_details/cache_write_tokens"),
+        reasoning_tokens: tokens(usage, "/completion_tokens_details/reasoning_tokens"),
     })
 }
 
@@ -92,28 +87,15 @@ fn text_of(message: &Map<String, Value>) -> String {
 
 fn read_calls(
     calls: &mut [Value],
-    taken: HashSet<&str>,
+    conversation: &[Message],
 ) -> Result<Vec<CallRequest>, FragmentError> {
-    let mut taken: HashSet<String> = taken.into_iter().map(str::to_owned).collect();
-    let given: HashSet<String> = calls.iter().filter_map(id_of).map(str::to_owned).collect();
-    let mut made_up = (1_u64..).map(|n| format!("call_{n}"));
-    let mut read = Vec::with_capacity(calls.len());
-    for call in calls {
-        let own = id_of(call).filter(|id| !taken.contains(*id)).map(str::to_owned);
-        let id = own.or_else(|| made_up.find(|id| !taken.contains(id) && !given.contains(id)));
-        let id = id.unwrap_or_default();
-        read.push(read_call(call, &id)?);
-        taken.insert(id);
-    }
-    Ok(read)
-}
-
-fn id_of(call: &Value) -> Option<&str> {
-    call.get("id")?.as_str().filter(|id| !id.is_empty())
+    let given: Vec<Option<&str>> = calls.iter().map(|call| Some(text(call, "id"))).collect();
+    let ids = unique_ids(&given, conversation);
+    calls.iter_mut().zip(ids).map(|(call, id)| read_call(call, id)).collect()
 }
 
 /// Reads one call and writes into the provider's form what had to be made up.
-fn read_call(call: &mut Value, id: &str) -> Result<CallRequest, FragmentError> {
+fn read_call(call: &mut Value, id: String) -> Result<CallRequest, FragmentError> {
     let call = call.as_object_mut().ok_or(FragmentError::NotAnObject)?;
     call.insert("id".to_owned(), json!(id));
     let function = call.entry("function").or_insert_with(|| json!({}));
@@ -127,7 +109,7 @@ fn read_call(call: &mut Value, id: &str) -> Result<CallRequest, FragmentError> {
             NO_ARGUMENTS.to_owned()
         }
     };
-    Ok(CallRequest { id: id.to_owned(), name, arguments })
+    Ok(CallRequest { id, name, arguments })
 }
 
 /// Some servers say `stop` although they want tools called.
@@ -138,7 +120,7 @@ fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
         Some("tool_calls" | "function_call") => Finish::ToolCalls,
         Some("length") => Finish::Length,
         Some("content_filter") => Finish::ContentFilter,
-        Some(other) => Finish::Other(sallyport_contract::text::excerpt(other, REASON_CHARS_MAX)),
+        Some(other) => other_reason(other),
     }
 }
 
@@ -146,25 +128,22 @@ fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
 mod tests {
     use super::*;
 
-    fn read(message: Value, taken: &[&str]) -> Result<Reply, FragmentError> {
+    fn read(message: Value) -> Result<Reply, FragmentError> {
         let message = message.as_object().unwrap().clone();
-        let finished = Finished { message, ..Finished::default() };
-        reply(finished, taken.iter().copied().collect(), "openai/m")
+        reply(Finished { message, ..Finished::default() }, &[], "openai/m")
     }
 
     #[test]
-    fn ids_are_unique_in_the_conversation_and_the_form_agrees() {
+    fn ids_are_unique_and_the_form_agrees() {
         let call = |id: Value| json!({ "id": id, "function": { "name": "n" } });
-        let rows: [(&[Value], &[&str], &[&str]); 5] = [
-            (&[json!("a"), json!("b")], &[], &["a", "b"]),
-            (&[json!("a"), json!("a")], &[], &["a", "call_1"]),
-            (&[json!(""), json!(null), json!(3)], &[], &["call_1", "call_2", "call_3"]),
-            (&[json!(""), json!("call_1")], &["call_2"], &["call_3", "call_1"]),
-            (&[json!("a")], &["a"], &["call_1"]),
+        let rows: [(&[Value], &[&str]); 3] = [
+            (&[json!("a"), json!("a")], &["a", "call_1"]),
+            (&[json!(""), json!(null), json!(3)], &["call_1", "call_2", "call_3"]),
+            (&[json!(""), json!("call_1")], &["call_2", "call_1"]),
         ];
-        for (given, taken, want) in rows {
+        for (given, want) in rows {
             let calls: Vec<Value> = given.iter().cloned().map(call).collect();
-            let message = read(json!({ "tool_calls": calls }), taken).unwrap().message;
+            let message = read(json!({ "tool_calls": calls })).unwrap().message;
             let ids: Vec<&str> = message.calls.iter().map(|c| c.id.as_str()).collect();
             assert_eq!(ids, want);
             let own = message.opaque.unwrap().body;
@@ -185,17 +164,17 @@ mod tests {
             (json!({ "content": [{ "type": "thinking" }, { "type": "text", "text": "b" }] }), "b"),
         ];
         for (message, want) in rows {
-            assert_eq!(read(message, &[]).unwrap().message.text, want);
+            assert_eq!(read(message).unwrap().message.text, want);
         }
     }
 
     #[test]
     fn calls_that_are_no_calls_break_the_answer() {
         for calls in [json!(["x"]), json!([null]), json!([{ "function": "x" }])] {
-            assert!(read(json!({ "tool_calls": calls }), &[]).is_err(), "{calls}");
+            assert!(read(json!({ "tool_calls": calls })).is_err(), "{calls}");
         }
         for calls in [json!(null), json!([]), json!("x")] {
-            assert_eq!(read(json!({ "tool_calls": calls }), &[]).unwrap().message.calls, []);
+            assert_eq!(read(json!({ "tool_calls": calls })).unwrap().message.calls, []);
         }
     }
 

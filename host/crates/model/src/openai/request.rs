@@ -1,52 +1,125 @@
 //! Our conversation, written as the JSON that `chat/completions` takes.
 
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::short::shorten_ids;
 use crate::{
-    chat::{AssistantMessage, CallRequest, Message, Request, ToolDefinition},
-    endpoint::Endpoint,
+    chat::{
+        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
+        UserMessage,
+    },
+    endpoint::{Effort, Endpoint},
+    wire::conversation,
 };
 
 /// Arguments of a call that was made without any.
 pub(super) const NO_ARGUMENTS: &str = "{}";
 
-/// Returns the body of a request.
-pub(super) fn body(endpoint: &Endpoint, request: Request<'_>) -> Value {
-    let messages: Vec<Value> = request.messages.iter().map(message).collect();
-    let mut body = json!({
-        "model": endpoint.model,
-        "messages": messages,
-        "stream": endpoint.stream,
-    });
-    if endpoint.stream {
-        body["stream_options"] = json!({ "include_usage": true });
-    }
-    if let Some(temperature) = endpoint.temperature {
-        body["temperature"] = json!(temperature);
-    }
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(definition).collect();
-    }
-    body
+/// Where the most tokens of an answer have their new name. Everywhere else the old one is known,
+/// and some servers refuse what they do not know.
+const NEW_NAMES: [&str; 2] = ["openai.com", "azure.com"];
+
+/// Where only short ids of calls are taken.
+const SHORT_IDS: [&str; 1] = ["mistral.ai"];
+
+/// The body of a request. Its parts are borrowed where they can be.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Cow<'a, Value>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
 }
 
-fn message(message: &Message) -> Value {
-    match message {
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+/// Returns the body of a request. `tools` are those of the request, written.
+pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+    let origin = endpoint.origin();
+    let (new_name, old_name) = match endpoint.is_at(&NEW_NAMES) {
+        true => (endpoint.output_tokens_max, None),
+        false => (None, endpoint.output_tokens_max),
+    };
+    let told = request.messages.iter().map(|told| message(told, &origin));
+    let mut messages: Vec<Cow<'_, Value>> = told.collect();
+    if endpoint.is_at(&SHORT_IDS) {
+        shorten_ids(&mut messages);
+    }
+    let body = Body {
+        model: endpoint.model.trim(),
+        messages,
+        stream: endpoint.stream,
+        stream_options: endpoint.stream.then_some(StreamOptions { include_usage: true }),
+        temperature: endpoint.temperature,
+        max_tokens: old_name,
+        max_completion_tokens: new_name,
+        reasoning_effort: endpoint.effort.map(Effort::word),
+        tools,
+    };
+    serde_json::to_vec(&body).expect("JSON values can be written")
+}
+
+fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
+    Cow::Owned(match message {
         Message::System { text } => json!({ "role": "system", "content": text }),
-        Message::User(said) => json!({ "role": "user", "content": said.text }),
-        Message::Assistant(said) => own_form(said).cloned().unwrap_or_else(|| assistant(said)),
+        Message::User(said) => json!({ "role": "user", "content": content(said) }),
+        Message::Assistant(said) => match own_form(said, origin) {
+            Some(own) => return Cow::Borrowed(own),
+            None => assistant(said),
+        },
         Message::Tool(result) => json!({
             "role": "tool",
             "tool_call_id": result.call_id,
             "content": result.content,
         }),
+    })
+}
+
+/// Words alone stay plain text: not every server takes parts.
+fn content(said: &UserMessage) -> Value {
+    if said.attachments.is_empty() {
+        return json!(said.text);
+    }
+    let words = (!said.text.is_empty()).then(|| text_part(&said.text));
+    words.into_iter().chain(said.attachments.iter().map(part)).collect()
+}
+
+fn part(file: &Attachment) -> Value {
+    match (file.kind(), file.audio_format()) {
+        (Kind::Image, _) => json!({ "type": "image_url", "image_url": { "url": file.data_url() } }),
+        (Kind::Audio, Some(format)) => json!({
+            "type": "input_audio",
+            "input_audio": { "data": file.base64(), "format": format },
+        }),
+        _ => text_part(&file.in_words()),
     }
 }
 
-/// Returns the provider's own form of a message, if it is one of this protocol and still tells of
-/// the same calls. A session that began with another provider holds other forms.
-fn own_form(said: &AssistantMessage) -> Option<&Value> {
-    let own = &said.opaque.as_ref()?.body;
+fn text_part(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// Returns the provider's own form of a message, if this model gave it and it still tells of the
+/// same calls. A session that began with another model holds other forms.
+fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
+    let own = conversation::own_form(said, origin)?;
     let calls = match own.get("tool_calls") {
         None | Some(Value::Null) => &[],
         Some(calls) => calls.as_array()?.as_slice(),
@@ -92,17 +165,20 @@ pub fn definition(tool: &ToolDefinition) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{chat::Opaque, endpoint::Protocol};
 
-    fn said(opaque: Value) -> AssistantMessage {
-        AssistantMessage {
+    const ORIGIN: &str = "openai/m";
+
+    fn said(origin: &str, body: Value) -> Message {
+        Message::Assistant(AssistantMessage {
             text: "t".to_owned(),
             calls: vec![CallRequest {
                 id: "a".to_owned(),
                 name: "n".to_owned(),
                 arguments: String::new(),
             }],
-            opaque: Some(crate::chat::Opaque { origin: "openai/m".to_owned(), body: opaque }),
-        }
+            opaque: Some(Opaque { origin: origin.to_owned(), body }),
+        })
     }
 
     #[test]
@@ -111,26 +187,87 @@ mod tests {
             "role": "assistant", "content": "t", "reasoning_content": "r",
             "tool_calls": [{ "id": "a", "x": 1 }],
         });
-        assert_eq!(message(&Message::Assistant(said(own.clone()))), own);
+        assert_eq!(*message(&said(ORIGIN, own.clone()), ORIGIN), own);
     }
 
     #[test]
-    fn a_form_of_another_protocol_or_of_other_calls_is_built_anew() {
+    fn a_form_of_another_model_or_of_other_calls_is_built_anew() {
         let rebuilt = json!({
             "role": "assistant", "content": "t",
             "tool_calls": [{
                 "id": "a", "type": "function", "function": { "name": "n", "arguments": "{}" },
             }],
         });
+        let own = json!({ "role": "assistant", "content": "t", "tool_calls": [{ "id": "a" }] });
         let foreign = [
-            json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "a" }] }),
-            json!({ "role": "assistant", "tool_calls": [{ "id": "b" }] }),
-            json!({ "role": "assistant", "tool_calls": [{ "id": "a" }, { "id": "b" }] }),
-            json!({ "role": "model", "tool_calls": [{ "id": "a" }] }),
-            json!("text"),
+            ("openai/other", own.clone()),
+            ("anthropic/m", own),
+            (
+                ORIGIN,
+                json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "a" }] }),
+            ),
+            (ORIGIN, json!({ "role": "assistant", "tool_calls": [{ "id": "b" }] })),
+            (ORIGIN, json!({ "role": "assistant", "tool_calls": [{ "id": "a" }, { "id": "b" }] })),
+            (ORIGIN, json!({ "role": "model", "tool_calls": [{ "id": "a" }] })),
+            (ORIGIN, json!("text")),
         ];
-        for own in foreign {
-            assert_eq!(message(&Message::Assistant(said(own))), rebuilt);
+        for (origin, own) in foreign {
+            assert_eq!(*message(&said(origin, own), ORIGIN), rebuilt);
+        }
+    }
+
+    #[test]
+    fn files_go_along_in_the_form_that_fits() {
+        let file = |media_type: &str, data: &[u8]| Attachment {
+            name: "f".to_owned(),
+            media_type: media_type.to_owned(),
+            data: data.into(),
+        };
+        let picture = json!({ "url": "data:image/png;base64,iVA=" });
+        let wav = json!({ "data": "UklGRg==", "format": "wav" });
+        let mp3 = json!({ "data": "SUQz", "format": "mp3" });
+        let rows = [
+            (file("image/png", b"\x89P"), json!({ "type": "image_url", "image_url": picture })),
+            (file("audio/wav", b"RIFF"), json!({ "type": "input_audio", "input_audio": wav })),
+            (file("audio/mpeg", b"ID3"), json!({ "type": "input_audio", "input_audio": mp3 })),
+            (file("text/plain", b"words"), text_part("<file name=\"f\">\nwords\n</file>")),
+        ];
+        for (file, want) in rows {
+            let told = UserMessage { text: "look".to_owned(), attachments: vec![file.clone()] };
+            assert_eq!(content(&told), json!([text_part("look"), want]));
+            let told = UserMessage { text: String::new(), attachments: vec![file] };
+            assert_eq!(content(&told), json!([want]));
+        }
+        let told = content(&UserMessage {
+            text: String::new(),
+            attachments: vec![file("audio/ogg", b"OggS"), file("text/plain", b"\xff")],
+        });
+        for part in told.as_array().unwrap() {
+            assert!(part["text"].as_str().unwrap().contains("left out"), "{part}");
+        }
+        assert_eq!(content(&"words".into()), json!("words"));
+    }
+
+    #[test]
+    fn a_request_is_written_as_its_server_takes_it() {
+        let call =
+            CallRequest { id: "call_1".to_owned(), name: "n".to_owned(), arguments: String::new() };
+        let said = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
+        let messages = [Message::Assistant(said)];
+        let rows = [
+            ("https://api.openai.com/v1", "max_completion_tokens", "call_1"),
+            ("https://api.mistral.ai/v1", "max_tokens", "000000001"),
+            ("http://localhost:8080/v1", "max_tokens", "call_1"),
+        ];
+        for (base_url, name, id) in rows {
+            let endpoint = Endpoint {
+                output_tokens_max: Some(9),
+                ..Endpoint::new(Protocol::OpenAiChat, base_url, "m")
+            };
+            let body = body(&endpoint, Request { messages: &messages, tools: &[] }, None);
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body[name], json!(9), "{base_url}");
+            assert_eq!(body["messages"][0]["tool_calls"][0]["id"], json!(id), "{base_url}");
         }
     }
 }

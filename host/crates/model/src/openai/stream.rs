@@ -1,19 +1,15 @@
 //! A streamed answer: server-sent events, each a fragment of one message.
 
-use std::collections::HashSet;
-use std::pin::pin;
-
-use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::StreamExt;
 use serde_json::{Map, Value, json};
-use sse_stream::{Sse, SseByteStream};
+use sse_stream::Sse;
 
 use super::calls::Calls;
 use super::merge::merge;
 use super::reply::{self, Finished};
 use crate::{
-    chat::{Delta, ModelError, Reply},
-    wire::{BodyError, Provider},
+    chat::{Delta, Message, ModelError, Reply},
+    wire::{Events, Provider},
 };
 
 /// What a stream says when it has said all.
@@ -36,13 +32,12 @@ struct Partial {
 
 /// Reads a streamed answer to its end.
 pub(super) async fn read(
-    body: impl Stream<Item = Result<Bytes, BodyError>>,
+    mut events: Events<'_>,
     provider: &Provider,
-    taken: HashSet<&str>,
+    conversation: &[Message],
     origin: &str,
     on_delta: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Reply, ModelError> {
-    let mut events = pin!(SseByteStream::new(body));
     let mut partial = Partial::default();
     let mut is_complete = false;
     while !is_complete && let Some(event) = events.next().await {
@@ -50,13 +45,13 @@ pub(super) async fn read(
             Ok(event) => is_complete = partial.take(event, on_delta).map_err(|f| f.of(provider))?,
             // All has been said; only the farewell is missing.
             Err(_) if partial.finished.finish.is_some() => break,
-            Err(error) => return Err(lost(&error, provider)),
+            Err(error) => return Err(error),
         }
     }
     if !is_complete && partial.finished.finish.is_none() {
         return Err(provider.broken("the stream ended before the answer did"));
     }
-    reply::reply(partial.whole(), taken, origin).map_err(|e| provider.broken(&e.to_string()))
+    reply::reply(partial.whole(), conversation, origin).map_err(|e| provider.broken(&e.to_string()))
 }
 
 impl Partial {
@@ -97,10 +92,13 @@ impl Partial {
         let Some(Value::Object(mut delta)) = choice.get_mut("delta").map(Value::take) else {
             return Ok(());
         };
-        reply::deltas(&delta).for_each(on_delta);
+        reply::deltas(&delta).for_each(&mut *on_delta);
         if let Some(Value::Array(fragments)) = delta.remove("tool_calls") {
             for fragment in fragments {
-                self.calls.take(fragment).map_err(|e| Flaw::Malformed(e.to_string()))?;
+                let begun = self.calls.take(fragment);
+                if let Some(name) = begun.map_err(|e| Flaw::Malformed(e.to_string()))? {
+                    on_delta(Delta::CallBegun { name });
+                }
             }
         }
         as_parts(&mut self.finished.message, &mut delta);
@@ -149,16 +147,5 @@ fn as_parts(message: &mut Map<String, Value>, delta: &mut Map<String, Value>) {
 fn as_part(content: &mut Value) {
     if let Value::String(words) = content {
         *content = json!([{ "type": "text", "text": words }]);
-    }
-}
-
-fn lost(error: &sse_stream::Error, provider: &Provider) -> ModelError {
-    let cause = match error {
-        sse_stream::Error::Body(cause) => cause.downcast_ref::<BodyError>(),
-        _ => None,
-    };
-    match cause {
-        Some(cause) => provider.lost(cause),
-        None => provider.broken(&error.to_string()),
     }
 }

@@ -42,11 +42,15 @@ impl Line {
         path: &str,
         headers: HeaderMap,
     ) -> Result<Self, SettingsError> {
-        let url = endpoint.url(path)?;
+        Ok(Self::to(endpoint, endpoint.url(path)?, headers))
+    }
+
+    /// Takes an address that is not about one model.
+    pub(crate) fn to(endpoint: &Endpoint, url: Url, headers: HeaderMap) -> Self {
         let address = text::one_line(endpoint.base_url.trim().trim_end_matches('/'));
         let name = format!("{} at {address}", text::one_line(endpoint.model.trim()));
         let provider = Provider { name: address, key: endpoint.key.clone() };
-        Ok(Self { url, headers, name, provider, client: OnceLock::new() })
+        Self { url, headers, name, provider, client: OnceLock::new() }
     }
 
     /// The model and its address, for people.
@@ -118,9 +122,13 @@ impl Line {
         let retry_after = provider::retry_after(response.headers(), SystemTime::now());
         // A refusal is clear without its words; losing them must not hide it.
         let body = http::whole(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        let retry_after = retry_after.or_else(|| provider::wait_of(&body));
         let words = provider::words_of(&body);
         let message = if words.is_empty() { reason(status) } else { &words };
-        self.provider.refusal(status.as_u16(), message, retry_after)
+        match provider::is_spent(&body) {
+            true => self.provider.spent(status.as_u16(), message),
+            false => self.provider.refusal(status.as_u16(), message, retry_after),
+        }
     }
 
     fn redirected(&self, response: &Response) -> ModelError {
@@ -137,6 +145,16 @@ impl Line {
 pub(crate) fn content_type(response: &Response) -> &str {
     let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     header.unwrap_or("").split(';').next().unwrap_or("").trim()
+}
+
+/// True for an answer in events. What was asked for counts only when the server does not say what
+/// it sends.
+pub(crate) fn is_event_stream(response: &Response, was_asked: bool) -> bool {
+    match content_type(response) {
+        "text/event-stream" => true,
+        "application/json" => false,
+        _ => was_asked,
+    }
 }
 
 fn reason(status: StatusCode) -> &'static str {

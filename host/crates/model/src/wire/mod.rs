@@ -4,10 +4,20 @@
 //! How the body gets there, what a refusal says, how long to wait and how much to read is here,
 //! once. A [`Line`] sends one request for one answer and tries nothing twice.
 
+pub(crate) mod answer;
+mod auth;
+pub(crate) mod conversation;
 pub(crate) mod http;
+mod ids;
 mod line;
 pub(crate) mod provider;
+mod sse;
+mod tools;
 
+pub(crate) use auth::headers;
 pub(crate) use http::BodyError;
-pub(crate) use line::{Line, content_type};
+pub(crate) use ids::unique_ids;
+pub(crate) use line::{Line, content_type, is_event_stream};
 pub(crate) use provider::Provider;
+pub(crate) use sse::{Events, events};
+pub(crate) use tools::WrittenTools;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use sallyport_contract::{Secret, text::excerpt};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::http::BodyError;
 use crate::chat::ModelError;
@@ -66,8 +66,15 @@ impl Provider {
         match status {
             401 | 403 => ModelError::Credentials { provider, message },
             429 => ModelError::RateLimited { provider, message, retry_after },
-            _ => ModelError::Refused { provider, status, message },
+            _ => ModelError::Refused { provider, status, message, retry_after },
         }
+    }
+
+    /// A refusal because the money is used up. It comes with the status of too many requests, but
+    /// no wait would help.
+    pub(crate) fn spent(&self, status: u16, message: &str) -> ModelError {
+        let (provider, message) = (self.name.clone(), self.cleaned(message));
+        ModelError::Refused { provider, status, message, retry_after: None }
     }
 
     /// An `error` object inside an answer that began well. `status` is what the answer began with;
@@ -75,7 +82,7 @@ impl Provider {
     pub(crate) fn refusal_inside(&self, status: u16, error: &Value) -> ModelError {
         let status = status_in(error).unwrap_or(status);
         let message = message_in(error).unwrap_or_else(|| error.to_string());
-        self.refusal(status, &message, None)
+        self.refusal(status, &message, wait_in(error))
     }
 
     /// The key goes before the text is cut: half a key is still a secret.
@@ -90,12 +97,35 @@ impl Provider {
 
 /// Returns what the body of a refusal says, in any of the shapes that servers use.
 pub(crate) fn words_of(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let Ok(value) = serde_json::from_str::<Value>(&text) else {
-        return text.trim().to_owned();
-    };
-    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(&value);
-    message_in(error).unwrap_or_else(|| text.trim().to_owned())
+    let words = error_in(body).as_ref().and_then(message_in);
+    words.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned())
+}
+
+/// Returns how long the body of a refusal asks to wait.
+pub(crate) fn wait_of(body: &[u8]) -> Option<Duration> {
+    wait_in(&error_in(body)?)
+}
+
+/// True when the body of a refusal says that the money is used up.
+pub(crate) fn is_spent(body: &[u8]) -> bool {
+    let error = error_in(body).unwrap_or_default();
+    ["code", "type"].iter().any(|key| error.get(key) == Some(&json!("insufficient_quota")))
+}
+
+fn error_in(body: &[u8]) -> Option<Value> {
+    let mut value: Value = serde_json::from_slice(body).ok()?;
+    match value.get_mut("error").filter(|error| !error.is_null()) {
+        Some(error) => Some(error.take()),
+        None => Some(value),
+    }
+}
+
+/// Gemini says in the details of an error how long to wait, and nowhere else.
+fn wait_in(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let text = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(RETRY_AFTER_MAX))
 }
 
 fn message_in(error: &Value) -> Option<String> {
@@ -108,10 +138,32 @@ fn message_in(error: &Value) -> Option<String> {
         .filter(|message| !message.is_empty())
 }
 
+/// The status that an error object tells of: a number, or a word that stands for one.
 fn status_in(error: &Value) -> Option<u16> {
-    let code = error.get("code").or_else(|| error.get("status"))?;
+    let named = ["code", "status", "type"].iter().filter_map(|key| error.get(key));
+    named.filter_map(|code| number(code).or_else(|| status_of(code.as_str()?))).next()
+}
+
+fn number(code: &Value) -> Option<u16> {
     let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
     u16::try_from(number).ok().filter(|code| (400..600).contains(code))
+}
+
+/// What the providers call their errors where no status can be sent any more.
+fn status_of(word: &str) -> Option<u16> {
+    Some(match word {
+        "invalid_request_error" | "invalid_prompt" | "INVALID_ARGUMENT" => 400,
+        "authentication_error" | "invalid_api_key" | "UNAUTHENTICATED" => 401,
+        "permission_error" | "PERMISSION_DENIED" => 403,
+        "not_found_error" | "model_not_found" | "NOT_FOUND" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" | "rate_limit_exceeded" | "RESOURCE_EXHAUSTED" => 429,
+        "api_error" | "server_error" | "internal_error" | "INTERNAL" => 500,
+        "UNAVAILABLE" => 503,
+        "timeout_error" | "DEADLINE_EXCEEDED" => 504,
+        "overloaded_error" => 529,
+        _ => return None,
+    })
 }
 
 /// Returns how long a server asks to wait: seconds, or a date.
@@ -186,6 +238,25 @@ mod tests {
         assert_eq!(status(r#"{"code":502,"message":"x"}"#), 502);
         assert_eq!(status(r#"{"code":"429","message":"x"}"#), 429);
         assert_eq!(status(r#"{"code":"bad_thing","message":"x"}"#), 200);
+        assert_eq!(status(r#"{"type":"overloaded_error","message":"x"}"#), 529);
+        assert_eq!(status(r#"{"code":"rate_limit_exceeded","message":"x"}"#), 429);
+        assert_eq!(status(r#"{"code":null,"type":"server_error","message":"x"}"#), 500);
+        assert_eq!(status(r#"{"code":503,"status":"UNAVAILABLE","message":"x"}"#), 503);
         assert_eq!(status(r#""overloaded""#), 200);
+    }
+
+    #[test]
+    fn a_wait_is_found_in_the_details() {
+        let wait = |delay: &str| {
+            let details = format!(r#"[{{"x":1}},{{"retryDelay":"{delay}"}}]"#);
+            wait_of(format!(r#"{{"error":{{"code":429,"details":{details}}}}}"#).as_bytes())
+        };
+        assert_eq!(wait("34.5s"), Some(Duration::from_millis(34_500)));
+        assert_eq!(wait("1e300s"), None);
+        assert_eq!(wait("1e9s"), Some(RETRY_AFTER_MAX));
+        for nonsense in ["-1s", "NaNs", "soon", "5", ""] {
+            assert_eq!(wait(nonsense), None, "{nonsense}");
+        }
+        assert_eq!(wait_of(b"<html>"), None);
     }
 }

@@ -37,7 +37,17 @@ async fn a_refusal_is_told_by_its_status() {
         |e| matches!(e, E::RateLimited { retry_after: Some(wait), .. } if wait.as_secs() == 7),
     )
     .await;
+    let spent = r#"{"error":{"message":"no","type":"insufficient_quota"}}"#;
+    check(429, retry, spent, |e| matches!(e, E::Refused { status: 429, retry_after: None, .. }))
+        .await;
     check(400, "", body, |e| matches!(e, E::Refused { status: 400, .. })).await;
+    check(
+        503,
+        retry,
+        body,
+        |e| matches!(e, E::Refused { status: 503, retry_after: Some(wait), .. } if wait.as_secs() == 7),
+    )
+    .await;
     check(500, "", "", |e| {
         matches!(e, E::Refused { status: 500, message, .. } if message == "Internal Server Error")
     })

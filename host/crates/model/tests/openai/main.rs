@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
+mod door;
 mod failures;
-mod recorded;
-mod recordings;
+mod requests;
 mod server;
 mod streams;
 

@@ -1,4 +1,4 @@
-//! A server that takes requests on the loopback and answers each with the same script.
+//! A server that takes requests on the loopback and answers each with a script.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,6 +25,9 @@ pub(crate) struct Seen {
     pub(crate) body: Value,
 }
 
+/// Which script answers a request.
+type Director = Arc<dyn Fn(&Seen) -> Vec<Step> + Send + Sync>;
+
 pub(crate) struct Server {
     pub(crate) base_url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -32,11 +35,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Answers every request with the same script.
     pub(crate) async fn start(script: Vec<Step>) -> Self {
+        Self::directed(move |_| script.clone()).await
+    }
+
+    /// Answers each request with the script that is chosen for it.
+    pub(crate) async fn directed(
+        director: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let task = tokio::spawn(accept(listener, script, Arc::clone(&seen)));
+        let task = tokio::spawn(accept(listener, Arc::new(director), Arc::clone(&seen)));
         Self { base_url, seen, task }
     }
 
@@ -51,15 +62,16 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: TcpListener, script: Vec<Step>, seen: Arc<Mutex<Vec<Seen>>>) {
+async fn accept(listener: TcpListener, director: Director, seen: Arc<Mutex<Vec<Seen>>>) {
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(answer(stream, script.clone(), Arc::clone(&seen)));
+        tokio::spawn(answer(stream, Arc::clone(&director), Arc::clone(&seen)));
     }
 }
 
-async fn answer(stream: TcpStream, script: Vec<Step>, seen: Arc<Mutex<Vec<Seen>>>) {
+async fn answer(stream: TcpStream, director: Director, seen: Arc<Mutex<Vec<Seen>>>) {
     let mut stream = BufReader::new(stream);
     let Some(request) = read(&mut stream).await else { return };
+    let script = director(&request);
     seen.lock().unwrap().push(request);
     for step in script {
         if play(step, &mut stream).await.is_err() {
@@ -88,10 +100,11 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
         head.push(stream.read_u8().await.ok()?);
     }
     let head = String::from_utf8(head).unwrap();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    let mut body = vec![0; length.parse().unwrap()];
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     stream.read_exact(&mut body).await.ok()?;
-    Some(Seen { head, body: serde_json::from_slice(&body).unwrap() })
+    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    Some(Seen { head, body })
 }
 
 /// A whole answer with a length.

@@ -58,7 +58,9 @@ fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>), usage: Option<Usag
     assert_eq!(reply.finish, Finish::ToolCalls);
     assert_eq!(reply.usage, usage);
     let text = |text: &str| Delta::Text(text.to_owned());
-    assert_eq!(deltas, [Delta::Reasoning("hm".to_owned()), text("Grüße"), text(" 東京")]);
+    let begun = |name: &str| Delta::CallBegun { name: name.to_owned() };
+    let said = [Delta::Reasoning("hm".to_owned()), text("Grüße"), text(" 東京")];
+    assert_eq!(deltas, [&said[..], &[begun("x"), begun("y")]].concat());
 }
 
 const USAGE: Option<Usage> = Some(Usage {

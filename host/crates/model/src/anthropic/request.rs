@@ -1,0 +1,212 @@
+//! Our conversation, written as the JSON that `messages` takes.
+//!
+//! Roles alternate there: what tools gave back and what the person says next are one message, the
+//! results first. Text without a word in it is refused, although models write it, so it is left
+//! out.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::tuning::tuning;
+use crate::{
+    chat::{
+        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
+        ToolResult, UserMessage,
+    },
+    endpoint::Endpoint,
+    wire::{
+        answer::text,
+        conversation::{NO_WORDS, arguments_object, own_form, safe_id, safe_name},
+    },
+};
+
+/// The pictures that the provider takes.
+const IMAGE_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+
+/// The document that the provider reads as it is.
+const PDF: &str = "application/pdf";
+
+/// How many of the person's messages, from the last, are marked for the cache. The one before the
+/// last was marked when it was the last, so that all before it is read from the cache; with the
+/// marks behind the tools and the instructions it makes the four that the provider allows.
+const MARKED_MESSAGES: usize = 2;
+
+/// The body of a request.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Value>,
+    messages: Vec<Turn>,
+    stream: bool,
+    #[serde(flatten)]
+    tuning: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+}
+
+/// What one side says before the other one does.
+#[derive(Serialize)]
+struct Turn {
+    role: &'static str,
+    content: Vec<Value>,
+}
+
+/// Returns the body of a request. `tools` are those of the request, written.
+pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+    let body = Body {
+        model: endpoint.model.trim(),
+        system: system(request.messages),
+        messages: turns(request.messages, &endpoint.origin()),
+        stream: endpoint.stream,
+        tuning: tuning(endpoint, request.messages),
+        tools,
+    };
+    serde_json::to_vec(&body).expect("JSON values can be written")
+}
+
+/// Returns the tools in the form of this protocol. They stay the same, so the last one is marked.
+pub(super) fn definitions(tools: &[ToolDefinition]) -> Vec<Value> {
+    let mut definitions: Vec<Value> = tools.iter().map(definition).collect();
+    definitions.last_mut().into_iter().for_each(mark);
+    definitions
+}
+
+fn definition(tool: &ToolDefinition) -> Value {
+    let mut schema = tool.parameters.clone();
+    if let Value::Object(schema) = &mut schema {
+        schema.entry("type").or_insert_with(|| json!("object"));
+    }
+    json!({ "name": tool.name, "description": tool.description, "input_schema": schema })
+}
+
+fn system(messages: &[Message]) -> Vec<Value> {
+    let mut blocks: Vec<Value> = messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::System { text } => words(text),
+            _ => None,
+        })
+        .collect();
+    blocks.last_mut().into_iter().for_each(mark);
+    blocks
+}
+
+fn turns(messages: &[Message], origin: &str) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for message in messages {
+        let (role, mut content) = blocks(message, origin);
+        match turns.last_mut() {
+            _ if content.is_empty() => {}
+            Some(turn) if turn.role == role => turn.content.append(&mut content),
+            _ => turns.push(Turn { role, content }),
+        }
+    }
+    let of_person = turns.iter_mut().rev().filter(|turn| turn.role == "user");
+    of_person.take(MARKED_MESSAGES).filter_map(|turn| turn.content.last_mut()).for_each(mark);
+    turns
+}
+
+fn blocks(message: &Message, origin: &str) -> (&'static str, Vec<Value>) {
+    match message {
+        Message::System { .. } => ("user", Vec::new()),
+        Message::User(said) => ("user", input(said)),
+        Message::Assistant(said) => {
+            ("assistant", own_blocks(said, origin).unwrap_or_else(|| anew(said)))
+        }
+        Message::Tool(result) => ("user", vec![tool_result(result)]),
+    }
+}
+
+/// Marks the end of what stays the same, for the provider's cache.
+fn mark(block: &mut Value) {
+    block["cache_control"] = json!({ "type": "ephemeral" });
+}
+
+/// Files come before the words about them.
+fn input(said: &UserMessage) -> Vec<Value> {
+    let files = said.attachments.iter().map(file);
+    let mut content: Vec<Value> = files.chain(words(&said.text)).collect();
+    if content.is_empty() {
+        content.extend(words(NO_WORDS));
+    }
+    content
+}
+
+fn file(file: &Attachment) -> Value {
+    let kind = match (file.kind(), file.essence()) {
+        (Kind::Image, media_type) if IMAGE_TYPES.contains(&media_type) => "image",
+        (_, PDF) => "document",
+        _ => return json!({ "type": "text", "text": file.in_words() }),
+    };
+    json!({
+        "type": kind,
+        "source": { "type": "base64", "media_type": file.essence(), "data": file.base64() },
+    })
+}
+
+fn words(text: &str) -> Option<Value> {
+    (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
+}
+
+/// Returns the blocks that the provider gave, if it was this model and they still tell of the same
+/// calls.
+fn own_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
+    let blocks = own_form(said, origin)?.get("content")?.as_array()?;
+    let own_calls = blocks.iter().filter(|block| is_call(block));
+    let own_calls = own_calls.map(|call| (text(call, "id"), text(call, "name")));
+    if !own_calls.eq(said.calls.iter().map(|call| (call.id.as_str(), call.name.as_str()))) {
+        return None;
+    }
+    let mut blocks: Vec<Value> = blocks.iter().filter(|block| !is_blank(block)).cloned().collect();
+    // Thinking that led to nothing cannot be the end of a message.
+    let end = blocks.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
+    blocks.truncate(end);
+    blocks.iter_mut().filter(|block| is_call(block)).for_each(make_safe);
+    Some(blocks)
+}
+
+/// A name or an id that is not safe is refused, although a model wrote it.
+fn make_safe(call: &mut Value) {
+    let (id, name) = (json!(safe_id(text(call, "id"))), json!(safe_name(text(call, "name"))));
+    (call["id"], call["name"]) = (id, name);
+}
+
+fn is_call(block: &Value) -> bool {
+    text(block, "type") == "tool_use"
+}
+
+fn is_blank(block: &Value) -> bool {
+    text(block, "type") == "text" && text(block, "text").trim().is_empty()
+}
+
+/// True for a block of thinking, readable or not.
+pub(super) fn is_thinking(block: &Value) -> bool {
+    matches!(text(block, "type"), "thinking" | "redacted_thinking")
+}
+
+fn anew(said: &AssistantMessage) -> Vec<Value> {
+    words(&said.text).into_iter().chain(said.calls.iter().map(call)).collect()
+}
+
+fn call(call: &CallRequest) -> Value {
+    json!({
+        "type": "tool_use",
+        "id": safe_id(&call.id),
+        "name": safe_name(&call.name),
+        "input": arguments_object(&call.arguments),
+    })
+}
+
+fn tool_result(result: &ToolResult) -> Value {
+    let content: Vec<Value> = words(&result.content).into_iter().collect();
+    let mut block = json!({
+        "type": "tool_result",
+        "tool_use_id": safe_id(&result.call_id),
+        "content": content,
+    });
+    if result.failed {
+        block["is_error"] = json!(true);
+    }
+    block
+}

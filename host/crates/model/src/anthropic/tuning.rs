@@ -1,0 +1,199 @@
+//! What a request says about how to answer: how long, how freely, and with how much thought.
+//!
+//! The provider wants a limit with every request, and its models differ in how they are told to
+//! think: the older ones take a number of tokens, the newer ones a word.
+
+use serde_json::{Map, Value, json};
+
+use super::request::is_thinking;
+use crate::{
+    chat::Message,
+    endpoint::{Effort, Endpoint},
+    wire::conversation::own_form,
+};
+
+/// Most tokens of one answer where nothing else was set: the most that all current models take, and
+/// far more than any answer needs.
+const OUTPUT_TOKENS_MAX: u32 = 32_000;
+
+/// Models whose answers are shorter, and the most that they take.
+const SHORT_ANSWERS: [(&str, u32); 4] = [
+    ("claude-3-5", 8192),
+    ("claude-3-opus", 4096),
+    ("claude-3-sonnet", 4096),
+    ("claude-3-haiku", 4096),
+];
+
+/// Models that take a number of tokens for their thinking. All that come later take a word, and
+/// most of them nothing else.
+const COUNTED_THINKING: [&str; 9] = [
+    "claude-3",
+    "claude-sonnet-4-0",
+    "claude-sonnet-4-2",
+    "claude-sonnet-4-5",
+    "claude-opus-4-0",
+    "claude-opus-4-1",
+    "claude-opus-4-2",
+    "claude-opus-4-5",
+    "claude-haiku-4-5",
+];
+
+/// Fewest tokens of thinking that can be asked for.
+const THINKING_TOKENS_MIN: u32 = 1024;
+
+/// Returns the fields of a body that depend on the model and the settings.
+pub(super) fn tuning(endpoint: &Endpoint, messages: &[Message]) -> Map<String, Value> {
+    let tokens_max = endpoint.output_tokens_max.unwrap_or_else(|| default_max(&endpoint.model));
+    let mut fields = match endpoint.effort {
+        Some(effort) if !is_counted(&endpoint.model) => by_word(effort),
+        Some(effort) if can_think_on(messages, &endpoint.origin()) => by_number(effort, tokens_max),
+        _ => Map::new(),
+    };
+    // A model that thinks chooses its words in one way only.
+    if let Some(temperature) = endpoint.temperature.filter(|_| fields.is_empty()) {
+        fields.insert("temperature".to_owned(), json!(temperature));
+    }
+    fields.insert("max_tokens".to_owned(), json!(tokens_max));
+    fields
+}
+
+fn default_max(model: &str) -> u32 {
+    let short = SHORT_ANSWERS.iter().find(|(name, _)| model.contains(name));
+    short.map_or(OUTPUT_TOKENS_MAX, |(_, tokens_max)| *tokens_max)
+}
+
+fn is_counted(model: &str) -> bool {
+    COUNTED_THINKING.iter().any(|name| model.contains(name))
+}
+
+/// Some models keep their thinking to themselves unless they are asked to tell it.
+fn by_word(effort: Effort) -> Map<String, Value> {
+    let thinking = json!({ "type": "adaptive", "display": "summarized" });
+    let effort = json!({ "effort": effort.word() });
+    Map::from_iter([("thinking".to_owned(), thinking), ("output_config".to_owned(), effort)])
+}
+
+/// Half of a short answer is left for its words; one that is too short is given without thinking.
+fn by_number(effort: Effort, tokens_max: u32) -> Map<String, Value> {
+    let wanted = match effort {
+        Effort::Low => 2048,
+        Effort::Medium => 8192,
+        Effort::High => 24_576,
+    };
+    let budget = (tokens_max / 2).min(wanted).max(THINKING_TOKENS_MIN);
+    if budget >= tokens_max {
+        return Map::new();
+    }
+    let thinking = json!({ "type": "enabled", "budget_tokens": budget });
+    Map::from_iter([("thinking".to_owned(), thinking)])
+}
+
+/// A model that counts its thinking can go on thinking about results of tools only where it thought
+/// before it called them. A turn that another model began has no such thoughts.
+fn can_think_on(messages: &[Message], origin: &str) -> bool {
+    let turn = messages.iter().rev().take_while(|message| !matches!(message, Message::User(_)));
+    let mut answers = turn.filter_map(|message| match message {
+        Message::Assistant(said) => Some(said),
+        _ => None,
+    });
+    answers.all(|said| {
+        let first = own_form(said, origin).and_then(|own| own.pointer("/content/0"));
+        first.is_some_and(is_thinking)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        chat::{AssistantMessage, Opaque},
+        endpoint::Protocol,
+    };
+
+    fn endpoint(model: &str) -> Endpoint {
+        Endpoint::new(Protocol::Anthropic, "https://x", model)
+    }
+
+    #[track_caller]
+    fn check(endpoint: &Endpoint, messages: &[Message], want: Value) {
+        assert_eq!(Value::Object(tuning(endpoint, messages)), want);
+    }
+
+    #[test]
+    fn every_request_has_a_limit() {
+        let rows = [
+            ("claude-opus-4-7", 32_000),
+            ("claude-haiku-4-5-20251001", 32_000),
+            ("claude-3-5-haiku-latest", 8192),
+            ("claude-3-haiku-20240307", 4096),
+            ("anything", 32_000),
+        ];
+        for (model, want) in rows {
+            check(&endpoint(model), &[], json!({ "max_tokens": want }));
+            let set = Endpoint { output_tokens_max: Some(7), ..endpoint(model) };
+            check(&set, &[], json!({ "max_tokens": 7 }));
+        }
+    }
+
+    #[test]
+    fn thinking_is_asked_for_as_the_model_takes_it() {
+        let with = |model: &str, effort: Effort, tokens_max: u32| Endpoint {
+            effort: Some(effort),
+            output_tokens_max: Some(tokens_max),
+            temperature: Some(0.5),
+            ..endpoint(model)
+        };
+        for model in ["claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-6"] {
+            check(
+                &with(model, Effort::Low, 64),
+                &[],
+                json!({
+                    "max_tokens": 64, "output_config": { "effort": "low" },
+                    "thinking": { "type": "adaptive", "display": "summarized" },
+                }),
+            );
+        }
+        let rows = [
+            (Effort::Low, 32_000, Some(2048)),
+            (Effort::Medium, 32_000, Some(8192)),
+            (Effort::High, 64_000, Some(24_576)),
+            (Effort::High, 32_000, Some(16_000)),
+            (Effort::High, 1025, Some(1024)),
+            (Effort::High, 1024, None),
+        ];
+        for model in ["claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514", "claude-haiku-4-5"]
+        {
+            for (effort, tokens_max, budget) in rows {
+                let want = match budget {
+                    Some(budget) => json!({
+                        "max_tokens": tokens_max,
+                        "thinking": { "type": "enabled", "budget_tokens": budget },
+                    }),
+                    None => json!({ "max_tokens": tokens_max, "temperature": 0.5 }),
+                };
+                check(&with(model, effort, tokens_max), &[], want);
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_that_began_without_thoughts_goes_on_without_them() {
+        let endpoint = Endpoint { effort: Some(Effort::Low), ..endpoint("claude-haiku-4-5") };
+        let said = |block: &str, origin: &str| {
+            let body = json!({ "role": "assistant", "content": [{ "type": block }] });
+            let opaque = Some(Opaque { origin: origin.to_owned(), body });
+            Message::Assistant(AssistantMessage { opaque, ..AssistantMessage::default() })
+        };
+        let own = "anthropic/claude-haiku-4-5";
+        let rows = [
+            (vec![said("text", own), Message::user("x")], true),
+            (vec![Message::user("x"), said("thinking", own)], true),
+            (vec![Message::user("x"), said("redacted_thinking", own)], true),
+            (vec![Message::user("x"), said("thinking", "anthropic/other")], false),
+            (vec![Message::user("x"), said("tool_use", own), said("thinking", own)], false),
+        ];
+        for (messages, want) in rows {
+            assert_eq!(tuning(&endpoint, &messages).contains_key("thinking"), want, "{messages:?}");
+        }
+    }
+}

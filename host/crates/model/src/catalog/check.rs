@@ -1,0 +1,263 @@
+//! Whether a model can be used, step by step.
+
+use std::time::Duration;
+
+use sallyport_contract::text;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{CatalogError, Listed, models};
+use crate::{
+    chat::{ChatModel, Message, ModelError, Reply, Request, ToolDefinition, Usage},
+    endpoint::{Endpoint, SettingsError, ToolCalling},
+    without_retries,
+};
+
+/// Longest wait for one answer of a check. A model at home may have to be loaded first.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Most of an answer that is shown.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// How alike two names have to be for one to be taken for the other, mistyped.
+const LIKENESS_MIN: f64 = 0.8;
+
+/// Most names that are proposed for a mistyped one.
+const PROPOSALS_MAX: usize = 3;
+
+/// The tool that the model is asked to call.
+const TOOL: &str = "repeat";
+
+/// One step of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// A stable name: `address`, `credentials`, `model`, `answer`, `tool-call`.
+    pub id: &'static str,
+    /// How it went.
+    pub status: Status,
+    /// What was seen.
+    pub detail: String,
+    /// What the person can do about it, when it failed.
+    pub remedy: Option<String>,
+}
+
+/// How a step went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// As it should.
+    Ok,
+    /// It did not work.
+    Failed,
+    /// It was not tried, or could not be found out.
+    Skipped,
+}
+
+/// What a request came to; nothing if it was not made.
+type Tried = Option<Result<Reply, ModelError>>;
+
+/// Goes the way of a conversation: is the address reached, are the credentials accepted, is the
+/// model known, does it answer, does it call a tool. Nothing is tried twice. The answer and the
+/// call cost a few tokens.
+pub async fn check(endpoint: &Endpoint) -> Vec<Step> {
+    let time_max = endpoint.time_max.min(ANSWER_TIME_MAX);
+    let model = match without_retries(Endpoint { time_max, ..endpoint.clone() }) {
+        Ok(model) => model,
+        Err(error) => return unusable(&error),
+    };
+    let listed = match models(endpoint).await {
+        Ok(listed) => Ok(listed),
+        Err(CatalogError::Settings(error)) => return unusable(&error),
+        Err(CatalogError::Model(error)) => Err(error),
+    };
+    // A key may be good for answers and not for the list, so only the address ends it here.
+    let answer = match listed {
+        Err(ModelError::Unreachable { .. }) => None,
+        _ => Some(ask(&*model, "Answer with the single word: ready", &[]).await),
+    };
+    let call = match answer {
+        Some(Ok(_)) => Some(ask(&*model, CALL_WORDS, &[tool()]).await),
+        _ => None,
+    };
+    vec![
+        address(&listed, &answer),
+        credentials(endpoint, &listed, &answer),
+        known(endpoint, &listed, &answer),
+        answered(&answer),
+        called(endpoint, &call),
+    ]
+}
+
+/// What the model is told to make it call.
+const CALL_WORDS: &str = "Call the tool `repeat` once, with the argument `text` set to `ready`.";
+
+fn tool() -> ToolDefinition {
+    ToolDefinition {
+        name: TOOL.to_owned(),
+        description: "Repeats a text.".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": { "text": { "type": "string", "description": "The text." } },
+            "required": ["text"],
+        }),
+    }
+}
+
+async fn ask(
+    model: &dyn ChatModel,
+    words: &str,
+    tools: &[ToolDefinition],
+) -> Result<Reply, ModelError> {
+    let messages = [Message::user(words)];
+    model.generate(Request { messages: &messages, tools }, &mut |_| {}).await
+}
+
+/// The steps when the settings alone show that nothing can work.
+fn unusable(error: &SettingsError) -> Vec<Step> {
+    let id = match error {
+        SettingsError::Key => "credentials",
+        SettingsError::Model => "model",
+        SettingsError::Temperature => "answer",
+        _ => "address",
+    };
+    let step = |step| match step == id {
+        true => failed(step, error.to_string(), error.hint()),
+        false => skipped(step, "the settings cannot work"),
+    };
+    ["address", "credentials", "model", "answer", "tool-call"].map(step).to_vec()
+}
+
+fn address(listed: &Result<Vec<Listed>, ModelError>, answer: &Tried) -> Step {
+    match (listed, answer) {
+        (Err(error @ ModelError::Unreachable { .. }), _)
+        | (_, Some(Err(error @ ModelError::Unreachable { .. }))) => because("address", error),
+        _ => ok("address", "the server answers"),
+    }
+}
+
+fn credentials(
+    endpoint: &Endpoint,
+    listed: &Result<Vec<Listed>, ModelError>,
+    answer: &Tried,
+) -> Step {
+    match (listed, answer) {
+        (_, Some(Err(error @ ModelError::Credentials { .. }))) => because("credentials", error),
+        (Ok(_), _) | (_, Some(Ok(_))) if endpoint.key.is_some() => {
+            ok("credentials", "the key is accepted")
+        }
+        (Ok(_), _) | (_, Some(Ok(_))) => ok("credentials", "none are set, and none are asked for"),
+        (Err(error @ ModelError::Credentials { .. }), _) => because("credentials", error),
+        _ => skipped("credentials", "nothing was accepted that would show it"),
+    }
+}
+
+fn known(endpoint: &Endpoint, listed: &Result<Vec<Listed>, ModelError>, answer: &Tried) -> Step {
+    let name = text::one_line(endpoint.model.trim());
+    let Ok(listed) = listed else {
+        return match answer {
+            Some(Ok(_)) => ok("model", format!("{name} answers; the server gives no list")),
+            _ => skipped("model", "the server gives no list of its models"),
+        };
+    };
+    match (listed.iter().find(|model| is_named(model, &name)), answer) {
+        (Some(model), _) => ok("model", described(model)),
+        (None, Some(Ok(_))) => ok("model", format!("{name} answers, though it is not listed")),
+        (None, _) => failed(
+            "model",
+            format!("{name} is not among the {} models of the server", listed.len()),
+            proposal(&name, listed),
+        ),
+    }
+}
+
+/// Ollama leaves out the tag of the newest version, Gemini has a folder before the name.
+fn is_named(model: &Listed, name: &str) -> bool {
+    let name = name.strip_prefix("models/").unwrap_or(name);
+    model.name == name || model.name.strip_suffix(":latest") == Some(name)
+}
+
+fn described(model: &Listed) -> String {
+    match model.context_tokens {
+        Some(tokens) => format!("{} is listed, with room for {tokens} tokens", model.name),
+        None => format!("{} is listed", model.name),
+    }
+}
+
+fn proposal(name: &str, listed: &[Listed]) -> String {
+    let likeness = |model: &Listed| strsim::jaro_winkler(name, &model.name);
+    let mut alike: Vec<&Listed> = listed.iter().filter(|m| likeness(m) >= LIKENESS_MIN).collect();
+    alike.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+    let names: Vec<&str> = alike.iter().take(PROPOSALS_MAX).map(|m| m.name.as_str()).collect();
+    match names.is_empty() {
+        true => "give one of the names that `model list` shows".to_owned(),
+        false => format!("did you mean {}?", names.join(" or ")),
+    }
+}
+
+fn answered(answer: &Tried) -> Step {
+    match answer {
+        None => skipped("answer", "a step before it failed"),
+        Some(Err(error)) => because("answer", error),
+        Some(Ok(reply)) if reply.message.text.trim().is_empty() => failed(
+            "answer",
+            "the answer has no words",
+            "allow more tokens for one answer, or choose another model",
+        ),
+        Some(Ok(reply)) => {
+            let words = text::excerpt(reply.message.text.trim(), SHOWN_CHARS_MAX);
+            ok("answer", format!("it says \"{words}\"{}", counted(reply.usage.as_ref())))
+        }
+    }
+}
+
+fn counted(usage: Option<&Usage>) -> String {
+    match usage {
+        Some(Usage { input_tokens, output_tokens, .. }) => {
+            format!(" ({input_tokens} tokens read, {output_tokens} written)")
+        }
+        None => String::new(),
+    }
+}
+
+fn called(endpoint: &Endpoint, call: &Tried) -> Step {
+    let remedy = match endpoint.tool_calling {
+        ToolCalling::Native => "set tools = \"json\" for this model, or choose another one",
+        ToolCalling::Json => "choose another model: this one does not keep to the JSON form",
+    };
+    match call {
+        None => skipped("tool-call", "a step before it failed"),
+        Some(Err(error @ ModelError::Refused { .. })) => {
+            failed("tool-call", error.to_string(), remedy)
+        }
+        Some(Err(error)) => because("tool-call", error),
+        Some(Ok(reply)) => match what_is_wrong(reply) {
+            None => ok("tool-call", "it calls a tool with good arguments"),
+            Some(problem) => failed("tool-call", problem, remedy),
+        },
+    }
+}
+
+fn what_is_wrong(reply: &Reply) -> Option<&'static str> {
+    let Some(call) = reply.message.calls.iter().find(|call| call.name == TOOL) else {
+        return Some("it answers in words where it should call a tool");
+    };
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let is_good = arguments.get("text").is_some_and(Value::is_string);
+    (!is_good).then_some("it calls a tool, but its arguments do not fit the schema")
+}
+
+fn ok(id: &'static str, detail: impl Into<String>) -> Step {
+    Step { id, status: Status::Ok, detail: detail.into(), remedy: None }
+}
+
+fn failed(id: &'static str, detail: impl Into<String>, remedy: impl Into<String>) -> Step {
+    Step { id, status: Status::Failed, detail: detail.into(), remedy: Some(remedy.into()) }
+}
+
+fn skipped(id: &'static str, detail: &str) -> Step {
+    Step { id, status: Status::Skipped, detail: detail.to_owned(), remedy: None }
+}
+
+fn because(id: &'static str, error: &ModelError) -> Step {
+    failed(id, error.to_string(), error.hint())
+}

@@ -1,0 +1,158 @@
+//! The list of models that a server gives.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use sallyport_contract::text;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::CatalogError;
+use crate::{
+    chat::ModelError,
+    endpoint::{Endpoint, Protocol},
+    wire::{self, Line},
+};
+
+/// Longest wait for a list, or for one page of it; nothing has to be thought about.
+const LIST_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Most pages of a list. A page holds up to a thousand models; no provider has as many.
+const PAGES_MAX: usize = 10;
+
+/// Most models of a list; a list of lists has a few hundred.
+const MODELS_MAX: usize = 10_000;
+
+/// Longest name that is shown; the longest known ones are paths of files.
+const NAME_CHARS_MAX: usize = 200;
+
+/// A model that a server has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// The name under which it is asked.
+    pub name: String,
+    /// The name that the provider shows to people, where it is another.
+    pub title: Option<String>,
+    /// How many tokens a conversation can have, where the server says so.
+    pub context_tokens: Option<u64>,
+    /// How many tokens an answer can have, where the server says so.
+    pub output_tokens: Option<u64>,
+}
+
+/// Asks a server which models it has; they come in the order of their names. The endpoint's own
+/// model does not matter and may be empty.
+///
+/// # Errors
+///
+/// Settings that cannot work, and every way in which the server can be lost.
+pub async fn models(endpoint: &Endpoint) -> Result<Vec<Listed>, CatalogError> {
+    let headers = wire::headers(endpoint)?;
+    let mut listed = BTreeMap::new();
+    let mut after = None;
+    for _ in 0..PAGES_MAX {
+        let mut url = endpoint.address(path(endpoint.protocol))?;
+        for (key, value) in query(endpoint.protocol, after.as_deref()) {
+            url.query_pairs_mut().append_pair(key, value);
+        }
+        let page = page(&Line::to(endpoint, url, headers.clone())).await?;
+        let entries = entries(&page).into_iter().flatten();
+        listed.extend(entries.filter_map(model).map(|model| (model.name.clone(), model)));
+        after = next(&page);
+        if after.is_none() || listed.len() >= MODELS_MAX {
+            break;
+        }
+    }
+    Ok(listed.into_values().take(MODELS_MAX).collect())
+}
+
+async fn page(line: &Line) -> Result<Value, ModelError> {
+    let provider = line.provider();
+    let answer = async { line.whole(line.get().await?).await };
+    let page = provider.within(LIST_TIME_MAX, answer).await?;
+    match entries(&page) {
+        Some(_) => Ok(page),
+        None => Err(provider.broken("there is no list of models in the answer")),
+    }
+}
+
+fn path(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Ollama => "api/tags",
+        _ => "models",
+    }
+}
+
+fn query(protocol: Protocol, after: Option<&str>) -> Vec<(&'static str, &str)> {
+    let (size, token) = match protocol {
+        Protocol::Anthropic => (("limit", "1000"), "after_id"),
+        Protocol::Gemini => (("pageSize", "1000"), "pageToken"),
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Ollama => return Vec::new(),
+    };
+    [Some(size), after.map(|after| (token, after))].into_iter().flatten().collect()
+}
+
+/// Where the next page begins, if there is one.
+fn next(page: &Value) -> Option<String> {
+    let told = |key: &str| page.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let has_more = page.get("has_more") == Some(&Value::Bool(true));
+    told("nextPageToken").or(told("last_id").filter(|_| has_more)).map(str::to_owned)
+}
+
+/// Lists stand under one of two names, or are the whole answer. Some servers write an empty one as
+/// null.
+fn entries(page: &Value) -> Option<&[Value]> {
+    match page.get("data").or_else(|| page.get("models")).unwrap_or(page) {
+        Value::Array(entries) => Some(entries),
+        Value::Null if page.is_object() => Some(&[]),
+        _ => None,
+    }
+}
+
+/// Reads one entry, whoever wrote it; nothing when it is not for conversations.
+fn model(entry: &Value) -> Option<Listed> {
+    let told = |key: &str| entry.get(key).and_then(Value::as_str);
+    let name = told("id").or_else(|| told("name")).or_else(|| told("model"))?;
+    let name = shown(name.strip_prefix("models/").unwrap_or(name));
+    let title = told("display_name").or_else(|| told("displayName")).map(shown);
+    let is_meant = !name.is_empty() && generates(entry);
+    is_meant.then(|| Listed {
+        title: title.filter(|title| *title != name),
+        context_tokens: number(entry, &CONTEXT),
+        output_tokens: number(entry, &OUTPUT),
+        name,
+    })
+}
+
+/// Where servers tell of the longest conversation. The one that is loaded counts before the one
+/// that would be possible.
+const CONTEXT: [&str; 8] = [
+    "/meta/n_ctx",
+    "/context_length",
+    "/context_window",
+    "/max_model_len",
+    "/max_context_length",
+    "/max_input_tokens",
+    "/inputTokenLimit",
+    "/meta/n_ctx_train",
+];
+
+/// Where servers tell of the longest answer.
+const OUTPUT: [&str; 4] = [
+    "/outputTokenLimit",
+    "/top_provider/max_completion_tokens",
+    "/max_completion_tokens",
+    "/max_tokens",
+];
+
+fn number(entry: &Value, pointers: &[&str]) -> Option<u64> {
+    pointers.iter().find_map(|pointer| entry.pointer(pointer)?.as_u64()).filter(|&n| n > 0)
+}
+
+/// Gemini lists what else it has beside.
+fn generates(entry: &Value) -> bool {
+    let methods = entry.get("supportedGenerationMethods").and_then(Value::as_array);
+    methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
+}
+
+fn shown(name: &str) -> String {
+    text::excerpt(name.trim(), NAME_CHARS_MAX)
+}

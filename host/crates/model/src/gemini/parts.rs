@@ -1,0 +1,147 @@
+//! The parts of an answer, as they arrive.
+//!
+//! Text comes in many parts and is put together; a signature stays on the very part that brought
+//! it. A part of an unknown kind is kept like any other: it belongs to the message and goes back
+//! with it.
+
+use serde_json::Value;
+
+use crate::{
+    chat::{CallRequest, Delta},
+    wire::{answer::text, conversation::arguments_text},
+};
+
+/// Most parts in one answer. No session runs more calls.
+const PARTS_MAX: usize = 4096;
+
+/// What a piece of plain text holds and nothing else.
+const PLAIN: [&str; 2] = ["text", "thought"];
+
+/// Why a part cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PartError {
+    /// The answer holds none, and no reason for that.
+    #[error("there is no candidate in the answer")]
+    NoCandidate,
+    /// It is not a JSON object.
+    #[error("a part is not an object")]
+    NotAnObject,
+    /// There are too many parts.
+    #[error("more than {PARTS_MAX} parts")]
+    TooMany,
+}
+
+/// The parts so far.
+#[derive(Debug, Default)]
+pub(super) struct Parts(Vec<Value>);
+
+impl Parts {
+    /// Adds a part, and returns what it says.
+    pub(super) fn take(&mut self, part: Value) -> Result<Option<Delta>, PartError> {
+        if !part.is_object() {
+            return Err(PartError::NotAnObject);
+        }
+        let said = said(&part);
+        let is_full = self.0.len() == PARTS_MAX;
+        let last = self.0.last_mut().filter(|last| continues(last, &part));
+        match last.and_then(|last| last.get_mut("text")) {
+            Some(Value::String(words)) => words.push_str(text(&part, "text")),
+            _ if is_full => return Err(PartError::TooMany),
+            _ => self.0.push(part),
+        }
+        Ok(said)
+    }
+
+    /// Returns what the parts say to the person.
+    pub(super) fn text(&self) -> String {
+        self.0.iter().filter(|part| !is_thought(part)).map(|part| text(part, "text")).collect()
+    }
+
+    /// Returns the parts, finished.
+    pub(super) fn into_vec(self) -> Vec<Value> {
+        self.0
+    }
+}
+
+/// Returns the calls among parts, in their order.
+pub(super) fn calls(parts: &[Value]) -> impl Iterator<Item = &Value> {
+    parts.iter().filter_map(|part| part.get("functionCall")).filter(|call| call.is_object())
+}
+
+/// Returns a call under an id of ours.
+pub(super) fn call(call: &Value, id: String) -> CallRequest {
+    let name = text(call, "name").to_owned();
+    CallRequest { id, name, arguments: arguments_text(call.get("args")) }
+}
+
+fn said(part: &Value) -> Option<Delta> {
+    if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
+        return Some(Delta::CallBegun { name: text(call, "name").to_owned() });
+    }
+    let kind = if is_thought(part) { Delta::Reasoning } else { Delta::Text };
+    Some(text(part, "text")).filter(|words| !words.is_empty()).map(|words| kind(words.to_owned()))
+}
+
+fn is_thought(part: &Value) -> bool {
+    part.get("thought") == Some(&Value::Bool(true))
+}
+
+/// True for a part that goes on with what the last one says.
+fn continues(last: &Value, part: &Value) -> bool {
+    is_plain(last) && is_plain(part) && is_thought(last) == is_thought(part)
+}
+
+/// True for text that has nothing but its words, above all no signature.
+fn is_plain(part: &Value) -> bool {
+    let fields = part.as_object().filter(|_| part.get("text").is_some_and(Value::is_string));
+    fields.is_some_and(|fields| fields.keys().all(|key| PLAIN.contains(&key.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(given: &[Value], want: &[Value], want_said: &[Delta]) {
+        let mut parts = Parts::default();
+        let said = given.iter().filter_map(|part| parts.take(part.clone()).unwrap());
+        assert_eq!(said.collect::<Vec<_>>(), want_said);
+        assert_eq!(parts.into_vec(), want);
+    }
+
+    #[test]
+    fn text_grows_together_and_signatures_stay_where_they_were() {
+        let word = |text: &str| json!({ "text": text });
+        let thought = |text: &str| json!({ "text": text, "thought": true });
+        let signed = |text: &str| json!({ "text": text, "thoughtSignature": "s" });
+        let said = |text: &str| Delta::Text(text.to_owned());
+        let mused = |text: &str| Delta::Reasoning(text.to_owned());
+        check(
+            &[thought("a"), thought("b"), word("c"), json!({ "text": "d", "thought": false })],
+            &[thought("ab"), word("cd")],
+            &[mused("a"), mused("b"), said("c"), said("d")],
+        );
+        check(
+            &[word("a"), signed("b"), word("c"), signed("")],
+            &[word("a"), signed("b"), word("c"), signed("")],
+            &[said("a"), said("b"), said("c")],
+        );
+        let call = json!({ "functionCall": { "name": "x" }, "thoughtSignature": "s" });
+        let other = json!({ "executableCode": { "code": "1" } });
+        check(
+            &[call.clone(), call.clone(), other.clone()],
+            &[call.clone(), call, other],
+            &[Delta::CallBegun { name: "x".to_owned() }, Delta::CallBegun { name: "x".to_owned() }],
+        );
+    }
+
+    #[test]
+    fn nonsense_and_floods_are_refused() {
+        assert_eq!(Parts::default().take(json!("x")), Err(PartError::NotAnObject));
+        let mut parts = Parts::default();
+        let flood = (0..=PARTS_MAX).find_map(|n| parts.take(json!({ "n": n })).err());
+        assert_eq!(flood, Some(PartError::TooMany));
+    }
+}

@@ -1,0 +1,349 @@
+//! What a model wrote, read as an answer of the protocol, or why it is none.
+//!
+//! Small models write a fence around the object, a sentence before it, line breaks inside strings,
+//! arguments as a string. All of that has one meaning and is taken. What could be meant in two ways
+//! is refused, since a call that nobody meant is worse than another question.
+
+use sallyport_contract::json::{self, JsonError};
+use serde_json::{Map, Value};
+
+use super::scanner::Nest;
+
+/// Longest answer that is read as JSON; the arguments of a call are never that long.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
+/// Most characters of a strange key that are told back.
+const KEY_CHARS_MAX: usize = 40;
+
+/// How models begin to think in the middle of their text, where nobody tells the two apart.
+pub(super) const THINKING_BEGINS: &str = "<think>";
+
+/// How they end it.
+pub(super) const THINKING_ENDS: &str = "</think>";
+
+/// What an answer says.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Answer {
+    /// For the person.
+    pub(super) reply: String,
+    /// The tools to be used, in the model's order.
+    pub(super) calls: Vec<Wanted>,
+}
+
+/// A tool that the model wants used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) name: String,
+    /// JSON text of an object.
+    pub(super) arguments: String,
+}
+
+/// Why an answer is not understood. The texts are for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Flaw {
+    /// It says nothing.
+    #[error("the answer was empty")]
+    Blank,
+    /// It is longer than any answer should be.
+    #[error("the answer was longer than {ANSWER_BYTES_MAX} bytes")]
+    TooLong,
+    /// It holds no object of the protocol.
+    #[error("there was no JSON object with \"reply\" or \"tool\" in it")]
+    NoObject,
+    /// An object has no end.
+    #[error("a JSON object in it was not closed")]
+    Unclosed,
+    /// An object is not JSON.
+    #[error("{0}")]
+    NotJson(JsonError),
+    /// More than one object.
+    #[error("there were {count} JSON objects in it, and one is wanted")]
+    Several {
+        /// How many.
+        count: usize,
+    },
+    /// A key that means nothing here.
+    #[error("the key {key:?} has no meaning here; arguments of a tool belong into \"args\"")]
+    Key {
+        /// The key.
+        key: String,
+    },
+    /// One call and a list of calls.
+    #[error("it had both \"tool\" and \"tools\"")]
+    BothForms,
+    /// A value of another type.
+    #[error("{key:?} was not {wanted}")]
+    Type {
+        /// Where.
+        key: &'static str,
+        /// What it should be.
+        wanted: &'static str,
+    },
+}
+
+/// Reads a whole answer.
+pub(super) fn read(text: &str) -> Result<Answer, Flaw> {
+    if without_thinking(text).trim().is_empty() {
+        return Err(Flaw::Blank);
+    }
+    if text.len() > ANSWER_BYTES_MAX {
+        return Err(Flaw::TooLong);
+    }
+    let mut objects = objects(without_thinking(text))?;
+    match (objects.pop(), objects.len()) {
+        (Some(object), 0) => answer(object),
+        (Some(_), others) => Err(Flaw::Several { count: others + 1 }),
+        (None, _) => Err(Flaw::NoObject),
+    }
+}
+
+/// Returns an answer without the thinking that it begins with. Objects in there are drafts.
+pub(super) fn without_thinking(text: &str) -> &str {
+    let mut said = text;
+    while let Some(thinking) = said.trim_start().strip_prefix(THINKING_BEGINS) {
+        said = thinking.split_once(THINKING_ENDS).map_or("", |(_, said)| said);
+    }
+    said
+}
+
+/// Finds the protocol's objects in a text. An object that cannot be read is a flaw, wherever it
+/// stands: what follows it, or stands in it, may be a part of it.
+fn objects(text: &str) -> Result<Vec<Map<String, Value>>, Flaw> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('{') {
+        rest = &rest[start..];
+        if !rest[1..].trim_start().starts_with('"') {
+            rest = &rest[1..];
+            continue;
+        }
+        let (object, after) = rest.split_at(end_of(rest).ok_or(Flaw::Unclosed)?);
+        let value = json::parse(&without_controls(object), usize::MAX).map_err(Flaw::NotJson)?;
+        found.extend(of_the_protocol(value));
+        rest = after;
+    }
+    Ok(found)
+}
+
+/// Returns where the object ends with which a text begins.
+fn end_of(text: &str) -> Option<usize> {
+    let mut nest = Nest::default();
+    let closes = |(_, c): &(usize, char)| {
+        nest.take(*c);
+        nest.depth == 0
+    };
+    text.char_indices().find(closes).map(|(at, c)| at + c.len_utf8())
+}
+
+/// Escapes the line breaks and other controls inside strings that should have been escaped.
+fn without_controls(object: &str) -> String {
+    let (mut nest, mut out) = (Nest::default(), String::with_capacity(object.len()));
+    for c in object.chars() {
+        if nest.in_string && c < ' ' {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+        nest.take(c);
+    }
+    out
+}
+
+fn of_the_protocol(value: Value) -> Option<Map<String, Value>> {
+    let Value::Object(object) = value else { return None };
+    ["reply", "tool", "tools"].iter().any(|key| object.contains_key(*key)).then_some(object)
+}
+
+fn answer(mut object: Map<String, Value>) -> Result<Answer, Flaw> {
+    let reply = text(object.remove("reply"), "reply")?;
+    let calls = match (object.remove("tool"), object.remove("tools")) {
+        (Some(_), Some(_)) => return Err(Flaw::BothForms),
+        (Some(name), None) => call(name, &mut object)?.into_iter().collect(),
+        (None, Some(list)) => calls(list)?,
+        (None, None) => Vec::new(),
+    };
+    // Beside a reply alone, a model may think aloud as it likes.
+    if !calls.is_empty() {
+        nothing_left(&object)?;
+    }
+    Ok(Answer { reply, calls })
+}
+
+fn calls(list: Value) -> Result<Vec<Wanted>, Flaw> {
+    let items = match list {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items,
+        _ => return Err(Flaw::Type { key: "tools", wanted: "a list" }),
+    };
+    items.into_iter().map(item).collect()
+}
+
+fn item(item: Value) -> Result<Wanted, Flaw> {
+    let Value::Object(mut item) = item else {
+        return Err(Flaw::Type { key: "tools", wanted: "a list of objects" });
+    };
+    let name = item.remove("tool").unwrap_or_default();
+    let call = call(name, &mut item)?;
+    nothing_left(&item)?;
+    call.ok_or(Flaw::Type { key: "tool", wanted: "the name of a tool" })
+}
+
+/// Reads a call out of its object. No name means no call.
+fn call(name: Value, object: &mut Map<String, Value>) -> Result<Option<Wanted>, Flaw> {
+    let name = text(Some(name), "tool")?.trim().to_owned();
+    let arguments = arguments(object.remove("args").unwrap_or_default())?;
+    Ok((!name.is_empty()).then_some(Wanted { name, arguments }))
+}
+
+fn arguments(value: Value) -> Result<String, Flaw> {
+    let no_object = Flaw::Type { key: "args", wanted: "a JSON object" };
+    match value {
+        Value::Null => Ok("{}".to_owned()),
+        Value::Object(_) => Ok(value.to_string()),
+        Value::String(text) if text.trim().is_empty() => Ok("{}".to_owned()),
+        Value::String(text) => match json::parse(&text, ANSWER_BYTES_MAX) {
+            Ok(Value::Object(_)) => Ok(text),
+            _ => Err(no_object),
+        },
+        _ => Err(no_object),
+    }
+}
+
+fn text(value: Option<Value>, key: &'static str) -> Result<String, Flaw> {
+    match value {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(Flaw::Type { key, wanted: "a string" }),
+    }
+}
+
+fn nothing_left(object: &Map<String, Value>) -> Result<(), Flaw> {
+    match object.keys().next() {
+        Some(key) => Err(Flaw::Key { key: key.chars().take(KEY_CHARS_MAX).collect() }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, reply: &str, calls: &[(&str, &str)]) {
+        let wanted = |(name, arguments): &(&str, &str)| Wanted {
+            name: (*name).to_owned(),
+            arguments: (*arguments).to_owned(),
+        };
+        let want = Answer { reply: reply.to_owned(), calls: calls.iter().map(wanted).collect() };
+        assert_eq!(read(text), Ok(want), "{text}");
+    }
+
+    #[test]
+    fn replies_and_calls_are_read() {
+        check(r#"{"reply":"hi"}"#, "hi", &[]);
+        check(r#"{"reply":""}"#, "", &[]);
+        check(
+            r#"{"tool":"get_time","args":{"zone":"UTC"},"reply":"Let me check"}"#,
+            "Let me check",
+            &[("get_time", r#"{"zone":"UTC"}"#)],
+        );
+        check(
+            r#"{"tools":[{"tool":"a","args":{"n":1}},{"tool":"b"}],"reply":"both"}"#,
+            "both",
+            &[("a", r#"{"n":1}"#), ("b", "{}")],
+        );
+        check(r#"{"tools":[],"reply":"hi"}"#, "hi", &[]);
+        check(r#"{"tool":null,"args":{},"reply":"hi"}"#, "hi", &[]);
+        check(r#"{"tool":"","tools_used":1,"reply":"hi"}"#, "hi", &[]);
+        check(r#"{"thought":{"deep":[1]},"reply":"hi"}"#, "hi", &[]);
+    }
+
+    #[test]
+    fn small_slips_are_forgiven() {
+        check("```json\n{\"reply\":\"hi\"}\n```", "hi", &[]);
+        check("Sure, fn main() {} it is: {\"reply\":\"hi\"} Anything else?", "hi", &[]);
+        check(r#"Given {"city":"Rome"}: {"tool":"x"}"#, "", &[("x", "{}")]);
+        let thinking = "<think>{\"reply\":\"no\"} or </think>\n";
+        check(&format!("{thinking}{thinking}{{\"reply\":\"hi\"}}"), "hi", &[]);
+        check(r#"[{"tool":"x"}]"#, "", &[("x", "{}")]);
+        check("{\"reply\":\"two\nlines\tand a tab\"}", "two\nlines\tand a tab", &[]);
+        check(r#"{"tool":" x ","args":"{\"a\":1}"}"#, "", &[("x", r#"{"a":1}"#)]);
+        for none in ["null", "\"\"", "\" \"", "{}"] {
+            check(&format!(r#"{{"tool":"x","args":{none}}}"#), "", &[("x", "{}")]);
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let arguments = r#"{"id":18446744073709551615,"n":-9223372036854775808}"#;
+        check(&format!(r#"{{"tool":"x","args":{arguments}}}"#), "", &[("x", arguments)]);
+    }
+
+    #[test]
+    fn what_has_two_meanings_or_none_is_refused() {
+        let not_json = |text: &str| Flaw::NotJson(json::parse(text, usize::MAX).unwrap_err());
+        let kind = |key, wanted| Flaw::Type { key, wanted };
+        let key = |key: &str| Flaw::Key { key: key.to_owned() };
+        let rows = [
+            (" \n", Flaw::Blank),
+            ("<think>{\"reply\":\"hi\"}", Flaw::Blank),
+            ("<think>hm</think> ", Flaw::Blank),
+            ("It is noon.", Flaw::NoObject),
+            (r#"{"time":"noon"}"#, Flaw::NoObject),
+            (r#"{"answer":{"reply":"hi"}}"#, Flaw::NoObject),
+            ("{'reply':'hi'}", Flaw::NoObject),
+            (r#"{"reply":"hi"#, Flaw::Unclosed),
+            (r#"{"tool":"a","args":{"tool":"b"}"#, Flaw::Unclosed),
+            (
+                r#"{"tool":"a","args":{"tool":"b"} oops}"#,
+                not_json(r#"{"tool":"a","args":{"tool":"b"} oops}"#),
+            ),
+            (r#"{"reply":"say "hi" now"}"#, not_json(r#"{"reply":"say "hi" now"}"#)),
+            (r#"{"reply":"a","reply":"b"}"#, not_json(r#"{"reply":"a","reply":"b"}"#)),
+            (r#"{"reply":"\ud83d"}"#, not_json(r#"{"reply":"\ud83d"}"#)),
+            (r#"{"tool":"a"}{"tool":"b"}"#, Flaw::Several { count: 2 }),
+            (r#"{"reply":"a"} or {"reply":"a"} or {"reply":"a"}"#, Flaw::Several { count: 3 }),
+            (r#"{"tool":"a","tools":[]}"#, Flaw::BothForms),
+            (r#"{"tool":"a","city":"Rome"}"#, key("city")),
+            (r#"{"tool":"a","args":{},"arguments":{"x":1}}"#, key("arguments")),
+            (r#"{"tools":[{"tool":"a","reply":"x"}]}"#, key("reply")),
+            (r#"{"tools":[{"tool":"a"}],"args":{}}"#, key("args")),
+            (r#"{"reply":7}"#, kind("reply", "a string")),
+            (r#"{"tool":{"name":"a"}}"#, kind("tool", "a string")),
+            (r#"{"tool":"a","args":[1]}"#, kind("args", "a JSON object")),
+            (r#"{"tool":"a","args":"Rome"}"#, kind("args", "a JSON object")),
+            (r#"{"tool":"a","args":"{\"x\":1,\"x\":2}"}"#, kind("args", "a JSON object")),
+            (r#"{"tools":{"tool":"a"}}"#, kind("tools", "a list")),
+            (r#"{"tools":["a"]}"#, kind("tools", "a list of objects")),
+            (r#"{"tools":[{"args":{}}]}"#, kind("tool", "the name of a tool")),
+        ];
+        for (text, want) in rows {
+            assert_eq!(read(text), Err(want), "{text}");
+        }
+        assert_eq!(read(&"x".repeat(ANSWER_BYTES_MAX + 1)), Err(Flaw::TooLong));
+        let long_key = format!(r#"{{"tool":"a","{}":1}}"#, "k".repeat(1000));
+        assert!(read(&long_key).unwrap_err().to_string().len() < 200);
+    }
+
+    #[test]
+    fn depth_and_length_cost_little() {
+        for piece in ["{", "{\"", "{\"a\":", "{\"a\":[", "{}", "{\"\\\"", "{\"a\":1}"] {
+            assert!(read(&piece.repeat(ANSWER_BYTES_MAX / piece.len())).is_err(), "{piece}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in r#"([{}\[\]":, \\n]|reply|tool|args|\PC){0,60}"#) {
+            let _ = read(&text);
+        }
+
+        #[test]
+        fn what_serde_writes_is_read(reply in any::<String>(), around in "[a-z \n`{}]{0,9}") {
+            let text = format!("{around}{}{around}", serde_json::json!({ "reply": reply }));
+            prop_assert_eq!(read(&text).unwrap().reply, reply);
+        }
+    }
+}

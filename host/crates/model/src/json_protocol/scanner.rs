@@ -1,0 +1,365 @@
+//! The reply inside an answer that is still being written.
+//!
+//! A person reads the value of `"reply"` while it arrives and sees nothing of the JSON around it.
+//! The scanner looks only at answers that begin with the object, perhaps behind thinking or a Markdown
+//! fence; everything else is known when the answer is whole. It never guesses: at the first character that
+//! it does not understand it falls silent, and [`answer`](super::answer) has the last word.
+
+use super::{
+    answer::{THINKING_BEGINS, THINKING_ENDS},
+    unescape::{Step, Unescape},
+};
+
+/// Longest opening that is waited through: a fence with the name of a language.
+const OPENING_BYTES_MAX: usize = 32;
+
+/// Longest key or tool name that is remembered; those of the protocol are shorter.
+const WORD_BYTES_MAX: usize = 256;
+
+/// What an answer has said up to now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// More of the reply.
+    Reply(String),
+    /// The name of the tool.
+    Tool(String),
+    /// More of what the model thinks.
+    Thought(String),
+}
+
+/// An answer as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    at: At,
+    key: String,
+    /// A second `reply` makes the object ambiguous and is not shown.
+    has_replied: bool,
+    found: Vec<Found>,
+}
+
+#[derive(Debug)]
+enum At {
+    /// Before the object; what stands there.
+    Opening(String),
+    /// In a model's thinking; how much of its end has come.
+    Thinking(usize),
+    Key,
+    InKey(Unescape),
+    Colon,
+    Value,
+    InReply(Unescape),
+    InTool(Unescape, String),
+    /// Inside a value that does not matter here.
+    InOther(Nest),
+    AfterValue,
+    /// The object is over, or is none.
+    Over,
+}
+
+/// How deep in a value the text is.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Nest {
+    pub(super) depth: usize,
+    pub(super) in_string: bool,
+    is_escaped: bool,
+}
+
+impl Default for At {
+    fn default() -> Self {
+        Self::Opening(String::new())
+    }
+}
+
+impl Scanner {
+    /// Takes the next piece of the answer and returns what it adds.
+    pub(super) fn push(&mut self, piece: &str) -> Vec<Found> {
+        for c in piece.chars() {
+            let at = std::mem::replace(&mut self.at, At::Over);
+            self.at = self.step(at, c);
+        }
+        std::mem::take(&mut self.found)
+    }
+
+    fn step(&mut self, at: At, c: char) -> At {
+        match at {
+            At::Opening(before) => opening(before, c),
+            At::Thinking(matched) => self.thinking(matched, c),
+            At::InKey(string) => self.key(string, c),
+            At::InReply(string) => self.reply(string, c),
+            At::InTool(string, name) => self.tool(string, name, c),
+            At::InOther(nest) => other(nest, c),
+            At::Over => At::Over,
+            between if is_space(c) => between,
+            At::Key if c == '"' => {
+                self.key.clear();
+                At::InKey(Unescape::default())
+            }
+            At::Colon if c == ':' => At::Value,
+            At::Value => self.value(c),
+            At::AfterValue if c == ',' => At::Key,
+            At::Key | At::Colon | At::AfterValue => At::Over,
+        }
+    }
+
+    fn thinking(&mut self, matched: usize, c: char) -> At {
+        if THINKING_ENDS[matched..].starts_with(c) {
+            let all = matched + 1 == THINKING_ENDS.len();
+            return if all { At::default() } else { At::Thinking(matched + 1) };
+        }
+        // The mark begins with its only `<`, so nothing but a new beginning can follow a part of it.
+        THINKING_ENDS[..matched].chars().for_each(|c| self.think(c));
+        match c {
+            '<' => At::Thinking(1),
+            c => {
+                self.think(c);
+                At::Thinking(0)
+            }
+        }
+    }
+
+    fn key(&mut self, mut string: Unescape, c: char) -> At {
+        match string.take(c) {
+            Ok(Step::End) => At::Colon,
+            Ok(step) if remember(&mut self.key, step) => At::InKey(string),
+            _ => At::Over,
+        }
+    }
+
+    fn value(&mut self, c: char) -> At {
+        match (self.key.as_str(), c) {
+            ("reply", '"') if !self.has_replied => {
+                self.has_replied = true;
+                At::InReply(Unescape::default())
+            }
+            ("tool", '"') => At::InTool(Unescape::default(), String::new()),
+            _ => other(Nest::default(), c),
+        }
+    }
+
+    fn reply(&mut self, mut string: Unescape, c: char) -> At {
+        match string.take(c) {
+            Ok(Step::Char(c)) => self.say(c),
+            Ok(Step::Pending) => {}
+            Ok(Step::End) => return At::AfterValue,
+            Err(_) => return At::Over,
+        }
+        At::InReply(string)
+    }
+
+    fn tool(&mut self, mut string: Unescape, mut name: String, c: char) -> At {
+        match string.take(c) {
+            Ok(Step::End) => {
+                self.found.push(Found::Tool(name));
+                At::AfterValue
+            }
+            Ok(step) if remember(&mut name, step) => At::InTool(string, name),
+            _ => At::Over,
+        }
+    }
+
+    fn think(&mut self, c: char) {
+        match self.found.last_mut() {
+            Some(Found::Thought(text)) => text.push(c),
+            _ => self.found.push(Found::Thought(c.to_string())),
+        }
+    }
+
+    fn say(&mut self, c: char) {
+        match self.found.last_mut() {
+            Some(Found::Reply(text)) => text.push(c),
+            _ => self.found.push(Found::Reply(c.to_string())),
+        }
+    }
+}
+
+impl Nest {
+    /// Takes one character of a value.
+    pub(super) fn take(&mut self, c: char) {
+        match c {
+            _ if std::mem::take(&mut self.is_escaped) => {}
+            '\\' if self.in_string => self.is_escaped = true,
+            '"' => self.in_string = !self.in_string,
+            '{' | '[' if !self.in_string => self.depth += 1,
+            '}' | ']' if !self.in_string => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn is_outside(self) -> bool {
+        self.depth == 0 && !self.in_string
+    }
+}
+
+fn opening(mut before: String, c: char) -> At {
+    if c == '{' && is_fence(before.trim_end()) {
+        return At::Key;
+    }
+    if !(before.is_empty() && is_space(c)) {
+        before.push(c);
+    }
+    let so_far = before.trim_end();
+    if so_far == THINKING_BEGINS {
+        return At::Thinking(0);
+    }
+    let marks = ["```", THINKING_BEGINS];
+    let may_open = is_fence(so_far) || marks.iter().any(|mark| mark.starts_with(so_far));
+    if may_open && before.len() <= OPENING_BYTES_MAX { At::Opening(before) } else { At::Over }
+}
+
+/// Nothing, or three backticks and the name of a language.
+fn is_fence(before: &str) -> bool {
+    let language = before.strip_prefix("```");
+    before.is_empty() || language.is_some_and(|word| word.chars().all(|c| c.is_alphanumeric()))
+}
+
+fn other(mut nest: Nest, c: char) -> At {
+    match c {
+        ',' if nest.is_outside() => At::Key,
+        '}' if nest.is_outside() => At::Over,
+        _ => {
+            nest.take(c);
+            At::InOther(nest)
+        }
+    }
+}
+
+/// False when the word is longer than any that matters.
+fn remember(word: &mut String, step: Step) -> bool {
+    if let Step::Char(c) = step {
+        word.push(c);
+    }
+    word.len() <= WORD_BYTES_MAX
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns the reply, the tools and the thoughts that pieces tell of, each joined.
+    fn scan_all<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (String, Vec<String>, String) {
+        let (mut reply, mut tools, mut thoughts) = (String::new(), Vec::new(), String::new());
+        let mut scanner = Scanner::default();
+        for found in pieces.into_iter().flat_map(|piece| scanner.push(piece)) {
+            match found {
+                Found::Reply(text) => reply.push_str(&text),
+                Found::Tool(name) => tools.push(name),
+                Found::Thought(text) => thoughts.push_str(&text),
+            }
+        }
+        (reply, tools, thoughts)
+    }
+
+    fn scan<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (String, Vec<String>) {
+        let (reply, tools, _) = scan_all(pieces);
+        (reply, tools)
+    }
+
+    /// Returns the text cut in two at every place where a text can be cut.
+    fn cuts(text: &str) -> impl Iterator<Item = [&str; 2]> {
+        (0..=text.len()).filter_map(|at| text.split_at_checked(at)).map(|(a, b)| [a, b])
+    }
+
+    #[track_caller]
+    fn check(answer: &str, reply: &str, tools: &[&str]) {
+        let want = (reply.to_owned(), tools.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(scan([answer]), want, "{answer}");
+        let letters: Vec<String> = answer.chars().map(String::from).collect();
+        assert_eq!(scan(letters.iter().map(String::as_str)), want, "{answer}");
+        for pieces in cuts(answer) {
+            assert_eq!(scan(pieces), want, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn the_reply_is_found_wherever_it_stands() {
+        check(r#"{"reply":"Grüße \ud83d\ude00 \"x\"\n東京"}"#, "Grüße 😀 \"x\"\n東京", &[]);
+        check(" \n{ \"reply\" : \"a\" } ", "a", &[]);
+        check("```json\n{\"reply\":\"a\"}\n```", "a", &[]);
+        check("```\n{\"reply\":\"a\"}```", "a", &[]);
+        check(r#"{"tool":"x","args":{"reply":"no","b":["}",{}]},"reply":"a"}"#, "a", &["x"]);
+        check(r#"{"n":-1.5e3,"t":true,"s":"\"}","reply":"a","tool":"\u0078"}"#, "a", &["x"]);
+        check(r#"{"\u0072eply":"a"}"#, "a", &[]);
+    }
+
+    #[test]
+    fn nothing_else_is_taken_for_it() {
+        for answer in [
+            "",
+            "plain text with {\"reply\":\"a\"}",
+            "`{\"reply\":\"a\"}`",
+            "```two words\n{\"reply\":\"a\"}",
+            "[{\"reply\":\"a\"}]",
+            "{{\"reply\":\"a\"}}",
+            "{\"other\":{\"reply\":\"a\"}}",
+            "{\"reply\":7}",
+            "{\"reply\" \"a\"}",
+            "{\"reply\":{\"text\":\"a\"}}",
+        ] {
+            check(answer, "", &[]);
+        }
+        for long in [OPENING_BYTES_MAX, WORD_BYTES_MAX].map(|bytes| "x".repeat(bytes + 1)) {
+            check(&format!("```{long}\n{{\"reply\":\"a\"}}"), "", &[]);
+        }
+        let long = "x".repeat(WORD_BYTES_MAX + 1);
+        check(&format!(r#"{{"tool":"{long}","reply":"a"}}"#), "", &[]);
+        check(&format!(r#"{{"{long}":1,"reply":"a"}}"#), "", &[]);
+        check(r#"{"reply":"a" "tool":"x"}"#, "a", &[]);
+        check(r#"{"reply":"a"}{"reply":"b"}"#, "a", &[]);
+        check(r#"{"reply":"a","reply":"b"}"#, "a", &[]);
+        check(r#"{"reply":"a\ud83d","tool":"x"}"#, "a", &[]);
+    }
+
+    #[test]
+    fn thinking_is_told_apart() {
+        let rows = [
+            ("<think>hm</think>{\"reply\":\"a\"}", "hm", "a"),
+            (
+                "\n<think>\na < b, <</think </think>\n\n```json\n{\"reply\":\"a\"}",
+                "\na < b, <</think ",
+                "a",
+            ),
+            ("<think></think>{\"reply\":\"a\"}", "", "a"),
+            ("<think>{\"reply\":\"no\"}", "{\"reply\":\"no\"}", ""),
+            ("<thin>x</think>{\"reply\":\"a\"}", "", ""),
+        ];
+        for (answer, thoughts, reply) in rows {
+            let want = (reply.to_owned(), Vec::new(), thoughts.to_owned());
+            assert_eq!(scan_all([answer]), want, "{answer}");
+            for pieces in cuts(answer) {
+                assert_eq!(scan_all(pieces), want, "{pieces:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_gives_the_same(
+            answer in r#"(<think>[a</think>]{0,12}</think>)?( |```json\n)?\{("reply":"([a-z"é😀]|\\u00e9|\\ud83d\\ude00|\\n){0,9}"|"tool":"x"|"args":\{"a":["\]}]{0,3}\}|[,:{}]){0,6}\}?"#,
+        ) {
+            let whole = scan_all([answer.as_str()]);
+            for pieces in cuts(&answer) {
+                prop_assert_eq!(scan_all(pieces), whole.clone());
+            }
+        }
+
+        #[test]
+        fn every_reply_arrives_as_it_was_meant(reply in any::<String>(), name in "[a-z]{1,9}") {
+            let answer = serde_json::json!({ "tool": name, "reply": reply }).to_string();
+            for pieces in cuts(&answer) {
+                prop_assert_eq!(scan(pieces), (reply.clone(), vec![name.clone()]));
+            }
+        }
+
+        #[test]
+        fn no_text_is_too_strange(pieces in proptest::collection::vec(any::<String>(), 0..9)) {
+            let whole = scan([pieces.concat().as_str()]);
+            prop_assert_eq!(scan(pieces.iter().map(String::as_str)), whole);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Our conversation, written as the JSON that `/api/chat` takes.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::reply;
+use crate::{
+    chat::{
+        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
+        UserMessage,
+    },
+    endpoint::{Effort, Endpoint},
+    openai::definition,
+    wire::conversation::{arguments_object, own_form},
+};
+
+/// Models that can be told in a word how much to think. All others are only told to.
+const WITH_LEVELS: &str = "gpt-oss";
+
+/// The body of a request. Its parts are borrowed where they can be.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Cow<'a, Value>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    options: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+}
+
+/// Returns the body of a request. `tools` are those of the request, written.
+pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+    let origin = endpoint.origin();
+    let body = Body {
+        model: endpoint.model.trim(),
+        messages: request.messages.iter().map(|told| message(told, &origin)).collect(),
+        stream: endpoint.stream,
+        think: endpoint.effort.map(|effort| think(effort, &endpoint.model)),
+        options: options(endpoint),
+        tools,
+    };
+    serde_json::to_vec(&body).expect("JSON values can be written")
+}
+
+/// Returns the tools in the form of this protocol, which is that of `chat/completions`.
+pub(super) fn definitions(tools: &[ToolDefinition]) -> Vec<Value> {
+    tools.iter().map(definition).collect()
+}
+
+fn think(effort: Effort, model: &str) -> Value {
+    if model.contains(WITH_LEVELS) { json!(effort.word()) } else { json!(true) }
+}
+
+fn options(endpoint: &Endpoint) -> Map<String, Value> {
+    let options = [
+        ("num_predict", endpoint.output_tokens_max.map(|tokens| json!(tokens))),
+        ("temperature", endpoint.temperature.map(|freedom| json!(freedom))),
+    ];
+    options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
+    Cow::Owned(match message {
+        Message::System { text } => json!({ "role": "system", "content": text }),
+        Message::User(said) => user(said),
+        Message::Assistant(said) => match own_message(said, origin) {
+            Some(own) => return Cow::Borrowed(own),
+            None => assistant(said),
+        },
+        Message::Tool(result) => json!({
+            "role": "tool",
+            "tool_name": result.name,
+            "content": result.content,
+        }),
+    })
+}
+
+/// Pictures go beside the words, all other files into them.
+fn user(said: &UserMessage) -> Value {
+    let is_image = |file: &&Attachment| file.kind() == Kind::Image;
+    let (images, others): (Vec<_>, Vec<_>) = said.attachments.iter().partition(is_image);
+    let files = others.into_iter().map(Attachment::in_words);
+    let words = Some(said.text.clone()).filter(|text| !text.is_empty());
+    let content: Vec<String> = files.chain(words).collect();
+    let mut message = json!({ "role": "user", "content": content.join("\n\n") });
+    if !images.is_empty() {
+        message["images"] = images.into_iter().map(Attachment::base64).collect();
+    }
+    message
+}
+
+/// Returns the message that the server gave, if it was this model's and it still tells of the same
+/// calls. Their ids are no proof of that: older servers give none.
+fn own_message<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
+    let own = own_form(said, origin)?;
+    let calls = match own.get("tool_calls") {
+        None | Some(Value::Null) => &[],
+        Some(calls) => calls.as_array()?.as_slice(),
+    };
+    let mut told = calls.iter().map(|call| reply::call(call, String::new()));
+    let is_same = |call: &CallRequest| {
+        told.next().is_some_and(|own| own.name == call.name && own.arguments == call.arguments)
+    };
+    (said.calls.iter().all(is_same) && told.next().is_none()).then_some(own)
+}
+
+fn assistant(said: &AssistantMessage) -> Value {
+    let mut message = json!({ "role": "assistant", "content": said.text });
+    if !said.calls.is_empty() {
+        message["tool_calls"] = said.calls.iter().map(call).collect();
+    }
+    message
+}
+
+fn call(call: &CallRequest) -> Value {
+    let arguments = arguments_object(&call.arguments);
+    json!({ "type": "function", "function": { "name": call.name, "arguments": arguments } })
+}

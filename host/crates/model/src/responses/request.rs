@@ -1,0 +1,179 @@
+//! Our conversation, written as the JSON that `responses` takes.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    chat::{
+        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
+        UserMessage,
+    },
+    endpoint::{Effort, Endpoint},
+    wire::{answer::text, conversation},
+};
+
+/// What has to come with an answer so that the model's thoughts can go back to it.
+const SEALED_THOUGHTS: &[&str] = &["reasoning.encrypted_content"];
+
+/// Families of models that do not think, and refuse a request for their thoughts.
+const WITHOUT_THOUGHTS: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
+
+/// The body of a request. Its parts are borrowed where they can be.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    input: Vec<Cow<'a, Value>>,
+    stream: bool,
+    /// Never: what is said stays on this side.
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    effort: &'static str,
+}
+
+/// Returns the body of a request. `tools` are those of the request, written.
+pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+    let (model, origin) = (endpoint.model.trim(), endpoint.origin());
+    let (instructions, messages) = instructions(request.messages);
+    let body = Body {
+        model,
+        instructions,
+        input: messages.iter().flat_map(|told| items(told, &origin)).collect(),
+        stream: endpoint.stream,
+        store: false,
+        include: if thinks(model) { SEALED_THOUGHTS } else { &[] },
+        temperature: endpoint.temperature,
+        max_output_tokens: endpoint.output_tokens_max,
+        reasoning: endpoint.effort.map(Effort::word).map(|effort| Reasoning { effort }),
+        tools,
+    };
+    serde_json::to_vec(&body).expect("JSON values can be written")
+}
+
+/// Returns a tool as a definition of this protocol. Without `strict`, the provider would rewrite
+/// the schema and make every parameter required.
+pub(super) fn definition(tool: &ToolDefinition) -> Value {
+    json!({
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": false,
+    })
+}
+
+/// Models may be named with their vendor, `openai/gpt-4o`.
+fn thinks(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let is_old = WITHOUT_THOUGHTS.iter().any(|family| name.starts_with(family));
+    !is_old && !name.contains("-chat")
+}
+
+/// What a conversation begins with, and the rest of it.
+fn instructions(messages: &[Message]) -> (Option<String>, &[Message]) {
+    let leading = messages.iter().map_while(|message| match message {
+        Message::System { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let leading: Vec<&str> = leading.collect();
+    let rest = &messages[leading.len()..];
+    ((!leading.is_empty()).then(|| leading.join("\n\n")), rest)
+}
+
+fn items<'a>(message: &'a Message, origin: &str) -> Vec<Cow<'a, Value>> {
+    let item = match message {
+        Message::System { text } => spoken("system", json!([input_text(text)])),
+        Message::User(said) => spoken("user", content(said)),
+        Message::Assistant(said) => {
+            return match own_items(said, origin) {
+                Some(own) => own.iter().filter(|own| can_go_back(own)).map(Cow::Borrowed).collect(),
+                None => assistant(said).into_iter().map(Cow::Owned).collect(),
+            };
+        }
+        Message::Tool(result) => json!({
+            "type": "function_call_output",
+            "call_id": result.call_id,
+            "output": result.content,
+        }),
+    };
+    vec![Cow::Owned(item)]
+}
+
+fn spoken(role: &str, content: Value) -> Value {
+    json!({ "type": "message", "role": role, "content": content })
+}
+
+fn content(said: &UserMessage) -> Value {
+    let is_silent = said.text.is_empty() && !said.attachments.is_empty();
+    let words = (!is_silent).then(|| input_text(&said.text));
+    words.into_iter().chain(said.attachments.iter().map(part)).collect()
+}
+
+fn part(file: &Attachment) -> Value {
+    match (file.kind(), file.audio_format()) {
+        (Kind::Image, _) => json!({ "type": "input_image", "image_url": file.data_url() }),
+        (Kind::Audio, Some(format)) => json!({
+            "type": "input_audio",
+            "input_audio": { "data": file.base64(), "format": format },
+        }),
+        _ => input_text(&file.in_words()),
+    }
+}
+
+fn input_text(text: &str) -> Value {
+    json!({ "type": "input_text", "text": text })
+}
+
+/// Returns the provider's own items of a message, if this model gave them and they still tell of
+/// the same calls.
+fn own_items<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
+    let own = conversation::own_form(said, origin)?.as_array()?;
+    let calls = own.iter().filter(|item| text(item, "type") == "function_call");
+    let ids = calls.map(|call| text(call, "call_id"));
+    ids.eq(said.calls.iter().map(|call| call.id.as_str())).then_some(own)
+}
+
+/// Thoughts that came without their content are known by their id alone, to a provider that has not
+/// stored them.
+fn can_go_back(item: &Value) -> bool {
+    let is_told = |key: &str| match item.get(key) {
+        Some(Value::String(sealed)) => !sealed.is_empty(),
+        Some(Value::Array(parts)) => !parts.is_empty(),
+        _ => false,
+    };
+    text(item, "type") != "reasoning" || is_told("encrypted_content") || is_told("content")
+}
+
+fn assistant(said: &AssistantMessage) -> Vec<Value> {
+    let is_silent = said.text.is_empty() && !said.calls.is_empty();
+    let text = json!([{ "type": "output_text", "text": said.text }]);
+    let words = (!is_silent).then(|| spoken("assistant", text));
+    words.into_iter().chain(said.calls.iter().map(call)).collect()
+}
+
+fn call(call: &CallRequest) -> Value {
+    let given = call.arguments.trim();
+    let arguments = if given.is_empty() { "{}" } else { &call.arguments };
+    json!({
+        "type": "function_call",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": arguments,
+    })
+}

@@ -1,0 +1,139 @@
+//! A streamed answer: named events, of which the last brings the whole answer once more.
+//!
+//! What is heard on the way is passed on; what counts is the last event, since only there the
+//! model's thoughts are sealed as they have to come back.
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt;
+use serde_json::{Value, json};
+use sse_stream::Sse;
+
+use super::reply;
+use crate::{
+    chat::{Delta, ModelError},
+    wire::{Events, Provider, answer::text},
+};
+
+/// What stands between two pieces that belong to different items.
+const BREAK: &str = "\n\n";
+
+/// What has been heard so far.
+#[derive(Default)]
+struct Heard {
+    /// Finished items by their place, for servers that leave them out of the last event.
+    items: BTreeMap<u64, Value>,
+    /// The item whose words came last.
+    speaking: Option<Value>,
+    /// The part of the item whose thoughts came last.
+    thinking: Option<Value>,
+}
+
+/// Reads a streamed answer to its end and returns it whole.
+pub(super) async fn read(
+    mut events: Events<'_>,
+    provider: &Provider,
+    on_delta: &mut (dyn FnMut(Delta) + Send),
+) -> Result<Value, ModelError> {
+    let mut heard = Heard::default();
+    while let Some(event) = events.next().await {
+        let Some(event) = parsed(event?, provider)? else { continue };
+        if let Some(answer) = heard.take(event, provider, on_delta)? {
+            return Ok(heard.whole(answer, on_delta));
+        }
+    }
+    Err(provider.broken("the stream ended before the answer did"))
+}
+
+/// Returns an event that says something. Its kind stands in it, and beside it too.
+fn parsed(event: Sse, provider: &Provider) -> Result<Option<Value>, ModelError> {
+    let data = event.data.unwrap_or_default();
+    if matches!(data.trim(), "" | "[DONE]") {
+        return Ok(None);
+    }
+    let mut parsed: Value = serde_json::from_str(&data)
+        .map_err(|e| provider.broken(&format!("an event is not JSON: {e}")))?;
+    let Some(fields) = parsed.as_object_mut() else {
+        return Err(provider.broken("an event is not an object"));
+    };
+    let kind = event.event.unwrap_or_default();
+    fields.entry("type").or_insert_with(|| json!(kind));
+    Ok(Some(parsed))
+}
+
+impl Heard {
+    /// Takes one event; returns the answer when it was the last.
+    fn take(
+        &mut self,
+        mut event: Value,
+        provider: &Provider,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<Option<Value>, ModelError> {
+        match text(&event, "type") {
+            "response.output_text.delta" | "response.refusal.delta" => self.say(&event, on_delta),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.think(&event, on_delta);
+            }
+            "response.output_item.added" => reply::begun(&event["item"]).for_each(on_delta),
+            "response.output_item.done" => {
+                let place = event["output_index"].as_u64().unwrap_or(u64::MAX);
+                self.items.insert(place, event["item"].take());
+            }
+            "response.completed" | "response.incomplete" => {
+                return Ok(Some(event["response"].take()));
+            }
+            "response.failed" => return Err(failure(&event["response"], provider)),
+            "error" => return Err(failure(&event, provider)),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn say(&mut self, event: &Value, on_delta: &mut (dyn FnMut(Delta) + Send)) {
+        let piece = text(event, "delta");
+        if piece.is_empty() {
+            return;
+        }
+        if is_another(&mut self.speaking, event["output_index"].clone()) {
+            on_delta(Delta::Text(BREAK.to_owned()));
+        }
+        on_delta(Delta::Text(piece.to_owned()));
+    }
+
+    fn think(&mut self, event: &Value, on_delta: &mut (dyn FnMut(Delta) + Send)) {
+        let piece = text(event, "delta");
+        if piece.is_empty() {
+            return;
+        }
+        let part = json!([event["output_index"], event["summary_index"], event["content_index"]]);
+        if is_another(&mut self.thinking, part) {
+            on_delta(Delta::Reasoning(BREAK.to_owned()));
+        }
+        on_delta(Delta::Reasoning(piece.to_owned()));
+    }
+
+    /// Returns the answer with what it left out: items on our side, words on the person's.
+    fn whole(self, mut answer: Value, on_delta: &mut (dyn FnMut(Delta) + Send)) -> Value {
+        let is_empty = |output: &Value| output.as_array().is_none_or(Vec::is_empty);
+        if answer.is_object() && is_empty(&answer["output"]) && !self.items.is_empty() {
+            answer["output"] = self.items.into_values().collect();
+        }
+        let words = reply::text_of(&answer);
+        if self.speaking.is_none() && !words.is_empty() {
+            on_delta(Delta::Text(words));
+        }
+        answer
+    }
+}
+
+/// True when something else had come before.
+fn is_another(last: &mut Option<Value>, now: Value) -> bool {
+    let is_another = last.as_ref().is_some_and(|last| *last != now);
+    *last = Some(now);
+    is_another
+}
+
+fn failure(told: &Value, provider: &Provider) -> ModelError {
+    let error = told.get("error").filter(|error| !error.is_null()).unwrap_or(told);
+    provider.refusal_inside(200, error)
+}

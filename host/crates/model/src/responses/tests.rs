@@ -1,0 +1,116 @@
+//! Whatever a server writes, it is an answer or an error, and an answer can be sent back.
+
+use std::collections::HashSet;
+
+use proptest::{collection, prelude::*, sample};
+use serde_json::{Value, json};
+use sse_stream::Sse;
+
+use super::{reply, request, stream};
+use crate::{
+    chat::{Message, Request},
+    endpoint::{Endpoint, Protocol},
+    wire::{Events, Provider},
+};
+
+/// The names that mean something to the adapter.
+const KEYS: [&str; 18] = [
+    "arguments",
+    "call_id",
+    "code",
+    "content",
+    "delta",
+    "encrypted_content",
+    "error",
+    "incomplete_details",
+    "item",
+    "message",
+    "name",
+    "output",
+    "output_index",
+    "response",
+    "status",
+    "summary",
+    "type",
+    "usage",
+];
+
+/// The words that mean something to it.
+const WORDS: [&str; 16] = [
+    "",
+    "a",
+    "completed",
+    "error",
+    "function_call",
+    "incomplete",
+    "message",
+    "output_text",
+    "reasoning",
+    "response.completed",
+    "response.failed",
+    "response.incomplete",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.output_text.delta",
+    "response.reasoning_text.delta",
+];
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        4 => sample::select(&WORDS[..]).prop_map(|word| json!(word)),
+        1 => any::<i64>().prop_map(|number| json!(number)),
+        1 => Just(Value::Null),
+    ];
+    leaf.prop_recursive(6, 64, 6, |inner| {
+        let entry = (sample::select(&KEYS[..]), inner.clone());
+        prop_oneof![
+            1 => collection::vec(inner, 0..4).prop_map(Value::from),
+            3 => collection::vec(entry, 0..6).prop_map(|entries| {
+                entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+            }),
+        ]
+    })
+}
+
+/// An answer that holds calls more often than chance would have it.
+fn answer() -> impl Strategy<Value = Value> {
+    let call = (json(), json(), json()).prop_map(|(id, name, arguments)| {
+        json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments })
+    });
+    let output = collection::vec(prop_oneof![call, json()], 0..6);
+    (output, json()).prop_map(|(output, mut answer)| {
+        if let Some(fields) = answer.as_object_mut() {
+            fields.insert("output".to_owned(), Value::from(output));
+        }
+        answer
+    })
+}
+
+proptest! {
+    #[test]
+    fn an_answer_goes_back_as_it_was_read(answer in answer()) {
+        reply::deltas(&answer);
+        let endpoint = Endpoint::new(Protocol::OpenAiResponses, "http://x", "m");
+        let Ok(reply) = reply::reply(answer, &[], &endpoint.origin()) else { return Ok(()) };
+        let calls = reply.message.calls.clone();
+        let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+        prop_assert!(ids.len() == calls.len() && !ids.contains(""));
+        let messages = [Message::Assistant(reply.message)];
+        let body = request::body(&endpoint, Request { messages: &messages, tools: &[] }, None);
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let sent = body["input"].as_array().unwrap().iter();
+        let sent = sent.filter(|item| item["type"] == "function_call");
+        let sent: Vec<&str> = sent.filter_map(|call| call["call_id"].as_str()).collect();
+        let told: Vec<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+        prop_assert_eq!(sent, told);
+    }
+
+    #[test]
+    fn no_stream_makes_the_reader_panic(events in collection::vec(json(), 0..8)) {
+        let provider = Provider { name: "p".to_owned(), key: None };
+        let events = events.into_iter().map(|event| Ok(Sse::default().data(event.to_string())));
+        let events: Events<'_> = Box::pin(futures::stream::iter(events));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let _ = runtime.block_on(stream::read(events, &provider, &mut |_| {}));
+    }
+}

@@ -1,0 +1,134 @@
+//! A model that is asked again when its provider cannot answer just now.
+//!
+//! What was passed on cannot be taken back, so an attempt that had said anything is the last one.
+//! Each wait is told before it begins; dropping the answer ends it.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+    time::Duration,
+};
+
+use sallyport_contract::BoxFuture;
+use tokio::time::Instant;
+
+use crate::chat::{ChatModel, Delta, ModelError, Price, Reply, Request};
+
+/// Most attempts for one answer. With the waits below, a server has some ten seconds to recover;
+/// whoever waits in front of a terminal would have given up by then.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// The wait before the second attempt; it doubles with each one after it.
+const WAIT_MIN: Duration = Duration::from_millis(750);
+
+/// Longest wait of our own choice.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// Longest wait that a server can ask for and get. Who asks for more is told to the person, who
+/// knows better whether to wait.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+
+/// A model inside its retries.
+pub(crate) struct Retrying {
+    inner: Arc<dyn ChatModel>,
+    /// No attempt begins later than this after the first: a limit for one answer holds for all
+    /// attempts at it.
+    time_max: Duration,
+}
+
+impl Retrying {
+    /// Puts a model inside retries.
+    pub(crate) fn new(inner: Arc<dyn ChatModel>, time_max: Duration) -> Self {
+        Self { inner, time_max }
+    }
+
+    async fn answer(
+        &self,
+        request: Request<'_>,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<Reply, ModelError> {
+        let begun = Instant::now();
+        let mut attempt = 1;
+        loop {
+            let mut has_spoken = false;
+            let mut pass_on = |delta| {
+                has_spoken = true;
+                on_delta(delta);
+            };
+            let error = match self.inner.generate(request, &mut pass_on).await {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            let wait = wait_before_next(&error, attempt).filter(|wait| {
+                !has_spoken && attempt < ATTEMPTS_MAX && begun.elapsed() + *wait < self.time_max
+            });
+            let Some(wait) = wait else { return Err(error) };
+            attempt += 1;
+            on_delta(Delta::Retry { attempt, wait, reason: error.to_string() });
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+impl ChatModel for Retrying {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.inner.price()
+    }
+
+    fn generate<'a>(
+        &'a self,
+        request: Request<'a>,
+        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(self.answer(request, on_delta))
+    }
+}
+
+/// Returns how long to wait before the same is asked again; nothing when it would be of no use, or
+/// too long a wait.
+fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
+    match error {
+        ModelError::RateLimited { retry_after, .. } => wait(*retry_after, attempt),
+        ModelError::Refused { status, retry_after, .. } if is_passing(*status) => {
+            wait(*retry_after, attempt)
+        }
+        ModelError::Unreachable { .. } => wait(None, attempt),
+        ModelError::Credentials { .. } | ModelError::Refused { .. } | ModelError::Broken { .. } => {
+            None
+        }
+    }
+}
+
+/// The server knows best, up to a bound. A little is added, so that many who were told the same do
+/// not return together.
+fn wait(asked: Option<Duration>, attempt: u32) -> Option<Duration> {
+    match asked {
+        Some(asked) => (asked <= RETRY_AFTER_MAX).then(|| asked + spread(WAIT_MIN)),
+        None => Some(back_off(attempt)),
+    }
+}
+
+/// True for a status that may be another one in a moment.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 409 | 425 | 500..=599)
+}
+
+/// Doubles with each attempt; between half of it and all of it, by chance.
+fn back_off(attempt: u32) -> Duration {
+    let doubled = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+    let wait = WAIT_MIN.saturating_mul(doubled).min(WAIT_MAX);
+    wait / 2 + spread(wait / 2)
+}
+
+/// A part of a duration, by chance. A new hasher has new keys each time.
+fn spread(most: Duration) -> Duration {
+    let chance = RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64;
+    most.mul_f64(chance.clamp(0.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Small things that adapters read out of an answer, bounded: everything in it is hostile.
+
+use sallyport_contract::text::excerpt;
+use serde_json::Value;
+use sse_stream::Sse;
+
+use super::Provider;
+use crate::chat::{Finish, ModelError};
+
+/// Longest unknown finish reason that is passed on; the known ones have about ten characters.
+const REASON_CHARS_MAX: usize = 40;
+
+/// Most tokens that one figure can tell of, far above every context; sums of a few stay far from
+/// the end of their type.
+const FIGURE_TOKENS_MAX: u64 = 1 << 40;
+
+/// What some gateways put at the end of every stream, whatever its protocol.
+const DONE: &str = "[DONE]";
+
+/// Returns the JSON object that an event carries; none when it carries nothing.
+pub(crate) fn object(event: Sse, provider: &Provider) -> Result<Option<Value>, ModelError> {
+    let data = event.data.unwrap_or_default();
+    if matches!(data.trim(), "" | DONE) {
+        return Ok(None);
+    }
+    match serde_json::from_str(&data) {
+        Ok(object @ Value::Object(_)) => Ok(Some(object)),
+        Ok(_) => Err(provider.broken("an event is not an object")),
+        Err(error) => Err(provider.broken(&format!("an event is not JSON: {error}"))),
+    }
+}
+
+/// Returns the text under a key; empty when there is none.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns a number of tokens; 0 when it is not told. `pointer` is a JSON pointer.
+pub(crate) fn tokens(usage: &Value, pointer: &str) -> u64 {
+    let told = usage.pointer(pointer).and_then(Value::as_u64);
+    told.unwrap_or(0).min(FIGURE_TOKENS_MAX)
+}
+
+/// A reason for stopping that the adapter does not know.
+pub(crate) fn other_reason(reason: &str) -> Finish {
+    Finish::Other(excerpt(reason, REASON_CHARS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn figures_and_reasons_are_bounded() {
+        let usage = json!({ "a": { "b": 7 }, "huge": u64::MAX, "text": "9", "less": -1 });
+        let rows =
+            [("/a/b", 7), ("/huge", FIGURE_TOKENS_MAX), ("/text", 0), ("/less", 0), ("/x", 0)];
+        for (pointer, want) in rows {
+            assert_eq!(tokens(&usage, pointer), want);
+        }
+        assert_eq!(other_reason("odd\x1b"), Finish::Other("odd\\u{1b}".to_owned()));
+        let Finish::Other(long) = other_reason(&"x".repeat(10_000)) else { panic!("not other") };
+        assert!(long.len() < 100, "{long}");
+    }
+}

@@ -1,0 +1,69 @@
+//! The headers that go with every request: the key, and the version of the protocol where one is
+//! named.
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+
+use crate::endpoint::{Endpoint, Protocol, SettingsError};
+
+/// The version of Anthropic's protocol that is spoken.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// Returns the headers of an endpoint. The key is marked as sensitive, so that no layer below shows
+/// it, and never stands in an address, where logs would keep it.
+///
+/// # Errors
+///
+/// A key that cannot stand in a header.
+pub(crate) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SettingsError> {
+    let mut headers = HeaderMap::new();
+    if endpoint.protocol == Protocol::Anthropic {
+        let version = HeaderValue::from_static(ANTHROPIC_VERSION);
+        headers.insert(HeaderName::from_static("anthropic-version"), version);
+    }
+    if let Some(key) = &endpoint.key {
+        let (name, before) = place(endpoint.protocol);
+        let value = HeaderValue::from_str(&format!("{before}{}", key.expose()));
+        let mut value = value.map_err(|_| SettingsError::Key)?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// The header of a key, and what stands before the key in it.
+fn place(protocol: Protocol) -> (HeaderName, &'static str) {
+    match protocol {
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Ollama => {
+            (AUTHORIZATION, "Bearer ")
+        }
+        Protocol::Anthropic => (HeaderName::from_static("x-api-key"), ""),
+        Protocol::Gemini => (HeaderName::from_static("x-goog-api-key"), ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_contract::Secret;
+
+    use super::*;
+
+    #[test]
+    fn each_protocol_has_its_header_and_no_key_is_shown() {
+        let rows = [
+            (Protocol::OpenAiChat, "authorization", "Bearer k-1"),
+            (Protocol::OpenAiResponses, "authorization", "Bearer k-1"),
+            (Protocol::Ollama, "authorization", "Bearer k-1"),
+            (Protocol::Anthropic, "x-api-key", "k-1"),
+            (Protocol::Gemini, "x-goog-api-key", "k-1"),
+        ];
+        for (protocol, name, want) in rows {
+            let endpoint = Endpoint::new(protocol, "http://x", "m");
+            assert!(!headers(&endpoint).unwrap().contains_key(name));
+            let endpoint = Endpoint { key: Some(Secret::new("k-1")), ..endpoint };
+            let headers = headers(&endpoint).unwrap();
+            assert_eq!(headers[name], want);
+            assert!(!format!("{headers:?}").contains("k-1"));
+            assert_eq!(headers.contains_key("anthropic-version"), protocol == Protocol::Anthropic);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Ids of calls: given by the provider where it gives usable ones, made up here where it does not.
+
+use std::collections::HashSet;
+
+use crate::chat::Message;
+
+/// Returns one id for each call of an answer, none of which stands twice in the conversation. An id
+/// that the provider gave is kept if it can be; an empty one counts as none.
+pub(crate) fn unique_ids(given: &[Option<&str>], conversation: &[Message]) -> Vec<String> {
+    let taken: HashSet<&str> = ids(conversation).collect();
+    let told: HashSet<&str> = given.iter().copied().flatten().collect();
+    let mut made_up = (1_u64..)
+        .map(|n| format!("call_{n}"))
+        .filter(|id| !taken.contains(id.as_str()) && !told.contains(id.as_str()));
+    let mut used = HashSet::new();
+    let mut unique = Vec::with_capacity(given.len());
+    for id in given {
+        let own = id.filter(|id| !id.is_empty() && !taken.contains(id) && used.insert(*id));
+        unique.push(own.map(str::to_owned).or_else(|| made_up.next()).unwrap_or_default());
+    }
+    unique
+}
+
+/// Returns every call id in a conversation.
+fn ids(conversation: &[Message]) -> impl Iterator<Item = &str> {
+    let said = conversation.iter().filter_map(|message| match message {
+        Message::Assistant(said) => Some(&said.calls),
+        _ => None,
+    });
+    said.flatten().map(|call| call.id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::{AssistantMessage, CallRequest};
+
+    fn conversation(taken: &[&str]) -> [Message; 1] {
+        let call = |id: &&str| CallRequest {
+            id: (*id).to_owned(),
+            name: String::new(),
+            arguments: String::new(),
+        };
+        let calls = taken.iter().map(call).collect();
+        [Message::Assistant(AssistantMessage { calls, ..AssistantMessage::default() })]
+    }
+
+    #[test]
+    fn ids_are_unique_in_the_conversation() {
+        type Row<'a> = (&'a [Option<&'a str>], &'a [&'a str], &'a [&'a str]);
+        let rows: [Row<'_>; 6] = [
+            (&[Some("a"), Some("b")], &[], &["a", "b"]),
+            (&[Some("a"), Some("a")], &[], &["a", "call_1"]),
+            (&[Some(""), None], &[], &["call_1", "call_2"]),
+            (&[Some(""), Some("call_1")], &["call_2"], &["call_3", "call_1"]),
+            (&[Some("a")], &["a"], &["call_1"]),
+            (&[], &["a"], &[]),
+        ];
+        for (given, taken, want) in rows {
+            assert_eq!(unique_ids(given, &conversation(taken)), want);
+        }
+    }
+}

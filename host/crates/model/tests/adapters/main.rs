@@ -1,0 +1,130 @@
+//! The adapters of Anthropic, Gemini and Ollama against a server on the loopback that says exactly
+//! what a test wants.
+//!
+//! What all must do is written once and asked of each; what one alone must do has its own file.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod anthropic;
+mod failures;
+mod gemini;
+mod ollama;
+#[path = "../openai/server.rs"]
+mod server;
+mod streams;
+mod wires;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sallyport_contract::Secret;
+use sallyport_model::{
+    Anthropic, AssistantMessage, Attachment, CallRequest, ChatModel, Delta, Endpoint, Gemini,
+    Message, ModelError, Ollama, Opaque, Protocol, Reply, Request, ToolDefinition, ToolResult,
+};
+use serde_json::{Value, json};
+
+use crate::server::{Server, Step, plain};
+
+/// Far more than any of these tests needs; a hanging test still ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What stands for a key in these tests.
+const KEY: &str = "sk-test-0123456789";
+
+const PROTOCOLS: [Protocol; 3] = [Protocol::Anthropic, Protocol::Gemini, Protocol::Ollama];
+
+fn settings(protocol: Protocol, server: &Server, stream: bool) -> Endpoint {
+    Endpoint {
+        key: Some(Secret::new(KEY)),
+        stream,
+        time_max: PATIENCE,
+        ..Endpoint::new(protocol, server.base_url.clone(), "test-model")
+    }
+}
+
+fn connect(endpoint: Endpoint) -> Arc<dyn ChatModel> {
+    match endpoint.protocol {
+        Protocol::Anthropic => Arc::new(Anthropic::new(endpoint).unwrap()),
+        Protocol::Gemini => Arc::new(Gemini::new(endpoint).unwrap()),
+        Protocol::Ollama => Arc::new(Ollama::new(endpoint).unwrap()),
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => unreachable!("not tested here"),
+    }
+}
+
+/// Asks and returns the reply with all deltas.
+async fn ask(
+    endpoint: Endpoint,
+    messages: &[Message],
+    tools: &[ToolDefinition],
+) -> Result<(Reply, Vec<Delta>), ModelError> {
+    let mut deltas = Vec::new();
+    let mut on_delta = |delta| deltas.push(delta);
+    let reply = connect(endpoint).generate(Request { messages, tools }, &mut on_delta).await?;
+    Ok((reply, deltas))
+}
+
+/// Plays a script to one adapter.
+async fn play(
+    protocol: Protocol,
+    script: Vec<Step>,
+    stream: bool,
+) -> Result<(Reply, Vec<Delta>), ModelError> {
+    let server = Server::start(script).await;
+    ask(settings(protocol, &server, stream), &hello(), &[]).await
+}
+
+/// Returns what an adapter sends, head and body.
+async fn sent(
+    protocol: Protocol,
+    change: impl FnOnce(Endpoint) -> Endpoint,
+    messages: &[Message],
+    tools: &[ToolDefinition],
+) -> (String, Value) {
+    let server = Server::start(plain(500, "", "")).await;
+    let endpoint = change(settings(protocol, &server, true));
+    ask(endpoint, messages, tools).await.unwrap_err();
+    let seen = server.seen().remove(0);
+    (seen.head, seen.body)
+}
+
+fn hello() -> Vec<Message> {
+    vec![Message::user("hello")]
+}
+
+fn system(text: &str) -> Message {
+    Message::System { text: text.to_owned() }
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> CallRequest {
+    CallRequest { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
+}
+
+fn said(text: &str, calls: &[CallRequest]) -> Message {
+    let (text, calls) = (text.to_owned(), calls.to_vec());
+    Message::Assistant(AssistantMessage { text, calls, opaque: None })
+}
+
+fn said_before(text: &str, calls: &[CallRequest], origin: &str, body: Value) -> Message {
+    let opaque = Some(Opaque { origin: origin.to_owned(), body });
+    let (text, calls) = (text.to_owned(), calls.to_vec());
+    Message::Assistant(AssistantMessage { text, calls, opaque })
+}
+
+fn result(call_id: &str, name: &str, content: &str, failed: bool) -> Message {
+    let [call_id, name, content] = [call_id, name, content].map(str::to_owned);
+    Message::Tool(ToolResult { call_id, name, content, failed })
+}
+
+fn file(name: &str, media_type: &str, data: &[u8]) -> Attachment {
+    Attachment { name: name.to_owned(), media_type: media_type.to_owned(), data: data.into() }
+}
+
+fn tools() -> Vec<ToolDefinition> {
+    let tool = |name: &str| ToolDefinition {
+        name: name.to_owned(),
+        description: format!("Does {name}."),
+        parameters: json!({ "type": "object", "properties": {} }),
+    };
+    vec![tool("x"), tool("y")]
+}

@@ -1,0 +1,89 @@
+//! Every protocol against a server that holds each piece of its answer back until it is told.
+//!
+//! One answer, a text and two calls, is written in each protocol. It is cancelled between any two
+//! events, broken off at every byte, cut in two at every byte, begun late and refused at first; each
+//! time it has to end as a whole answer or as an error, never as a part that is taken for all.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod cancelled;
+mod cuts;
+mod refused;
+mod scripts;
+mod server;
+mod slow;
+
+use std::{sync::Arc, time::Duration};
+
+use sallyport_contract::Secret;
+use sallyport_model::{
+    ChatModel, Delta, Endpoint, Message, ModelError, Reply, Request, ToolDefinition, connect,
+};
+use serde_json::json;
+
+use crate::{scripts::Script, server::Server};
+
+/// Far more than any of these tests needs; a hanging test still ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What stands for a key in these tests.
+const KEY: &str = "sk-test-0123456789";
+
+fn endpoint(script: &Script, server: &Server) -> Endpoint {
+    Endpoint {
+        key: Some(Secret::new(KEY)),
+        time_max: PATIENCE,
+        tool_calling: script.tool_calling,
+        ..Endpoint::new(script.protocol, server.base_url.clone(), "test-model")
+    }
+}
+
+fn model(script: &Script, server: &Server) -> Arc<dyn ChatModel> {
+    connect(endpoint(script, server)).unwrap()
+}
+
+/// Asks for the answer of a script. `on_delta` sees it arrive.
+async fn ask(
+    model: &dyn ChatModel,
+    on_delta: &mut (dyn FnMut(Delta) + Send),
+) -> Result<Reply, ModelError> {
+    let tool = |name: &str| ToolDefinition {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: json!({ "type": "object", "properties": {} }),
+    };
+    let (messages, tools) = ([Message::user("hello")], [tool("x"), tool("y")]);
+    model.generate(Request { messages: &messages, tools: &tools }, on_delta).await
+}
+
+/// Asks, and plays the given pieces to whoever asks; then hangs up.
+async fn play(
+    model: &dyn ChatModel,
+    server: &Server,
+    pieces: &[&[u8]],
+) -> (Result<Reply, ModelError>, Vec<Delta>) {
+    let mut deltas = Vec::new();
+    let mut on_delta = |delta| deltas.push(delta);
+    let serve = async {
+        let mut caller = server.accept().await;
+        for piece in pieces {
+            caller.send(piece).await;
+        }
+        caller.hang_up().await;
+    };
+    let (reply, ()) = tokio::join!(ask(model, &mut on_delta), serve);
+    (reply, deltas)
+}
+
+/// The text that deltas show, and the calls that they say have begun.
+fn shown(deltas: &[Delta]) -> (String, Vec<String>) {
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    for delta in deltas {
+        match delta {
+            Delta::Text(piece) => text.push_str(piece),
+            Delta::CallBegun { name } => calls.push(name.clone()),
+            Delta::Reasoning(_) | Delta::Retry { .. } => {}
+        }
+    }
+    (text, calls)
+}

@@ -1,0 +1,163 @@
+//! What the model is told.
+
+use sallyport_model::{
+    AssistantMessage, Attachment, CallRequest, Message, ToolDefinition, ToolResult, UserMessage,
+};
+use serde_json::{Value, json};
+
+use crate::scripted::Said;
+use crate::{ask, call, get_time};
+
+/// Returns what reached the model.
+async fn told(messages: &[Message], tools: &[ToolDefinition]) -> Vec<Message> {
+    let script = vec![Said::text(r#"{"reply":"ok"}"#)];
+    ask(script, messages, tools).await.unwrap().asked.remove(0)
+}
+
+async fn instructions(tools: &[ToolDefinition]) -> String {
+    match told(&[Message::user("x")], tools).await.remove(0) {
+        Message::System { text } => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn said(text: &str, calls: Vec<CallRequest>) -> Message {
+    Message::Assistant(AssistantMessage {
+        text: text.to_owned(),
+        calls,
+        opaque: Some(sallyport_model::Opaque { origin: "x".to_owned(), body: json!(1) }),
+    })
+}
+
+fn plain(text: &str) -> Message {
+    Message::Assistant(AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() })
+}
+
+fn result(name: &str, content: &str, failed: bool) -> Message {
+    Message::Tool(ToolResult {
+        call_id: "id".to_owned(),
+        name: name.to_owned(),
+        content: content.to_owned(),
+        failed,
+    })
+}
+
+/// Compares what follows the system message.
+async fn check(messages: &[Message], want: &[Message]) {
+    let told = told(messages, &[get_time()]).await;
+    assert!(matches!(told[0], Message::System { .. }));
+    assert_eq!(&told[1..], want);
+}
+
+#[tokio::test]
+async fn earlier_answers_stand_in_the_form_that_is_wanted() {
+    let time = |id: &str, arguments: &str| call(id, "get_time", arguments);
+    let rows = [
+        (said("hi \"you\"", vec![]), r#"{"reply":"hi \"you\""}"#),
+        (said("", vec![]), r#"{"reply":""}"#),
+        (
+            said("look", vec![time("a", r#"{"zone": "UTC"}"#)]),
+            r#"{"tool":"get_time","args":{"zone": "UTC"},"reply":"look"}"#,
+        ),
+        (said("", vec![time("a", "")]), r#"{"tool":"get_time","args":{},"reply":""}"#),
+        (said("", vec![time("a", "{\"zo")]), r#"{"tool":"get_time","args":"{\"zo","reply":""}"#),
+        (
+            said("", vec![time("a", "{}"), time("b", "{\n}")]),
+            r#"{"tools":[{"tool":"get_time","args":{}},{"tool":"get_time","args":{ }}],"reply":""}"#,
+        ),
+    ];
+    for (message, want) in rows {
+        let messages = [Message::user("x"), message, Message::user("y")];
+        check(&messages, &[Message::user("x"), plain(want), Message::user("y")]).await;
+    }
+}
+
+#[tokio::test]
+async fn results_are_lines_of_the_users_and_roles_alternate() {
+    let calls = said("", vec![call("a", "f", ""), call("b", "g", "")]);
+    let asked = r#"{"tools":[{"tool":"f","args":{}},{"tool":"g","args":{}}],"reply":""}"#;
+    let one = "Results of the tools, one on each line:\n{\"tool\":\"f\",\"result\":{\"n\": 1}}";
+    let both = format!("{one}\n{{\"tool\":\"g\",\"failed\":true,\"result\":\"no\\n{{\"}}");
+    let results = [result("f", "{\"n\":\n1}", false), result("g", "no\n{", true)];
+    check(
+        &[&[Message::user("x"), calls.clone()], &results[..]].concat(),
+        &[Message::user("x"), plain(asked), Message::user(both.clone())],
+    )
+    .await;
+    check(
+        &[&[Message::user("x"), calls], &results[..], &[Message::user("stop")]].concat(),
+        &[Message::user("x"), plain(asked), Message::user(format!("{both}\n\nstop"))],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_stay_with_the_words_that_they_came_with() {
+    let file = Attachment {
+        name: "a.png".to_owned(),
+        media_type: "image/png".to_owned(),
+        data: [1_u8, 2].as_slice().into(),
+    };
+    let with = |text: &str, attachments: Vec<Attachment>| {
+        Message::User(UserMessage { text: text.to_owned(), attachments })
+    };
+    check(
+        &[with("x", vec![file.clone()]), with("y", vec![file.clone()])],
+        &[with("x\n\ny", vec![file.clone(), file])],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_instructions_stand_behind_the_first_system_message() {
+    let system = |text: &str| Message::System { text: text.to_owned() };
+    let alone = instructions(&[get_time()]).await;
+    let messages = [system("Be kind."), Message::user("x"), system("Be brief.")];
+    let told = told(&messages, &[get_time()]).await;
+    let want = [system(&format!("Be kind.\n\n{alone}")), Message::user("x"), system("Be brief.")];
+    assert_eq!(told, want);
+    let empty = [system(""), Message::user("x")];
+    assert_eq!(self::told(&empty, &[get_time()]).await[0], system(&alone));
+}
+
+#[tokio::test]
+async fn every_tool_is_one_line_of_json_and_the_text_is_stable() {
+    let strange = ToolDefinition {
+        name: "f".to_owned(),
+        description: "two\nlines \"}".to_owned(),
+        parameters: json!({ "type": "object" }),
+    };
+    let text = instructions(&[get_time(), strange]).await;
+    let lines: Vec<Value> =
+        text.lines().rev().take(2).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[1]["tool"], "get_time");
+    assert_eq!(lines[1]["description"], "Tells the time");
+    assert_eq!(lines[1]["parameters"], get_time().parameters);
+    assert_eq!(lines[0]["description"], "two\nlines \"}");
+    assert_eq!(instructions(&[get_time()]).await, instructions(&[get_time()]).await);
+    assert!(instructions(&[]).await.contains("There are no tools now."));
+}
+
+#[tokio::test]
+async fn what_the_model_is_told_is_bounded() {
+    let many = |count: usize, description: &str, parameters: Value| {
+        let tool = |n| ToolDefinition {
+            name: format!("tool_{n}"),
+            description: description.to_owned(),
+            parameters: parameters.clone(),
+        };
+        (0..count).map(tool).collect::<Vec<_>>()
+    };
+    let text = instructions(&many(10_000, "x", json!({}))).await;
+    assert!(text.len() < 200_000 && text.contains("more do not fit here"), "{}", text.len());
+    let text = instructions(&many(1, &"é".repeat(100_000), json!({}))).await;
+    assert!(text.len() < 20_000 && text.contains(r#""tool":"tool_0""#), "{}", text.len());
+    let properties: serde_json::Map<String, Value> =
+        (0..9_000).map(|n| (format!("p{n}"), json!({}))).collect();
+    let text = instructions(&many(1, "x", json!({ "properties": properties }))).await;
+    assert!(text.len() < 20_000 && text.contains("the names are: p0, p1"), "{}", text.len());
+    let long = Said::text(&"x".repeat(100_000));
+    let script = vec![long, Said::text("{\"reply\":\"\"}")];
+    let asked = ask(script, &[Message::user("x")], &[]).await.unwrap().asked;
+    assert!(serde_json::to_string(&asked[1]).unwrap().len() < 20_000);
+}

@@ -1,0 +1,105 @@
+//! A model that says what it is told, in pieces, and remembers what it was asked.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+
+use sallyport_contract::BoxFuture;
+use sallyport_model::{
+    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Opaque, Price,
+    Reply, Request, Usage,
+};
+use serde_json::json;
+
+/// One answer.
+#[derive(Clone)]
+pub(crate) struct Said {
+    pub(crate) pieces: Vec<Delta>,
+    pub(crate) calls: Vec<CallRequest>,
+    pub(crate) finish: Finish,
+}
+
+impl Said {
+    /// A text in one piece.
+    pub(crate) fn text(text: &str) -> Self {
+        Self::pieces(&[text])
+    }
+
+    /// A text in pieces.
+    pub(crate) fn pieces(pieces: &[&str]) -> Self {
+        let pieces = pieces.iter().map(|piece| Delta::Text((*piece).to_owned())).collect();
+        Self { pieces, calls: Vec::new(), finish: Finish::Stop }
+    }
+
+    /// The same text, cut at a limit.
+    pub(crate) fn cut(self, finish: Finish) -> Self {
+        Self { finish, ..self }
+    }
+}
+
+pub(crate) struct Scripted {
+    script: Mutex<VecDeque<Said>>,
+    asked: Mutex<Vec<Vec<Message>>>,
+}
+
+impl Scripted {
+    pub(crate) fn new(script: Vec<Said>) -> Self {
+        Self { script: Mutex::new(script.into()), asked: Mutex::default() }
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Vec<Message>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn next(&self, request: Request<'_>) -> Option<Said> {
+        assert!(request.tools.is_empty(), "the model knows no tools");
+        self.asked.lock().unwrap().push(request.messages.to_vec());
+        self.script.lock().unwrap().pop_front()
+    }
+}
+
+/// What each answer of the script costs.
+pub(crate) const USAGE: Usage = Usage {
+    input_tokens: 10,
+    output_tokens: 5,
+    cached_input_tokens: 4,
+    cache_write_tokens: 3,
+    reasoning_tokens: 2,
+};
+
+/// What its tokens cost.
+pub(crate) const PRICE: Price =
+    Price { input: 1.0, output: 2.0, cached_input: 0.5, cache_write: 1.5 };
+
+impl ChatModel for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(PRICE)
+    }
+
+    fn generate<'a>(
+        &'a self,
+        request: Request<'a>,
+        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        let said = self.next(request);
+        Box::pin(async move {
+            let said = said.ok_or_else(|| ModelError::Unreachable {
+                provider: "scripted".to_owned(),
+                message: "the script is over".to_owned(),
+            })?;
+            // What came before a provider was asked again is no part of the answer.
+            let is_retry = |delta: &Delta| matches!(delta, Delta::Retry { .. });
+            let begun = said.pieces.iter().rposition(is_retry).unwrap_or(0);
+            let text = crate::read_aloud(&said.pieces[begun..]);
+            said.pieces.into_iter().for_each(on_delta);
+            let opaque = Some(Opaque { origin: "scripted".to_owned(), body: json!("opaque") });
+            let message = AssistantMessage { text, calls: said.calls, opaque };
+            Ok(Reply { message, finish: said.finish, usage: Some(USAGE) })
+        })
+    }
+}

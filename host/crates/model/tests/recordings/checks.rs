@@ -1,0 +1,124 @@
+//! What is compared, and every difference that was found.
+
+use std::{collections::HashSet, fmt::Debug};
+
+use sallyport_model::{CallRequest, Delta, Finish, Message, ModelError, Reply};
+use serde_json::Value;
+
+use crate::{
+    cassettes::Exchange,
+    normal::{self, canonical},
+    play::Seen,
+    wires::Heard,
+};
+
+/// All differences of a run; one would hide the others.
+#[derive(Default)]
+pub(crate) struct Differences(Vec<String>);
+
+impl Differences {
+    #[track_caller]
+    pub(crate) fn assert_none(&self) {
+        assert!(self.0.is_empty(), "{} differences:\n{}", self.0.len(), self.0.join("\n"));
+    }
+
+    fn equal<T: PartialEq + Debug>(&mut self, exchange: &Exchange, what: &str, ours: T, theirs: T) {
+        if ours != theirs {
+            let file = &exchange.file;
+            self.0.push(format!("{file}: {what}\n    ours   {ours:?}\n    theirs {theirs:?}"));
+        }
+    }
+
+    /// The request that left us says what the recorded one said. Returns how many sealed parts of
+    /// our own answers went back.
+    pub(crate) fn in_request(
+        &mut self,
+        exchange: &Exchange,
+        seen: &Seen,
+        replayed: usize,
+    ) -> usize {
+        let (wire, theirs, ours) = (exchange.wire, &exchange.request, &seen.body);
+        self.equal(exchange, "path", seen.path.split('?').next(), Some(exchange.path.as_str()));
+        self.equal(exchange, "tools", wire.tools(ours), wire.tools(theirs));
+        self.equal(
+            exchange,
+            "conversation",
+            normal::conversation(wire, ours).map(trimmed),
+            normal::conversation(wire, theirs).map(trimmed),
+        );
+        self.equal(exchange, "form", wire.is_well_formed(ours), true);
+        let kept = wire.kept(theirs);
+        if replayed == 0 || kept.is_empty() {
+            return 0;
+        }
+        let count = kept.len();
+        self.equal(exchange, "sealed parts", wire.kept(ours), kept);
+        count
+    }
+
+    /// The adapter has read what stands in the recording.
+    pub(crate) fn in_reply(&mut self, exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
+        let Heard { text, calls, finish, usage } = exchange.wire.heard(&exchange.body);
+        let message = &reply.message;
+        let ids: HashSet<&str> = message.calls.iter().map(|call| call.id.as_str()).collect();
+        self.equal(exchange, "status", exchange.status, 200);
+        self.equal(exchange, "ids", ids.len(), message.calls.len());
+        self.equal(exchange, "an empty id", ids.contains(""), false);
+        self.equal(exchange, "text", message.text.as_str(), &text);
+        self.equal(exchange, "calls", written(&message.calls), calls);
+        self.equal(exchange, "finish", &reply.finish, &finish);
+        let got = reply.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
+        self.equal(exchange, "usage", got, usage);
+        if let Some(own_form) = exchange.wire.own_form(&exchange.body) {
+            let kept = message.opaque.as_ref().map(|opaque| &opaque.body);
+            self.equal(exchange, "own form", kept, Some(&own_form));
+        }
+        self.in_deltas(exchange, reply, deltas);
+    }
+
+    /// What was shown while the answer arrived is what the answer says.
+    fn in_deltas(&mut self, exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
+        let (mut text, mut begun) = (String::new(), Vec::new());
+        for delta in deltas {
+            match delta {
+                Delta::Text(piece) => text.push_str(piece),
+                Delta::CallBegun { name } => begun.push(name.as_str()),
+                Delta::Reasoning(_) | Delta::Retry { .. } => {}
+            }
+        }
+        self.equal(exchange, "deltas", text.as_str(), &reply.message.text);
+        let calls: Vec<&str> = reply.message.calls.iter().map(|call| call.name.as_str()).collect();
+        if !begun.is_empty() && reply.finish != Finish::Length {
+            self.equal(exchange, "calls begun", begun, calls);
+        }
+    }
+
+    /// A refusal is told by its status, in the service's own words.
+    pub(crate) fn in_refusal(&mut self, exchange: &Exchange, error: &ModelError) {
+        let status = match error {
+            ModelError::Credentials { .. } => 401,
+            ModelError::RateLimited { .. } => 429,
+            ModelError::Refused { status, .. } => *status,
+            ModelError::Unreachable { .. } | ModelError::Broken { .. } => 0,
+        };
+        self.equal(exchange, &format!("refusal: {error:?}"), status, exchange.status);
+        let body: Value = serde_json::from_str(&exchange.body).unwrap_or_default();
+        let message = body.pointer("/error/message").unwrap_or(&body["message"]).as_str();
+        let shown = message.is_some_and(|message| error.to_string().contains(message));
+        self.equal(exchange, &format!("words of {error}"), shown, true);
+    }
+}
+
+fn written(calls: &[CallRequest]) -> Vec<(String, String)> {
+    calls.iter().map(|call| (call.name.clone(), canonical(&call.arguments))).collect()
+}
+
+/// Clients trim what they repeat.
+fn trimmed(mut messages: Vec<Message>) -> Vec<Message> {
+    for message in &mut messages {
+        if let Message::Assistant(said) = message {
+            said.text = said.text.trim().to_owned();
+        }
+    }
+    messages
+}

@@ -1,0 +1,53 @@
+//! Recorded streams that arrive in small pieces, or not to their end.
+
+use sallyport_model::{Message, ModelError, Reply};
+
+use crate::{
+    cassettes::{self, Recordings},
+    play::{Delivery, deliver},
+    wires,
+};
+
+/// At how many places each stream is broken off.
+const CUTS: usize = 12;
+
+/// How many streams there are at least.
+const STREAMS_MIN: usize = 145;
+
+#[tokio::test]
+async fn recorded_streams_are_whole_or_an_error() {
+    let Some(Recordings { conversations, .. }) = cassettes::recordings() else { return };
+    let streams = conversations.iter().filter(|exchange| {
+        exchange.status == 200 && wires::is_streamed(&exchange.path, &exchange.request)
+    });
+    let messages = [Message::user("hello")];
+    let mut count = 0;
+    for exchange in streams {
+        let body = exchange.body.as_bytes();
+        let (_, whole) = deliver(exchange, &messages, Delivery::Whole(body)).await;
+        let whole = whole.unwrap();
+        let (_, pieces) = deliver(exchange, &messages, Delivery::Pieces(body)).await;
+        assert_eq!(pieces.unwrap(), whole, "{}", exchange.file);
+        for n in 0..CUTS {
+            let cut = &body[..body.len() * n / CUTS];
+            let (_, got) = deliver(exchange, &messages, Delivery::Whole(cut)).await;
+            check(&exchange.file, cut.len(), got.map(|(reply, _)| reply), &whole.0);
+        }
+        count += 1;
+    }
+    println!("{count} recorded streams broken off at {CUTS} places each");
+    assert!(count >= STREAMS_MIN, "only {count}");
+}
+
+/// Usage may come after the last word, and be lost.
+#[track_caller]
+fn check(file: &str, at: usize, got: Result<Reply, ModelError>, whole: &Reply) {
+    match got {
+        Ok(reply) => {
+            let usage = whole.usage;
+            assert_eq!(Reply { usage, ..reply }, *whole, "{file}: cut at {at}");
+        }
+        Err(ModelError::Broken { .. }) => {}
+        Err(other) => panic!("{file}: cut at {at}: {other:?}"),
+    }
+}

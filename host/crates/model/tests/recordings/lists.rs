@@ -1,0 +1,57 @@
+//! Recorded lists of models, and refusals to give one.
+
+use sallyport_contract::Secret;
+use sallyport_model::{
+    Endpoint, ModelError,
+    catalog::{self, CatalogError},
+};
+use serde_json::Value;
+
+use crate::{
+    cassettes::{self, Exchange, Recordings},
+    play::{Delivery, KEY, Post},
+};
+
+/// How many there are.
+const LISTS_MIN: usize = 3;
+
+#[tokio::test]
+async fn every_recorded_list_of_models_is_read() {
+    let Some(Recordings { lists, .. }) = cassettes::recordings() else { return };
+    for exchange in &lists {
+        let post = Post::open().await;
+        let base_url = format!("{}{}", post.base_url, exchange.path.trim_end_matches("/models"));
+        let key = Some(Secret::new(KEY));
+        let endpoint =
+            Endpoint { key, ..Endpoint::new(exchange.wire.protocol(), base_url, "test-model") };
+        let body = Delivery::Whole(exchange.body.as_bytes());
+        let (listed, seen) = tokio::join!(catalog::models(&endpoint), post.serve(exchange, body));
+        assert_eq!(seen.path.split('?').next(), Some(exchange.path.as_str()));
+        check(exchange, listed.map(|listed| listed.into_iter().map(|one| one.name).collect()));
+    }
+    println!("{} recorded lists of models covered", lists.len());
+    assert!(lists.len() >= LISTS_MIN, "only {}", lists.len());
+}
+
+#[track_caller]
+fn check(exchange: &Exchange, listed: Result<Vec<String>, CatalogError>) {
+    let body: Value = serde_json::from_str(&exchange.body).unwrap();
+    match listed {
+        Ok(names) => {
+            let wanted = body["data"].as_array().unwrap().iter().map(|one| one["id"].as_str());
+            assert!(names.iter().map(|name| Some(name.as_str())).eq(wanted), "{names:?}");
+        }
+        Err(error) => {
+            let message = body["error"]["message"].as_str().unwrap();
+            assert!(error.to_string().contains(message), "{error}");
+            let is_right = match &error {
+                CatalogError::Model(ModelError::Credentials { .. }) => exchange.status == 401,
+                CatalogError::Model(ModelError::Refused { status, .. }) => {
+                    *status == exchange.status
+                }
+                _ => false,
+            };
+            assert!(is_right, "{}: {error:?}", exchange.file);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What live services said, played again: a server on the loopback gives every recorded answer to
+//! the adapter of its protocol, and what the adapter makes of it is compared with a reading of the
+//! recording that shares nothing with it. What the adapter sends is compared with what the service
+//! is known to accept, with the adapter's own earlier answers in the conversation.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+#![expect(clippy::print_stdout, reason = "a run says what it has covered and what it has not")]
+
+mod cassettes;
+mod checks;
+mod cuts;
+mod lists;
+mod normal;
+mod play;
+mod tally;
+mod wires;
+
+use sallyport_model::{AssistantMessage, Message};
+
+use crate::{
+    cassettes::{Exchange, Recordings},
+    play::play,
+    tally::Tally,
+};
+
+#[tokio::test]
+async fn every_recorded_conversation_is_understood() {
+    let Some(Recordings { conversations, left_out, .. }) = cassettes::recordings() else { return };
+    let mut tally = Tally { left_out, ..Tally::default() };
+    let mut said: Vec<(String, AssistantMessage)> = Vec::new();
+    for exchange in &conversations {
+        cover(exchange, &mut said, &mut tally).await;
+    }
+    tally.tell();
+    tally.check();
+}
+
+/// Plays one exchange and compares all there is to compare.
+async fn cover(exchange: &Exchange, said: &mut Vec<(String, AssistantMessage)>, tally: &mut Tally) {
+    match normal::conversation(exchange.wire, &exchange.request) {
+        Ok(mut messages) => {
+            let own = said.iter().filter(|(file, _)| *file == exchange.file).map(|(_, own)| own);
+            let replayed = normal::put_own_answers(&mut messages, own.collect());
+            let answer = cover_answer(exchange, &messages, Some(replayed), tally).await;
+            said.extend(answer.map(|own| (exchange.file.clone(), own)));
+        }
+        // What the service said is read all the same.
+        Err(why) => {
+            *tally.answer_only.entry(why).or_default() += 1;
+            cover_answer(exchange, &[Message::user("hello")], None, tally).await;
+        }
+    }
+    *tally.covered.entry(exchange.wire.protocol().word()).or_default() += 1;
+}
+
+/// Returns the answer, if it was none of the refusals. The request is compared when it is known how
+/// many answers of our own it repeats.
+async fn cover_answer(
+    exchange: &Exchange,
+    messages: &[Message],
+    replayed: Option<usize>,
+    tally: &mut Tally,
+) -> Option<AssistantMessage> {
+    let (seen, outcome) = play(exchange, messages, exchange.body.as_bytes()).await;
+    if let Some(replayed) = replayed {
+        tally.replayed += replayed;
+        tally.kept += tally.differences.in_request(exchange, &seen, replayed);
+    }
+    match outcome {
+        Ok((reply, deltas)) => {
+            tally.differences.in_reply(exchange, &reply, &deltas);
+            Some(reply.message)
+        }
+        Err(error) => {
+            tally.differences.in_refusal(exchange, &error);
+            tally.refused += 1;
+            None
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One exchange, played by a server on the loopback.
+
+use std::time::Duration;
+
+use sallyport_contract::Secret;
+use sallyport_model::{Delta, Endpoint, Message, ModelError, Reply, Request, connect};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::{cassettes::Exchange, wires};
+
+/// Far more than any exchange needs; a hanging test still ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What stands for a key.
+pub(crate) const KEY: &str = "sk-test-0123456789";
+
+/// The size of small pieces: most events are cut by it, some twice.
+const PIECE_BYTES: usize = 61;
+
+/// What came of a question.
+pub(crate) type Outcome = Result<(Reply, Vec<Delta>), ModelError>;
+
+/// A server for one request.
+pub(crate) struct Post {
+    pub(crate) base_url: String,
+    listener: TcpListener,
+}
+
+/// How an answer is sent. Either way its end is the connection's.
+#[derive(Clone, Copy)]
+pub(crate) enum Delivery<'a> {
+    /// At once.
+    Whole(&'a [u8]),
+    /// In small pieces.
+    Pieces(&'a [u8]),
+}
+
+/// A request as it arrived.
+pub(crate) struct Seen {
+    pub(crate) path: String,
+    pub(crate) body: Value,
+}
+
+/// Asks as the recorded client did, and answers with `body`.
+pub(crate) async fn play(
+    exchange: &Exchange,
+    messages: &[Message],
+    body: &[u8],
+) -> (Seen, Outcome) {
+    deliver(exchange, messages, Delivery::Whole(body)).await
+}
+
+/// Asks as the recorded client did, and answers in one way or the other.
+pub(crate) async fn deliver(
+    exchange: &Exchange,
+    messages: &[Message],
+    body: Delivery<'_>,
+) -> (Seen, Outcome) {
+    let post = Post::open().await;
+    let base_url = format!("{}{}", post.base_url, base(exchange));
+    tokio::join!(post.serve(exchange, body), ask(exchange, base_url, messages))
+}
+
+/// The part of the recorded path that stands before the method.
+fn base(exchange: &Exchange) -> &str {
+    let at = exchange.path.find(exchange.wire.method()).unwrap();
+    exchange.path[..at].trim_end_matches('/')
+}
+
+async fn ask(exchange: &Exchange, base_url: String, messages: &[Message]) -> Outcome {
+    let (wire, request) = (exchange.wire, &exchange.request);
+    let model = wires::model(&exchange.path, request);
+    let endpoint = Endpoint {
+        key: Some(Secret::new(KEY)),
+        stream: wires::is_streamed(&exchange.path, request),
+        time_max: PATIENCE,
+        ..Endpoint::new(wire.protocol(), base_url, model)
+    };
+    let tools = wire.tools(request);
+    let mut deltas = Vec::new();
+    let mut on_delta = |delta| deltas.push(delta);
+    let request = Request { messages, tools: &tools };
+    let reply = connect(endpoint).unwrap().generate(request, &mut on_delta).await?;
+    Ok((reply, deltas))
+}
+
+impl Post {
+    pub(crate) async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}", listener.local_addr().unwrap());
+        Self { base_url, listener }
+    }
+
+    /// Takes one request and answers it with the recorded head and the given body.
+    pub(crate) async fn serve(&self, exchange: &Exchange, body: Delivery<'_>) -> Seen {
+        let (stream, _) = self.listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut stream = BufReader::new(stream);
+        let seen = read(&mut stream).await;
+        let Exchange { status, content_type, .. } = exchange;
+        let head = format!(
+            "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n"
+        );
+        let pieces = match body {
+            Delivery::Whole(body) => vec![body],
+            Delivery::Pieces(body) => body.chunks(PIECE_BYTES).collect(),
+        };
+        for piece in [head.as_bytes()].into_iter().chain(pieces) {
+            // Who has read the end of the answer may leave before the end of the bytes.
+            if stream.write_all(piece).await.is_err() {
+                break;
+            }
+        }
+        let _ = stream.shutdown().await;
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+        seen
+    }
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> Seen {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).await.unwrap();
+    let path = head.split(' ').nth(1).unwrap().to_owned();
+    Seen { path, body: serde_json::from_slice(&body).unwrap_or_default() }
+}

@@ -1,0 +1,59 @@
+//! What a run has covered, and how much it must.
+
+use std::collections::BTreeMap;
+
+use crate::checks::Differences;
+
+/// How many exchanges of each protocol there are; fewer mean that the reader of recordings has lost
+/// its way.
+const COVERED_MIN: [(&str, usize); 5] =
+    [("openai", 155), ("openai-responses", 23), ("anthropic", 43), ("gemini", 36), ("ollama", 5)];
+
+/// How many of them are refusals.
+const REFUSED_MIN: usize = 10;
+
+/// How many requests cannot be made with our types, so that only their answers are read.
+const ANSWER_ONLY_MAX: usize = 5;
+
+/// How many earlier answers of our own are sent back.
+const REPLAYED_MIN: usize = 81;
+
+/// How many parts that only the provider understands go back with them.
+const KEPT_MIN: usize = 25;
+
+/// What a run has covered.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) covered: BTreeMap<&'static str, usize>,
+    pub(crate) refused: usize,
+    pub(crate) answer_only: BTreeMap<&'static str, usize>,
+    pub(crate) replayed: usize,
+    pub(crate) kept: usize,
+    pub(crate) left_out: BTreeMap<String, usize>,
+    pub(crate) differences: Differences,
+}
+
+impl Tally {
+    pub(crate) fn tell(&self) {
+        let Self { covered, refused, replayed, kept, .. } = self;
+        let all: usize = covered.values().sum();
+        println!("{all} exchanges covered, {refused} of them refusals: {covered:?}");
+        println!("{replayed} answers of our own sent back, {kept} sealed parts with them");
+        println!("of which only the answer is read: {:#?}", self.answer_only);
+        println!("left out, since they are no conversations: {:#?}", self.left_out);
+    }
+
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        self.differences.assert_none();
+        for (protocol, min) in COVERED_MIN {
+            let covered = self.covered.get(protocol).copied().unwrap_or(0);
+            assert!(covered >= min, "only {covered} of {protocol}");
+        }
+        assert!(self.refused >= REFUSED_MIN, "only {} refusals", self.refused);
+        assert!(self.replayed >= REPLAYED_MIN, "only {} were sent back", self.replayed);
+        assert!(self.kept >= KEPT_MIN, "only {} sealed parts went back", self.kept);
+        let answer_only: usize = self.answer_only.values().sum();
+        assert!(answer_only <= ANSWER_ONLY_MAX, "{:?}", self.answer_only);
+    }
+}

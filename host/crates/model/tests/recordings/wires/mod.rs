@@ -1,0 +1,155 @@
+//! The protocols, read without the adapters: what a request and an answer say.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod ollama;
+mod responses;
+
+use data_encoding::BASE64;
+use sallyport_model::{
+    AssistantMessage, Attachment, CallRequest, Finish, Message, Protocol, ToolDefinition,
+    ToolResult, UserMessage,
+};
+use serde_json::Value;
+
+/// A protocol.
+pub(crate) trait Wire: Sync {
+    fn protocol(&self) -> Protocol;
+
+    /// What stands in the path behind the base address, or the beginning of it.
+    fn method(&self) -> &'static str;
+
+    /// Reads what a request tells; the error says what our types cannot hold.
+    fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str>;
+
+    fn tools(&self, request: &Value) -> Vec<ToolDefinition>;
+
+    /// The parts of a request that only the provider understands.
+    fn kept(&self, request: &Value) -> Vec<Value>;
+
+    /// What the protocol asks of a request beyond what it tells.
+    fn is_well_formed(&self, request: &Value) -> bool;
+
+    /// The form of an answer that goes back as it came, where one event tells it.
+    fn own_form(&self, _body: &str) -> Option<Value> {
+        None
+    }
+
+    /// Reads what an answer says.
+    fn heard(&self, body: &str) -> Heard;
+}
+
+/// What an answer says.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    /// Names and arguments, written as [`canonical`](crate::normal::canonical) has them.
+    pub(crate) calls: Vec<(String, String)>,
+    pub(crate) finish: Finish,
+    /// Tokens read and written.
+    pub(crate) usage: Option<(u64, u64)>,
+}
+
+const ALL: [&dyn Wire; 5] =
+    [&chat::Chat, &responses::Responses, &anthropic::Anthropic, &gemini::Gemini, &ollama::Ollama];
+
+/// Returns the protocol in which a path is asked.
+pub(crate) fn of(path: &str) -> Option<&'static dyn Wire> {
+    let is_it = |wire: &&'static dyn Wire| match wire.protocol() {
+        Protocol::Gemini => path.ends_with(":generateContent") || is_gemini_stream(path),
+        _ => path.ends_with(wire.method()),
+    };
+    ALL.into_iter().find(is_it)
+}
+
+/// Returns the protocol in which a list of models is asked for.
+pub(crate) fn of_list(path: &str) -> Option<&'static dyn Wire> {
+    let is_gemini = path.starts_with("/v1beta/");
+    path.ends_with("/models").then_some(if is_gemini { &gemini::Gemini } else { &chat::Chat })
+}
+
+/// Returns the model of a request; Gemini has it in the path.
+pub(crate) fn model(path: &str, request: &Value) -> String {
+    let in_path = path.split("/models/").nth(1).and_then(|rest| rest.split(':').next());
+    in_path.or(request["model"].as_str()).unwrap().to_owned()
+}
+
+/// Whether a request asks for a stream; Gemini has it in the path.
+pub(crate) fn is_streamed(path: &str, request: &Value) -> bool {
+    is_gemini_stream(path) || request["stream"] == Value::Bool(true)
+}
+
+fn is_gemini_stream(path: &str) -> bool {
+    path.ends_with(":streamGenerateContent")
+}
+
+/// Returns the JSON values of an answer: of its events, of its lines, or the one that it is.
+fn values(body: &str) -> Vec<Value> {
+    let parse = |text: &str| serde_json::from_str(text).ok();
+    let events: Vec<Value> =
+        body.lines().filter_map(|line| line.strip_prefix("data: ").and_then(parse)).collect();
+    match parse(body) {
+        Some(whole) => vec![whole],
+        None if events.is_empty() => body.lines().filter_map(parse).collect(),
+        None => events,
+    }
+}
+
+/// Returns the items of a list; what is no list has none.
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or("").to_owned()
+}
+
+fn tokens<const N: usize>(usage: &Value, keys: [&str; N]) -> u64 {
+    keys.iter().filter_map(|key| usage[*key].as_u64()).sum()
+}
+
+/// Why a model stopped, in the words of a protocol. Calls are wanted whatever it says, unless it was
+/// cut.
+fn finish(word: &str, has_calls: bool, words: &[(&str, Finish)]) -> Finish {
+    let known = words.iter().find(|(known, _)| *known == word).map(|(_, finish)| finish.clone());
+    match known.unwrap_or_else(|| Finish::Other(word.to_owned())) {
+        Finish::Stop if has_calls => Finish::ToolCalls,
+        finish => finish,
+    }
+}
+
+fn system(text: String) -> Message {
+    Message::System { text }
+}
+
+fn user(text: String, attachments: Vec<Attachment>) -> Message {
+    Message::User(UserMessage { text, attachments })
+}
+
+fn assistant(text: String, calls: Vec<CallRequest>) -> Message {
+    Message::Assistant(AssistantMessage { text, calls, opaque: None })
+}
+
+fn result(call_id: String, name: String, content: String) -> Message {
+    Message::Tool(ToolResult { call_id, name, content, failed: false })
+}
+
+fn call(id: &Value, name: &Value, arguments: String) -> CallRequest {
+    CallRequest { id: string(id), name: string(name), arguments }
+}
+
+fn tool(tool: &Value, schema: &str) -> ToolDefinition {
+    ToolDefinition {
+        name: string(&tool["name"]),
+        description: string(&tool["description"]),
+        parameters: tool[schema].clone(),
+    }
+}
+
+/// Reads a file out of an address that holds it.
+fn data_url(url: &str) -> Option<Attachment> {
+    let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    let data = BASE64.decode(data.as_bytes()).ok()?;
+    Some(Attachment { name: String::new(), media_type: media_type.to_owned(), data: data.into() })
+}
