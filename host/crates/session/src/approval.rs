@@ -11,7 +11,7 @@ use std::{
     task::Poll,
 };
 
-use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent};
+use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent, Subject};
 use tokio::sync::{mpsc, oneshot};
 
 /// Questions that may wait to be seen by the session; further askers wait. Calls are admitted one
@@ -61,9 +61,28 @@ struct Question {
 #[derive(Debug)]
 pub struct Approvals {
     arriving: mpsc::Receiver<Question>,
-    open: BTreeMap<u64, oneshot::Sender<Answer>>,
+    open: BTreeMap<u64, Asker>,
     /// How many were asked so far; the number of a question is its id.
     asked: u64,
+}
+
+/// Who waits for an answer.
+#[derive(Debug)]
+struct Asker {
+    answer: oneshot::Sender<Answer>,
+    /// The call whose admission it is, when it is one: its arguments can still be others.
+    admission_of: Option<String>,
+}
+
+impl From<Question> for Asker {
+    fn from(question: Question) -> Self {
+        let Question { request, answer } = question;
+        let admission_of = match request.subject {
+            Subject::Call => Some(request.call.context.call_id),
+            Subject::Access { .. } => None,
+        };
+        Self { answer, admission_of }
+    }
 }
 
 /// A change among the questions.
@@ -90,13 +109,24 @@ impl Approvals {
 
     fn open(&mut self, question: Question) -> Change {
         self.asked += 1;
-        self.open.insert(self.asked, question.answer);
-        Change::Asked { id: self.asked, request: Box::new(question.request) }
+        let request = Box::new(question.request.clone());
+        self.open.insert(self.asked, question.into());
+        Change::Asked { id: self.asked, request }
+    }
+
+    /// Whether a question is open, and if so, which call's admission it is about.
+    pub(super) fn admission_of(&self, id: u64) -> Option<Option<&str>> {
+        self.open.get(&id).map(|asker| asker.admission_of.as_deref())
+    }
+
+    /// Takes a question back. Whoever asked must have gone.
+    pub(super) fn withdraw(&mut self, id: u64) {
+        self.open.remove(&id);
     }
 
     /// Answers an open question, once. Returns whether the answer was heard.
     pub(super) fn answer(&mut self, id: u64, answer: Answer) -> bool {
-        self.open.remove(&id).is_some_and(|asker| asker.send(answer).is_ok())
+        self.open.remove(&id).is_some_and(|asker| asker.answer.send(answer).is_ok())
     }
 
     /// Says no to every open question and returns which they were.
@@ -110,17 +140,18 @@ impl Approvals {
 
     /// Whether somebody waits for an answer.
     pub(super) fn any_open(&self) -> bool {
-        self.open.values().any(|asker| !asker.is_closed())
+        self.open.values().any(|asker| !asker.answer.is_closed())
     }
 }
 
 /// Waits, for ever if need be, until one of the askers has gone.
-fn first_withdrawn(
-    open: &mut BTreeMap<u64, oneshot::Sender<Answer>>,
-) -> impl Future<Output = u64> + '_ {
+fn first_withdrawn(open: &mut BTreeMap<u64, Asker>) -> impl Future<Output = u64> + '_ {
     future::poll_fn(|cx| {
-        let mut askers = open.iter_mut();
-        let gone = askers.find_map(|(id, asker)| asker.poll_closed(cx).is_ready().then_some(*id));
-        gone.map_or(Poll::Pending, Poll::Ready)
+        let mut gone =
+            open.iter_mut().filter_map(|(id, asker)| match asker.answer.poll_closed(cx) {
+                Poll::Ready(()) => Some(*id),
+                Poll::Pending => None,
+            });
+        gone.next().map_or(Poll::Pending, Poll::Ready)
     })
 }

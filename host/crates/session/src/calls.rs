@@ -1,71 +1,97 @@
-//! The calls of one answer, from what the model asked for to a report for each.
+//! The calls of one answer, from what the model asked for to a result for each.
 //!
 //! A call moves through stages and ends in the last one whatever happens: refused at the gate,
-//! cancelled by the person, or lost to a bug of the host. All decisions are made before the first
-//! call runs; then the admitted ones run at the same time, each in a task of its own, so that one
-//! that panics or is slow costs nobody else anything.
+//! cancelled by the person, stopped by the clock, or lost to a bug of the host. All decisions are
+//! made before the first call runs; then the admitted ones run at the same time, each in a task of
+//! its own, so that one that panics or is slow costs nobody else anything. A result is written down
+//! the moment its call ends; the front ends are told in the order of the calls.
 
-use std::{any::Any, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
-use sallyport_contract::{Admitted, CallReport, Failure, FailureKind, Outcome, ToolCall, Toolbox};
-use tokio::task::{JoinError, JoinHandle};
+use sallyport_contract::{Admitted, CallReport, Outcome, ToolCall, Toolbox};
+use sallyport_model::ToolResult;
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{
+    book::Book,
+    ending::Ending,
     event::Event,
-    front::{Cancelled, Front},
+    front::{Front, Halt, Ruling},
+    journal::Record,
     naming::ToolRef,
+    work::{self, Work},
 };
 
 /// One call.
 pub(super) struct Call {
     id: String,
+    /// The name in the model's message.
+    name: String,
     tool: ToolRef,
+    /// The arguments that the person put in place of the model's.
+    edited: Option<String>,
     stage: Stage,
 }
 
 enum Stage {
     Asked(ToolCall),
     Admitted(Admitted),
-    Running(Task<CallReport>),
-    Finished(CallReport),
+    Running,
+    Ended(Ending),
 }
 
 impl Call {
     /// A call that still has to pass the gate.
-    pub(super) fn asked(call: ToolCall) -> Self {
+    pub(super) fn asked(name: String, call: ToolCall) -> Self {
         let (id, tool) = (call.context.call_id.clone(), ToolRef::Known(call.tool.clone()));
-        Self { id, tool, stage: Stage::Asked(call) }
+        Self { id, name, tool, edited: None, stage: Stage::Asked(call) }
     }
 
     /// A call that ends before the gate is asked.
-    pub(super) fn refused(id: String, tool: ToolRef, failure: Failure) -> Self {
-        Self { id, tool, stage: Stage::Finished(Outcome::Failed(failure).into()) }
+    pub(super) fn ended(id: String, name: String, tool: ToolRef, outcome: Outcome) -> Self {
+        Self { id, name, tool, edited: None, stage: Stage::Ended(outcome.into()) }
     }
 
-    /// Ends the call as cancelled unless it has ended already.
-    fn cancel(&mut self) {
+    fn edit(&mut self, arguments: String) {
+        if let Stage::Asked(call) = &mut self.stage {
+            call.arguments.clone_from(&arguments);
+            self.edited = Some(arguments);
+        }
+    }
+
+    fn ending(&self) -> Option<&Ending> {
         match &self.stage {
-            Stage::Asked(_) | Stage::Admitted(_) => {
-                self.stage = Stage::Finished(Outcome::Cancelled.into());
-            }
-            // Whoever settles the call sees which was first: its end or this.
-            Stage::Running(task) => task.abort(),
-            Stage::Finished(_) => {}
+            Stage::Ended(ending) => Some(ending),
+            Stage::Asked(_) | Stage::Admitted(_) | Stage::Running => None,
         }
     }
 
-    /// Waits until a running call has ended. Nothing is lost when the future is dropped.
-    async fn settle(&mut self) {
-        if let Stage::Running(task) = &mut self.stage {
-            self.stage = Stage::Finished(task.join().await.unwrap_or_else(lost));
+    /// How a call that has not ended ends when everything is called off.
+    fn called_off(&self, halt: Halt) -> Option<Ending> {
+        match self.stage {
+            Stage::Asked(_) | Stage::Admitted(_) => Some(Ending::never_begun(halt)),
+            Stage::Running => Some(Ending::stopped(halt)),
+            Stage::Ended(_) => None,
         }
     }
 
-    fn report(&self) -> Option<&CallReport> {
-        match &self.stage {
-            Stage::Finished(report) => Some(report),
-            Stage::Asked(_) | Stage::Admitted(_) | Stage::Running(_) => None,
-        }
+    fn record(&self) -> Option<Record> {
+        let ending = self.ending()?;
+        let outcome = &ending.report.outcome;
+        let result = ToolResult {
+            call_id: self.id.clone(),
+            name: self.name.clone(),
+            content: ending.content(self.edited.as_deref()),
+            failed: !matches!(outcome, Outcome::Completed(_)),
+        };
+        let (tool, outcome) = (self.tool.to_string(), outcome.word().to_owned());
+        Some(Record::Result { result, tool, outcome, edited: self.edited.clone() })
+    }
+
+    fn event(&self) -> Option<Event> {
+        let report = self.ending()?.report.clone();
+        let (call_id, tool) = (self.id.clone(), self.tool.clone());
+        Some(Event::CallFinished { call_id, tool, report })
     }
 }
 
@@ -73,120 +99,165 @@ impl Call {
 pub(super) struct Batch {
     toolbox: Arc<dyn Toolbox>,
     calls: Vec<Call>,
+    running: JoinSet<CallReport>,
+    /// Which call a task runs.
+    places: HashMap<Id, usize>,
+    /// How many calls the front ends have been told of.
+    told: usize,
 }
 
 impl Batch {
     pub(super) fn new(toolbox: Arc<dyn Toolbox>, calls: Vec<Call>) -> Self {
-        Self { toolbox, calls }
+        Self { toolbox, calls, running: JoinSet::new(), places: HashMap::new(), told: 0 }
     }
 
-    /// Brings every call to its end and tells of each in the order of the list.
+    /// Brings every call to its end, writes each down and tells of each in the order of the list.
     ///
     /// # Errors
     ///
-    /// The person cancelled; the calls have ended all the same.
-    pub(super) async fn carry_out(&mut self, front: &mut Front) -> Result<(), Cancelled> {
-        let mut going = self.decide(front).await;
-        match going {
-            Ok(()) => self.start(),
-            Err(Cancelled) => self.cancel(),
+    /// It was called off; the calls have ended all the same.
+    pub(super) async fn carry_out(
+        &mut self,
+        book: &mut Book,
+        front: &mut Front,
+    ) -> Result<(), Halt> {
+        front.expect_calls(self.calls.iter().map(|call| call.id.clone()).collect());
+        let mut going = self.decide(book, front).await;
+        if going.is_ok() {
+            self.start();
+            going = self.settle(book, front).await;
         }
-        for index in 0..self.calls.len() {
-            if going.is_ok() {
-                going = front.attend(self.calls[index].settle()).await;
-                if going.is_err() {
-                    self.cancel();
-                }
-            }
-            self.finish(index, front).await;
+        if let Err(halt) = going {
+            self.call_off(halt, book, front).await;
         }
+        front.expect_calls(Vec::new());
         going
     }
 
     /// How the calls ended, in their order.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
-        self.calls.iter().filter_map(Call::report).map(|report| &report.outcome)
+        self.calls.iter().filter_map(Call::ending).map(|ending| &ending.report.outcome)
     }
 
     /// Passes every call through the gate, one after another: a person is asked one thing at a time.
-    async fn decide(&mut self, front: &mut Front) -> Result<(), Cancelled> {
-        for call in &mut self.calls {
-            if let Stage::Asked(asked) = &call.stage {
-                let mut admission = admit(Arc::clone(&self.toolbox), asked.clone());
-                call.stage = match front.attend(admission.join()).await? {
-                    Ok(Ok(admitted)) => Stage::Admitted(admitted),
-                    Ok(Err(refusal)) => Stage::Finished(*refusal),
-                    Err(error) => Stage::Finished(lost(error)),
-                };
+    async fn decide(&mut self, book: &mut Book, front: &mut Front) -> Result<(), Halt> {
+        let ended = self.calls.iter().filter_map(Call::record).collect();
+        book.write(ended, front).await;
+        for index in 0..self.calls.len() {
+            match self.admit(index, front).await? {
+                Some(Ok(admitted)) => self.calls[index].stage = Stage::Admitted(admitted),
+                Some(Err(refusal)) => self.end(index, (*refusal).into(), book, front).await,
+                None => {}
             }
         }
         Ok(())
     }
 
+    /// Has the gate decide about a call that was not refused before, as often as the person edits
+    /// its arguments.
+    async fn admit(
+        &mut self,
+        index: usize,
+        front: &mut Front,
+    ) -> Result<Option<Result<Admitted, Box<CallReport>>>, Halt> {
+        while let Stage::Asked(asked) = &self.calls[index].stage {
+            let mut admission = work::admit(&self.toolbox, asked.clone());
+            match front.attend_admission(&self.calls[index].id, admission.join()).await? {
+                Ruling::Made(ruling) => {
+                    return Ok(Some(
+                        ruling.unwrap_or_else(|error| Err(Box::new(work::lost(error)))),
+                    ));
+                }
+                Ruling::Edited { question, arguments } => {
+                    self.edit(index, admission, question, arguments, front).await;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    async fn edit<T>(
+        &mut self,
+        index: usize,
+        admission: Work<T>,
+        question: u64,
+        arguments: String,
+        front: &mut Front,
+    ) {
+        // Whoever asked must be gone before the question is, or it would hear an answer.
+        admission.end().await;
+        front.withdraw(question).await;
+        let call = &mut self.calls[index];
+        call.edit(arguments.clone());
+        front.emit(Event::ArgumentsEdited { call_id: call.id.clone(), arguments }).await;
+    }
+
     fn start(&mut self) {
-        for call in &mut self.calls {
+        for (index, call) in self.calls.iter_mut().enumerate() {
             if let Stage::Admitted(admitted) = &call.stage {
-                let running = run(Arc::clone(&self.toolbox), admitted.clone());
-                call.stage = Stage::Running(running);
+                let (toolbox, admitted) = (Arc::clone(&self.toolbox), admitted.clone());
+                let task = self.running.spawn(async move { toolbox.run(admitted).await });
+                self.places.insert(task.id(), index);
+                call.stage = Stage::Running;
             }
         }
     }
 
-    fn cancel(&mut self) {
-        self.calls.iter_mut().for_each(Call::cancel);
+    /// Waits until every running call has ended.
+    async fn settle(&mut self, book: &mut Book, front: &mut Front) -> Result<(), Halt> {
+        self.tell(front).await;
+        while let Some(joined) = front.attend(self.running.join_next_with_id()).await? {
+            if let Some((index, ending)) = self.place(joined, None) {
+                self.end(index, ending, book, front).await;
+                self.tell(front).await;
+            }
+        }
+        Ok(())
     }
 
-    async fn finish(&mut self, index: usize, front: &Front) {
+    /// Ends what has not ended yet. A call that comes to its own end before it is stopped keeps it.
+    async fn call_off(&mut self, halt: Halt, book: &mut Book, front: &mut Front) {
+        self.running.abort_all();
+        while let Some(joined) = self.running.join_next_with_id().await {
+            if let Some((index, ending)) = self.place(joined, Some(halt)) {
+                self.end(index, ending, book, front).await;
+            }
+        }
+        for index in 0..self.calls.len() {
+            if let Some(ending) = self.calls[index].called_off(halt) {
+                self.end(index, ending, book, front).await;
+            }
+        }
+        self.tell(front).await;
+    }
+
+    /// Finds the call that a task ran, and how it ended.
+    fn place(
+        &mut self,
+        joined: Result<(Id, CallReport), JoinError>,
+        halt: Option<Halt>,
+    ) -> Option<(usize, Ending)> {
+        let id = joined.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let index = self.places.remove(&id)?;
+        let ending = match (joined, halt) {
+            (Ok((_, report)), _) => report.into(),
+            (Err(error), Some(halt)) if error.is_cancelled() => Ending::stopped(halt),
+            (Err(error), _) => work::lost(error).into(),
+        };
+        Some((index, ending))
+    }
+
+    async fn end(&mut self, index: usize, ending: Ending, book: &mut Book, front: &Front) {
         let call = &mut self.calls[index];
-        call.settle().await;
-        if let Some(report) = call.report().cloned() {
-            let (call_id, tool) = (call.id.clone(), call.tool.clone());
-            front.emit(Event::CallFinished { call_id, tool, report }).await;
+        call.stage = Stage::Ended(ending);
+        book.write(call.record().into_iter().collect(), front).await;
+    }
+
+    /// Tells of the calls that have ended, up to the first that has not.
+    async fn tell(&mut self, front: &Front) {
+        while let Some(event) = self.calls.get(self.told).and_then(Call::event) {
+            front.emit(event).await;
+            self.told += 1;
         }
     }
-}
-
-fn admit(toolbox: Arc<dyn Toolbox>, call: ToolCall) -> Task<Result<Admitted, Box<CallReport>>> {
-    Task(tokio::spawn(async move { toolbox.admit(call).await }))
-}
-
-fn run(toolbox: Arc<dyn Toolbox>, call: Admitted) -> Task<CallReport> {
-    Task(tokio::spawn(async move { toolbox.run(call).await }))
-}
-
-/// A task that ends with whoever holds it.
-struct Task<T>(JoinHandle<T>);
-
-impl<T> Task<T> {
-    async fn join(&mut self) -> Result<T, JoinError> {
-        (&mut self.0).await
-    }
-
-    fn abort(&self) {
-        self.0.abort();
-    }
-}
-
-impl<T> Drop for Task<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// The report of a call whose task did not come to its end.
-fn lost(error: JoinError) -> CallReport {
-    match error.try_into_panic() {
-        Err(_) => Outcome::Cancelled.into(),
-        Ok(panic) => {
-            let message = "the host failed while it handled this call";
-            let failure = Failure::new(FailureKind::Internal, message);
-            Outcome::Failed(failure.with_detail(panic_text(&*panic))).into()
-        }
-    }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("panic: {}", text.unwrap_or("without a text"))
 }

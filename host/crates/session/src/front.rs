@@ -1,28 +1,43 @@
 //! The person's side of a session: commands coming in, events going out, questions in between.
 //!
 //! Whatever a session waits for, a model or a tool, it waits for through [`Front::attend`], so a
-//! person is heard at every moment of a turn and there is one place that says what a command does.
+//! person is heard and the clock is watched at every moment of a turn, and there is one place that
+//! says what a command does.
 
-use std::{collections::VecDeque, future::Future, pin::pin};
+use std::{
+    collections::VecDeque,
+    future::{self, Future},
+    pin::pin,
+    time::Duration,
+};
 
 use sallyport_contract::Answer;
-use tokio::sync::mpsc;
+use sallyport_model::UserMessage;
+use tokio::{sync::mpsc, time::sleep_until};
 
 use super::{
     approval::{Approvals, Change},
-    event::{Command, Event, Notice, State, TurnEnd},
+    budget::{Budget, Deadline},
+    command::{Command, Speaker},
+    event::{Event, Notice, Position, State, TurnEnd},
 };
 
-/// Inputs that may wait for the present turn to end. More than a few were not meant for one
-/// conversation; each that is dropped is told.
-const INPUTS_WAITING_MAX: usize = 16;
+/// Inputs, and whatever else starts something new, that may wait for the present turn to end. More
+/// than a few were not meant for one conversation; each that is dropped is told.
+const TASKS_WAITING_MAX: usize = 16;
 
 /// Talks to the front ends.
 pub(super) struct Front {
     commands: mpsc::Receiver<Command>,
     events: mpsc::Sender<Event>,
     approvals: Approvals,
-    inputs: VecDeque<String>,
+    tasks: VecDeque<Task>,
+    /// The ids of the calls that are decided about or run.
+    calls: Vec<String>,
+    /// The call whose arguments can be edited, and what they were edited to.
+    editing: Option<Editing>,
+    /// When the present turn must be over.
+    deadline: Option<Deadline>,
     /// What the session does, questions aside.
     activity: State,
     /// The state that the front ends know of.
@@ -30,20 +45,58 @@ pub(super) struct Front {
     closed: bool,
 }
 
-/// The person ended what was going on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cancelled;
+/// What a session does between turns, or begins one with.
+#[derive(Debug)]
+pub(super) enum Task {
+    Ask(UserMessage),
+    Undo,
+    Retry,
+    UseModel(Speaker),
+    Summarize,
+    Pin,
+}
 
-impl From<Cancelled> for TurnEnd {
-    fn from(Cancelled: Cancelled) -> Self {
-        Self::Cancelled
+/// Why work was called off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// The person ended it, or is gone.
+    Cancelled,
+    /// The turn has used its time.
+    TimeUp {
+        /// How long it was.
+        time_max: Duration,
+    },
+}
+
+impl From<Halt> for TurnEnd {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Cancelled => Self::Cancelled,
+            Halt::TimeUp { time_max } => Self::BudgetReached { what: Budget::Time { time_max } },
+        }
     }
+}
+
+/// How waiting for an admission ended.
+pub(super) enum Ruling<T> {
+    Made(T),
+    /// The person wants it made anew, with other arguments.
+    Edited {
+        question: u64,
+        arguments: String,
+    },
+}
+
+struct Editing {
+    call_id: String,
+    edit: Option<(u64, String)>,
 }
 
 /// What can happen while a session waits.
 enum Happening {
     Told(Command),
     Questions(Change),
+    TimeUp { time_max: Duration },
 }
 
 impl Front {
@@ -56,7 +109,10 @@ impl Front {
             commands,
             events,
             approvals,
-            inputs: VecDeque::new(),
+            tasks: VecDeque::new(),
+            calls: Vec::new(),
+            editing: None,
+            deadline: None,
             activity: State::Ready,
             shown: None,
             closed: false,
@@ -80,6 +136,16 @@ impl Front {
         self.show_state().await;
     }
 
+    /// Watches the clock from here on, or no longer.
+    pub(super) fn expect_end(&mut self, deadline: Option<Deadline>) {
+        self.deadline = deadline;
+    }
+
+    /// Knows from here on which calls questions are about.
+    pub(super) fn expect_calls(&mut self, ids: Vec<String>) {
+        self.calls = ids;
+    }
+
     async fn show_state(&mut self) {
         let waits = self.approvals.any_open();
         let state = if waits { State::WaitingForApproval } else { self.activity };
@@ -88,11 +154,11 @@ impl Front {
         }
     }
 
-    /// Waits for the next input; `None` when there will be no more.
-    pub(super) async fn next_input(&mut self) -> Option<String> {
+    /// Waits for the next thing to do; `None` when there will be no more.
+    pub(super) async fn next_task(&mut self) -> Option<Task> {
         while !self.closed {
-            if let Some(text) = self.inputs.pop_front() {
-                return Some(text);
+            if let Some(task) = self.tasks.pop_front() {
+                return Some(task);
             }
             self.enter(State::Ready).await;
             let happening = self.happening().await;
@@ -102,16 +168,13 @@ impl Front {
         None
     }
 
-    /// Waits for the work while listening to the person. Commands come first, so that nothing is
-    /// begun after it was called off.
+    /// Waits for the work while listening to the person and watching the clock. Both come first, so
+    /// that nothing is begun after it was called off.
     ///
     /// # Errors
     ///
-    /// The person called it off, or is gone; the work was dropped.
-    pub(super) async fn attend<T>(
-        &mut self,
-        work: impl Future<Output = T>,
-    ) -> Result<T, Cancelled> {
+    /// It was called off; the work was dropped.
+    pub(super) async fn attend<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Halt> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
@@ -122,21 +185,67 @@ impl Front {
         }
     }
 
+    /// Waits as [`attend`](Self::attend) does for the admission of a call whose arguments the
+    /// person may edit meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// It was called off; the work was dropped.
+    pub(super) async fn attend_admission<T>(
+        &mut self,
+        call_id: &str,
+        work: impl Future<Output = T>,
+    ) -> Result<Ruling<T>, Halt> {
+        let mut work = pin!(work);
+        self.editing = Some(Editing { call_id: call_id.to_owned(), edit: None });
+        let ruling = loop {
+            tokio::select! {
+                biased;
+                happening = self.happening() => if let Err(halt) = self.handle(happening).await {
+                    break Err(halt);
+                },
+                result = &mut work => break Ok(Ruling::Made(result)),
+            }
+            if let Some((question, arguments)) = self.edit() {
+                break Ok(Ruling::Edited { question, arguments });
+            }
+        };
+        self.editing = None;
+        ruling
+    }
+
+    fn edit(&mut self) -> Option<(u64, String)> {
+        self.editing.as_mut()?.edit.take()
+    }
+
+    /// Takes a question back whose asker has gone.
+    pub(super) async fn withdraw(&mut self, question: u64) {
+        self.approvals.withdraw(question);
+        self.close_question(question).await;
+    }
+
     async fn happening(&mut self) -> Happening {
         tokio::select! {
             biased;
             () = self.events.closed() => Happening::Told(Command::Close),
             told = self.commands.recv() => Happening::Told(told.unwrap_or(Command::Close)),
+            time_max = up(self.deadline) => Happening::TimeUp { time_max },
             change = self.approvals.next() => Happening::Questions(change),
         }
     }
 
-    async fn handle(&mut self, happening: Happening) -> Result<(), Cancelled> {
+    async fn handle(&mut self, happening: Happening) -> Result<(), Halt> {
         match happening {
             Happening::Told(command) => return self.obey(command).await,
+            Happening::TimeUp { time_max } => {
+                self.refuse_all().await;
+                return Err(Halt::TimeUp { time_max });
+            }
             Happening::Questions(Change::Asked { id, request }) => {
                 self.show_state().await;
-                let event = Event::ApprovalNeeded { confirmation_id: id, request: *request };
+                let position = self.position(&request.call.context.call_id);
+                let request = *request;
+                let event = Event::ApprovalNeeded { confirmation_id: id, position, request };
                 self.emit(event).await;
             }
             Happening::Questions(Change::Withdrawn { id }) => self.close_question(id).await,
@@ -144,27 +253,31 @@ impl Front {
         Ok(())
     }
 
-    async fn obey(&mut self, command: Command) -> Result<(), Cancelled> {
+    async fn obey(&mut self, command: Command) -> Result<(), Halt> {
         match command {
-            Command::SubmitInput { text } => self.queue(text).await,
+            Command::SubmitInput { input } => self.queue(Task::Ask(input)).await,
+            Command::Undo => self.queue(Task::Undo).await,
+            Command::Retry => self.queue(Task::Retry).await,
+            Command::UseModel(model) => self.queue(Task::UseModel(model)).await,
+            Command::Summarize => self.queue(Task::Summarize).await,
+            Command::Pin => self.queue(Task::Pin).await,
             Command::ProvideConfirmation { id, answer } => self.answer(id, answer).await,
+            Command::EditArguments { id, arguments } => self.edit_arguments(id, arguments).await,
             Command::Cancel => {
-                for id in self.approvals.refuse_all() {
-                    self.close_question(id).await;
-                }
-                return Err(Cancelled);
+                self.refuse_all().await;
+                return Err(Halt::Cancelled);
             }
             Command::Close => {
                 self.closed = true;
-                return Err(Cancelled);
+                return Err(Halt::Cancelled);
             }
         }
         Ok(())
     }
 
-    async fn queue(&mut self, text: String) {
-        if self.inputs.len() < INPUTS_WAITING_MAX {
-            self.inputs.push_back(text);
+    async fn queue(&mut self, task: Task) {
+        if self.tasks.len() < TASKS_WAITING_MAX {
+            self.tasks.push_back(task);
         } else {
             self.emit(Event::Notice(Notice::InputDropped)).await;
         }
@@ -178,8 +291,47 @@ impl Front {
         }
     }
 
+    async fn edit_arguments(&mut self, id: u64, arguments: String) {
+        let admission_of = self.approvals.admission_of(id);
+        let notice = match (admission_of, &mut self.editing) {
+            (None, _) => Notice::NoSuchQuestion { confirmation_id: id },
+            (Some(Some(call_id)), Some(editing)) if call_id == editing.call_id => {
+                editing.edit = Some((id, arguments));
+                return;
+            }
+            (Some(_), _) => Notice::TooLateToEdit { confirmation_id: id },
+        };
+        self.emit(Event::Notice(notice)).await;
+    }
+
+    async fn refuse_all(&mut self) {
+        for id in self.approvals.refuse_all() {
+            self.close_question(id).await;
+        }
+    }
+
     async fn close_question(&mut self, id: u64) {
         self.emit(Event::ApprovalClosed { confirmation_id: id }).await;
         self.show_state().await;
+    }
+
+    /// A question that belongs to none of the calls stands for itself.
+    fn position(&self, call_id: &str) -> Position {
+        let place = self.calls.iter().position(|id| id == call_id);
+        place.map_or(Position { index: 1, count: 1 }, |place| Position {
+            index: place + 1,
+            count: self.calls.len(),
+        })
+    }
+}
+
+/// Waits until the time is up, for ever if there is no end to it, and returns how long it was.
+async fn up(deadline: Option<Deadline>) -> Duration {
+    match deadline {
+        Some(Deadline { at, time_max }) => {
+            sleep_until(at).await;
+            time_max
+        }
+        None => future::pending().await,
     }
 }

@@ -7,18 +7,35 @@
 //! locked; given the same model and the same toolbox, the same commands at the same events give the
 //! same events again.
 //!
-//! Suggested reading order: [`Event`] and [`Command`], then the loop in `turn`, then `calls`.
+//! What a session must not lose leaves it as [`Record`]s for a [`Journal`]; the transcript is
+//! nothing but these records, one applied after another, in a live session as in one that
+//! [`history::restore`] brings back.
+//!
+//! Suggested reading order: [`Event`] and [`Command`], then the loop in `turn`, then `calls`, then
+//! `transcript`.
 
 pub mod approval;
+mod ask;
+mod book;
 mod budget;
 mod calls;
+mod command;
+mod ending;
 mod event;
 mod front;
+pub mod history;
+pub mod journal;
+mod meaning;
+pub mod memory;
 mod naming;
+mod session;
+pub mod tape;
 #[cfg(test)]
 mod tests;
+pub mod toolset;
 pub mod transcript;
 mod turn;
+mod work;
 
 use std::sync::Arc;
 
@@ -27,12 +44,16 @@ use sallyport_model::ChatModel;
 use tokio::sync::mpsc;
 
 pub use approval::{Approvals, Desk, NobodyToAsk};
-pub use budget::{Budget, Limits};
-pub use event::{Command, Event, InputError, Notice, State, TurnEnd};
+pub use budget::{Budget, Limits, SessionLimits, Spent};
+pub use command::{Command, Speaker};
+pub use event::{Event, InputError, Notice, Position, State, TurnEnd, TurnUsage};
+pub use history::{Restored, restore};
+pub use journal::{Journal, JournalError, NoJournal, Record};
+pub use memory::Memory;
 pub use naming::ToolRef;
 
 use front::Front;
-use turn::Session;
+use session::Session;
 
 /// Commands that may wait; a front end that sends more waits itself. A person never does, a
 /// program that floods the session is slowed down.
@@ -42,6 +63,11 @@ const COMMANDS_WAITING_MAX: usize = 64;
 /// streamed words, so that a short pause of the reader does not stop the model.
 const EVENTS_WAITING_MAX: usize = 256;
 
+/// Most tokens, by estimate, that the definitions of all tools may take before the model is given a
+/// search in their place. It is a small part of what models hold, and more tools than a model tells
+/// apart with ease.
+pub const TOOL_TOKENS_MAX: u64 = 10_000;
+
 /// What a session is made of.
 pub struct Parts {
     /// Who answers.
@@ -50,6 +76,10 @@ pub struct Parts {
     pub toolbox: Arc<dyn Toolbox>,
     /// Where the toolbox's questions to the person arrive, see [`approval::channel`].
     pub approvals: Approvals,
+    /// Where everything is written that must not be lost.
+    pub journal: Box<dyn Journal>,
+    /// What was said before; `Restored::default()` for a new session.
+    pub past: Restored,
     /// Everything else.
     pub options: Options,
 }
@@ -59,22 +89,37 @@ pub struct Parts {
 pub struct Options {
     /// Names the session in every call that it makes.
     pub session_id: String,
-    /// What the model should be and do.
+    /// What the model should be and do. A session that goes on keeps its own when there is none.
     pub system_prompt: Option<String>,
+    /// What the model should know from the start. A session that goes on keeps its own when there
+    /// are none.
+    pub memories: Vec<String>,
+    /// What the model is shown of a long conversation.
+    pub memory: Memory,
+    /// Most estimated tokens of tool definitions before the model is given a search in their place;
+    /// without it, all tools are always listed.
+    pub tool_tokens_max: Option<u64>,
     /// True when answers are spoken: a tool's own sentence then ends the turn.
     pub spoken: bool,
     /// How much one turn may use.
     pub limits: Limits,
+    /// How much the whole session may use, what it used before it was restored included.
+    pub session_limits: SessionLimits,
 }
 
 impl Options {
-    /// A written session without a system prompt and with the usual limits.
+    /// A written session without a system prompt, with all of its conversation in the model's sight
+    /// and with the usual limits.
     pub fn new(session_id: impl Into<String>) -> Self {
         Self {
             session_id: session_id.into(),
             system_prompt: None,
+            memories: Vec::new(),
+            memory: Memory::None,
+            tool_tokens_max: Some(TOOL_TOKENS_MAX),
             spoken: false,
             limits: Limits::default(),
+            session_limits: SessionLimits::default(),
         }
     }
 }
@@ -110,9 +155,9 @@ impl Handle {
 pub fn spawn(parts: Parts) -> Result<(Handle, mpsc::Receiver<Event>), Collision> {
     let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
-    let Parts { model, toolbox, approvals, options } = parts;
+    let Parts { model, toolbox, approvals, journal, past, options } = parts;
     let front = Front::new(inbox, outbox, approvals);
-    let session = Session::new(model, toolbox, options, front)?;
+    let session = Session::new(model, toolbox, journal, past, options, front)?;
     tokio::spawn(session.run());
     Ok((Handle { commands }, events))
 }

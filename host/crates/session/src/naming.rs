@@ -24,6 +24,8 @@ const SIMILAR_NAMES_MAX: usize = 5;
 pub enum ToolRef {
     /// A tool of this session.
     Known(ToolId),
+    /// What the session itself offers, such as the search among its tools.
+    Own(String),
     /// Something else, as the model wrote it.
     Unknown(String),
 }
@@ -32,41 +34,32 @@ impl fmt::Display for ToolRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Known(id) => id.fmt(f),
-            Self::Unknown(name) => f.write_str(&text::excerpt(name, UNKNOWN_NAME_CHARS_MAX)),
+            Self::Own(name) | Self::Unknown(name) => {
+                f.write_str(&text::excerpt(name, UNKNOWN_NAME_CHARS_MAX))
+            }
         }
     }
 }
 
 impl ToolRef {
-    fn resolve(name: &str, names: &NameTable) -> Self {
+    /// The tool that bears a name, if there is one.
+    pub(super) fn resolve(name: &str, names: &NameTable) -> Self {
         let known = names.resolve(name).cloned();
         known.map_or_else(|| Self::Unknown(name.to_owned()), Self::Known)
     }
-
-    /// The name under which a call stands in the transcript.
-    fn in_transcript(&self) -> String {
-        match self {
-            Self::Known(id) => mangle(id),
-            Self::Unknown(name) => harmless(name),
-        }
-    }
 }
 
-/// Returns the tools that the calls of a message mean, and rewrites the names that a provider would
-/// not accept even from its own model. If there was one, the provider's own form of the message
-/// would contradict the rest and is dropped.
-pub(super) fn settle_names(message: &mut AssistantMessage, names: &NameTable) -> Vec<ToolRef> {
-    let mut tools = Vec::with_capacity(message.calls.len());
+/// Rewrites the names of a message's calls that a provider would not accept even from its own model.
+/// If there was one, the provider's own form of the message would contradict the rest and is
+/// dropped.
+pub(super) fn settle_names(message: &mut AssistantMessage, names: &NameTable) {
     for call in &mut message.calls {
-        let tool = ToolRef::resolve(&call.name, names);
-        let name = tool.in_transcript();
+        let name = names.resolve(&call.name).map_or_else(|| harmless(&call.name), mangle);
         if name != call.name {
             call.name = name;
             message.opaque = None;
         }
-        tools.push(tool);
     }
-    tools
 }
 
 fn harmless(name: &str) -> String {

@@ -1,269 +1,247 @@
 //! The loop: one input of the person, up to the last word on it.
 //!
-//! 1. The input is appended to the transcript. One that is empty or far too long is refused.
-//! 2. The model is asked with the whole transcript and the list of tools; its words are passed on
-//!    while they arrive. No answer ends the turn.
-//! 3. The answer is appended, with names and ids of its calls made safe and unique. Without calls
-//!    the turn ends with its text.
+//! 1. The input is written down. One that is empty or far too long is refused.
+//! 2. The model is asked with what memory shows it of the transcript and with the tools; its words
+//!    are passed on while they arrive. No answer ends the turn.
+//! 3. The answer is written down, with names and ids of its calls made safe and unique. Without
+//!    calls the turn ends with its text.
 //! 4. Each call is counted and its tool looked up. One that is over the budget or has no such tool
-//!    is refused here, in words that the model can read.
+//!    is refused here, in words that the model can read; a search among the tools is answered.
 //! 5. All other calls pass the gate, one after another; the person is asked where the gate says so.
 //!    Then those that were admitted run at the same time.
-//! 6. Every call gets its one result, in the order of the calls, whatever happened to it.
+//! 6. Every call gets its one result, whatever happened to it, written down the moment it ends.
 //! 7. In a spoken session in which every call completed, a tool's own sentence ends the turn.
 //! 8. A budget that was reached ends the turn; else it goes on at step 2.
 //!
-//! The person can cancel at every wait of steps 2 and 5: the request or the calls are dropped and
-//! the turn ends, after step 6 if there were calls.
+//! The person can cancel at every wait of steps 2 and 5, and the turn's time can be up there: the
+//! request or the calls are dropped and the turn ends, after step 6 if there were calls.
 //!
 //! However a turn ends, the next input finds a transcript that a provider accepts. If the model did
 //! not have the last word, what was done stays and a note stands in the model's place; if nothing
-//! was done, the input is taken back. If the provider refused the conversation itself (status
-//! 4xx), the whole turn is taken back, since it would be refused again with every later input.
+//! was done, the input is forgotten. If the provider refused the conversation itself (status 4xx),
+//! the whole turn is forgotten, since it would be refused again with every later input. What was
+//! forgotten can still be asked again.
 
 use std::sync::Arc;
 
 use sallyport_contract::{
-    CallContext, Failure, FailureKind, NameTable, Outcome, ToolCall, Toolbox, mangle::Collision,
+    CallContext, Failure, FailureKind, Outcome, ToolCall, ToolId, ToolOutput,
 };
-use sallyport_model::{
-    AssistantMessage, CallRequest, ChatModel, Finish, ModelError, Reply, Request, ToolDefinition,
-};
-use tokio::sync::mpsc;
+use sallyport_model::{AssistantMessage, Attachment, Finish, ModelError, UserMessage};
+use serde_json::Value;
 
 use super::{
-    Options,
-    budget::{Budget, Ledger},
+    ask::Exchange,
+    budget::Budget,
     calls::{Batch, Call},
-    event::{Event, InputError, Notice, State, TurnEnd},
-    front::Front,
-    naming::{self, ToolRef},
-    transcript::{self, Transcript},
+    event::{Event, InputError, Notice, State, TurnEnd, TurnUsage},
+    journal::Record,
+    meaning::{Asked, Meaning, asked, understand},
+    naming,
+    session::Session,
 };
 
-/// Longest input, in bytes: more than any model reads at once, little enough to keep and to send.
+/// Longest words of an input, in bytes: more than any model reads at once, little enough to keep and
+/// to send.
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
+
+/// Most bytes of all files that come with an input: what the most generous provider takes in one
+/// request.
+const ATTACHED_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Most files that come with an input: more than a person picks by hand.
+const ATTACHMENTS_MAX: usize = 64;
 
 /// Longest text, in bytes, that tools may have said in place of an answer: some minutes of
 /// speaking. If they give more, the model sums it up instead.
 const SPEECH_BYTES_MAX: usize = 4 * 1024;
 
-/// A conversation and everyone who takes part in it. Owned by one task.
-pub(super) struct Session {
-    model: Arc<dyn ChatModel>,
-    toolbox: Arc<dyn Toolbox>,
-    names: NameTable,
-    definitions: Vec<ToolDefinition>,
-    options: Options,
-    transcript: Transcript,
-    front: Front,
-}
-
 impl Session {
-    pub(super) fn new(
-        model: Arc<dyn ChatModel>,
-        toolbox: Arc<dyn Toolbox>,
-        options: Options,
-        front: Front,
-    ) -> Result<Self, Collision> {
-        let names = NameTable::new(toolbox.tools().iter().map(|tool| &tool.id))?;
-        let definitions = toolbox.tools().iter().map(ToolDefinition::from).collect();
-        let transcript = Transcript::new(options.system_prompt.clone());
-        Ok(Self { model, toolbox, names, definitions, options, transcript, front })
-    }
-
-    /// Takes inputs until there are no more.
-    pub(super) async fn run(mut self) {
-        while let Some(text) = self.front.next_input().await {
-            let reason = self.turn(text).await;
-            self.front.emit(Event::TurnEnded { reason }).await;
+    /// Has one turn, from the input to its end.
+    pub(super) async fn turn(&mut self, input: UserMessage) {
+        if let Err(error) = self.check_input(&input) {
+            let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());
+            return self.front.emit(Event::TurnEnded { reason, usage }).await;
         }
-    }
-
-    async fn turn(&mut self, text: String) -> TurnEnd {
-        if let Err(error) = check_input(&text) {
-            return TurnEnd::InputRefused(error);
-        }
-        self.transcript.ask(text);
-        let mut ledger = Ledger::new(self.options.limits);
-        loop {
-            if let Err(end) = self.step(&mut ledger).await {
-                self.leave_valid(&end);
-                return end;
+        self.begin(input).await;
+        let reason = loop {
+            if let Err(end) = self.step().await {
+                break end;
             }
+        };
+        self.end(reason).await;
+    }
+
+    pub(super) fn check_input(&self, input: &UserMessage) -> Result<(), InputError> {
+        check_words(&input.text)?;
+        check_files(&input.attachments)?;
+        if is_blank(&input.text) && input.attachments.is_empty() {
+            return Err(InputError::Empty);
         }
+        self.check_price()
+    }
+
+    /// Checks that money can be counted where it is limited.
+    pub(super) fn check_price(&self) -> Result<(), InputError> {
+        if self.ledger.limits_cost() && self.model.price().is_none() {
+            return Err(InputError::PriceUnknown { model: self.model.name().to_owned() });
+        }
+        Ok(())
+    }
+
+    async fn begin(&mut self, input: UserMessage) {
+        let text = input.text.clone();
+        self.lost_summary = false;
+        self.front.expect_end(self.ledger.begin_turn());
+        self.book.write(vec![Record::Input { message: input }], &self.front).await;
+        let turn = self.book.transcript().turns();
+        self.front.emit(Event::InputAccepted { turn, text }).await;
+    }
+
+    async fn end(&mut self, reason: TurnEnd) {
+        let usage = self.ledger.usage();
+        let end = reason.word().to_owned();
+        let mut records: Vec<Record> = self.closing(&reason).into_iter().collect();
+        records.push(Record::TurnEnded { end, usage });
+        self.book.write(records, &self.front).await;
+        self.front.expect_end(None);
+        self.front.emit(Event::TurnEnded { reason, usage }).await;
+    }
+
+    /// What has to be said so that the next input finds a conversation that can go on.
+    fn closing(&self, end: &TurnEnd) -> Option<Record> {
+        let note = match end {
+            TurnEnd::ModelFailed(ModelError::Refused { status: 400..=499, .. }) => {
+                return Some(Record::Forgotten);
+            }
+            TurnEnd::ModelFailed(_) => "[stopped: no answer came]",
+            TurnEnd::BudgetReached { what } => &format!("[stopped: {what}]"),
+            TurnEnd::Cancelled => "[stopped by the user]",
+            TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } | TurnEnd::InputRefused(_) => {
+                "[no answer]"
+            }
+        };
+        self.book.transcript().closing(note)
     }
 
     /// Asks the model once and does what it wants done. The `Err` of this and of what it is made of
     /// is the regular end of a turn.
-    async fn step(&mut self, ledger: &mut Ledger) -> Result<(), TurnEnd> {
-        ledger.take_turn().map_err(|what| TurnEnd::BudgetReached { what })?;
-        let reply = self.generate().await?;
-        let calls = self.hear(reply, ledger).await?;
+    async fn step(&mut self) -> Result<(), TurnEnd> {
+        self.ledger.take_turn().map_err(|what| TurnEnd::BudgetReached { what })?;
+        let exchange = self.generate().await?;
+        let calls = self.hear(exchange).await?;
         let mut batch = Batch::new(Arc::clone(&self.toolbox), calls);
-        let carried_out = batch.carry_out(&mut self.front).await;
-        self.transcript.record(batch.outcomes());
-        carried_out?;
-        self.speak(&batch)
-    }
-
-    async fn generate(&mut self) -> Result<Reply, TurnEnd> {
-        self.front.enter(State::Thinking).await;
-        let messages = self.transcript.messages();
-        debug_assert_eq!(transcript::check(messages).map_err(|e| e.to_string()), Ok(()));
-        let request = Request { messages, tools: &self.definitions };
-        let answer = streamed(&*self.model, request, self.front.events());
-        self.front.attend(answer).await?.map_err(TurnEnd::ModelFailed)
+        batch.carry_out(&mut self.book, &mut self.front).await?;
+        self.speak(&batch).await
     }
 
     /// Takes an answer in and returns the calls that it asks for.
-    async fn hear(&mut self, reply: Reply, ledger: &mut Ledger) -> Result<Vec<Call>, TurnEnd> {
-        self.tell(&reply).await;
-        let Reply { mut message, finish, .. } = reply;
-        if message.calls.is_empty() {
-            return Err(self.last_word(message));
+    async fn hear(&mut self, exchange: Exchange) -> Result<Vec<Call>, TurnEnd> {
+        let Exchange { mut reply, usage, cost } = exchange;
+        let meant = understand(&reply, &self.toolset);
+        naming::settle_names(&mut reply.message, self.toolset.names());
+        self.book.transcript_mut().settle_ids(&mut reply.message);
+        let asked = asked(&reply.message, meant);
+        let message = reply.message.clone();
+        self.book.write(vec![Record::Answer { message, usage, cost }], &self.front).await;
+        let text = reply.message.text.clone();
+        self.front.emit(Event::MessageComplete { text, usage: reply.usage }).await;
+        if let Some(notice) = notice(&reply.message, &reply.finish) {
+            self.front.emit(Event::Notice(notice)).await;
+        }
+        if asked.is_empty() {
+            return Err(TurnEnd::Answered { text: reply.message.text });
         }
         self.front.enter(State::Executing).await;
-        let tools = naming::settle_names(&mut message, &self.names);
-        let requests = self.transcript.answer(message);
-        let mut calls = Vec::with_capacity(requests.len());
-        for (mut request, tool) in requests.into_iter().zip(tools) {
-            request.arguments = given_arguments(request.arguments, &finish);
-            calls.push(self.take_up(request, tool, ledger).await);
+        let mut calls = Vec::with_capacity(asked.len());
+        for asked in asked {
+            calls.push(self.take_up(asked).await);
         }
         Ok(calls)
     }
 
-    async fn tell(&self, reply: &Reply) {
-        let Reply { message, finish, usage } = reply;
-        let (text, usage) = (message.text.clone(), *usage);
-        self.front.emit(Event::MessageComplete { text, usage }).await;
-        let notice = match finish {
-            Finish::Length => Notice::AnswerCut,
-            Finish::ContentFilter => Notice::AnswerWithheld,
-            _ if message.calls.is_empty() && is_blank(&message.text) => Notice::AnswerEmpty,
-            _ => return,
-        };
-        self.front.emit(Event::Notice(notice)).await;
-    }
-
-    fn last_word(&mut self, message: AssistantMessage) -> TurnEnd {
-        let text = message.text.clone();
-        if is_blank(&text) {
-            // An answer without content is one that providers do not take back.
-            self.transcript.close("[no answer]");
-        } else {
-            self.transcript.answer(message);
-        }
-        TurnEnd::Answered { text }
-    }
-
-    async fn take_up(&self, request: CallRequest, tool: ToolRef, ledger: &mut Ledger) -> Call {
-        let CallRequest { id: call_id, arguments, .. } = request;
+    /// Counts a call, tells of it and finds out who is to carry it out.
+    async fn take_up(&mut self, asked: Asked) -> Call {
+        let Asked { call_id, name, tool, arguments, meaning } = asked;
         let event = Event::CallRequested {
             call_id: call_id.clone(),
             tool: tool.clone(),
             arguments: arguments.clone(),
         };
         self.front.emit(event).await;
-        match ledger.take_call(&tool, &arguments) {
-            Err(budget) => Call::refused(call_id, tool, over_budget(&budget)),
-            Ok(()) => self.look_up(call_id, tool, arguments),
+        if let Err(budget) = self.ledger.take_call(&tool, &arguments) {
+            return Call::ended(call_id, name, tool, over_budget(&budget));
         }
+        let outcome = match meaning {
+            Meaning::Call(tool) => return self.call(call_id, name, tool, arguments),
+            Meaning::Search { query, limit } => self.search(&query, limit).await,
+            Meaning::Nothing(outcome) => outcome,
+        };
+        Call::ended(call_id, name, tool, outcome)
     }
 
-    fn look_up(&self, call_id: String, tool: ToolRef, arguments: String) -> Call {
-        match tool {
-            ToolRef::Known(tool) => {
-                let session_id = self.options.session_id.clone();
-                let context = CallContext { call_id, session_id, ..CallContext::default() };
-                Call::asked(ToolCall { context, tool, arguments })
-            }
-            ToolRef::Unknown(ref name) => {
-                let failure = naming::no_such_tool(name, &self.names);
-                Call::refused(call_id, tool, failure)
-            }
-        }
+    fn call(&self, call_id: String, name: String, tool: ToolId, arguments: String) -> Call {
+        let session_id = self.options.session_id.clone();
+        let context = CallContext { call_id, session_id, ..CallContext::default() };
+        Call::asked(name, ToolCall { context, tool, arguments })
+    }
+
+    /// Answers a search among the tools.
+    async fn search(&mut self, query: &str, limit: usize) -> Outcome {
+        let data = self.toolset.search(query, limit);
+        let record = Record::Found { tools: found(&data) };
+        self.book.write(vec![record], &self.front).await;
+        Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
     }
 
     /// Ends a spoken turn with the tools' own sentences, when they gave any.
-    fn speak(&mut self, batch: &Batch) -> Result<(), TurnEnd> {
+    async fn speak(&mut self, batch: &Batch) -> Result<(), TurnEnd> {
         let spoken = self.options.spoken.then(|| speech(batch.outcomes())).flatten();
         match spoken {
             Some(text) => {
-                self.transcript.say(text.clone());
+                self.book.write(vec![Record::Note { text: text.clone() }], &self.front).await;
                 Err(TurnEnd::Spoken { text })
             }
             None => Ok(()),
         }
     }
-
-    fn leave_valid(&mut self, end: &TurnEnd) {
-        match end {
-            TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } | TurnEnd::InputRefused(_) => {}
-            TurnEnd::ModelFailed(ModelError::Refused { status: 400..=499, .. }) => {
-                self.transcript.forget_turn();
-            }
-            TurnEnd::ModelFailed(_) => self.transcript.close("[stopped: no answer came]"),
-            TurnEnd::BudgetReached { what } => self.transcript.close(&format!("[stopped: {what}]")),
-            TurnEnd::Cancelled => self.transcript.close("[stopped by the user]"),
-        }
-    }
 }
 
-fn check_input(text: &str) -> Result<(), InputError> {
+fn check_words(text: &str) -> Result<(), InputError> {
     let (bytes, bytes_max) = (text.len(), INPUT_BYTES_MAX);
-    if bytes > bytes_max {
-        Err(InputError::TooLong { bytes, bytes_max })
-    } else if is_blank(text) {
-        Err(InputError::Empty)
-    } else {
-        Ok(())
+    if bytes > bytes_max { Err(InputError::TooLong { bytes, bytes_max }) } else { Ok(()) }
+}
+
+fn check_files(files: &[Attachment]) -> Result<(), InputError> {
+    let (count, count_max) = (files.len(), ATTACHMENTS_MAX);
+    if count > count_max {
+        return Err(InputError::TooManyFiles { count, count_max });
     }
+    let bytes = files.iter().map(|file| file.data.len()).sum();
+    let bytes_max = ATTACHED_BYTES_MAX;
+    if bytes > bytes_max { Err(InputError::FilesTooBig { bytes, bytes_max }) } else { Ok(()) }
 }
 
-fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
-}
-
-/// Asks the model and passes its words on while they arrive.
-async fn streamed(
-    model: &dyn ChatModel,
-    request: Request<'_>,
-    events: mpsc::Sender<Event>,
-) -> Result<Reply, ModelError> {
-    // The queue holds what one poll of the model brings: it is emptied before the next.
-    let (arriving, mut deltas) = mpsc::unbounded_channel();
-    // The other end lives in this function.
-    let mut on_delta = |delta| drop(arriving.send(Event::Delta(delta)));
-    let mut answer = model.generate(request, &mut on_delta);
-    let reply = loop {
-        tokio::select! {
-            biased;
-            Some(delta) = deltas.recv() => pass_on(delta, &events).await,
-            reply = &mut answer => break reply,
-        }
-    };
-    while let Ok(delta) = deltas.try_recv() {
-        pass_on(delta, &events).await;
+/// What a person should know about an answer.
+fn notice(message: &AssistantMessage, finish: &Finish) -> Option<Notice> {
+    match finish {
+        Finish::Length => Some(Notice::AnswerCut),
+        Finish::ContentFilter => Some(Notice::AnswerWithheld),
+        _ if message.calls.is_empty() && is_blank(&message.text) => Some(Notice::AnswerEmpty),
+        _ => None,
     }
-    reply
-}
-
-async fn pass_on(delta: Event, events: &mpsc::Sender<Event>) {
-    // Without a reader the session is about to close.
-    let _ = events.send(delta).await;
-}
-
-/// Returns the arguments that a call was given. None at all mean an empty object, except where the
-/// answer was cut: there they may have been what was cut off.
-fn given_arguments(arguments: String, finish: &Finish) -> String {
-    if is_blank(&arguments) && *finish != Finish::Length { "{}".to_owned() } else { arguments }
 }
 
 /// Tells a model that a call was not made because the turn has used what it may use.
-fn over_budget(budget: &Budget) -> Failure {
-    Failure::new(FailureKind::LimitReached, format!("not called: {budget}"))
+fn over_budget(budget: &Budget) -> Outcome {
+    let failure = Failure::new(FailureKind::LimitReached, format!("not called: {budget}"));
+    Outcome::Failed(failure)
+}
+
+/// The names of the tools that a search has found.
+fn found(data: &Value) -> Vec<String> {
+    let tools = data["tools"].as_array().into_iter().flatten();
+    tools.filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect()
 }
 
 /// Returns what is to be said when every call completed and at least one gave a sentence.
@@ -275,4 +253,8 @@ fn speech<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Option<String> {
     }
     let text = sentences.join(" ");
     (!text.is_empty() && text.len() <= SPEECH_BYTES_MAX).then_some(text)
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }

@@ -139,11 +139,17 @@ async fn a_question_between_turns_is_asked_as_well() {
 
 fn idle_session(desk: &Desk, approvals: Approvals) -> Talk {
     let (probe, requests) = (Arc::new(Probe::default()), Arc::default());
-    let model = Model::new(script(Vec::new()), Arc::clone(&requests), Arc::clone(&probe));
-    let toolbox = Arc::new(Tools::new(desk.clone(), Arc::clone(&probe)));
-    let parts = Parts { model: Arc::new(model), toolbox, approvals, options: options() };
+    let records = Notes::default();
+    let parts = Parts {
+        model: Arc::new(Model::new(script(Vec::new()), Arc::clone(&requests), Arc::clone(&probe))),
+        toolbox: Arc::new(Tools::new(desk.clone(), Arc::clone(&probe))),
+        approvals,
+        journal: Box::new(records.clone()),
+        past: Restored::default(),
+        options: options(),
+    };
     let (handle, events) = spawn(parts).unwrap();
-    Talk { handle, events, requests, probe }
+    Talk { handle, events, requests, records, probe }
 }
 
 #[tokio::test]

@@ -166,7 +166,7 @@ async fn closing_ends_the_turn_and_then_the_events() {
     talk.send(Command::Close).await;
     assert_eq!(lines(&talk.until_end().await), ["end cancelled"]);
     assert_eq!(within(talk.events.recv()).await, None);
-    let late = Command::SubmitInput { text: "late".into() };
+    let late = Command::SubmitInput { input: "late".into() };
     assert_eq!(talk.handle.send(late).await, Err(Ended));
     assert!(talk.requests.lock().unwrap().iter().flatten().all(|message| {
         !matches!(message, Message::User(said) if said.text == "waits in vain")

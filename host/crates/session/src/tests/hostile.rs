@@ -201,7 +201,9 @@ async fn a_tool_list_with_two_names_alike_starts_no_session() {
     let (_desk, approvals) = approval::channel();
     let no_line = |_| -> Line { unreachable!() };
     let model = Arc::new(Model::new(no_line, Arc::default(), Arc::default()));
-    let error = spawn(Parts { model, toolbox, approvals, options: options() }).unwrap_err();
+    let (journal, past) = (Box::new(Notes::default()), Restored::default());
+    let parts = Parts { model, toolbox, approvals, journal, past, options: options() };
+    let error = spawn(parts).unwrap_err();
     assert_eq!(
         (error.first.to_string(), error.second.to_string()),
         ("a.b:c".into(), "a.b.c".into())

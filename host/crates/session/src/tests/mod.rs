@@ -4,9 +4,18 @@
 //! sees and what the model is shown. The model checks the transcript of every request it gets.
 
 mod approvals;
+mod budgets;
 mod cancel;
+mod commands;
+mod edits;
+mod exports;
+mod histories;
 mod hostile;
+mod memories;
 mod model;
+mod property;
+mod records;
+mod search;
 mod speech;
 mod toolbox;
 mod transcripts;
@@ -14,11 +23,14 @@ mod turns;
 
 use std::{
     future::Future,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use sallyport_contract::Answer;
+use sallyport_contract::{Answer, BoxFuture};
 use sallyport_model::{Delta, Message};
 use tokio::sync::mpsc;
 
@@ -27,7 +39,8 @@ use self::{
     toolbox::{Probe, Tools},
 };
 use super::{
-    Command, Ended, Event, Handle, Limits, Options, Parts, TurnEnd, approval, spawn, transcript,
+    Command, Ended, Event, Handle, Journal, JournalError, Limits, Options, Parts, Record, Restored,
+    TurnEnd, approval, spawn, transcript,
 };
 
 /// A test that waits this long will wait for ever.
@@ -38,6 +51,7 @@ struct Talk {
     handle: Handle,
     events: mpsc::Receiver<Event>,
     requests: Arc<Mutex<Vec<Vec<Message>>>>,
+    records: Notes,
     probe: Arc<Probe>,
 }
 
@@ -47,12 +61,29 @@ impl Talk {
     }
 
     fn with(options: Options, script: impl Fn(usize) -> Line + Send + Sync + 'static) -> Self {
-        let (desk, approvals) = approval::channel();
+        Self::resumed(Restored::default(), options, script)
+    }
+
+    fn resumed(
+        past: Restored,
+        options: Options,
+        script: impl Fn(usize) -> Line + Send + Sync + 'static,
+    ) -> Self {
         let (probe, requests) = (Arc::new(Probe::default()), Arc::default());
-        let model = Arc::new(Model::new(script, Arc::clone(&requests), Arc::clone(&probe)));
+        let model = Model::new(script, Arc::clone(&requests), Arc::clone(&probe));
+        Self::among(past, options, model, probe)
+    }
+
+    fn among(past: Restored, options: Options, model: Model, probe: Arc<Probe>) -> Self {
+        let (desk, approvals) = approval::channel();
+        let requests = Arc::clone(model.requests());
+        let records = Notes::default();
+        let journal = Box::new(records.clone());
         let toolbox = Arc::new(Tools::new(desk, Arc::clone(&probe)));
-        let (handle, events) = spawn(Parts { model, toolbox, approvals, options }).unwrap();
-        Self { handle, events, requests, probe }
+        let model = Arc::new(model);
+        let parts = Parts { model, toolbox, approvals, journal, past, options };
+        let (handle, events) = spawn(parts).unwrap();
+        Self { handle, events, requests, records, probe }
     }
 
     async fn send(&self, command: Command) {
@@ -60,7 +91,7 @@ impl Talk {
     }
 
     async fn submit(&self, text: &str) {
-        self.send(Command::SubmitInput { text: text.to_owned() }).await;
+        self.send(Command::SubmitInput { input: text.into() }).await;
     }
 
     async fn answer(&self, id: u64, answer: Answer) {
@@ -90,12 +121,19 @@ impl Talk {
         self.until(|event| matches!(event, Event::TurnEnded { .. })).await
     }
 
-    /// Has one whole turn and returns its events, changes of state left out.
+    /// Has one whole turn and returns its events, its beginning and changes of state left out.
     async fn turn(&mut self, text: &str) -> Vec<String> {
         self.submit(text).await;
         let mut events = self.until_end().await;
-        events.retain(|event| !matches!(event, Event::State(_)));
+        let is_frame =
+            |event: &Event| matches!(event, Event::State(_) | Event::InputAccepted { .. });
+        events.retain(|event| !is_frame(event));
         lines(&events)
+    }
+
+    /// What has been written down, a line for each record.
+    fn written(&self) -> Vec<String> {
+        record_lines(&self.records.all())
     }
 
     /// What the model was shown last, a line for each message.
@@ -122,7 +160,35 @@ fn options() -> Options {
 }
 
 fn limited(turns_max: u32, calls_max: u32, repeats_max: u32) -> Options {
-    Options { limits: Limits { turns_max, calls_max, repeats_max }, ..options() }
+    Options {
+        limits: Limits { turns_max, calls_max, repeats_max, ..Limits::default() },
+        ..options()
+    }
+}
+
+/// A journal that can be read, and that can be made to fail.
+#[derive(Clone, Default)]
+struct Notes {
+    batches: Arc<Mutex<Vec<Vec<Record>>>>,
+    is_failing: Arc<AtomicBool>,
+}
+
+impl Notes {
+    fn all(&self) -> Vec<Record> {
+        self.batches.lock().unwrap().concat()
+    }
+}
+
+impl Journal for Notes {
+    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move {
+            if self.is_failing.load(Ordering::SeqCst) {
+                return Err(JournalError { message: "the disk is full".into() });
+            }
+            self.batches.lock().unwrap().push(records);
+            Ok(())
+        })
+    }
 }
 
 async fn within<T>(work: impl Future<Output = T>) -> T {
@@ -144,15 +210,21 @@ fn line(event: &Event) -> String {
         Event::CallRequested { call_id, tool, arguments } => {
             format!("call {call_id} {tool} {arguments}")
         }
-        Event::ApprovalNeeded { confirmation_id, request } => {
+        Event::ApprovalNeeded { confirmation_id, request, .. } => {
             format!("question {confirmation_id} {}", request.call.tool)
         }
+        Event::ArgumentsEdited { call_id, arguments } => format!("edited {call_id} {arguments}"),
+        Event::InputAccepted { turn, text } => format!("turn {turn} {text}"),
+        Event::Undone { text } => format!("undone {text}"),
+        Event::ModelChanged { name } => format!("model {name}"),
+        Event::Summarized { messages, text } => format!("summary of {messages} {text}"),
+        Event::Pinned { turn } => format!("pinned {turn}"),
         Event::ApprovalClosed { confirmation_id } => format!("closed {confirmation_id}"),
         Event::CallFinished { call_id, tool, report } => {
             let outcome = &report.outcome;
             format!("finished {call_id} {tool} {} {}", outcome.word(), outcome.to_model())
         }
-        Event::TurnEnded { reason } => format!("end {}", end_line(reason)),
+        Event::TurnEnded { reason, .. } => format!("end {}", end_line(reason)),
         Event::Notice(notice) => format!("notice {notice}"),
     }
 }
@@ -165,6 +237,33 @@ fn end_line(reason: &TurnEnd) -> String {
         TurnEnd::ModelFailed(error) => format!("model failed {error}"),
         TurnEnd::Cancelled => "cancelled".to_owned(),
         TurnEnd::InputRefused(error) => format!("refused {error}"),
+    }
+}
+
+fn record_lines(records: &[Record]) -> Vec<String> {
+    records.iter().map(record_line).collect()
+}
+
+fn record_line(record: &Record) -> String {
+    match record {
+        Record::Began { system_prompt, memories, .. } => {
+            let parts = system_prompt.iter().chain(memories).map(String::as_str);
+            format!("began {}", parts.collect::<Vec<_>>().join("+")).trim_end().to_owned()
+        }
+        Record::Model { name } => format!("model {name}"),
+        Record::Input { message } => message_line(&Message::User(message.clone())),
+        Record::Answer { message, .. } => message_line(&Message::Assistant(message.clone())),
+        Record::Result { result, tool, outcome, .. } => {
+            format!("result {} {tool} {outcome}", result.call_id)
+        }
+        Record::Note { text } => format!("note {text}"),
+        Record::TurnEnded { end, .. } => format!("end {end}"),
+        Record::Undone => "undone".to_owned(),
+        Record::Forgotten => "forgotten".to_owned(),
+        Record::Summary { text, through, .. } => format!("summary of {through} {text}"),
+        Record::Found { tools } => format!("found {}", tools.join(" ")),
+        Record::Pinned { turn } => format!("pinned {turn}"),
+        Record::Unknown => "unknown".to_owned(),
     }
 }
 

@@ -7,8 +7,8 @@ use std::{
 
 use sallyport_contract::BoxFuture;
 use sallyport_model::{
-    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Opaque, Reply,
-    Request,
+    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Opaque, Price,
+    Reply, Request, Usage,
 };
 use serde_json::json;
 
@@ -33,6 +33,8 @@ pub(super) struct Model {
     script: Script,
     requests: Arc<Mutex<Vec<Vec<Message>>>>,
     probe: Arc<Probe>,
+    name: &'static str,
+    price: Option<Price>,
 }
 
 impl Model {
@@ -41,7 +43,21 @@ impl Model {
         requests: Arc<Mutex<Vec<Vec<Message>>>>,
         probe: Arc<Probe>,
     ) -> Self {
-        Self { script: Box::new(script), requests, probe }
+        Self { script: Box::new(script), requests, probe, name: "scripted", price: None }
+    }
+
+    /// The same model with a price.
+    pub(super) fn priced(self, price: Price) -> Self {
+        Self { price: Some(price), ..self }
+    }
+
+    /// The same model under another name.
+    pub(super) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    pub(super) fn requests(&self) -> &Arc<Mutex<Vec<Vec<Message>>>> {
+        &self.requests
     }
 
     fn next_line(&self, request: Request<'_>) -> Line {
@@ -54,7 +70,11 @@ impl Model {
 
 impl ChatModel for Model {
     fn name(&self) -> &str {
-        "scripted"
+        self.name
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.price
     }
 
     fn generate<'a>(
@@ -85,6 +105,11 @@ impl ChatModel for Model {
     }
 }
 
+/// A model that nobody asks.
+pub(super) fn silent() -> Model {
+    Model::new(|_| unreachable!(), Arc::default(), Arc::default()).named("silent")
+}
+
 /// The lines one after another; asked for more, the model breaks.
 pub(super) fn script(lines: Vec<Line>) -> impl Fn(usize) -> Line + Send + Sync {
     move |index| lines.get(index).cloned().unwrap_or_else(|| Line::Fails(broken("end of script")))
@@ -95,7 +120,12 @@ pub(super) fn broken(message: &str) -> ModelError {
 }
 
 pub(super) fn refused(status: u16) -> ModelError {
-    ModelError::Refused { provider: "scripted".into(), status, message: "no".into() }
+    ModelError::Refused {
+        provider: "scripted".into(),
+        status,
+        message: "no".into(),
+        retry_after: None,
+    }
 }
 
 /// An answer in words.
@@ -106,6 +136,15 @@ pub(super) fn says(text: &str) -> Line {
 pub(super) fn finishes(text: &str, finish: Finish) -> Line {
     let message = AssistantMessage { text: text.into(), ..AssistantMessage::default() };
     Line::Answers(Reply { message, finish, usage: None })
+}
+
+/// The same line, with what the provider says it used.
+pub(super) fn using(line: Line, input_tokens: u64, output_tokens: u64) -> Line {
+    let usage = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
+    match line {
+        Line::Answers(reply) => Line::Answers(Reply { usage, ..reply }),
+        other => other,
+    }
 }
 
 /// An answer with calls, each as id, name and arguments.

@@ -60,6 +60,7 @@ async fn states_frame_what_happens() {
     events.extend(talk.until_line("state Ready").await);
     let expected = [
         "state Ready",
+        "turn 1 hello",
         "state Thinking",
         "message ",
         "state Executing",

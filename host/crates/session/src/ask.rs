@@ -1,0 +1,163 @@
+//! Asking the model: for the next answer, and for a summary of what falls out of its sight.
+
+use std::ops::Range;
+
+use sallyport_model::{ChatModel, Cost, Delta, Message, ModelError, Reply, Request, Usage};
+use tokio::sync::mpsc;
+
+use super::{
+    event::{Event, Notice, State, TurnEnd},
+    front::Halt,
+    journal::Record,
+    memory::{Memory, View, summary_request},
+    session::Session,
+    transcript,
+};
+
+/// An answer, and what it used.
+pub(super) struct Exchange {
+    pub(super) reply: Reply,
+    /// Estimated where the provider does not say.
+    pub(super) usage: Usage,
+    pub(super) cost: Option<Cost>,
+}
+
+impl Session {
+    /// Asks for the next answer; the words are passed on while they arrive.
+    pub(super) async fn generate(&mut self) -> Result<Exchange, TurnEnd> {
+        self.front.enter(State::Thinking).await;
+        self.make_room().await?;
+        let memory = self.options.memory;
+        let View { messages, .. } = self.book.transcript().view(memory, &self.meter);
+        debug_assert_eq!(transcript::check(&messages).map_err(|e| e.to_string()), Ok(()));
+        // Reading all of a conversation to estimate it costs time; without memory nobody asks.
+        let estimated = (memory != Memory::None).then(|| self.meter.tokens(&messages));
+        let request = Request { messages: &messages, tools: self.toolset.definitions() };
+        let answer = streamed(&*self.model, request, self.front.events());
+        let reply = self.front.attend(answer).await?.map_err(TurnEnd::ModelFailed)?;
+        drop(messages);
+        if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
+            self.meter.learn(estimated, usage.input_tokens);
+        }
+        let usage = reply.usage.unwrap_or_else(|| {
+            let asked = self.meter.tokens(self.book.transcript().messages());
+            self.estimate(self.toolset_tokens + estimated.unwrap_or(asked), &reply)
+        });
+        Ok(self.count(reply, usage))
+    }
+
+    /// Has the model sum up what was said since the last summary, since the person wants it.
+    pub(super) async fn summarize(&mut self) {
+        self.lost_summary = false;
+        self.front.expect_end(self.ledger.begin_turn());
+        let transcript = self.book.transcript();
+        let unsummed = transcript.summed_up()..transcript.messages().len();
+        if unsummed.is_empty() {
+            self.front.emit(Event::Notice(Notice::NothingToSummarize)).await;
+        } else if let Err(why) = self.check_means() {
+            self.do_without_summary(why).await;
+        } else if let Err(halt) = self.sum_up(unsummed).await {
+            self.do_without_summary(TurnEnd::from(halt).word().to_owned()).await;
+        }
+        self.front.expect_end(None);
+    }
+
+    /// Checks that there is something left to ask the model with.
+    fn check_means(&self) -> Result<(), String> {
+        self.check_price().map_err(|error| error.to_string())?;
+        self.ledger.check_spent().map_err(|budget| budget.to_string())
+    }
+
+    /// Has a summary made of what would fall out of the model's sight without any. Where none
+    /// comes, the newest part of the conversation has to do.
+    async fn make_room(&mut self) -> Result<(), TurnEnd> {
+        if self.lost_summary || !matches!(self.options.memory, Memory::Summary { .. }) {
+            return Ok(());
+        }
+        let view = self.book.transcript().view(self.options.memory, &self.meter);
+        if let Some(range) = view.wants_summary {
+            self.sum_up(range).await?;
+            self.ledger.check_spent().map_err(|what| TurnEnd::BudgetReached { what })?;
+        }
+        Ok(())
+    }
+
+    /// Puts a summary in the place of a part of the conversation and of all before it.
+    async fn sum_up(&mut self, range: Range<usize>) -> Result<(), Halt> {
+        self.front.enter(State::Thinking).await;
+        let (messages, through) = (range.len(), range.end - self.book.transcript().head());
+        match self.ask_summary(range).await? {
+            Err(why) => self.do_without_summary(why).await,
+            Ok(Exchange { reply, usage, cost }) => {
+                let text = reply.message.text;
+                let record = Record::Summary { text: text.clone(), through, usage, cost };
+                self.book.write(vec![record], &self.front).await;
+                self.front.emit(Event::Summarized { messages, text }).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask_summary(&mut self, range: Range<usize>) -> Result<Result<Exchange, String>, Halt> {
+        let transcript = self.book.transcript();
+        let asked = summary_request(transcript.summary(), &transcript.messages()[range]);
+        debug_assert_eq!(transcript::check(&asked).map_err(|e| e.to_string()), Ok(()));
+        let mut unheard = |_| {};
+        let answer = self.model.generate(Request { messages: &asked, tools: &[] }, &mut unheard);
+        let reply = match self.front.attend(answer).await? {
+            Ok(reply) => reply,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let usage = reply.usage;
+        let usage = usage.unwrap_or_else(|| self.estimate(self.meter.tokens(&asked), &reply));
+        let exchange = self.count(reply, usage);
+        let is_blank = exchange.reply.message.text.trim().is_empty();
+        Ok(if is_blank { Err(Notice::AnswerEmpty.to_string()) } else { Ok(exchange) })
+    }
+
+    async fn do_without_summary(&mut self, why: String) {
+        self.lost_summary = true;
+        self.front.emit(Event::Notice(Notice::SummaryFailed { why })).await;
+    }
+
+    fn estimate(&self, input_tokens: u64, reply: &Reply) -> Usage {
+        let output_tokens = self.meter.tokens(&[Message::Assistant(reply.message.clone())]);
+        Usage { input_tokens, output_tokens, ..Usage::default() }
+    }
+
+    /// Enters an exchange into the ledger.
+    fn count(&mut self, reply: Reply, usage: Usage) -> Exchange {
+        let cost = self.model.price().map(|price| price.of(&usage));
+        self.ledger.spend(&usage, cost);
+        Exchange { reply, usage, cost }
+    }
+}
+
+/// Asks the model and passes its words on while they arrive.
+async fn streamed(
+    model: &dyn ChatModel,
+    request: Request<'_>,
+    events: mpsc::Sender<Event>,
+) -> Result<Reply, ModelError> {
+    // The queue holds what one poll of the model brings: it is emptied before the next.
+    let (arriving, mut deltas) = mpsc::unbounded_channel();
+    // The other end lives in this function.
+    let mut on_delta = |delta: Delta| drop(arriving.send(Event::Delta(delta)));
+    let mut answer = model.generate(request, &mut on_delta);
+    let reply = loop {
+        tokio::select! {
+            biased;
+            Some(delta) = deltas.recv() => pass_on(delta, &events).await,
+            reply = &mut answer => break reply,
+        }
+    };
+    while let Ok(delta) = deltas.try_recv() {
+        pass_on(delta, &events).await;
+    }
+    reply
+}
+
+async fn pass_on(delta: Event, events: &mpsc::Sender<Event>) {
+    // Without a reader the session is about to close.
+    let _ = events.send(delta).await;
+}

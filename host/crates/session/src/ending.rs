@@ -1,0 +1,93 @@
+//! How a call ended, and what the model reads of it.
+
+use sallyport_contract::{CallReport, Outcome};
+use serde_json::{Value, json};
+
+use super::{front::Halt, transcript::RESULT_BYTES_MAX};
+
+/// Room for the object around the part that is kept of a longer result.
+const CUT_FRAME_BYTES: usize = 256;
+
+/// The end of a call.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) report: CallReport,
+    /// What the model is told when the outcome alone would not say why.
+    why: Option<String>,
+}
+
+impl<T: Into<CallReport>> From<T> for Ending {
+    fn from(report: T) -> Self {
+        Self { report: report.into(), why: None }
+    }
+}
+
+impl Ending {
+    /// The end of a call that was called off before it ran.
+    pub(super) fn never_begun(halt: Halt) -> Self {
+        Self::called_off(halt, "it was not made")
+    }
+
+    /// The end of a call that was called off while it ran.
+    pub(super) fn stopped(halt: Halt) -> Self {
+        Self::called_off(halt, "it may or may not have had its effect")
+    }
+
+    fn called_off(halt: Halt, consequence: &str) -> Self {
+        match halt {
+            Halt::Cancelled => Outcome::Cancelled.into(),
+            Halt::TimeUp { time_max } => {
+                let why = format!("the turn may take {time_max:?} at most; {consequence}");
+                let report = Outcome::TimedOut { limit: time_max }.into();
+                Self { report, why: Some(why) }
+            }
+        }
+    }
+
+    /// What the model reads, as JSON text, of a call that was perhaps made with other arguments
+    /// than it wrote.
+    pub(super) fn content(&self, edited: Option<&str>) -> String {
+        let told = self.to_model();
+        let told = match edited {
+            Some(arguments) => json!({
+                "note": "the user changed the arguments of this call before it was decided",
+                "arguments": readable(arguments),
+                "result": told,
+            }),
+            None => told,
+        };
+        bounded(&told, RESULT_BYTES_MAX)
+    }
+
+    fn to_model(&self) -> Value {
+        let outcome = &self.report.outcome;
+        match &self.why {
+            Some(why) => json!({ "outcome": outcome.word(), "error": why }),
+            None => outcome.to_model(),
+        }
+    }
+}
+
+/// Arguments as JSON where they are, else as their text.
+fn readable(arguments: &str) -> Value {
+    let read = sallyport_contract::json::parse(arguments, RESULT_BYTES_MAX);
+    read.unwrap_or_else(|_| arguments.into())
+}
+
+/// Writes a value as JSON text of at most `bytes_max` bytes. A longer one becomes an object that
+/// says so and holds the beginning of the text as a string.
+fn bounded(value: &Value, bytes_max: usize) -> String {
+    let text = value.to_string();
+    if text.len() <= bytes_max {
+        return text;
+    }
+    // JSON text holds no raw control characters, so quoting it can at most double it.
+    let kept_bytes = text.floor_char_boundary(bytes_max.saturating_sub(CUT_FRAME_BYTES) / 2);
+    let cut = json!({
+        "cut": "the result is too long, only the beginning of its JSON text is here",
+        "bytes": text.len(),
+        "bytes_cut": text.len() - kept_bytes,
+        "beginning": &text[..kept_bytes],
+    });
+    cut.to_string()
+}

@@ -1,0 +1,164 @@
+//! What a model is shown of a conversation that has grown too long.
+//!
+//! A transcript is never shortened; what is sent is a *view* of it, made anew for every request
+//! from the transcript alone. The same conversation gives the same view, and one more message never
+//! brings back what was left out.
+
+mod meter;
+mod shorten;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod units;
+mod window;
+
+use std::{borrow::Cow, collections::BTreeSet, ops::Range};
+
+use sallyport_model::Message;
+use serde::{Deserialize, Serialize};
+
+pub use meter::Meter;
+pub(crate) use meter::json_bytes;
+pub use summary::summary_request;
+
+use self::{units::Unit, window::Window};
+
+/// Stands behind an input of which some calls are not shown, so that the model does not think that
+/// it has done nothing yet.
+const LEFT_OUT: &str = "\n\n[Some calls that you have already made for this are left out here, with \
+    their results, since the conversation is too long. What they did stays done.]";
+
+/// How much of a conversation is sent to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// All of it that no summary stands for.
+    None,
+    /// The system prompt, the first turn's input and answer, what is pinned, and the newest turns.
+    SlidingWindow {
+        /// Most tokens, by estimate.
+        tokens_max: u64,
+    },
+    /// The same, where a summary is wanted for what is left out.
+    Summary {
+        /// Most tokens, by estimate.
+        tokens_max: u64,
+    },
+}
+
+/// What stands for the beginning of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// What the model wrote.
+    pub text: String,
+    /// How many messages of the transcript it stands for, from the first. Taking a turn back that
+    /// it stands for makes it void.
+    pub through: usize,
+}
+
+/// What is sent of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View<'a> {
+    /// The messages, fit to be sent.
+    pub messages: Cow<'a, [Message]>,
+    /// How many messages of the transcript are not among them.
+    pub dropped: usize,
+    /// The messages of the transcript that are left out and that no summary stands for yet. A
+    /// summary of them, made with [`summary_request`], stands for all up to the end of the range.
+    /// Without one, this view is what is sent.
+    pub wants_summary: Option<Range<usize>>,
+}
+
+/// Returns what is sent of a transcript that could itself be sent.
+///
+/// It keeps to the budget unless the system prompt, what is always kept and the last exchange are
+/// more than that. `pinned` holds places in the transcript. A summary takes the place of what it
+/// stands for in every memory, since somebody wanted it; one that stands for more messages than there
+/// are is not used.
+pub fn view<'a>(
+    memory: &Memory,
+    transcript: &'a [Message],
+    pinned: &BTreeSet<usize>,
+    summary: Option<&Summary>,
+    meter: &Meter,
+) -> View<'a> {
+    let summary = summary.filter(|summary| summary.is_usable(transcript));
+    let messages = shorten::results(transcript, memory.tokens_max(), meter);
+    let units = units::cut(&messages, pinned, meter);
+    if units.is_empty() {
+        return View { messages, dropped: 0, wants_summary: None };
+    }
+    let summed_up = summary.map_or_else(Vec::new, |s| summary::shown(s, memory, meter));
+    let first = units::following(&units, summary.map_or(0, |summary| summary.through));
+    let always = [units::system(&messages), &summed_up].concat();
+    let start = Window::new(memory, meter, &always).start(&units, first);
+    let dropped = units[..start].iter().filter(|unit| is_dropped(unit, &units, start));
+    let dropped = dropped.map(|unit| unit.range.len()).sum();
+    if dropped == 0 && summed_up.is_empty() {
+        return View { messages, dropped, wants_summary: None };
+    }
+    let wants_summary = unsummed(memory, &units, first, start);
+    let messages = Cow::Owned(assemble(&messages, &units, start, summed_up));
+    View { messages, dropped, wants_summary }
+}
+
+impl Memory {
+    fn tokens_max(&self) -> u64 {
+        match *self {
+            Self::None => u64::MAX,
+            Self::SlidingWindow { tokens_max } | Self::Summary { tokens_max } => tokens_max,
+        }
+    }
+}
+
+impl Summary {
+    /// Whether it says something, and only of messages that there are.
+    fn is_usable(&self, transcript: &[Message]) -> bool {
+        self.through <= transcript.len() && !self.text.trim().is_empty()
+    }
+}
+
+/// Whether a unit before the start of the window is left out. The input of the turn in which the
+/// window begins is not.
+fn is_dropped(unit: &Unit, units: &[Unit], start: usize) -> bool {
+    !unit.kept && unit.range != units[units[start].turn].range
+}
+
+/// The messages that are left out between what is summed up and the start of the window, where they
+/// are to be summed up.
+fn unsummed(memory: &Memory, units: &[Unit], first: usize, start: usize) -> Option<Range<usize>> {
+    let any = units[first..start].iter().any(|unit| is_dropped(unit, units, start));
+    let is_wanted = any && matches!(memory, Memory::Summary { .. });
+    is_wanted.then(|| units[first].range.start..units[start].range.start)
+}
+
+/// Puts together what is sent: the system prompt, what is kept of old turns, the summary, and the
+/// newest units, led by the input that they belong to.
+fn assemble(
+    messages: &[Message],
+    units: &[Unit],
+    start: usize,
+    summed_up: Vec<Message>,
+) -> Vec<Message> {
+    let turn = units[start].turn;
+    let kept = |units: &[Unit]| -> Vec<Message> {
+        let kept = units.iter().filter(|unit| unit.kept);
+        kept.flat_map(|unit| messages[unit.range.clone()].iter().cloned()).collect()
+    };
+    let mut sent = units::system(messages).to_vec();
+    sent.extend(kept(&units[..turn]));
+    sent.extend(summed_up);
+    if turn < start {
+        let between = &units[turn + 1..start];
+        let mut input = messages[units[turn].range.start].clone();
+        if let Message::User(said) = &mut input
+            && between.iter().any(|unit| !unit.kept)
+        {
+            said.text.push_str(LEFT_OUT);
+        }
+        sent.push(input);
+        sent.extend(kept(between));
+    }
+    sent.extend_from_slice(&messages[units[start].range.start..]);
+    sent
+}

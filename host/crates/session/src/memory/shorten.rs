@@ -1,0 +1,53 @@
+//! Single results that would fill a window alone.
+
+use std::borrow::Cow;
+
+use sallyport_model::{Message, ToolResult};
+use serde_json::json;
+
+use super::Meter;
+
+/// The part of the budget that one result may take: half of it, so that what was asked and what
+/// comes next have room beside it.
+const RESULT_SHARE: u64 = 2;
+
+/// Returns the messages with results that are too long for the budget cut to their beginning.
+pub(super) fn results<'a>(
+    transcript: &'a [Message],
+    tokens_max: u64,
+    meter: &Meter,
+) -> Cow<'a, [Message]> {
+    let mut messages = Cow::Borrowed(transcript);
+    for (index, message) in transcript.iter().enumerate() {
+        if let Message::Tool(result) = message
+            && meter.tokens(std::slice::from_ref(message)) > tokens_max / RESULT_SHARE
+        {
+            let cut = cut(result, meter.bytes(tokens_max / RESULT_SHARE));
+            if cut.len() < result.content.len() {
+                let result = ToolResult { content: cut, ..result.clone() };
+                messages.to_mut()[index] = Message::Tool(result);
+            }
+        }
+    }
+    messages
+}
+
+/// Returns an object with the beginning of a result, of at most `bytes_max` bytes where that can
+/// be.
+fn cut(result: &ToolResult, bytes_max: usize) -> String {
+    let mut kept_bytes = bytes_max;
+    loop {
+        let beginning = &result.content[..result.content.floor_char_boundary(kept_bytes)];
+        let cut = json!({
+            "cut": "the result is too long for this conversation, only its beginning is here",
+            "bytes": result.content.len(),
+            "beginning": beginning,
+        });
+        let cut = cut.to_string();
+        if cut.len() <= bytes_max || kept_bytes == 0 {
+            return cut;
+        }
+        // Quoting makes a text longer by nobody knows how much.
+        kept_bytes /= 2;
+    }
+}

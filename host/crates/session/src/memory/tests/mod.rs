@@ -1,0 +1,85 @@
+//! Views of conversations, from outside.
+//!
+//! A conversation is written as one word for each message, see [`talk`].
+
+mod meters;
+mod property;
+mod summaries;
+mod windows;
+
+use std::collections::BTreeSet;
+
+use sallyport_model::{AssistantMessage, CallRequest, Message, ToolResult};
+
+use super::{Memory, Meter, Summary, View, view};
+use crate::transcript;
+
+/// Tokens of a message of [`talk`]: forty of text, four around it.
+const MESSAGE: u64 = 44;
+
+/// One message of forty tokens for each word: `s`ystem, `u`ser, `a`ssistant; `a12` calls 1 and 2,
+/// `r1` answers 1. What follows a dash tells equal words apart.
+fn talk(words: &str) -> Vec<Message> {
+    words.split_whitespace().map(|word| message(word, 160)).collect()
+}
+
+/// A message whose text begins with the word and has so many bytes.
+fn message(word: &str, bytes: usize) -> Message {
+    let text = format!("{word}{}", ".".repeat(bytes.saturating_sub(word.len())));
+    let ids = || word[1..].chars().take_while(char::is_ascii_alphanumeric).map(String::from);
+    let call = |id| CallRequest { id, name: String::new(), arguments: String::new() };
+    match &word[..1] {
+        "s" => Message::System { text },
+        "u" => Message::user(text),
+        "a" => {
+            let calls = ids().map(call).collect();
+            Message::Assistant(AssistantMessage { text, calls, opaque: None })
+        }
+        _ => Message::Tool(ToolResult {
+            call_id: ids().collect(),
+            name: String::new(),
+            content: text,
+            failed: false,
+        }),
+    }
+}
+
+/// The word that a message was made of; what is not of [`talk`] is shown as it is.
+fn word(message: &Message) -> String {
+    let text = match message {
+        Message::System { text } => text,
+        Message::User(said) => &said.text,
+        Message::Assistant(answer) => &answer.text,
+        Message::Tool(result) => &result.content,
+    };
+    let word = match message {
+        Message::Tool(result) => format!("r{}", result.call_id),
+        _ => text.split(['.', '\n']).next().unwrap_or_default().to_owned(),
+    };
+    let marked = text.contains("[Some calls") || text.contains("\"cut\"");
+    word + if marked { "*" } else { "" }
+}
+
+fn words(messages: &[Message]) -> String {
+    messages.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn window(messages: u64) -> Memory {
+    Memory::SlidingWindow { tokens_max: messages * MESSAGE }
+}
+
+fn summed_up(messages: u64) -> Memory {
+    Memory::Summary { tokens_max: messages * MESSAGE }
+}
+
+fn shown<'a>(
+    memory: Memory,
+    transcript: &'a [Message],
+    pinned: &[usize],
+    summary: Option<&Summary>,
+) -> View<'a> {
+    let pinned: BTreeSet<usize> = pinned.iter().copied().collect();
+    let view = view(&memory, transcript, &pinned, summary, &Meter::new());
+    assert_eq!(transcript::check(&view.messages), Ok(()), "{}", words(&view.messages));
+    view
+}

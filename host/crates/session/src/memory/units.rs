@@ -1,0 +1,74 @@
+//! A transcript, cut where a provider lets it be cut.
+//!
+//! A *unit* is kept or left out as a whole: an input, an answer without calls, or an answer with
+//! calls and their results. A turn is the units from one input to the next. Whatever units are left
+//! out between a turn's input and its last answer, the rest is a valid conversation; a turn whose
+//! input is kept needs its last answer too, since inputs and answers alternate.
+
+use std::{collections::BTreeSet, ops::Range};
+
+use sallyport_model::Message;
+
+use super::Meter;
+
+/// What is kept or left out as a whole.
+#[derive(Debug)]
+pub(super) struct Unit {
+    /// The messages, by their places in the transcript.
+    pub(super) range: Range<usize>,
+    /// The unit that begins the turn of this one.
+    pub(super) turn: usize,
+    /// What it comes to.
+    pub(super) tokens: u64,
+    /// Whether it stays, however old it is.
+    pub(super) kept: bool,
+}
+
+/// Cuts a transcript, from the system prompt on, which belongs to no unit.
+pub(super) fn cut(transcript: &[Message], pinned: &BTreeSet<usize>, meter: &Meter) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    for (index, message) in transcript.iter().enumerate().skip(system(transcript).len()) {
+        let tokens = meter.tokens(std::slice::from_ref(message));
+        match (units.last_mut(), message) {
+            (Some(unit), Message::Tool(_)) => {
+                unit.range.end = index + 1;
+                unit.tokens += tokens;
+            }
+            (last, _) => {
+                let begins = matches!(message, Message::User(_));
+                let turn = last.map(|unit| unit.turn).filter(|_| !begins).unwrap_or(units.len());
+                units.push(Unit { range: index..index + 1, turn, tokens, kept: false });
+            }
+        }
+    }
+    keep(&mut units, pinned);
+    units
+}
+
+/// Returns the system prompt, or nothing.
+pub(super) fn system(transcript: &[Message]) -> &[Message] {
+    let begins = matches!(transcript.first(), Some(Message::System { .. }));
+    &transcript[..usize::from(begins)]
+}
+
+/// Returns the first of some units that is not wholly among so many messages, else the last unit.
+pub(super) fn following(units: &[Unit], through: usize) -> usize {
+    let first = units.partition_point(|unit| unit.range.end <= through);
+    first.min(units.len().saturating_sub(1))
+}
+
+/// Marks what stays: of the first turn and of turns with something pinned, the input, the last
+/// answer and what is pinned.
+fn keep(units: &mut [Unit], pinned: &BTreeSet<usize>) {
+    for turn in units.chunk_by_mut(|a, b| a.turn == b.turn) {
+        let is_pinned = |unit: &Unit| pinned.range(unit.range.clone()).next().is_some();
+        if turn[0].turn > 0 && !turn.iter().any(is_pinned) {
+            continue;
+        }
+        for unit in turn.iter_mut() {
+            unit.kept = is_pinned(unit);
+        }
+        turn[0].kept = true;
+        turn[turn.len() - 1].kept = true;
+    }
+}

@@ -1,0 +1,151 @@
+//! A conversation and everyone who takes part in it, and what happens in it between turns.
+
+use std::sync::Arc;
+
+use sallyport_contract::{Toolbox, mangle::Collision};
+use sallyport_model::{ChatModel, ToolDefinition, UserMessage};
+
+use super::{
+    Options,
+    book::Book,
+    budget::Ledger,
+    command::Speaker,
+    event::{Event, Notice},
+    front::{Front, Task},
+    history::Restored,
+    journal::{self, Journal, Record},
+    memory::{Meter, json_bytes},
+    toolset::Toolset,
+};
+
+/// Bytes of a tool's definition that count as a token.
+const TOKEN_BYTES: u64 = 4;
+
+/// A conversation and everyone who takes part in it. Owned by one task.
+pub(super) struct Session {
+    pub(super) model: Arc<dyn ChatModel>,
+    pub(super) toolbox: Arc<dyn Toolbox>,
+    pub(super) toolset: Toolset,
+    /// What the definitions of tools come to in every request, by estimate.
+    pub(super) toolset_tokens: u64,
+    pub(super) options: Options,
+    pub(super) book: Book,
+    pub(super) ledger: Ledger,
+    pub(super) meter: Meter,
+    pub(super) front: Front,
+    /// In the present turn no summary came, so none is asked for again.
+    pub(super) lost_summary: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        model: Arc<dyn ChatModel>,
+        toolbox: Arc<dyn Toolbox>,
+        journal: Box<dyn Journal>,
+        past: Restored,
+        options: Options,
+        front: Front,
+    ) -> Result<Self, Collision> {
+        let toolset = Toolset::new(toolbox.tools(), options.tool_tokens_max)?;
+        let ledger = Ledger::new(options.limits, options.session_limits, past.spent);
+        let opening = opening(&past, &options, model.name());
+        let mut book = Book::new(past.transcript, journal);
+        opening.into_iter().for_each(|record| book.prepare(record));
+        let toolset_tokens = toolset.definitions().iter().map(tokens).sum();
+        let (meter, lost_summary) = (Meter::new(), false);
+        Ok(Self {
+            model,
+            toolbox,
+            toolset,
+            toolset_tokens,
+            options,
+            book,
+            ledger,
+            meter,
+            front,
+            lost_summary,
+        })
+    }
+
+    /// Does one thing after another until there is nothing more to come.
+    pub(super) async fn run(mut self) {
+        while let Some(task) = self.front.next_task().await {
+            match task {
+                Task::Ask(input) => self.turn(input).await,
+                Task::Undo => self.undo().await,
+                Task::Retry => self.retry().await,
+                Task::UseModel(Speaker(model)) => self.use_model(model).await,
+                Task::Summarize => self.summarize().await,
+                Task::Pin => self.pin().await,
+            }
+        }
+    }
+
+    async fn undo(&mut self) {
+        if let Some(input) = self.last_input().await {
+            self.book.write(vec![Record::Undone], &self.front).await;
+            self.front.emit(Event::Undone { text: input.text }).await;
+        }
+    }
+
+    async fn retry(&mut self) {
+        if let Some(input) = self.last_input().await {
+            if self.check_input(&input).is_ok() {
+                // Written together with the input that comes again, so that it cannot get lost.
+                self.book.prepare(Record::Undone);
+                self.front.emit(Event::Undone { text: input.text.clone() }).await;
+            }
+            self.turn(input).await;
+        }
+    }
+
+    async fn pin(&mut self) {
+        if self.last_input().await.is_some() {
+            let turn = self.book.transcript().turns();
+            self.book.write(vec![Record::Pinned { turn }], &self.front).await;
+            self.front.emit(Event::Pinned { turn }).await;
+        }
+    }
+
+    async fn use_model(&mut self, model: Arc<dyn ChatModel>) {
+        let name = model.name().to_owned();
+        self.model = model;
+        // Another model counts tokens in another way.
+        self.meter = Meter::new();
+        self.book.prepare(Record::Model { name: name.clone() });
+        self.front.emit(Event::ModelChanged { name }).await;
+    }
+
+    /// The input of the last turn; without one, the person is told.
+    async fn last_input(&mut self) -> Option<UserMessage> {
+        let input = self.book.transcript().last_input().cloned();
+        if input.is_none() {
+            self.front.emit(Event::Notice(Notice::NoTurn)).await;
+        }
+        input
+    }
+}
+
+fn tokens(tool: &ToolDefinition) -> u64 {
+    let bytes = tool.name.len() + tool.description.len() + json_bytes(&tool.parameters);
+    bytes as u64 / TOKEN_BYTES
+}
+
+/// What has to be said before a session begins or goes on.
+fn opening(past: &Restored, options: &Options, model: &str) -> Vec<Record> {
+    let mut records = Vec::new();
+    let system_prompt = options.system_prompt.clone().or_else(|| past.system_prompt.clone());
+    let memories = match &options.memories {
+        none if none.is_empty() => past.memories.clone(),
+        memories => memories.clone(),
+    };
+    let is_new = past.turns() == 0 && past.model.is_none();
+    if is_new || system_prompt != past.system_prompt || memories != past.memories {
+        let version = journal::VERSION;
+        records.push(Record::Began { version, system_prompt, memories });
+    }
+    if past.model.as_deref() != Some(model) {
+        records.push(Record::Model { name: model.to_owned() });
+    }
+    records
+}

@@ -1,0 +1,124 @@
+//! Everything that goes on a tape, without secrets.
+//!
+//! What stands in one piece on the tape is cleaned in one piece, so that a request that is built
+//! from cleaned parts is the cleaned request.
+
+use std::{borrow::Cow, mem};
+
+use sallyport_contract::{Redactor, ToolSpec};
+use sallyport_model::{
+    AssistantMessage, Attachment, CallRequest, Delta, Finish, Message, ModelError, Opaque, Reply,
+    ToolDefinition, ToolResult, UserMessage,
+};
+
+use crate::Options;
+
+pub(super) fn text(redactor: &Redactor, text: &mut String) {
+    if let Cow::Owned(clean) = redactor.text(text) {
+        *text = clean;
+    }
+}
+
+pub(super) fn options(redactor: &Redactor, options: &mut Options) {
+    text(redactor, &mut options.session_id);
+    options.system_prompt.iter_mut().for_each(|prompt| text(redactor, prompt));
+    options.memories.iter_mut().for_each(|memory| text(redactor, memory));
+}
+
+pub(super) fn message(redactor: &Redactor, message: &mut Message) {
+    match message {
+        Message::System { text: system } => text(redactor, system),
+        Message::User(said) => input(redactor, said),
+        Message::Assistant(answer) => self::answer(redactor, answer),
+        Message::Tool(ToolResult { call_id, name, content, failed: _ }) => {
+            [call_id, name, content].into_iter().for_each(|part| text(redactor, part));
+        }
+    }
+}
+
+pub(super) fn input(redactor: &Redactor, message: &mut UserMessage) {
+    text(redactor, &mut message.text);
+    for Attachment { name, media_type, data } in &mut message.attachments {
+        text(redactor, name);
+        text(redactor, media_type);
+        if let Cow::Owned(clean) = redactor.bytes(data) {
+            *data = clean.into();
+        }
+    }
+}
+
+fn answer(redactor: &Redactor, message: &mut AssistantMessage) {
+    text(redactor, &mut message.text);
+    for CallRequest { id, name, arguments } in &mut message.calls {
+        [id, name, arguments].into_iter().for_each(|part| text(redactor, part));
+    }
+    if let Some(Opaque { origin, body }) = &mut message.opaque {
+        text(redactor, origin);
+        redactor.value(body);
+    }
+}
+
+pub(super) fn reply(redactor: &Redactor, reply: &mut Reply) {
+    answer(redactor, &mut reply.message);
+    if let Finish::Other(word) = &mut reply.finish {
+        text(redactor, word);
+    }
+}
+
+pub(super) fn definition(redactor: &Redactor, tool: &mut ToolDefinition) {
+    text(redactor, &mut tool.name);
+    text(redactor, &mut tool.description);
+    redactor.value(&mut tool.parameters);
+}
+
+pub(super) fn tool(redactor: &Redactor, tool: &mut ToolSpec) {
+    text(redactor, &mut tool.description);
+    redactor.value(&mut tool.parameters);
+    tool.output.iter_mut().for_each(|schema| redactor.value(schema));
+}
+
+pub(super) fn error(redactor: &Redactor, error: &mut ModelError) {
+    match error {
+        ModelError::Credentials { provider, message }
+        | ModelError::Unreachable { provider, message }
+        | ModelError::RateLimited { provider, message, .. }
+        | ModelError::Refused { provider, message, .. }
+        | ModelError::Broken { provider, message } => {
+            text(redactor, provider);
+            text(redactor, message);
+        }
+    }
+}
+
+/// Cleans the pieces of an answer. A secret may be spread over several: then all text of that kind
+/// becomes one piece, in the place of the first.
+pub(super) fn deltas(redactor: &Redactor, deltas: &mut Vec<Delta>) {
+    for delta in deltas.iter_mut() {
+        match delta {
+            Delta::Text(_) | Delta::Reasoning(_) => {}
+            Delta::CallBegun { name: word } | Delta::Retry { reason: word, .. } => {
+                text(redactor, word);
+            }
+        }
+    }
+    pieces(redactor, deltas, |delta| match delta {
+        Delta::Text(text) => Some(text),
+        _ => None,
+    });
+    pieces(redactor, deltas, |delta| match delta {
+        Delta::Reasoning(text) => Some(text),
+        _ => None,
+    });
+}
+
+fn pieces(
+    redactor: &Redactor,
+    deltas: &mut Vec<Delta>,
+    piece: fn(&mut Delta) -> Option<&mut String>,
+) {
+    let whole: String = deltas.iter_mut().filter_map(piece).map(|text| text.as_str()).collect();
+    if let Cow::Owned(mut clean) = redactor.text(&whole) {
+        deltas.iter_mut().filter_map(piece).for_each(|text| *text = mem::take(&mut clean));
+        deltas.retain_mut(|delta| piece(delta).is_none_or(|text| !text.is_empty()));
+    }
+}

@@ -1,0 +1,89 @@
+//! Where two values first differ.
+
+use std::{collections::BTreeSet, fmt};
+
+use sallyport_contract::text;
+use serde_json::Value;
+
+/// How much of a value is shown, in characters.
+const EXCERPT_CHARS_MAX: usize = 80;
+
+/// How much of a text is shown before the place where it begins to differ, in characters.
+const LEAD_CHARS: usize = 20;
+
+/// The first difference between what is on a tape and what came instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Where, as a JSON pointer.
+    pub pointer: String,
+    /// What the tape has there, shortened and harmless to show.
+    pub taped: String,
+    /// What came, shortened and harmless to show.
+    pub live: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pointer, taped, live } = self;
+        write!(f, "{pointer}: {taped} on the tape, {live} now")
+    }
+}
+
+impl Difference {
+    /// Looks for the first difference: keys in their order, what is missing included.
+    pub(super) fn find(taped: &Value, live: &Value) -> Option<Self> {
+        let mut pointer = String::new();
+        let (taped, live) = find(Some(taped), Some(live), &mut pointer)?;
+        let (taped, live) = match (taped, live) {
+            (Some(Value::String(taped)), Some(Value::String(live))) => texts(taped, live),
+            (taped, live) => (excerpt(taped), excerpt(live)),
+        };
+        Some(Self { pointer: text::one_line(&pointer), taped, live })
+    }
+}
+
+type Found<'a> = (Option<&'a Value>, Option<&'a Value>);
+
+/// Values of a tape and of a request are at most as deep as JSON is read, so this ends.
+fn find<'a>(
+    taped: Option<&'a Value>,
+    live: Option<&'a Value>,
+    pointer: &mut String,
+) -> Option<Found<'a>> {
+    let length = pointer.len();
+    let mut inside = |key: &str, taped, live| {
+        pointer.push('/');
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        let found = find(taped, live, pointer);
+        if found.is_none() {
+            pointer.truncate(length);
+        }
+        found
+    };
+    match (taped, live) {
+        (Some(Value::Object(taped)), Some(Value::Object(live))) => {
+            let keys: BTreeSet<&String> = taped.keys().chain(live.keys()).collect();
+            keys.into_iter().find_map(|key| inside(key, taped.get(key), live.get(key)))
+        }
+        (Some(Value::Array(taped)), Some(Value::Array(live))) => (0..taped.len().max(live.len()))
+            .find_map(|index| inside(&index.to_string(), taped.get(index), live.get(index))),
+        (taped, live) => (taped != live).then_some((taped, live)),
+    }
+}
+
+/// Shows two texts from shortly before the place where they part.
+fn texts(taped: &str, live: &str) -> (String, String) {
+    let same = taped.chars().zip(live.chars()).take_while(|(a, b)| a == b).count();
+    let skipped = same.saturating_sub(LEAD_CHARS);
+    let shown = |text: &str| {
+        let lead = if skipped > 0 { "…" } else { "" };
+        let rest: String = text.chars().skip(skipped).take(EXCERPT_CHARS_MAX + 1).collect();
+        format!("\"{lead}{}\"", text::excerpt(&rest, EXCERPT_CHARS_MAX))
+    };
+    (shown(taped), shown(live))
+}
+
+fn excerpt(value: Option<&Value>) -> String {
+    let shown = |value: &Value| text::excerpt(&value.to_string(), EXCERPT_CHARS_MAX);
+    value.map_or_else(|| "nothing".to_owned(), shown)
+}

@@ -1,0 +1,167 @@
+//! How options, outcomes, deltas and errors are written down.
+//!
+//! These types have no form of their own outside the process. The forms here are mirrors: a field
+//! that is added there does not compile here until it is on the tape too.
+
+use std::time::Duration;
+
+use sallyport_contract::{
+    CallReport, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
+};
+use sallyport_model::{AssistantMessage, Cost, Delta, Finish, ModelError, Reply, Usage};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{Limits, Memory, Options, SessionLimits};
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Options")]
+pub(super) struct OptionsForm {
+    session_id: String,
+    system_prompt: Option<String>,
+    memories: Vec<String>,
+    memory: Memory,
+    tool_tokens_max: Option<u64>,
+    spoken: bool,
+    #[serde(with = "LimitsForm")]
+    limits: Limits,
+    #[serde(with = "SessionLimitsForm")]
+    session_limits: SessionLimits,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Limits")]
+struct LimitsForm {
+    turns_max: u32,
+    calls_max: u32,
+    repeats_max: u32,
+    tokens_max: Option<u64>,
+    cost_max: Option<Cost>,
+    time_max: Option<Duration>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "SessionLimits")]
+struct SessionLimitsForm {
+    tokens_max: Option<u64>,
+    cost_max: Option<Cost>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CallReport")]
+pub(super) struct ReportForm {
+    #[serde(with = "OutcomeForm")]
+    outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "effects")]
+    effects: Vec<Effect>,
+    elapsed: Duration,
+    memory_bytes_peak: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Outcome", rename_all = "kebab-case")]
+enum OutcomeForm {
+    Completed(ToolOutput),
+    Failed(#[serde(with = "FailureForm")] Failure),
+    Denied(#[serde(with = "DenialForm")] Denial),
+    InvalidArguments(#[serde(with = "FailureForm")] Failure),
+    TimedOut { limit: Duration },
+    Cancelled,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Failure")]
+struct FailureForm {
+    kind: FailureKind,
+    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Denial")]
+struct DenialForm {
+    what: String,
+    why: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+    nobody_to_ask: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Effect", rename_all = "kebab-case")]
+enum EffectForm {
+    Logged { level: LogLevel, text: String },
+    Requested { what: String, status: Option<u16>, sent_bytes: u64, received_bytes: u64 },
+    Changed { path: String },
+    SecretUsed { name: String, to: Option<String> },
+    Asked { what: String, answer: String },
+    Refused(#[serde(with = "DenialForm")] Denial),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Delta", rename_all = "kebab-case")]
+enum DeltaForm {
+    Text(String),
+    Reasoning(String),
+    CallBegun { name: String },
+    Retry { attempt: u32, wait: Duration, reason: String },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Reply")]
+pub(super) struct ReplyForm {
+    message: AssistantMessage,
+    #[serde(with = "FinishForm")]
+    finish: Finish,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Finish", rename_all = "kebab-case")]
+enum FinishForm {
+    Stop,
+    ToolCalls,
+    Length,
+    ContentFilter,
+    Other(String),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ModelError", rename_all = "kebab-case")]
+pub(super) enum ModelErrorForm {
+    Credentials { provider: String, message: String },
+    Unreachable { provider: String, message: String },
+    RateLimited { provider: String, message: String, retry_after: Option<Duration> },
+    Refused { provider: String, status: u16, message: String, retry_after: Option<Duration> },
+    Broken { provider: String, message: String },
+}
+
+/// Makes a module that writes a list of what has a mirror.
+macro_rules! list {
+    ($module:ident, $type:ty, $form:literal) => {
+        pub(super) mod $module {
+            use super::*;
+
+            #[derive(Serialize, Deserialize)]
+            struct Item(#[serde(with = $form)] $type);
+
+            pub(in crate::tape) fn serialize<S: Serializer>(
+                items: &[$type],
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                serializer.collect_seq(items.iter().cloned().map(Item))
+            }
+
+            pub(in crate::tape) fn deserialize<'de, D: Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<Vec<$type>, D::Error> {
+                let items = Vec::<Item>::deserialize(deserializer)?;
+                Ok(items.into_iter().map(|Item(item)| item).collect())
+            }
+        }
+    };
+}
+
+list!(effects, Effect, "EffectForm");
+list!(deltas, Delta, "DeltaForm");

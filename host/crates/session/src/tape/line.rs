@@ -1,0 +1,115 @@
+//! The lines of a tape.
+
+use std::time::Duration;
+
+use sallyport_contract::{CallReport, ToolId, ToolSpec};
+use sallyport_model::{Delta, Message, ModelError, Price, Reply, ToolDefinition, UserMessage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::form::{self, ModelErrorForm, OptionsForm, ReplyForm, ReportForm};
+use crate::Options;
+
+/// The version that this build writes, and the newest that it reads.
+pub(super) const VERSION: Version = Version { major: 1, minor: 0 };
+
+/// Version of a tape. Another major version has other lines, a newer minor one may have more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Version {
+    pub(super) major: u32,
+    pub(super) minor: u32,
+}
+
+/// One line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+pub(super) enum Line {
+    Tape(Header),
+    Input { message: UserMessage },
+    Cancel,
+    Request(Asked),
+    Answer(Answered),
+    Decision(Decided),
+    Report(Reported),
+    Turn { elapsed: Duration },
+}
+
+/// What a tape begins with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Header {
+    pub(super) version: Version,
+    #[serde(with = "OptionsForm")]
+    pub(super) options: Options,
+    pub(super) model: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) price: Option<Price>,
+    pub(super) tools: Vec<ToolSpec>,
+}
+
+/// A request to the model, told by what is new in it: a conversation grows, and each request holds
+/// all of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) number: usize,
+    pub(super) digest: String,
+    pub(super) same: usize,
+    pub(super) messages: Vec<Message>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<Vec<ToolDefinition>>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Answered {
+    pub(super) request: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "form::deltas")]
+    pub(super) deltas: Vec<Delta>,
+    pub(super) end: Answer,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Answer {
+    Reply(#[serde(with = "ReplyForm")] Reply),
+    Failed(#[serde(with = "ModelErrorForm")] ModelError),
+    Dropped,
+}
+
+/// What the gate said to a call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Decided {
+    pub(super) call: String,
+    pub(super) tool: ToolId,
+    pub(super) arguments: String,
+    pub(super) end: Decision,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Decision {
+    Admitted { arguments: Value, grounds: String },
+    Refused(#[serde(with = "ReportForm")] CallReport),
+    Dropped,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Reported {
+    pub(super) call: String,
+    pub(super) end: Report,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Report {
+    Finished(#[serde(with = "ReportForm")] CallReport),
+    Dropped,
+}
+
+/// The digest of a request.
+pub(super) fn digest(messages: &[Message], tools: &[ToolDefinition]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    // Hashing cannot fail, and these types are always JSON.
+    let _ = serde_json::to_writer(&mut hasher, &(messages, tools));
+    hasher.finalize().to_hex().to_string()
+}

@@ -1,0 +1,279 @@
+//! A tape, read and checked.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    io::{self, BufRead, Read},
+    time::Duration,
+};
+
+use sallyport_contract::ToolSpec;
+use sallyport_model::UserMessage;
+use serde::Deserialize;
+
+use crate::Options;
+
+use super::{
+    line::{Answered, Asked, Decided, Decision, Header, Line, Reported, VERSION, Version},
+    schedule::Schedule,
+};
+
+/// Longest line, in bytes: a conversation as long as any that models hold, with some pictures.
+const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Most lines: more than a session makes in a day.
+const LINES_MAX: usize = 1_000_000;
+
+/// A session, as it was recorded.
+#[derive(Debug, Clone)]
+pub struct Tape {
+    pub(super) header: Header,
+    inputs: Vec<UserMessage>,
+    /// How long each turn took.
+    pub(super) turns: VecDeque<Duration>,
+    pub(super) requests: VecDeque<At<Asked>>,
+    pub(super) answers: BTreeMap<usize, At<Answered>>,
+    pub(super) decisions: HashMap<String, VecDeque<At<Decided>>>,
+    pub(super) reports: HashMap<String, VecDeque<At<Reported>>>,
+    pub(super) schedule: Schedule,
+    /// The last line, from 1.
+    pub(super) end: usize,
+    /// Whether a line behind it was cut off.
+    pub(super) is_cut: bool,
+}
+
+/// Something with the line that it stands on, from 1.
+#[derive(Debug, Clone)]
+pub(super) struct At<T> {
+    pub(super) line: usize,
+    pub(super) what: T,
+}
+
+/// Why something is not a tape that can be played.
+#[derive(Debug, thiserror::Error)]
+pub enum TapeError {
+    /// It could not be read.
+    #[error("cannot read the tape: {0}")]
+    Read(#[from] io::Error),
+    /// The first line is not that of a tape.
+    #[error("this is not a tape: {problem}")]
+    NotATape {
+        /// What is wrong with the first line.
+        problem: String,
+    },
+    /// A version with other lines.
+    #[error("the tape has format {major}.{minor}, this program reads format {}", VERSION.major)]
+    Version {
+        /// Its major version.
+        major: u32,
+        /// Its minor version.
+        minor: u32,
+    },
+    /// A line that only a newer program knows.
+    #[error(
+        "line {line} of the tape is of a kind that this program does not know: the tape has format \
+         1.{minor}, known is up to 1.{}", VERSION.minor
+    )]
+    Newer {
+        /// The line, from 1.
+        line: usize,
+        /// Minor version of the tape.
+        minor: u32,
+    },
+    /// A line that makes no sense.
+    #[error("line {line} of the tape is damaged: {problem}")]
+    Damaged {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl TapeError {
+    /// What the person can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Read(_) => "check the file and its permissions",
+            Self::NotATape { .. } => "give a file that was made with --record",
+            Self::Version { .. } | Self::Newer { .. } => "play it with the version that made it",
+            Self::Damaged { .. } => "get the file again, unchanged",
+        }
+    }
+}
+
+impl Tape {
+    /// Reads a tape.
+    ///
+    /// # Errors
+    ///
+    /// What is read is not a tape, or one that cannot be played. A last line that is cut off is no
+    /// error.
+    pub fn read(mut from: impl BufRead) -> Result<Self, TapeError> {
+        let first = next_line(&mut from, 1)?;
+        let mut tape = Self::begin(header(first)?);
+        while let Some(text) = next_line(&mut from, tape.end + 1)? {
+            if !text.is_whole {
+                tape.is_cut = true;
+                break;
+            }
+            tape.end += 1;
+            let line = tape.parse(&text.bytes)?;
+            tape.add(line)?;
+        }
+        tape.schedule.close();
+        Ok(tape)
+    }
+
+    /// The options of the session that was recorded. One that is to be the same needs the same.
+    pub fn options(&self) -> Options {
+        self.header.options.clone()
+    }
+
+    /// The model that answered.
+    pub fn model(&self) -> &str {
+        &self.header.model
+    }
+
+    /// The tools that there were.
+    pub fn tools(&self) -> &[ToolSpec] {
+        &self.header.tools
+    }
+
+    /// What the person said, to be said again one after another, each when the turn before has
+    /// ended.
+    pub fn inputs(&self) -> &[UserMessage] {
+        &self.inputs
+    }
+
+    fn begin(header: Header) -> Self {
+        Self {
+            header,
+            inputs: Vec::new(),
+            turns: VecDeque::new(),
+            requests: VecDeque::new(),
+            answers: BTreeMap::new(),
+            decisions: HashMap::new(),
+            reports: HashMap::new(),
+            schedule: Schedule::default(),
+            end: 1,
+            is_cut: false,
+        }
+    }
+
+    fn parse(&self, text: &[u8]) -> Result<Line, TapeError> {
+        let Version { minor, .. } = self.header.version;
+        serde_json::from_slice(text).map_err(|error| {
+            if minor > VERSION.minor && is_unknown(text) {
+                TapeError::Newer { line: self.end, minor }
+            } else {
+                self.damaged(error.to_string())
+            }
+        })
+    }
+
+    fn add(&mut self, mut line: Line) -> Result<(), TapeError> {
+        let end = self.end;
+        if let Line::Decision(decided) = &mut line
+            && self.schedule.has_cancelled()
+        {
+            // It came too late: nobody waited for it any more.
+            decided.end = Decision::Dropped;
+        }
+        self.schedule.add(end, &line);
+        match line {
+            Line::Tape(_) => return Err(self.damaged("a second beginning")),
+            Line::Input { message } => self.inputs.push(message),
+            Line::Cancel => {}
+            Line::Turn { elapsed } => self.turns.push_back(elapsed),
+            Line::Request(asked) => return self.add_request(asked),
+            Line::Answer(answered) => {
+                let request = answered.request;
+                let twice = self.answers.insert(request, At { line: end, what: answered });
+                if twice.is_some() || request >= self.requests.len() {
+                    return Err(self.damaged("an answer to no request"));
+                }
+            }
+            Line::Decision(decided) => {
+                let decisions = self.decisions.entry(decided.call.clone()).or_default();
+                decisions.push_back(At { line: end, what: decided });
+            }
+            Line::Report(reported) => {
+                let reports = self.reports.entry(reported.call.clone()).or_default();
+                reports.push_back(At { line: end, what: reported });
+            }
+        }
+        Ok(())
+    }
+
+    fn add_request(&mut self, asked: Asked) -> Result<(), TapeError> {
+        let before = self.requests.back().map_or(0, |last| last.what.length());
+        let is_next = asked.number == self.requests.len() && asked.same <= before;
+        if !is_next || (asked.number == 0 && asked.tools.is_none()) {
+            return Err(self.damaged("a request that does not follow from the one before"));
+        }
+        self.requests.push_back(At { line: self.end, what: asked });
+        Ok(())
+    }
+
+    fn damaged(&self, problem: impl Into<String>) -> TapeError {
+        TapeError::Damaged { line: self.end, problem: problem.into() }
+    }
+}
+
+impl Asked {
+    /// How many messages the whole request has.
+    fn length(&self) -> usize {
+        self.same + self.messages.len()
+    }
+}
+
+/// A line without its end, as it was found.
+struct Text {
+    bytes: Vec<u8>,
+    is_whole: bool,
+}
+
+fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<Text>, TapeError> {
+    let damaged = |problem: &str| TapeError::Damaged { line, problem: problem.to_owned() };
+    let mut bytes = Vec::new();
+    from.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut bytes)?;
+    let is_whole = bytes.pop_if(|last| *last == b'\n').is_some();
+    if bytes.len() == LINE_BYTES_MAX {
+        return Err(damaged("it is too long"));
+    }
+    if line > LINES_MAX {
+        return Err(damaged("there are too many lines before it"));
+    }
+    Ok((is_whole || !bytes.is_empty()).then_some(Text { bytes, is_whole }))
+}
+
+fn header(first: Option<Text>) -> Result<Header, TapeError> {
+    #[derive(Deserialize)]
+    struct Begin {
+        line: String,
+        version: Version,
+    }
+    let not_a_tape = |problem: String| TapeError::NotATape { problem };
+    let first = first.ok_or_else(|| not_a_tape("it is empty".to_owned()))?;
+    let begin: Begin =
+        serde_json::from_slice(&first.bytes).map_err(|error| not_a_tape(error.to_string()))?;
+    let Version { major, minor } = begin.version;
+    if begin.line == "tape" && major != VERSION.major {
+        return Err(TapeError::Version { major, minor });
+    }
+    match serde_json::from_slice(&first.bytes) {
+        Ok(Line::Tape(header)) => Ok(header),
+        Ok(_) => Err(not_a_tape(format!("it begins with {:?}", begin.line))),
+        Err(error) => Err(not_a_tape(error.to_string())),
+    }
+}
+
+/// Whether a line is of a kind that is not known here.
+fn is_unknown(text: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Kind {
+        line: String,
+    }
+    let known = ["tape", "input", "cancel", "request", "answer", "decision", "report", "turn"];
+    serde_json::from_slice(text).is_ok_and(|Kind { line }| !known.contains(&line.as_str()))
+}

@@ -1,0 +1,87 @@
+//! When to cancel again.
+//!
+//! A cancelling is played when the session has come to where it was when the tape was made: all that
+//! had ended before has ended, and all that was dropped then is waited for.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::line::{Answer, Decision, Line, Report};
+
+/// The cancellings of a tape that stopped something, in their order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Schedule {
+    cancellings: VecDeque<Cancelling>,
+    /// Lines since the last input that had ended.
+    ended: BTreeSet<usize>,
+    /// Whether there was a cancelling since then.
+    is_cancelled: bool,
+}
+
+/// What has to have come to pass before a cancelling.
+#[derive(Debug, Clone, Default)]
+struct Cancelling {
+    ended: BTreeSet<usize>,
+    dropped: BTreeSet<usize>,
+}
+
+impl Schedule {
+    /// Takes in a line of the tape.
+    pub(super) fn add(&mut self, number: usize, line: &Line) {
+        match line {
+            Line::Input { .. } | Line::Turn { .. } => self.close(),
+            Line::Cancel if !self.is_cancelled => {
+                let ended = std::mem::take(&mut self.ended);
+                self.cancellings.push_back(Cancelling { ended, dropped: BTreeSet::new() });
+                self.is_cancelled = true;
+            }
+            Line::Tape(_) | Line::Request(_) | Line::Cancel => {}
+            Line::Answer(_) | Line::Decision(_) | Line::Report(_) if is_dropped(line) => {
+                let cancelling = self.cancellings.back_mut().filter(|_| self.is_cancelled);
+                cancelling.map(|cancelling| cancelling.dropped.insert(number));
+            }
+            Line::Answer(_) | Line::Decision(_) | Line::Report(_) => {
+                self.ended.insert(number);
+            }
+        }
+    }
+
+    /// Whether the turn was called off before the next line.
+    pub(super) fn has_cancelled(&self) -> bool {
+        self.is_cancelled
+    }
+
+    /// Ends a turn of the tape: a cancelling that stopped nothing in it is not played.
+    pub(super) fn close(&mut self) {
+        if self.is_cancelled {
+            self.cancellings.pop_back_if(|cancelling| cancelling.dropped.is_empty());
+        }
+        self.is_cancelled = false;
+        self.ended.clear();
+    }
+
+    /// Takes in that the replay has come to a line. Returns whether it is time to cancel.
+    pub(super) fn reach(&mut self, number: usize) -> bool {
+        let Some(next) = self.cancellings.front_mut() else { return false };
+        let waited = next.ended.remove(&number) | next.dropped.remove(&number);
+        let is_due = waited && next.ended.is_empty() && next.dropped.is_empty();
+        if is_due {
+            self.cancellings.pop_front();
+        }
+        is_due
+    }
+
+    /// Whether a line that was dropped was dropped by a cancelling that is still to come.
+    pub(super) fn will_cancel(&self, number: usize) -> bool {
+        self.cancellings.iter().any(|cancelling| cancelling.dropped.contains(&number))
+    }
+}
+
+fn is_dropped(line: &Line) -> bool {
+    match line {
+        Line::Answer(answered) => matches!(answered.end, Answer::Dropped),
+        Line::Decision(decided) => matches!(decided.end, Decision::Dropped),
+        Line::Report(reported) => matches!(reported.end, Report::Dropped),
+        Line::Tape(_) | Line::Input { .. } | Line::Cancel => false,
+        Line::Request(_) | Line::Turn { .. } => false,
+    }
+}

@@ -1,0 +1,196 @@
+//! A model and tools that do as they are told.
+
+use std::{
+    collections::VecDeque,
+    future,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use sallyport_contract::{
+    Admitted, BoxFuture, CallReport, Denial, Effect, Failure, FailureKind, Hints, LogLevel,
+    Outcome, ToolCall, ToolOutput, ToolSpec, Toolbox,
+};
+use sallyport_model::{
+    AssistantMessage, CallRequest, ChatModel, Delta, Finish, ModelError, Opaque, Price, Reply,
+    Request, Usage,
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+/// What the model does when it is asked once.
+pub(super) enum Line {
+    Says(&'static str),
+    /// Calls of tools with arguments; the ids are made of the request's number and the call's.
+    Calls(&'static [(&'static str, &'static str)]),
+    Fails(ModelError),
+    /// Says two words and then nothing more.
+    Hangs,
+}
+
+/// A model that follows a script.
+pub(super) struct Actor {
+    script: Mutex<VecDeque<Line>>,
+    asked: AtomicUsize,
+    /// Told when the model hangs.
+    pub(super) cues: Arc<Notify>,
+}
+
+impl Actor {
+    pub(super) fn new(script: impl IntoIterator<Item = Line>) -> Self {
+        let script = Mutex::new(script.into_iter().collect());
+        Self { script, asked: AtomicUsize::new(0), cues: Arc::default() }
+    }
+}
+
+impl ChatModel for Actor {
+    fn name(&self) -> &str {
+        "actor"
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(Price { input: 1.0, output: 2.0, cached_input: 0.5, cache_write: 1.25 })
+    }
+
+    fn generate<'a>(
+        &'a self,
+        _request: Request<'a>,
+        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let line = self.script.lock().unwrap().pop_front().expect("the script has ended");
+            let asked = self.asked.fetch_add(1, Ordering::SeqCst);
+            match line {
+                Line::Says(text) => {
+                    for word in text.split_inclusive(' ') {
+                        on_delta(Delta::Text(word.to_owned()));
+                        tokio::task::yield_now().await;
+                    }
+                    Ok(reply(text, &[], asked))
+                }
+                Line::Calls(calls) => {
+                    on_delta(Delta::Reasoning("hm".into()));
+                    Ok(reply("", calls, asked))
+                }
+                Line::Fails(error) => Err(error),
+                Line::Hangs => {
+                    on_delta(Delta::Text("well ".into()));
+                    on_delta(Delta::Text("then".into()));
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    self.cues.notify_one();
+                    future::pending().await
+                }
+            }
+        })
+    }
+}
+
+fn reply(text: &str, calls: &[(&str, &str)], asked: usize) -> Reply {
+    let call = |(index, (name, arguments)): (usize, &(&str, &str))| CallRequest {
+        id: format!("c{asked}{index}"),
+        name: (*name).to_owned(),
+        arguments: (*arguments).to_owned(),
+    };
+    let calls: Vec<CallRequest> = calls.iter().enumerate().map(call).collect();
+    let opaque = Some(Opaque { origin: "actor/1".into(), body: json!({ "signed": text }) });
+    let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
+    let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
+    let message = AssistantMessage { text: text.to_owned(), calls, opaque };
+    Reply { message, finish, usage: Some(usage) }
+}
+
+/// Tools, one for each way to end.
+pub(super) struct Stage {
+    tools: Vec<ToolSpec>,
+    hanging: Notify,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        let tool = |id: &str| ToolSpec {
+            id: id.parse().unwrap(),
+            description: format!("{id} for tests"),
+            parameters: json!({ "type": "object" }),
+            output: None,
+            hints: Hints::default(),
+        };
+        let ids =
+            ["t.denied", "t.echo", "t.fails", "t.gate_hangs", "t.hangs", "t.panics", "t.slow"];
+        Self { tools: ids.map(tool).into(), hanging: Notify::new() }
+    }
+
+    /// The same with another description of a tool.
+    pub(super) fn redescribed() -> Self {
+        let mut stage = Self::new();
+        stage.tools[1].description = "t.echo for others".into();
+        stage
+    }
+
+    /// Waits until a tool hangs, and all others have ended.
+    pub(super) async fn all_hang(&self) {
+        self.hanging.notified().await;
+    }
+
+    async fn hang<T>(&self) -> T {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        self.hanging.notify_waiters();
+        future::pending().await
+    }
+
+    async fn outcome(&self, call: &Admitted) -> Outcome {
+        match call.tool().tool.as_str() {
+            "fails" => Outcome::Failed(
+                Failure::new(FailureKind::NotFound, "no such city").with_detail("line 3"),
+            ),
+            "hangs" => self.hang().await,
+            "panics" => panic!("as it was told"),
+            "slow" => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                completed(json!("slow"))
+            }
+            _ => completed(call.arguments().clone()),
+        }
+    }
+}
+
+impl Toolbox for Stage {
+    fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
+    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+        Box::pin(async move {
+            match call.tool.tool.as_str() {
+                "denied" => Err(Box::new(denied().into())),
+                "gate_hangs" => self.hang().await,
+                _ => {
+                    let arguments = serde_json::from_str(&call.arguments).unwrap();
+                    Ok(Admitted::new(call, arguments).on_grounds("a rule".into()))
+                }
+            }
+        })
+    }
+
+    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+        Box::pin(async move {
+            let outcome = self.outcome(&call).await;
+            let text = format!("worked on {}", call.text());
+            let effects = vec![Effect::Logged { level: LogLevel::Info, text }];
+            let elapsed = Duration::from_nanos(1_234_567);
+            CallReport { outcome, effects, elapsed, memory_bytes_peak: 4096 }
+        })
+    }
+}
+
+fn completed(data: Value) -> Outcome {
+    Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
+}
+
+fn denied() -> Outcome {
+    let (what, why) = ("t may not".into(), "policy.toml:3".into());
+    Outcome::Denied(Denial { what, why, fix: Some("net = []".into()), nobody_to_ask: false })
+}

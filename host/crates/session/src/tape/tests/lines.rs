@@ -1,0 +1,181 @@
+//! Every kind of line comes back as it was written, and every text of it can be cleaned.
+
+use std::time::Duration;
+
+use sallyport_contract::{
+    CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, Secret,
+    ToolOutput,
+};
+use sallyport_model::{
+    AssistantMessage, Attachment, CallRequest, Delta, Finish, Message, ModelError, Opaque, Reply,
+    ToolResult, Usage,
+};
+use serde_json::json;
+
+use super::*;
+use crate::tape::{
+    clean,
+    line::{Answer, Answered, Decided, Decision, Line, Report, Reported},
+};
+
+const SECRET: &str = "correct-horse";
+
+fn secret() -> String {
+    SECRET.to_owned()
+}
+
+fn failure() -> Failure {
+    Failure::new(FailureKind::AuthRequired, secret()).with_detail(secret())
+}
+
+fn denial() -> Denial {
+    Denial { what: secret(), why: secret(), fix: Some(secret()), nobody_to_ask: true }
+}
+
+fn outcomes() -> Vec<Outcome> {
+    let content = vec![
+        Content::Text { text: secret() },
+        Content::Image { media_type: secret(), data: SECRET.into() },
+        Content::Audio { media_type: secret(), data: SECRET.into() },
+        Content::Resource { uri: secret(), media_type: Some(secret()), title: Some(secret()) },
+    ];
+    let data = json!({ "n": -1.5, SECRET: [SECRET] });
+    vec![
+        Outcome::Completed(ToolOutput { data, content, speech: Some(secret()) }),
+        Outcome::Failed(failure()),
+        Outcome::Denied(denial()),
+        Outcome::InvalidArguments(failure()),
+        Outcome::TimedOut { limit: Duration::from_millis(1500) },
+        Outcome::Cancelled,
+    ]
+}
+
+fn effects() -> Vec<Effect> {
+    let (sent_bytes, received_bytes) = (1, u64::MAX);
+    vec![
+        Effect::Logged { level: LogLevel::Warn, text: secret() },
+        Effect::Requested { what: secret(), status: Some(200), sent_bytes, received_bytes },
+        Effect::Requested { what: secret(), status: None, sent_bytes, received_bytes },
+        Effect::Changed { path: secret() },
+        Effect::SecretUsed { name: secret(), to: Some(secret()) },
+        Effect::Asked { what: secret(), answer: secret() },
+        Effect::Refused(denial()),
+    ]
+}
+
+fn reports() -> impl Iterator<Item = CallReport> {
+    outcomes().into_iter().map(|outcome| CallReport {
+        outcome,
+        effects: effects(),
+        elapsed: Duration::new(3, 999_999_999),
+        memory_bytes_peak: 65_536,
+    })
+}
+
+fn errors() -> Vec<ModelError> {
+    let (provider, message, retry_after) = (secret(), secret(), Some(Duration::from_secs(2)));
+    let (p, m) = (|| provider.clone(), || message.clone());
+    vec![
+        ModelError::Credentials { provider: p(), message: m() },
+        ModelError::Unreachable { provider: p(), message: m() },
+        ModelError::RateLimited { provider: p(), message: m(), retry_after },
+        ModelError::Refused { provider: p(), status: 500, message: m(), retry_after: None },
+        ModelError::Broken { provider: p(), message: m() },
+    ]
+}
+
+fn replies() -> impl Iterator<Item = Reply> {
+    let finishes = [
+        Finish::Stop,
+        Finish::ToolCalls,
+        Finish::Length,
+        Finish::ContentFilter,
+        Finish::Other(secret()),
+    ];
+    finishes.into_iter().map(|finish| {
+        let call = CallRequest { id: secret(), name: secret(), arguments: secret() };
+        let opaque = Opaque { origin: secret(), body: json!([SECRET, { SECRET: 1 }]) };
+        let (calls, opaque) = (vec![call], Some(opaque));
+        let message = AssistantMessage { text: secret(), calls, opaque };
+        let usage = Some(Usage { input_tokens: 7, reasoning_tokens: 1, ..Usage::default() });
+        Reply { message, finish, usage }
+    })
+}
+
+fn deltas() -> Vec<Delta> {
+    vec![
+        Delta::Text(secret()),
+        Delta::Reasoning(secret()),
+        Delta::CallBegun { name: secret() },
+        Delta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: secret() },
+    ]
+}
+
+fn input() -> UserMessage {
+    let file =
+        Attachment { name: secret(), media_type: secret(), data: Arc::from(SECRET.as_bytes()) };
+    UserMessage { text: secret(), attachments: vec![file] }
+}
+
+fn lines() -> Vec<Line> {
+    let answered = |end| Line::Answer(Answered { request: 3, deltas: deltas(), end });
+    let tool = "t.echo".parse::<sallyport_contract::ToolId>().unwrap();
+    let decided = |end| {
+        let (call, tool, arguments) = ("c1".to_owned(), tool.clone(), "{".to_owned());
+        Line::Decision(Decided { call, tool, arguments, end })
+    };
+    let reported = |end| Line::Report(Reported { call: "c1".to_owned(), end });
+    let admitted = Decision::Admitted { arguments: json!({ "x": 1 }), grounds: "rule".into() };
+    let mut lines = vec![
+        Line::Input { message: input() },
+        Line::Cancel,
+        Line::Turn { elapsed: Duration::from_millis(20) },
+        answered(Answer::Dropped),
+        decided(admitted),
+        decided(Decision::Dropped),
+        reported(Report::Dropped),
+    ];
+    lines.extend(replies().map(|reply| answered(Answer::Reply(reply))));
+    lines.extend(errors().into_iter().map(|error| answered(Answer::Failed(error))));
+    lines.extend(reports().map(|report| decided(Decision::Refused(report))));
+    lines.extend(reports().map(|report| reported(Report::Finished(report))));
+    lines
+}
+
+#[test]
+fn lines_come_back_as_they_were() {
+    for line in lines() {
+        let text = serde_json::to_string(&line).unwrap();
+        let again: Line = serde_json::from_str(&text).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{line:?}"));
+        assert_eq!(serde_json::to_string(&again).unwrap(), text);
+    }
+}
+
+#[test]
+fn no_field_lets_a_secret_through() {
+    let redactor = Redactor::new([("s", &Secret::new(SECRET))]);
+    let check = |text: String| assert!(!text.contains("horse"), "{text}");
+    for mut reply in replies() {
+        clean::reply(&redactor, &mut reply);
+        check(format!("{reply:?}"));
+    }
+    for mut error in errors() {
+        clean::error(&redactor, &mut error);
+        check(format!("{error:?}"));
+    }
+    let mut all = deltas();
+    clean::deltas(&redactor, &mut all);
+    check(format!("{all:?}"));
+    let (call_id, name, content) = (secret(), secret(), secret());
+    let result = ToolResult { call_id, name, content, failed: true };
+    let messages =
+        [Message::System { text: secret() }, Message::User(input()), Message::Tool(result)];
+    for mut message in messages {
+        clean::message(&redactor, &mut message);
+        check(serde_json::to_string(&message).unwrap());
+    }
+    let mut said = input();
+    clean::input(&redactor, &mut said);
+    assert_eq!(&*said.attachments[0].data, b"[secret s]");
+}

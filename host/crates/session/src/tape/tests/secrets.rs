@@ -1,0 +1,79 @@
+//! No secret gets on a tape, and the tape still plays.
+
+use sallyport_contract::Secret;
+use sallyport_model::Delta;
+
+use super::{
+    cast::Line::{Calls, Says},
+    *,
+};
+use crate::tape::clean;
+
+const SECRET: &str = "hunter2-\"quoted\"";
+
+fn redactor() -> Redactor {
+    Redactor::new([("door", &Secret::new(SECRET))])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_in_inputs_answers_and_results_stays_off_the_tape() {
+    let script = [
+        Calls(&[("t__echo", r#"{"key":"hunter2-\"quoted\"","n":1}"#), ("t__slow", "{}")]),
+        Says("The key is hunter2-\"quoted\" as you said."),
+        Says("Bye."),
+    ];
+    let inputs = ["my key is hunter2-\"quoted\"", "forget hunter2-\"quoted\""];
+    let (tape, recorded) = record(Actor::new(script), &inputs, redactor()).await;
+    assert!(recorded.iter().any(|event| event.contains("hunter2")), "the session has it");
+    assert!(!tape.contains("hunter2"), "{tape}");
+    assert!(tape.matches("[secret door]").count() > 6, "{tape}");
+    for redactor in [Redactor::none(), redactor()] {
+        let taped = read(&tape);
+        let inputs = taped.inputs().to_vec();
+        let replay = Replay::new(taped, redactor);
+        let mut talk = Talk::new(replay.model(), replay.toolbox(), options());
+        for input in inputs {
+            talk.turn(input, replay.cancel_due()).await;
+        }
+        assert_eq!(replay.problem(), None);
+        let count = |events: &[String]| events.iter().filter(|e| !e.starts_with("Delta")).count();
+        assert_eq!(count(&talk.heard), count(&recorded));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_with_a_secret_is_compared_without_it() {
+    let text = |prompt: &str| Options { system_prompt: Some(prompt.into()), ..options() };
+    let (tape, _) = record(Actor::new([Says("Hi.")]), &["hello"], Redactor::none()).await;
+    let clean = tape.replace("Be brief.", "Use [secret door].");
+    assert_eq!(read(&clean).options(), text("Use [secret door]."));
+    let taped = read(&clean);
+    let replay = Replay::new(taped, redactor());
+    let prompt = format!("Use {SECRET}.");
+    let mut talk = Talk::new(replay.model(), replay.toolbox(), text(&prompt));
+    talk.turn("hello".into(), replay.cancel_due()).await;
+    assert_eq!(replay.problem(), None);
+}
+
+#[test]
+fn a_secret_that_arrives_in_pieces_is_found() {
+    let text = |text: &str| Delta::Text(text.into());
+    let reasoning = |text: &str| Delta::Reasoning(text.into());
+    let begun = |name: &str| Delta::CallBegun { name: name.into() };
+    let rows = [
+        (vec![text("all "), text("well")], vec![text("all "), text("well")]),
+        (
+            vec![text("it is hun"), begun("x"), text("ter2-\"quo"), text("ted\" ok")],
+            vec![text("it is [secret door] ok"), begun("x")],
+        ),
+        (
+            vec![reasoning("hunter2-"), text("plain "), reasoning("\"quoted\""), text("words")],
+            vec![reasoning("[secret door]"), text("plain "), text("words")],
+        ),
+        (vec![begun(SECRET)], vec![begun("[secret door]")]),
+    ];
+    for (mut deltas, expected) in rows {
+        clean::deltas(&redactor(), &mut deltas);
+        assert_eq!(deltas, expected);
+    }
+}

@@ -1,0 +1,216 @@
+//! Whatever a person does at whatever moment, and whenever the host dies: the conversation can go
+//! on.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{
+    model::{Line, broken, calling, calls, refused, says},
+    *,
+};
+use crate::{Memory, restore, transcript::check};
+
+/// Ends turns in which something hangs.
+const TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How often others may go on after each thing that a person does.
+const YIELDS_MAX: usize = 12;
+
+#[derive(Debug, Clone)]
+enum Action {
+    Submit,
+    Cancel,
+    Undo,
+    Retry,
+    Pin,
+    Summarize,
+    Yes,
+    No,
+    Edit,
+}
+
+fn actions() -> impl Strategy<Value = Vec<(Action, usize)>> {
+    let action = prop_oneof![
+        4 => Just(Action::Submit),
+        2 => Just(Action::Cancel),
+        1 => Just(Action::Undo),
+        1 => Just(Action::Retry),
+        1 => Just(Action::Pin),
+        1 => Just(Action::Summarize),
+        3 => Just(Action::Yes),
+        1 => Just(Action::No),
+        2 => Just(Action::Edit),
+    ];
+    prop::collection::vec((action, 0..YIELDS_MAX), 1..14)
+}
+
+/// One answer for each number.
+fn line_for(number: u8) -> Line {
+    let asks = ("a", "t__asks", "1");
+    match number {
+        0 => calls(&[("a", "t__echo", "1")]),
+        1 => calls(&[asks, ("b", "t__echo", "2"), ("", "nope", "{")]),
+        2 => calls(&[("x", "t__echo", "1"), ("x", "t__hangs", ""), ("y", "t__denied", "")]),
+        3 => calls(&[asks, ("b", "t__asks_late", "2")]),
+        4 => calls(&[("a", "t__hangs_at_gate", ""), ("b", "t__fails", "")]),
+        5 => Line::Answers(calling(&[("a", "t__echo", "{")], sallyport_model::Finish::Length)),
+        6 => Line::Hangs,
+        7 => Line::Fails(broken("x")),
+        8 => Line::Fails(refused(400)),
+        9 => says(""),
+        _ => says("some words of an answer"),
+    }
+}
+
+fn memory_for(number: u8) -> Memory {
+    match number {
+        0 => Memory::None,
+        1 => Memory::SlidingWindow { tokens_max: 60 },
+        _ => Memory::Summary { tokens_max: 60 },
+    }
+}
+
+fn hurried(memory: Memory) -> Options {
+    let limits = Limits { time_max: Some(TIME_MAX), repeats_max: 99, ..Limits::default() };
+    Options { limits, memory, ..options() }
+}
+
+/// A session that is played to its end.
+struct Play {
+    talk: Talk,
+    is_over: Arc<AtomicBool>,
+    question: u64,
+}
+
+impl Play {
+    fn new(answers: Vec<u8>, memory: Memory) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let talk = Talk::with(hurried(memory), move |index| {
+            if over.load(Ordering::SeqCst) {
+                says("fin")
+            } else {
+                line_for(answers[index % answers.len()])
+            }
+        });
+        Self { talk, is_over, question: 0 }
+    }
+
+    async fn act(&mut self, action: &Action) {
+        let id = self.question;
+        let command = match action {
+            Action::Submit => Command::SubmitInput { input: "do something".into() },
+            Action::Cancel => Command::Cancel,
+            Action::Undo => Command::Undo,
+            Action::Retry => Command::Retry,
+            Action::Pin => Command::Pin,
+            Action::Summarize => Command::Summarize,
+            Action::Yes => Command::ProvideConfirmation { id, answer: Answer::Once },
+            Action::No => Command::ProvideConfirmation { id, answer: Answer::No { reason: None } },
+            Action::Edit => Command::EditArguments { id, arguments: "7".into() },
+        };
+        self.talk.send(command).await;
+    }
+
+    async fn go_on(&mut self, yields: usize) {
+        for _ in 0..yields {
+            tokio::task::yield_now().await;
+            while let Ok(event) = self.talk.events.try_recv() {
+                if let Event::ApprovalNeeded { confirmation_id, .. } = event {
+                    self.question = confirmation_id;
+                }
+            }
+        }
+    }
+
+    /// Has a last turn and returns what the model was shown in it, and what was written before.
+    async fn end(mut self) -> (Vec<String>, Vec<Record>) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.talk.submit("the end").await;
+        let last = "the end";
+        let is_last =
+            |event: &Event| matches!(event, Event::InputAccepted { text, .. } if text == last);
+        self.talk.until(is_last).await;
+        self.talk.until_end().await;
+        let mut records = self.talk.records.all();
+        let last = records.iter().rposition(|record| matches!(record, Record::Input { .. }));
+        records.truncate(last.unwrap());
+        (self.talk.shown(), records)
+    }
+}
+
+/// Has one turn after the records, and returns what the model was shown in it and what was written.
+async fn resume(records: &[Record], memory: Memory) -> (Vec<String>, Vec<Record>) {
+    let past = restore(records.to_vec());
+    let mut talk = Talk::resumed(past, hurried(memory), |_| says("fin"));
+    assert_eq!(talk.turn("the end").await.pop().unwrap(), "end answered fin");
+    (talk.shown(), talk.records.all())
+}
+
+/// Restores every beginning of the records and looks whether another turn could be made.
+fn check_every_beginning(records: &[Record]) {
+    for length in 0..=records.len() {
+        let mut restored = restore(records[..length].to_vec());
+        restored.transcript.apply(Record::Input { message: "more".into() });
+        let checked = check(restored.transcript.messages());
+        assert_eq!(checked, Ok(()), "{:#?}", record_lines(&records[..length]));
+    }
+}
+
+/// Plays a session; whatever the host was doing when it died, another turn can be made, and after
+/// that another.
+async fn play(actions: Vec<(Action, usize)>, answers: Vec<u8>, memory: Memory) {
+    let mut play = Play::new(answers, memory);
+    for (action, yields) in &actions {
+        play.act(action).await;
+        play.go_on(*yields).await;
+    }
+    let (live, records) = play.end().await;
+    check_every_beginning(&records);
+    for length in (0..records.len()).step_by(5) {
+        let (shown, more) = resume(&records[..length], memory).await;
+        let twice = [&records[..length], &more].concat();
+        check_every_beginning(&twice);
+        let is_whole = memory == Memory::None
+            && !twice.iter().any(|record| matches!(record, Record::Summary { .. }));
+        if is_whole {
+            let restored = restore(twice.clone());
+            let mut messages: Vec<String> =
+                restored.transcript.messages().iter().map(message_line).collect();
+            assert_eq!(messages.pop().as_deref(), Some("assistant fin"));
+            assert_eq!(messages, shown, "{:#?}", record_lines(&twice));
+        }
+    }
+    // A session that is restored shows the model what the live one shows.
+    let (shown, _) = resume(&records, memory).await;
+    assert_eq!(shown, live, "{:#?}", record_lines(&records));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_interleaving_leaves_a_conversation_that_can_go_on(
+        actions in actions(),
+        answers in prop::collection::vec(0_u8..14, 1..10),
+        memory in 0_u8..3,
+    ) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(play(actions, answers, memory_for(memory)));
+    }
+
+    #[test]
+    fn any_records_in_any_order_make_a_conversation(
+        words in prop::collection::vec("s|i|a|a12|a3|a1|r1|r2|r3|n|e|u|f|p1|p2|m1|m3|m9|x", 0..40),
+        memory in 0_u8..3,
+    ) {
+        let mut restored = restore(super::histories::records(&words.join(" ")));
+        restored.transcript.apply(Record::Input { message: "more".into() });
+        let meter = crate::memory::Meter::new();
+        prop_assert_eq!(check(restored.transcript.messages()), Ok(()));
+        let view = restored.transcript.view(memory_for(memory), &meter);
+        prop_assert_eq!(check(&view.messages), Ok(()));
+    }
+}

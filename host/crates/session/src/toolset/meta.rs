@@ -1,0 +1,147 @@
+//! The two tools that stand for all others: what the model is told of them, and what it means by
+//! calling them.
+
+use std::collections::BTreeSet;
+
+use sallyport_contract::{Failure, FailureKind, ToolSpec, json};
+use sallyport_model::{CallRequest, ToolDefinition};
+use serde_json::{Map, Value};
+
+use super::Wanted;
+
+/// Finds tools. No tool of a plugin can have this name or the other: theirs hold two underscores
+/// in a row, or are of the greatest length.
+pub(super) const SEARCH: &str = "search_tools";
+
+/// Calls a tool that was found.
+pub(super) const USE: &str = "use_tool";
+
+/// Tools that a search gives when the model does not say how many.
+const LIMIT_USUAL: usize = 5;
+
+/// Most tools that a search gives: more schemas than these are a list again.
+pub(super) const LIMIT_MAX: usize = 20;
+
+/// Longest arguments of either tool, in bytes: what a gate takes, with quotes around it and within.
+const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Most plugins that are named to the model.
+const PLUGINS_MAX: usize = 50;
+
+/// Returns what the model is told of both.
+pub(super) fn definitions(tools: &[ToolSpec]) -> [ToolDefinition; 2] {
+    let search = format!(
+        "Finds tools by what they do, and returns their names, descriptions and parameters. Search \
+         before you say that something cannot be done. There are {} tools, of these plugins: {}.",
+        tools.len(),
+        plugins(tools),
+    );
+    let uses = "Calls a tool that search_tools has found. Give its name and its arguments as its \
+                parameters say.";
+    [
+        ToolDefinition {
+            name: SEARCH.to_owned(),
+            description: search,
+            parameters: serde_json::json!({
+                "type": "object",
+                "properties": {
+                    "query": {
+                        "type": "string",
+                        "description": "A few words that say what the tool should do.",
+                    },
+                    "limit": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": LIMIT_MAX,
+                        "description": format!("Most tools to return; {LIMIT_USUAL} when absent."),
+                    },
+                },
+                "required": ["query"],
+                "additionalProperties": false,
+            }),
+        },
+        ToolDefinition {
+            name: USE.to_owned(),
+            description: uses.to_owned(),
+            parameters: serde_json::json!({
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string", "description": "The tool's name." },
+                    "arguments": { "type": "object", "description": "The tool's arguments." },
+                },
+                "required": ["name", "arguments"],
+                "additionalProperties": false,
+            }),
+        },
+    ]
+}
+
+/// Returns the names of the plugins, in their order, as far as there is room.
+pub(super) fn plugins(tools: &[ToolSpec]) -> String {
+    let names: BTreeSet<&str> = tools.iter().map(|tool| tool.id.plugin.as_str()).collect();
+    let mut shown: Vec<&str> = names.iter().take(PLUGINS_MAX).copied().collect();
+    if shown.len() < names.len() {
+        shown.push("and others");
+    }
+    shown.join(", ")
+}
+
+/// Returns what is meant by a call of [`SEARCH`].
+pub(super) fn search(call: &CallRequest) -> Result<Wanted, Failure> {
+    let mut given = arguments(call)?;
+    let query = string(SEARCH, &mut given, "query")?;
+    let limit = match given.remove("limit") {
+        None | Some(Value::Null) => LIMIT_USUAL,
+        Some(limit) => {
+            let limit = limit.as_u64().filter(|limit| *limit > 0);
+            let limit = limit.ok_or_else(|| broken(SEARCH, "`limit` has to be a number from 1"))?;
+            usize::try_from(limit).unwrap_or(LIMIT_MAX).min(LIMIT_MAX)
+        }
+    };
+    no_more(SEARCH, &given, "it takes `query` and `limit`")?;
+    Ok(Wanted::Search { query, limit })
+}
+
+/// Returns the call that is meant by a call of [`USE`].
+pub(super) fn uses(call: &CallRequest) -> Result<Wanted, Failure> {
+    let mut given = arguments(call)?;
+    let name = string(USE, &mut given, "name")?;
+    if name == SEARCH || name == USE {
+        return Err(broken(USE, &format!("{name} is called directly")));
+    }
+    let arguments = match given.remove("arguments") {
+        None | Some(Value::Null) => String::from("{}"),
+        // Many models write an object as text where they are asked for an object.
+        Some(Value::String(text)) if text.trim().is_empty() => String::from("{}"),
+        Some(Value::String(text)) => text,
+        Some(value) => value.to_string(),
+    };
+    no_more(USE, &given, "put the tool's own arguments into `arguments`")?;
+    Ok(Wanted::Tool { name, arguments })
+}
+
+fn arguments(call: &CallRequest) -> Result<Map<String, Value>, Failure> {
+    if call.arguments.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match json::parse(&call.arguments, ARGUMENTS_BYTES_MAX) {
+        Ok(Value::Object(given)) => Ok(given),
+        Ok(_) => Err(broken(&call.name, "the arguments have to be an object")),
+        Err(error) => Err(broken(&call.name, &error.to_string())),
+    }
+}
+
+fn string(tool: &str, given: &mut Map<String, Value>, key: &str) -> Result<String, Failure> {
+    match given.remove(key) {
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        _ => Err(broken(tool, &format!("`{key}` has to be there, as a text"))),
+    }
+}
+
+fn no_more(tool: &str, rest: &Map<String, Value>, fix: &str) -> Result<(), Failure> {
+    if rest.is_empty() { Ok(()) } else { Err(broken(tool, &format!("too many arguments; {fix}"))) }
+}
+
+fn broken(tool: &str, why: &str) -> Failure {
+    Failure::new(FailureKind::InvalidArguments, format!("{tool}: {why}"))
+}

@@ -1,0 +1,37 @@
+//! What a model is told of tools, and what it means by calling them.
+
+mod calls;
+mod ranking;
+mod wording;
+
+use sallyport_contract::{Hints, ToolSpec};
+use serde_json::{Value, json};
+
+use super::Toolset;
+
+/// A tool that takes one text.
+fn tool(id: &str, description: &str) -> ToolSpec {
+    with_parameters(id, description, json!({ "text": { "type": "string" } }))
+}
+
+fn with_parameters(id: &str, description: &str, properties: Value) -> ToolSpec {
+    ToolSpec {
+        id: id.parse().unwrap(),
+        description: description.to_owned(),
+        parameters: json!({ "type": "object", "properties": properties }),
+        output: None,
+        hints: Hints::default(),
+    }
+}
+
+/// Tools that a model has to search.
+fn searched(tools: &[ToolSpec]) -> Toolset {
+    Toolset::new(tools, Some(0)).unwrap()
+}
+
+/// The names of the tools that a query finds.
+fn found(toolset: &Toolset, query: &str) -> Vec<String> {
+    let found = toolset.search(query, 5);
+    let tools = found["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}

@@ -1,0 +1,81 @@
+//! The words of a name or a description, alike for those who look for them and those who wrote them.
+//!
+//! Names are written in every style there is: `get_time`, `getTime`, `HTTPServer`, `base64`. Words
+//! end where letters, digits and capitals change. Nothing here knows a language, except that a
+//! plural is taken for its singular: models search for "file" and for "files".
+
+/// Longest word, in characters. Longer ones are keys, digests and the like.
+const WORD_CHARS_MAX: usize = 40;
+
+/// Returns the words of a text, in lower case.
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    let mut rest = text;
+    let pieces = std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c| Class::of(c) == Class::Between);
+        let (piece, behind) = rest.split_at(piece_bytes(rest));
+        rest = behind;
+        (!piece.is_empty()).then_some(piece)
+    });
+    pieces.filter(|piece| piece.chars().count() <= WORD_CHARS_MAX).map(singular)
+}
+
+/// What a character does in a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Letter,
+    Capital,
+    Digit,
+    /// A sign of a script that puts no spaces between words. It stands for itself.
+    Sign,
+    Between,
+}
+
+impl Class {
+    fn of(c: char) -> Self {
+        match c {
+            '0'..='9' => Self::Digit,
+            '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7af}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}' => Self::Sign,
+            c if c.is_uppercase() => Self::Capital,
+            c if c.is_alphanumeric() => Self::Letter,
+            _ => Self::Between,
+        }
+    }
+}
+
+/// How long the word is with which a text begins.
+fn piece_bytes(text: &str) -> usize {
+    let mut chars = text.char_indices().map(|(at, c)| (at, Class::of(c)));
+    let Some((mut last_at, mut last)) = chars.next() else { return 0 };
+    for (at, class) in chars {
+        match (last, class) {
+            // Of several capitals, the last belongs to the letters behind it.
+            (Class::Capital, Class::Letter) if last_at > 0 => return last_at,
+            (Class::Capital, Class::Letter) => {}
+            (Class::Sign, _) => return at,
+            (last, class) if last != class => return at,
+            _ => {}
+        }
+        (last_at, last) = (at, class);
+    }
+    text.len()
+}
+
+fn singular(piece: &str) -> String {
+    let mut word = piece.to_lowercase();
+    if word.len() < 4 || !word.is_ascii() || ["ss", "us", "is"].iter().any(|e| word.ends_with(e)) {
+        return word;
+    }
+    if word.len() > 4 && word.ends_with("ies") {
+        word.truncate(word.len() - 3);
+        word.push('y');
+    } else if ["sses", "xes", "zes", "ches", "shes"].iter().any(|end| word.ends_with(end)) {
+        word.truncate(word.len() - 2);
+    } else if word.ends_with('s') {
+        word.truncate(word.len() - 1);
+    }
+    word
+}

@@ -1,0 +1,245 @@
+//! The conversation as the model is shown it, kept valid by construction.
+//!
+//! Providers refuse a conversation in which a call has no result, or two. So there is one way to
+//! change it: `Transcript::apply` takes a [`Record`], and whatever comes in whatever order leaves a
+//! conversation that can go on. Results wait until every call of the last message has its own, and
+//! what was interrupted is closed before anything new begins. A live session and one that is
+//! restored apply the same records and so have the same transcript.
+
+mod check;
+mod ids;
+mod open;
+
+use std::collections::BTreeSet;
+
+use sallyport_model::{AssistantMessage, Message, ToolResult, UserMessage};
+
+use self::{ids::CallIds, open::OpenCalls};
+use crate::{
+    journal::Record,
+    memory::{Memory, Meter, Summary, View, view},
+};
+
+pub use check::{Violation, check};
+
+/// Longest result of one call that a model is shown, in bytes of JSON. It is a large part of what
+/// the models of today can hold, and a tool that has more to say should be asked for less.
+pub const RESULT_BYTES_MAX: usize = 256 * 1024;
+
+/// What stands in the model's place when the host ended before the model could answer.
+const HOST_ENDED: &str = "[stopped: the host ended]";
+
+/// Heads what the model should know from the start.
+const MEMORIES_TITLE: &str = "What you know from earlier conversations:";
+
+/// Owns the messages of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    messages: Vec<Message>,
+    /// How many messages stand before the first turn: the instructions, if there are any.
+    head: usize,
+    turns: Vec<Turn>,
+    open: Option<OpenCalls>,
+    ids: CallIds,
+    /// The later, the more it stands for. Counted without the instructions.
+    summaries: Vec<Summary>,
+}
+
+/// One input and what came of it.
+#[derive(Debug)]
+struct Turn {
+    /// Its first message; one that was forgotten has none.
+    start: usize,
+    input: UserMessage,
+    is_pinned: bool,
+}
+
+impl Transcript {
+    /// The conversation so far.
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// How many turns there are, those not counted that the person took back.
+    pub(crate) fn turns(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// The input of the last turn.
+    pub(crate) fn last_input(&self) -> Option<&UserMessage> {
+        self.turns.last().map(|turn| &turn.input)
+    }
+
+    /// The names of the calls of the last message that have no result yet.
+    pub(crate) fn open_calls(&self) -> Vec<String> {
+        let open = self.open.iter().flat_map(OpenCalls::without_result);
+        open.map(|call| call.name.clone()).collect()
+    }
+
+    /// Whether an input or results wait for the model.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self.messages.last(), Some(Message::User(_) | Message::Tool(_)))
+    }
+
+    /// What of it is sent to a model.
+    pub(crate) fn view(&self, memory: Memory, meter: &Meter) -> View<'_> {
+        let summary = self.summaries.last().map(|summary| Summary {
+            text: summary.text.clone(),
+            through: self.head + summary.through,
+        });
+        view(&memory, &self.messages, &self.pinned(), summary.as_ref(), meter)
+    }
+
+    /// The present summary.
+    pub(crate) fn summary(&self) -> Option<&Summary> {
+        self.summaries.last()
+    }
+
+    /// How many messages the instructions and what is summed up come to.
+    pub(crate) fn summed_up(&self) -> usize {
+        self.head + self.summaries.last().map_or(0, |summary| summary.through)
+    }
+
+    /// How many messages stand before the first turn.
+    pub(crate) fn head(&self) -> usize {
+        self.head
+    }
+
+    /// Makes the ids of a message's calls unique before it is applied.
+    pub(crate) fn settle_ids(&mut self, message: &mut AssistantMessage) {
+        self.ids.claim(message);
+    }
+
+    /// The record that closes a turn in which the model did not have the last word. What was done
+    /// stays, followed by the note in the model's place; an input to which nothing was done is
+    /// forgotten.
+    pub(crate) fn closing(&self, note: &str) -> Option<Record> {
+        match self.messages.last() {
+            Some(Message::User(_)) => Some(Record::Forgotten),
+            Some(Message::Tool(_)) => Some(Record::Note { text: note.to_owned() }),
+            Some(Message::System { .. } | Message::Assistant(_)) | None => None,
+        }
+    }
+
+    /// Lets one more thing happen.
+    pub(crate) fn apply(&mut self, record: Record) {
+        match record {
+            Record::Began { system_prompt, memories, .. } => {
+                self.instruct(instructions(system_prompt, &memories));
+            }
+            Record::Input { message } => self.begin_turn(message),
+            Record::Answer { message, .. } => self.answer(message),
+            Record::Result { result, .. } => self.take_result(result),
+            Record::Note { text } => self.say(text),
+            Record::TurnEnded { .. } => self.close(),
+            Record::Forgotten => self.forget_turn(),
+            Record::Undone => self.undo_turn(),
+            Record::Summary { text, through, .. } => {
+                self.summaries.push(Summary { text, through });
+            }
+            Record::Pinned { turn } => self.pin(turn),
+            Record::Model { .. } | Record::Found { .. } | Record::Unknown => {}
+        }
+    }
+
+    /// Closes what was interrupted: calls without a result, then a turn without a last word.
+    pub(crate) fn close(&mut self) {
+        self.end_calls();
+        if self.is_unanswered() {
+            self.say(HOST_ENDED.to_owned());
+        }
+    }
+
+    fn instruct(&mut self, text: Option<String>) {
+        let head = usize::from(text.is_some());
+        self.messages.splice(..self.head, text.map(|text| Message::System { text }));
+        for turn in &mut self.turns {
+            turn.start = turn.start - self.head + head;
+        }
+        self.head = head;
+    }
+
+    fn begin_turn(&mut self, input: UserMessage) {
+        self.close();
+        self.turns.push(Turn {
+            start: self.messages.len(),
+            input: input.clone(),
+            is_pinned: false,
+        });
+        self.messages.push(Message::User(input));
+    }
+
+    /// An answer without content is one that providers do not take back.
+    fn answer(&mut self, message: AssistantMessage) {
+        self.end_calls();
+        let is_blank = message.calls.is_empty() && message.text.trim().is_empty();
+        if is_blank || !self.is_unanswered() {
+            return;
+        }
+        let calls = message.calls.clone();
+        self.messages.push(Message::Assistant(message));
+        self.open = (!calls.is_empty()).then(|| OpenCalls::new(calls));
+    }
+
+    fn take_result(&mut self, result: ToolResult) {
+        if let Some(open) = &mut self.open {
+            open.take(result);
+            if open.all_ended() {
+                self.end_calls();
+            }
+        }
+    }
+
+    /// Gives every call its result.
+    fn end_calls(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.messages.extend(open.into_messages());
+        }
+    }
+
+    fn say(&mut self, text: String) {
+        self.answer(AssistantMessage { text, ..AssistantMessage::default() });
+    }
+
+    fn forget_turn(&mut self) {
+        if let Some(start) = self.turns.last().map(|turn| turn.start) {
+            self.truncate(start);
+        }
+    }
+
+    fn undo_turn(&mut self) {
+        if let Some(turn) = self.turns.pop() {
+            self.truncate(turn.start);
+        }
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.open = None;
+        self.messages.truncate(length);
+        let kept = length - self.head;
+        self.summaries.retain(|summary| summary.through <= kept);
+    }
+
+    fn pin(&mut self, turn: usize) {
+        if let Some(turn) = turn.checked_sub(1).and_then(|index| self.turns.get_mut(index)) {
+            turn.is_pinned = true;
+        }
+    }
+
+    /// The places of the messages that stay in sight.
+    fn pinned(&self) -> BTreeSet<usize> {
+        let starts = self.turns.iter().map(|turn| turn.start);
+        let ends = starts.skip(1).chain([self.messages.len()]);
+        let turns = self.turns.iter().zip(ends).filter(|(turn, _)| turn.is_pinned);
+        turns.flat_map(|(turn, end)| turn.start..end).collect()
+    }
+}
+
+fn instructions(system_prompt: Option<String>, memories: &[String]) -> Option<String> {
+    if memories.is_empty() {
+        return system_prompt;
+    }
+    let memories: Vec<String> = memories.iter().map(|memory| format!("- {memory}")).collect();
+    let known = format!("{MEMORIES_TITLE}\n{}", memories.join("\n"));
+    Some(system_prompt.map_or(known.clone(), |prompt| format!("{prompt}\n\n{known}")))
+}

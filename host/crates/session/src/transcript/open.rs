@@ -1,0 +1,61 @@
+//! The calls of the last message, until each has its result.
+
+use std::collections::HashMap;
+
+use sallyport_model::{CallRequest, Message, ToolResult};
+use serde_json::json;
+
+/// What a model reads of a call whose end nobody saw.
+const INTERRUPTED: &str =
+    "interrupted: the host stopped before this call ended; it may or may not have had its effect";
+
+/// Calls of which some have no result yet.
+#[derive(Debug)]
+pub(super) struct OpenCalls {
+    calls: Vec<CallRequest>,
+    results: Vec<Option<ToolResult>>,
+    /// Which call has an id: a hostile answer may hold very many.
+    places: HashMap<String, usize>,
+    missing: usize,
+}
+
+impl OpenCalls {
+    pub(super) fn new(calls: Vec<CallRequest>) -> Self {
+        let results = calls.iter().map(|_| None).collect();
+        let ids = calls.iter().map(|call| call.id.clone());
+        let places = ids.enumerate().map(|(place, id)| (id, place)).collect();
+        let missing = calls.len();
+        Self { calls, results, places, missing }
+    }
+
+    /// Takes a result in. One that answers none of the calls, or one again, changes nothing.
+    pub(super) fn take(&mut self, result: ToolResult) {
+        let place = self.places.get(&result.call_id);
+        let slot = place.and_then(|place| self.results.get_mut(*place));
+        if let Some(slot @ None) = slot {
+            *slot = Some(result);
+            self.missing -= 1;
+        }
+    }
+
+    pub(super) fn all_ended(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// The calls without a result.
+    pub(super) fn without_result(&self) -> impl Iterator<Item = &CallRequest> {
+        let pairs = self.calls.iter().zip(&self.results);
+        pairs.filter(|(_, result)| result.is_none()).map(|(call, _)| call)
+    }
+
+    /// One result for each call, in the order of the calls.
+    pub(super) fn into_messages(self) -> impl Iterator<Item = Message> {
+        let pairs = self.calls.into_iter().zip(self.results);
+        pairs.map(|(call, result)| Message::Tool(result.unwrap_or_else(|| interrupted(call))))
+    }
+}
+
+fn interrupted(call: CallRequest) -> ToolResult {
+    let content = json!({ "outcome": "cancelled", "error": INTERRUPTED }).to_string();
+    ToolResult { call_id: call.id, name: call.name, content, failed: true }
+}
