@@ -5,7 +5,11 @@
 
 use rusqlite::{Connection, params};
 
-use crate::{database, error::StoreError, store::Store};
+use crate::{
+    database::{self, signed},
+    error::StoreError,
+    store::Store,
+};
 
 /// How long an approval holds at most. A session that is taken up after a month is another one to
 /// the person who answered.
@@ -104,8 +108,7 @@ impl<'s> Approvals<'s> {
     ///
     /// The database cannot be written.
     pub fn forget(self, session_id: &str) -> Result<usize, StoreError> {
-        let sql = "DELETE FROM approval WHERE session_id = ?1";
-        self.run(|connection| connection.execute(sql, [session_id]))
+        self.run(|connection| forget(connection, session_id))
     }
 
     /// Removes every approval that is too old to hold at a moment, in milliseconds since 1970, and
@@ -147,15 +150,15 @@ impl Approval {
     }
 }
 
+/// Removes every approval of a session, and returns how many there were.
+pub(crate) fn forget(connection: &Connection, session_id: &str) -> rusqlite::Result<usize> {
+    connection.execute("DELETE FROM approval WHERE session_id = ?1", [session_id])
+}
+
 fn remove_old(connection: &Connection, now_ms: u64) -> rusqlite::Result<usize> {
     connection.execute("DELETE FROM approval WHERE at_ms < ?1", [signed(oldest_ms(now_ms))])
 }
 
 fn oldest_ms(now_ms: u64) -> u64 {
     now_ms.saturating_sub(AGE_MS_MAX)
-}
-
-/// The database's numbers have a sign. The moments that do not fit are 300 million years away.
-fn signed(moment_ms: u64) -> i64 {
-    i64::try_from(moment_ms).unwrap_or(i64::MAX)
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, config::DbConfig};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
 
 use crate::{error::StoreError, migration, private};
 
@@ -64,6 +64,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 /// once the system has written it.
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // Or what is removed would stay readable in the file until something else takes its place.
+    connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
 }
@@ -71,4 +73,26 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
 /// Turns what the database says into an error of ours, for use with `map_err`.
 pub(crate) fn failed(folder: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     move |error| StoreError::of_sql(PathBuf::from(folder).join(FILE), &error)
+}
+
+/// Begins to write, as the only one that does.
+pub(crate) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
+    Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
+}
+
+/// The log of writes still holds what was removed. While another process reads it, it has to stay,
+/// and is written over in time.
+pub(crate) fn forget_log_of_writes(connection: &Connection) {
+    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
+}
+
+/// The database's numbers have a sign. Moments that do not fit are 300 million years away, and
+/// nobody counts so far.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The number that was written with [`signed`]. Somebody else wrote one that is below zero.
+pub(crate) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
 }

@@ -65,14 +65,14 @@ pub enum StoreError {
         /// What it says.
         message: String,
     },
-    /// A text is too long to be kept.
-    #[error("{what} of {bytes} bytes is too long to be kept, at most {bytes_max} are")]
+    /// A text is too long.
+    #[error("{what} of {bytes} bytes is too long, at most {bytes_max} are taken")]
     TooLong {
         /// Which text.
         what: &'static str,
         /// Its length.
         bytes: usize,
-        /// The most that is kept.
+        /// The most that is taken.
         bytes_max: usize,
     },
     /// What is meant to be the head of the audit at an earlier time is none.
@@ -80,6 +80,62 @@ pub enum StoreError {
     NoHead {
         /// The start of what was given.
         text: String,
+    },
+    /// A text cannot be the id of a session.
+    #[error("{text:?} cannot be the id of a session")]
+    NoSessionId {
+        /// The text.
+        text: String,
+    },
+    /// There is a session of this id.
+    #[error("there is a session {id} already")]
+    SessionExists {
+        /// The id.
+        id: String,
+    },
+    /// There is no session of this id, or none whose id begins like this.
+    #[error("there is no session {id:?}")]
+    NoSession {
+        /// The start of what was asked for.
+        id: String,
+    },
+    /// The ids of several sessions begin like this.
+    #[error("{prefix:?} is the start of several sessions' ids")]
+    SessionUnclear {
+        /// What was asked for.
+        prefix: String,
+        /// The first few of them.
+        candidates: Vec<String>,
+    },
+    /// Another process has added to the session meanwhile. Nothing was written.
+    #[error(
+        "another process went on with session {id}: it has {found} records by now, not {expected}"
+    )]
+    WentOn {
+        /// The session.
+        id: String,
+        /// How many records the writer knows of.
+        expected: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// A session has too many records for more.
+    #[error("session {id} is full, it can have {records_max} records")]
+    SessionFull {
+        /// The session.
+        id: String,
+        /// The most that one may have.
+        records_max: u64,
+    },
+    /// A session has fewer records than were asked for.
+    #[error("session {id} has {found} records, not {wanted}")]
+    TooFewRecords {
+        /// The session.
+        id: String,
+        /// How many were asked for.
+        wanted: u64,
+        /// How many there are.
+        found: u64,
     },
 }
 
@@ -99,7 +155,16 @@ impl StoreError {
             Self::Damaged { path, .. } => {
                 Some(format!("restore {0}, or move it away and keep it", path.display()))
             }
-            Self::TooLong { .. } => None,
+            Self::TooLong { .. } | Self::SessionExists { .. } | Self::TooFewRecords { .. } => None,
+            Self::NoSessionId { .. } => {
+                Some("use ASCII letters, digits and the signs - _ . alone".into())
+            }
+            Self::NoSession { .. } => Some("list the sessions to see which there are".into()),
+            Self::SessionUnclear { candidates, .. } => {
+                Some(format!("give more of it: {}", candidates.join(", ")))
+            }
+            Self::WentOn { .. } => Some("take the session up again, or fork it".into()),
+            Self::SessionFull { .. } => Some("begin a new session".into()),
             Self::NoHead { .. } => Some("write it as NUMBER:HASH, as a check printed it".into()),
         }
     }
@@ -107,6 +172,13 @@ impl StoreError {
     /// Sorts what the database says, so that people read the cause instead of a code.
     pub(crate) fn of_sql(path: PathBuf, error: &rusqlite::Error) -> Self {
         let message = error.to_string();
+        // A value that is not what this program writes there.
+        if let rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..) = error
+        {
+            return Self::Damaged { path, message };
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
             Some(ErrorCode::DiskFull) => Self::Full { path },

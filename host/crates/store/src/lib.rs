@@ -1,4 +1,4 @@
-//! What outlives a process: the audit of every decision and call, and the approvals of a session.
+//! What outlives a process: the sessions, their approvals, and the audit of every decision and call.
 //!
 //! Everything lies in one private folder: `store.sqlite3`, and beside it the key and the head of
 //! the audit. No other crate knows SQL, so that another database could take this one's place
@@ -24,10 +24,11 @@
 //! # }
 //! ```
 //!
-//! Suggested reading order: [`Store`], [`audit`], [`approvals`].
+//! Suggested reading order: [`Store`], [`sessions`], [`approvals`], [`audit`].
 
 pub mod approvals;
 pub mod audit;
+pub mod sessions;
 
 mod database;
 mod error;
@@ -44,4 +45,8 @@ pub use audit::{
     Entry, Problem, Records, Verification,
 };
 pub use error::StoreError;
+pub use sessions::{
+    Hit, NewRecord, NewSession, Piece, Record, Session, SessionFilter, SessionRecords, Sessions,
+    Used,
+};
 pub use store::Store;

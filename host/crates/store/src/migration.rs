@@ -5,10 +5,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{approvals, audit};
+use crate::{approvals, audit, sessions};
 
 /// Every step, oldest first. A noun that needs a table brings its own step.
-const STEPS: [&str; 2] = [audit::TABLE, approvals::TABLE];
+pub(crate) const STEPS: [&str; 3] = [audit::TABLE, approvals::TABLE, sessions::TABLES];
 
 /// The number of the newest form.
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;

@@ -13,6 +13,7 @@ use crate::{
     database,
     error::StoreError,
     private,
+    sessions::Sessions,
 };
 
 /// What outlives a process, in one folder. Clones share one connection.
@@ -58,6 +59,11 @@ impl Store {
     /// What a person allowed for the rest of a session.
     pub fn approvals(&self) -> Approvals<'_> {
         Approvals::new(self)
+    }
+
+    /// What was said and done.
+    pub fn sessions(&self) -> Sessions<'_> {
+        Sessions::new(self)
     }
 
     /// Does something with the database, which is opened if it is not yet. A failure to open is

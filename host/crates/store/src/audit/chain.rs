@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction};
 
 use super::{
     head::{Found, Head},
@@ -160,8 +160,7 @@ impl<'c> Extension<'c> {
 }
 
 fn begin<'c>(connection: &'c Connection, folder: &Path) -> Result<Transaction<'c>, StoreError> {
-    Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
-        .map_err(database::failed(folder))
+    database::begin(connection).map_err(database::failed(folder))
 }
 
 fn contains(connection: &Connection, link: Link) -> rusqlite::Result<bool> {

@@ -38,9 +38,7 @@ mod remark;
 mod row;
 mod walk;
 
-use rusqlite::Connection;
-
-use crate::{error::StoreError, store::Store};
+use crate::{database, error::StoreError, store::Store};
 
 pub use effect::AuditEffect;
 pub use filter::AuditFilter;
@@ -97,15 +95,9 @@ impl<'s> Audit<'s> {
         self.store.with(|connection| {
             let removed = prune::prune(connection, self.store.folder(), before_ms)?;
             if removed > 0 {
-                forget_log_of_writes(connection);
+                database::forget_log_of_writes(connection);
             }
             Ok(removed)
         })
     }
-}
-
-/// The log of writes still holds what was removed. While another process reads it, it has to stay,
-/// and is written over in time.
-fn forget_log_of_writes(connection: &Connection) {
-    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
 }

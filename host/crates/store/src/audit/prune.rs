@@ -96,8 +96,6 @@ fn cut(extension: &Extension<'_>, through: u64) -> rusqlite::Result<(u64, Remark
     let first = row::first_seq(connection)?.unwrap_or(1);
     let mut walk = Walk::new(Start::find(connection, first)?, extension.key(), None);
     walk.go(connection, through)?;
-    // Or the records would stay readable in the file until others take their place.
-    connection.pragma_update(None, "secure_delete", true)?;
     let number = i64::try_from(through).unwrap_or(i64::MAX);
     connection.execute("DELETE FROM audit WHERE seq <= ?1", [number])?;
     let (records, pruned) = (walk.records, walk.pruned);

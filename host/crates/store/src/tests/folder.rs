@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::StoreError;
+use crate::{NewSession, SessionFilter, StoreError, migration};
 
 fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -101,12 +101,12 @@ fn a_key_or_head_that_is_not_private_ends_the_log() {
 #[test]
 fn a_newer_database_is_not_touched() {
     let fixture = Fixture::with_records(3);
-    for form in ["3", "99", "-1"] {
+    for form in ["4", "99", "-1"] {
         fixture.sql(&format!("PRAGMA user_version = {form}"));
         let before = fs::read(fixture.path().join(FILE)).unwrap();
         let fresh = Store::open(fixture.path()).unwrap();
         let error = fresh.audit().verify(None).unwrap_err();
-        let want = format!("has the form {form}, this program knows forms up to 2");
+        let want = format!("has the form {form}, this program knows forms up to 3");
         assert!(error.to_string().ends_with(&want), "{error}");
         assert!(matches!(error, StoreError::Newer { .. }));
         drop(fresh);
@@ -114,17 +114,42 @@ fn a_newer_database_is_not_touched() {
     }
 }
 
-/// A step that is interrupted leaves the form of before; one that was taken is not taken again.
+/// A database of an earlier form, with a record and an approval where that form has them.
+fn of_form(form: usize) -> Fixture {
+    let fixture = Fixture::new();
+    let path = fixture.path().join(FILE);
+    fs::write(&path, "").unwrap();
+    chmod(&path, 0o600);
+    for step in &migration::STEPS[..form] {
+        fixture.sql(step);
+    }
+    fixture.sql(&format!("PRAGMA user_version = {form}"));
+    if form >= 1 {
+        let whole = Fixture::with_records(1);
+        for file in ["audit.key", "audit.head"] {
+            fs::copy(whole.path().join(file), fixture.path().join(file)).unwrap();
+        }
+        let from = whole.path().join(FILE);
+        let copy = "INSERT INTO audit SELECT * FROM other.audit; DETACH other";
+        fixture.sql(&format!("ATTACH '{}' AS other; {copy}", from.display()));
+    }
+    if form >= 2 {
+        fixture.sql("INSERT INTO approval VALUES ('s-1', 'p', 'd', 't', 's', 'r', 1000)");
+    }
+    fixture
+}
+
+/// What earlier programs wrote is there, and what they did not know can be used.
 #[test]
 fn steps_are_taken_from_every_form() {
-    for form in 0..=2 {
-        let fixture = Fixture::with_records(2);
-        let undo = ["DROP TABLE audit; DROP TABLE approval;", "DROP TABLE approval;", ""][form];
-        fixture.sql(&format!("{undo} PRAGMA user_version = {form}"));
-        let fresh = Store::open(fixture.path()).unwrap();
-        assert_eq!(fresh.approvals().prune(0).unwrap(), 0);
-        let records = if form == 0 { 0 } else { 2 };
-        assert_eq!(fresh.audit().verify(None).unwrap().records, records);
+    for form in 0..=3 {
+        let fixture = of_form(form);
+        let (store, opened_again) = (&fixture.store, Store::open(fixture.path()).unwrap());
+        assert_eq!(store.audit().verify(None).unwrap().records, form.min(1) as u64);
+        let new = NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
+        store.sessions().create(&new).unwrap();
+        assert_eq!(opened_again.sessions().list(&SessionFilter::default()).unwrap().len(), 1);
+        assert_eq!(store.approvals().forget("s-1").unwrap(), usize::from(form >= 2));
     }
 }
 
@@ -133,7 +158,7 @@ fn a_failure_to_open_is_not_kept() {
     let fixture = Fixture::with_records(2);
     fixture.sql("PRAGMA user_version = 99");
     assert!(fixture.store.audit().verify(None).is_err());
-    fixture.sql("PRAGMA user_version = 2");
+    fixture.sql("PRAGMA user_version = 3");
     assert!(fixture.verify().is_whole());
 }
 

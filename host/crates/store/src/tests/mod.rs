@@ -19,6 +19,7 @@ mod property;
 mod prune;
 mod read;
 mod record;
+mod sessions;
 mod tamper;
 
 /// Far more than any of these tests needs; a hanging test still ends.

@@ -1,28 +1,18 @@
-//! Several processes at one store, processes that are killed, and one that has no room to write.
-//!
-//! The other processes are this very test binary, started for one of the tests that are ignored
-//! otherwise.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+//! The audit: one chain, whoever writes it and whenever it is killed.
 
 use std::{
     io::{self, BufRead, BufReader, Read},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
     thread,
     time::Duration,
 };
 
-use sallyport_store::{
-    AuditError, AuditFilter, AuditKind, AuditLog, AuditRecord, Store, audit::Who,
-};
+use sallyport_store::{AuditError, AuditFilter, AuditKind, AuditLog, AuditRecord, audit::Who};
 use tempfile::TempDir;
+
+use super::*;
 
 /// Far more than any of these tests needs; a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Names the folder to the other process.
-const FOLDER: &str = "STORE_TEST_FOLDER";
 
 /// Largest file that a process without room may write, in the 512 bytes of `ulimit -f`: enough to
 /// open the database, too little for many records.
@@ -33,38 +23,18 @@ fn record(number: u64, message: String) -> AuditRecord {
     AuditRecord { message: Some(message), ..AuditRecord::new(AuditKind::Call, number, who) }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the other process is this binary")]
-fn command(program: &Path) -> Command {
-    Command::new(program)
-}
-
-fn own_binary() -> PathBuf {
-    std::env::current_exe().unwrap()
-}
-
-/// Starts one of the ignored tests in a process of its own.
-fn start(mut command: Command, test: &str, folder: &Path) -> Child {
-    command
-        .args(["--exact", test, "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 /// The log of the folder that this process was started for.
-#[expect(clippy::disallowed_methods, reason = "a test is told its folder by the environment")]
 fn log_of_parent() -> AuditLog {
-    let folder = std::env::var_os(FOLDER).expect("only another test starts this one");
-    Store::open(Path::new(&folder)).unwrap().audit_log()
+    store_of_parent().audit_log()
 }
 
 #[test]
 fn two_processes_make_one_chain_and_lose_nothing() {
     let parent = TempDir::new().unwrap();
     let folder = parent.path().join("store");
-    let others: Vec<Child> =
-        (0..2).map(|_| start(command(&own_binary()), "appends_a_thousand", &folder)).collect();
+    let others: Vec<Child> = (0..2)
+        .map(|_| start(command(&own_binary()), "audit::appends_a_thousand", &folder))
+        .collect();
     for mut other in others {
         assert!(other.wait().unwrap().success());
     }
@@ -103,7 +73,7 @@ fn a_killed_process_leaves_a_whole_log() {
     let folder = parent.path().join("store");
     let mut flushed = 0;
     for round in 0..20_u64 {
-        let mut other = start(command(&own_binary()), "appends_for_ever", &folder);
+        let mut other = start(command(&own_binary()), "audit::appends_for_ever", &folder);
         let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
         // Every other round is killed on its way to the first record.
         if round % 2 == 1 {
@@ -154,7 +124,7 @@ fn without_room_the_log_fails_closed() {
         .arg("-c")
         .arg(format!("trap '' XFSZ; ulimit -f {FILE_BLOCKS_MAX}; exec \"$0\" \"$@\""))
         .arg(own_binary());
-    let mut other = start(shell, "appends_until_it_fails", &folder);
+    let mut other = start(shell, "audit::appends_until_it_fails", &folder);
     let mut said = String::new();
     other.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(other.wait().unwrap().success(), "{said}");

@@ -1,0 +1,100 @@
+//! Which sessions there are: the list, the one that is meant, and those that have had their time.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    Refusal,
+    session::{self, COLUMNS, Session, SessionRow},
+};
+use crate::{database::signed, error::StoreError};
+
+/// Ids that are named when the start of one fits several. More do not help to choose.
+const CANDIDATES_MAX: usize = 5;
+
+/// What sessions have to be like. What is `None` does not matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionFilter<'f> {
+    /// Begun in this folder.
+    pub folder: Option<&'f str>,
+    /// Last used before this moment, in milliseconds since 1970.
+    pub before_ms: Option<u64>,
+    /// At most this many.
+    pub limit: Option<usize>,
+}
+
+/// Lists the sessions that pass a filter, the one that was used last first.
+pub(super) fn list(
+    connection: &Connection,
+    filter: &SessionFilter<'_>,
+) -> rusqlite::Result<Vec<Session>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM session
+         WHERE (?1 IS NULL OR folder = ?1) AND (?2 IS NULL OR updated_ms < ?2)
+         ORDER BY updated_ms DESC, key DESC LIMIT ?3"
+    );
+    let limit = count(filter.limit.unwrap_or(usize::MAX));
+    let values = params![filter.folder, filter.before_ms.map(signed), limit];
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(values, SessionRow::read)?;
+    rows.map(|row| Ok(row?.session)).collect()
+}
+
+/// Finds the session that the start of an id means.
+///
+/// # Errors
+///
+/// There is none, or there are several.
+pub(super) fn find(connection: &Connection, prefix: &str) -> Result<Session, Refusal> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM session WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT {}",
+        CANDIDATES_MAX + 1
+    );
+    let mut statement = connection.prepare(&sql)?;
+    // Ids are ASCII, so all that begin like this lie below it with a letter beyond ASCII.
+    let rows = statement.query_map([prefix, &format!("{prefix}\u{80}")], SessionRow::read)?;
+    let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    if prefix.is_empty() || found.is_empty() {
+        return Err(session::missing(prefix).into());
+    }
+    // The id itself comes before those that go on behind it.
+    let first = found.swap_remove(0).session;
+    if first.id == prefix || found.is_empty() {
+        return Ok(first);
+    }
+    let others = found.into_iter().map(|row| row.session.id);
+    let mut candidates: Vec<String> = others.chain([first.id]).collect();
+    candidates.sort();
+    candidates.truncate(CANDIDATES_MAX);
+    Err(StoreError::SessionUnclear { prefix: prefix.to_owned(), candidates }.into())
+}
+
+/// Finds the session that was used last. One without records holds nothing to go on with.
+pub(super) fn latest(
+    connection: &Connection,
+    folder: Option<&str>,
+) -> rusqlite::Result<Option<Session>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM session WHERE records > 0 AND (?1 IS NULL OR folder = ?1)
+         ORDER BY updated_ms DESC, key DESC LIMIT 1"
+    );
+    Ok(connection.query_row(&sql, [folder], SessionRow::read).optional()?.map(|row| row.session))
+}
+
+/// Lists the keys of the sessions that are too old, or behind the `keep_max` that were used last.
+pub(super) fn outdated(
+    connection: &Connection,
+    before_ms: u64,
+    keep_max: usize,
+) -> rusqlite::Result<Vec<i64>> {
+    let sql = "SELECT key FROM session WHERE updated_ms < ?1
+        UNION
+        SELECT key FROM (
+            SELECT key FROM session ORDER BY updated_ms DESC, key DESC LIMIT -1 OFFSET ?2
+        )";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map((signed(before_ms), count(keep_max)), |row| row.get(0))?.collect()
+}
+
+fn count(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

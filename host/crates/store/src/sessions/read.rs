@@ -1,0 +1,115 @@
+//! Reading a session, a page at a time, so that a long one needs not fit into memory twice.
+
+use std::collections::VecDeque;
+
+use rusqlite::Connection;
+
+use super::{
+    Refusal, body,
+    record::Record,
+    session::{self, SessionRow, Used},
+};
+use crate::{
+    database::{self, signed, unsigned},
+    error::StoreError,
+    store::Store,
+};
+
+/// Most records that are read at once.
+const PAGE_RECORDS_MAX: u32 = 256;
+
+/// Bytes of bodies after which a page ends. One body may be far longer.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// The records of a session.
+#[derive(Debug)]
+pub struct SessionRecords<'s> {
+    store: &'s Store,
+    id: String,
+    key: i64,
+    page: VecDeque<Record>,
+    /// The number of the record that is read next.
+    next: u64,
+    /// The number behind the last record.
+    end: u64,
+}
+
+impl<'s> SessionRecords<'s> {
+    pub(super) fn new(store: &'s Store, row: SessionRow) -> Self {
+        let SessionRow { key, session } = row;
+        Self { store, id: session.id, key, page: VecDeque::new(), next: 0, end: session.records }
+    }
+
+    fn next_record(&mut self) -> Result<Option<Record>, StoreError> {
+        if self.page.is_empty() && self.next < self.end {
+            let failed = database::failed(self.store.folder());
+            self.page = self.store.with(|connection| {
+                self.read_page(connection).map_err(|refusal| refusal.into_error(failed))
+            })?;
+            self.next += self.page.len() as u64;
+        }
+        Ok(self.page.pop_front())
+    }
+
+    fn read_page(&self, connection: &Connection) -> Result<VecDeque<Record>, Refusal> {
+        let mut statement = connection.prepare(
+            "SELECT seq, at_ms, kind, turns, tokens, cost_micro_usd, hash, text
+             FROM record JOIN body ON body.key = record.body
+             WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq LIMIT ?4",
+        )?;
+        let range = (self.key, signed(self.next), signed(self.end), PAGE_RECORDS_MAX);
+        let mut rows = statement.query(range)?;
+        let (mut page, mut bytes) = (VecDeque::new(), 0);
+        while bytes < PAGE_BYTES
+            && let Some(row) = rows.next()?
+        {
+            let expected = self.next + page.len() as u64;
+            let record = read(row)?.filter(|record| record.seq == expected);
+            // Those before it are told first.
+            let Some(record) = record else { break };
+            bytes += record.body.len();
+            page.push_back(record);
+        }
+        if page.is_empty() {
+            return Err(self.lost(connection));
+        }
+        Ok(page)
+    }
+
+    /// Why the next record is not there: somebody removed the session, or the file is damaged.
+    fn lost(&self, connection: &Connection) -> Refusal {
+        match session::row(connection, &self.id) {
+            Ok(row) if row.key == self.key => {
+                let message = format!("record {} of session {} is not whole", self.next, self.id);
+                let path = self.store.folder().join(database::FILE);
+                StoreError::Damaged { path, message }.into()
+            }
+            Ok(_) => session::missing(&self.id).into(),
+            Err(refusal) => refusal,
+        }
+    }
+}
+
+impl Iterator for SessionRecords<'_> {
+    type Item = Result<Record, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let record = self.next_record();
+        if record.is_err() {
+            self.end = self.next;
+        }
+        record.transpose()
+    }
+}
+
+/// Reads a record; `None` when its body is not the one that was written.
+fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Record>> {
+    let Some(body) = body::read(row)? else { return Ok(None) };
+    Ok(Some(Record {
+        seq: unsigned(row.get("seq")?),
+        kind: row.get("kind")?,
+        body,
+        at_ms: unsigned(row.get("at_ms")?),
+        used: Used::read(row)?,
+    }))
+}

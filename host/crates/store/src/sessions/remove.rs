@@ -1,0 +1,69 @@
+//! Removing sessions: each at once for all who look, its records behind that in short commits.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{Refusal, body};
+use crate::approvals;
+
+/// Records that are removed in one commit. Nobody else can write meanwhile: some tens of
+/// milliseconds.
+const STEP_RECORDS_MAX: u32 = 100;
+
+/// Pages of the index that are written anew in one commit, of 4 KiB each: some milliseconds.
+const STEP_PAGES: i64 = 256;
+
+/// Takes a session out of the list, with its approvals. Its records are left over.
+pub(super) fn detach(connection: &Connection, key: i64) -> Result<(), Refusal> {
+    let sql = "DELETE FROM session WHERE key = ?1 RETURNING id";
+    let id: String = connection.query_row(sql, [key], |row| row.get(0))?;
+    approvals::forget(connection, &id)?;
+    connection.execute("INSERT INTO leftover (session) VALUES (?1)", [key])?;
+    Ok(())
+}
+
+/// Removes the next few records that are left over, with the bodies that nobody else has. Tells
+/// whether there were any.
+pub(super) fn sweep_some(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT session FROM leftover ORDER BY session LIMIT 1";
+    let Some(key) = connection.query_row(sql, (), |row| row.get::<_, i64>(0)).optional()? else {
+        return Ok(false);
+    };
+    let bodies = cut(connection, key)?;
+    body::drop_unused(connection, &bodies)?;
+    if bodies.is_empty() {
+        connection.execute("DELETE FROM leftover WHERE session = ?1", [key])?;
+    }
+    Ok(true)
+}
+
+/// Removes the first records of a session, and returns the keys of their bodies.
+fn cut(connection: &Connection, key: i64) -> rusqlite::Result<Vec<i64>> {
+    let sql = "DELETE FROM record WHERE session = ?1 AND seq IN
+        (SELECT seq FROM record WHERE session = ?1 ORDER BY seq LIMIT ?2) RETURNING body";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map((key, STEP_RECORDS_MAX), |row| row.get(0))?.collect()
+}
+
+/// Where to go on with taking the words of removed bodies out of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Erasing {
+    Begin,
+    GoOn,
+}
+
+/// Writes a part of the index anew. Tells whether there may be more to write.
+///
+/// A removed row is only marked as such in the index, and its words stay until what holds them is
+/// written anew. (The index can also be told to look for each of them at once, which takes a
+/// thousand times as long as writing them took.)
+pub(super) fn erase_some(connection: &Connection, erasing: Erasing) -> rusqlite::Result<bool> {
+    // The index takes a number below zero as the wish to write all of it.
+    let pages = match erasing {
+        Erasing::Begin => -STEP_PAGES,
+        Erasing::GoOn => STEP_PAGES,
+    };
+    let before = connection.total_changes();
+    connection.execute("INSERT INTO words (words, rank) VALUES ('merge', ?1)", [pages])?;
+    // The command itself counts as a change.
+    Ok(connection.total_changes() - before > 1)
+}

@@ -1,0 +1,227 @@
+//! A session as its list shows it, and the figures of what it used.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::Refusal;
+use crate::{
+    database::{signed, unsigned},
+    error::StoreError,
+};
+
+/// Longest id. Room for a time and enough chance in any usual spelling.
+const ID_BYTES_MAX: usize = 64;
+
+/// Longest title. A list has one line for each session.
+const TITLE_CHARS_MAX: usize = 120;
+
+/// Longest name of a model. Those of a large registry are half as long.
+const MODEL_BYTES_MAX: usize = 256;
+
+/// Longest path of a folder: the longest that Linux takes.
+const FOLDER_BYTES_MAX: usize = 4096;
+
+/// The columns that [`SessionRow::read`] expects.
+pub(super) const COLUMNS: &str = "key, id, title, model, folder, created_ms, updated_ms, parent_id,
+    parent_records, records, turns, tokens, cost_micro_usd";
+
+/// A session that is about to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewSession<'s> {
+    /// What no other session is called: ASCII letters, digits, `-`, `_` and `.`.
+    pub id: &'s str,
+    /// What people know it by. Of one that is too long, the start is kept.
+    pub title: &'s str,
+    /// The name of the model.
+    pub model: &'s str,
+    /// The folder in which it was begun.
+    pub folder: Option<&'s str>,
+    /// When it was begun, in milliseconds since 1970.
+    pub created_ms: u64,
+}
+
+/// A session, without its records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// What no other session is called.
+    pub id: String,
+    /// What people know it by.
+    pub title: String,
+    /// The name of the model that it talks with.
+    pub model: String,
+    /// The folder in which it was begun.
+    pub folder: Option<String>,
+    /// When it was begun, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When its last record was made, or when it was begun, in milliseconds since 1970.
+    pub updated_ms: u64,
+    /// The session that it was forked from, which may be gone.
+    pub parent_id: Option<String>,
+    /// How many of its records are from there.
+    pub parent_records: u64,
+    /// How many records it has.
+    pub records: u64,
+    /// What its records used together.
+    pub used: Used,
+}
+
+/// What a record, or a session, used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Turns of the conversation.
+    pub turns: u64,
+    /// Tokens that the model read and wrote.
+    pub tokens: u64,
+    /// Money in millionths of a US dollar, as far as prices are known; `None` when none is.
+    pub cost_micro_usd: Option<u64>,
+}
+
+/// A session with its key in the database.
+#[derive(Debug)]
+pub(super) struct SessionRow {
+    pub(super) key: i64,
+    pub(super) session: Session,
+}
+
+impl NewSession<'_> {
+    /// # Errors
+    ///
+    /// The id is none, or a text is too long.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        check_id(self.id)?;
+        check_model(self.model)?;
+        check_length("a folder", self.folder.unwrap_or_default(), FOLDER_BYTES_MAX)
+    }
+}
+
+impl Used {
+    /// The sum of both.
+    pub fn plus(self, other: Self) -> Self {
+        let costs = [self.cost_micro_usd, other.cost_micro_usd];
+        Self {
+            turns: self.turns.saturating_add(other.turns),
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost_micro_usd: costs.into_iter().flatten().reduce(u64::saturating_add),
+        }
+    }
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            turns: unsigned(row.get("turns")?),
+            tokens: unsigned(row.get("tokens")?),
+            cost_micro_usd: row.get::<_, Option<i64>>("cost_micro_usd")?.map(unsigned),
+        })
+    }
+}
+
+impl SessionRow {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let session = Session {
+            id: row.get("id")?,
+            title: row.get("title")?,
+            model: row.get("model")?,
+            folder: row.get("folder")?,
+            created_ms: unsigned(row.get("created_ms")?),
+            updated_ms: unsigned(row.get("updated_ms")?),
+            parent_id: row.get("parent_id")?,
+            parent_records: unsigned(row.get("parent_records")?),
+            records: unsigned(row.get("records")?),
+            used: Used::read(row)?,
+        };
+        Ok(Self { key: row.get("key")?, session })
+    }
+}
+
+/// Checks that a text can be an id: it is typed on command lines and stands in file names.
+///
+/// # Errors
+///
+/// It cannot.
+pub(super) fn check_id(id: &str) -> Result<(), StoreError> {
+    check_length("the id of a session", id, ID_BYTES_MAX)?;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if id.is_empty() || !id.bytes().all(fits) {
+        return Err(StoreError::NoSessionId { text: id.to_owned() });
+    }
+    Ok(())
+}
+
+/// # Errors
+///
+/// The name is too long.
+pub(super) fn check_model(name: &str) -> Result<(), StoreError> {
+    check_length("the name of a model", name, MODEL_BYTES_MAX)
+}
+
+/// # Errors
+///
+/// The text is longer than that.
+pub(super) fn check_length(
+    what: &'static str,
+    text: &str,
+    bytes_max: usize,
+) -> Result<(), StoreError> {
+    match text.len() {
+        bytes if bytes > bytes_max => Err(StoreError::TooLong { what, bytes, bytes_max }),
+        _ => Ok(()),
+    }
+}
+
+/// Finds a session by its whole id.
+///
+/// # Errors
+///
+/// There is none.
+pub(super) fn row(connection: &Connection, id: &str) -> Result<SessionRow, Refusal> {
+    let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?1");
+    let row = connection.query_row(&sql, [id], SessionRow::read).optional()?;
+    Ok(row.ok_or_else(|| missing(id))?)
+}
+
+/// Tells that there is no session of this id.
+pub(super) fn missing(id: &str) -> StoreError {
+    StoreError::NoSession { id: id.chars().take(ID_BYTES_MAX).collect() }
+}
+
+/// Writes a session without records.
+///
+/// # Errors
+///
+/// There is one of this id.
+pub(super) fn insert(connection: &Connection, session: &NewSession<'_>) -> Result<(), Refusal> {
+    let sql = "INSERT INTO session
+        (id, title, model, folder, created_ms, updated_ms, parent_records, records, turns, tokens)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5, 0, 0, 0, 0)
+        ON CONFLICT (id) DO NOTHING";
+    let NewSession { id, title, model, folder, created_ms } = *session;
+    let values = params![id, cut(title), model, folder, signed(created_ms)];
+    match connection.execute(sql, values)? {
+        0 => Err(StoreError::SessionExists { id: id.to_owned() }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+///
+/// There is no such session.
+pub(super) fn rename(connection: &Connection, id: &str, title: &str) -> Result<(), Refusal> {
+    let key = row(connection, id)?.key;
+    connection.execute("UPDATE session SET title = ?2 WHERE key = ?1", params![key, cut(title)])?;
+    Ok(())
+}
+
+/// # Errors
+///
+/// There is no such session.
+pub(super) fn switch_model(connection: &Connection, id: &str, model: &str) -> Result<(), Refusal> {
+    let key = row(connection, id)?.key;
+    connection.execute("UPDATE session SET model = ?2 WHERE key = ?1", params![key, model])?;
+    Ok(())
+}
+
+/// The start of a title, with a sign where it was cut.
+fn cut(title: &str) -> String {
+    match title.char_indices().nth(TITLE_CHARS_MAX) {
+        None => title.to_owned(),
+        Some(_) => title.chars().take(TITLE_CHARS_MAX - 1).chain(['…']).collect(),
+    }
+}

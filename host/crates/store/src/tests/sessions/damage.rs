@@ -1,0 +1,108 @@
+//! A database that is no longer whole is told as that, whatever is done with it.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Records of the session that is damaged.
+const RECORDS: usize = 40;
+
+static WHOLE: LazyLock<Fixture> = LazyLock::new(|| {
+    let fixture = Fixture::new();
+    let texts: Vec<String> =
+        (0..RECORDS).map(|number| format!("text {number} ").repeat(30)).collect();
+    let refs: Vec<&str> = texts.iter().map(String::as_str).collect();
+    fixture.begin("s-1", &refs);
+    fixture.begin("s-2", &["text"]);
+    fixture.sessions().fork("s-1", 9, "s-3", 0).unwrap();
+    // Through a connection of default settings, which moves the log of writes on closing.
+    fixture.sql("SELECT count(*) FROM session");
+    fixture
+});
+
+#[test]
+fn what_is_not_as_it_was_written_is_not_read() {
+    let rows = [
+        ("UPDATE body SET text = text || ' ' WHERE key = 3", 2),
+        ("UPDATE body SET hash = zeroblob(32) WHERE key = 1", 0),
+        ("UPDATE body SET hash = x'00' WHERE key = 3", 0),
+        ("DELETE FROM record WHERE session = 1 AND seq = 5", 5),
+        ("DELETE FROM record WHERE session = 1 AND seq > 30", 31),
+        ("DELETE FROM record WHERE session = 1", 0),
+        ("UPDATE session SET records = 41 WHERE id = 's-1'", 40),
+        ("PRAGMA foreign_keys = OFF; DELETE FROM body WHERE key = 20", 19),
+    ];
+    for (sql, readable) in rows {
+        let copy = WHOLE.copy();
+        copy.sql(sql);
+        let records: Vec<_> = copy.sessions().read("s-1").unwrap().collect();
+        let (last, before) = records.split_last().unwrap();
+        assert_eq!(before.iter().filter(|record| record.is_ok()).count(), readable, "{sql}");
+        assert!(matches!(last, Err(StoreError::Damaged { .. })), "{last:?} {sql}");
+        assert_eq!(copy.sessions().read("s-2").unwrap().filter(Result::is_ok).count(), 1);
+    }
+}
+
+#[test]
+fn a_missing_table_is_an_error() {
+    for table in ["session", "record", "body", "leftover", "words"] {
+        let copy = WHOLE.copy();
+        copy.sql(&format!("PRAGMA foreign_keys = OFF; DROP TABLE {table}"));
+        use_all(&copy);
+        assert!(copy.sessions().remove("s-1").is_err(), "{table}");
+    }
+}
+
+#[test]
+fn what_somebody_put_into_the_schema_does_nothing() {
+    let copy = WHOLE.copy();
+    copy.sql(
+        "CREATE TRIGGER hides AFTER INSERT ON record BEGIN DELETE FROM record; END;
+         CREATE TRIGGER keeps BEFORE DELETE ON record BEGIN SELECT raise(IGNORE); END;",
+    );
+    copy.go_on("s-2", &["more"]);
+    assert_eq!(copy.bodies("s-2"), ["text", "more"]);
+    copy.sessions().remove("s-1").unwrap();
+    assert_eq!(copy.count("SELECT count(*) FROM record"), 2 + 9);
+}
+
+/// Calls everything. What comes back does not matter; that it does is what is tested.
+fn use_all(fixture: &Fixture) {
+    let sessions = fixture.sessions();
+    let _ = sessions.list(&SessionFilter::default());
+    let _ = sessions.find("s-");
+    let _ = sessions.latest(Some("/work"));
+    let _ = sessions.read("s-1").map(|records| records.take(2 * RECORDS).count());
+    let _ = sessions.search("text 7", 20);
+    let _ = sessions.append("s-1", RECORDS as u64, &[new_record("more text")]);
+    let _ = sessions.fork("s-1", 3, "s-4", 0);
+    let _ = sessions.rename("s-2", "Another");
+    let _ = sessions.prune(0, 2);
+    let _ = sessions.remove("s-1");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn a_damaged_file_costs_no_more_than_an_error(
+        places in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..20),
+        cut in proptest::option::weighted(0.2, any::<usize>()),
+    ) {
+        let copy = WHOLE.copy();
+        let path = copy.path().join(FILE);
+        let mut bytes = fs::read(&path).unwrap();
+        for (place, byte) in places {
+            // The header says that the file is a database at all.
+            let place = 100 + place % (bytes.len() - 100);
+            bytes[place] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut % bytes.len());
+        }
+        fs::write(&path, bytes).unwrap();
+        use_all(&copy);
+    }
+}

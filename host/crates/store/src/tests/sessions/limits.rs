@@ -1,0 +1,111 @@
+//! What is too long or too much, and ids that are none.
+
+use super::*;
+
+/// Compares why something is refused.
+fn check_refused<T: std::fmt::Debug>(result: Result<T, StoreError>, want: &str) {
+    assert_eq!(result.unwrap_err().to_string(), want);
+}
+
+#[test]
+fn ids_are_short_and_plain() {
+    let fixture = Fixture::new();
+    for id in ["a", "0", "-", "19a-00ff_X.y", &"x".repeat(64)] {
+        fixture.sessions().create(&new_session(id)).unwrap();
+        check_refused(
+            fixture.sessions().create(&new_session(id)),
+            &format!("there is a session {id} already"),
+        );
+    }
+    for id in ["", " ", "a b", "a/b", "é", "a\0", "a\n", "%", "*", "\u{1b}[2J"] {
+        let error = fixture.sessions().create(&new_session(id)).unwrap_err();
+        assert!(matches!(error, StoreError::NoSessionId { .. }), "{id:?}");
+    }
+    check_refused(
+        fixture.sessions().create(&new_session(&"x".repeat(65))),
+        "the id of a session of 65 bytes is too long, at most 64 are taken",
+    );
+}
+
+#[test]
+fn texts_have_a_length() {
+    let fixture = Fixture::new();
+    let sessions = fixture.sessions();
+    let long = "x".repeat((64 << 20) + 1);
+    check_refused(
+        sessions.create(&NewSession { model: &long[..257], ..new_session("s") }),
+        "the name of a model of 257 bytes is too long, at most 256 are taken",
+    );
+    check_refused(
+        sessions.create(&NewSession { folder: Some(&long[..4097]), ..new_session("s") }),
+        "a folder of 4097 bytes is too long, at most 4096 are taken",
+    );
+    fixture.begin("s", &[]);
+    check_refused(
+        sessions.switch_model("s", &long[..257]),
+        "the name of a model of 257 bytes is too long, at most 256 are taken",
+    );
+    check_refused(
+        sessions.append("s", 0, &[NewRecord { kind: &long[..65], ..new_record("x") }]),
+        "the kind of a record of 65 bytes is too long, at most 64 are taken",
+    );
+    check_refused(
+        sessions.append("s", 0, &[new_record("x"), NewRecord { body: &long, ..new_record("") }]),
+        "a record of 67108865 bytes is too long, at most 67108864 are taken",
+    );
+    check_refused(
+        sessions.search(&long[..1025], 1),
+        "a query of 1025 bytes is too long, at most 1024 are taken",
+    );
+    assert_eq!(sessions.get("s").unwrap().records, 0);
+}
+
+#[test]
+fn of_a_long_title_the_start_is_kept() {
+    let fixture = Fixture::new();
+    let cut = |text: &str| format!("{}…", text.repeat(119));
+    let rows = [
+        ("x".repeat(120), "x".repeat(120)),
+        ("é".repeat(121), cut("é")),
+        ("y".repeat(9999), cut("y")),
+    ];
+    for (number, (title, want)) in rows.iter().enumerate() {
+        let id = number.to_string();
+        fixture.sessions().create(&NewSession { title, ..new_session(&id) }).unwrap();
+        assert_eq!(fixture.sessions().get(&id).unwrap().title, *want);
+        fixture.sessions().rename(&id, "short").unwrap();
+        fixture.sessions().rename(&id, title).unwrap();
+        assert_eq!(fixture.sessions().get(&id).unwrap().title, *want);
+    }
+}
+
+#[test]
+fn a_session_can_be_full() {
+    let fixture = Fixture::new();
+    fixture.begin("s-1", &["one"]);
+    fixture.sql("UPDATE session SET records = 99999");
+    let two = ["two", "three"].map(new_record);
+    check_refused(
+        fixture.sessions().append("s-1", 99_999, &two),
+        "session s-1 is full, it can have 100000 records",
+    );
+    assert_eq!(fixture.sessions().append("s-1", 99_999, &two[..1]).unwrap(), 100_000);
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let fixture = Fixture::new();
+    let sessions = fixture.sessions();
+    let want = "there is no session \"s-1\"";
+    check_refused(sessions.get("s-1"), want);
+    check_refused(sessions.read("s-1"), want);
+    check_refused(sessions.append("s-1", 0, &[]), want);
+    check_refused(sessions.rename("s-1", ""), want);
+    check_refused(sessions.switch_model("s-1", ""), want);
+    check_refused(sessions.fork("s-1", 0, "s-2", 0), want);
+    check_refused(sessions.remove("s-1"), want);
+    check_refused(sessions.find("s-1"), want);
+    check_refused(sessions.find("\u{1b}\0\u{202e}"), r#"there is no session "\u{1b}\0\u{202e}""#);
+    let long = "x".repeat(1 << 20);
+    check_refused(sessions.get(&long), &format!("there is no session {:?}", &long[..64]));
+}

@@ -1,0 +1,45 @@
+//! Several processes at one store, processes that are killed, and one that has no room to write.
+//!
+//! The other processes are this very test binary, started for one of the tests that are ignored
+//! otherwise.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use sallyport_store::Store;
+
+mod audit;
+mod sessions;
+
+/// Names the folder to the other process.
+const FOLDER: &str = "STORE_TEST_FOLDER";
+
+#[expect(clippy::disallowed_methods, reason = "the other process is this binary")]
+fn command(program: &Path) -> Command {
+    Command::new(program)
+}
+
+fn own_binary() -> PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+/// Starts one of the ignored tests in a process of its own.
+fn start(mut command: Command, test: &str, folder: &Path) -> Child {
+    command
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The store of the folder that this process was started for.
+#[expect(clippy::disallowed_methods, reason = "a test is told its folder by the environment")]
+fn store_of_parent() -> Store {
+    let folder = std::env::var_os(FOLDER).expect("only another test starts this one");
+    Store::open(Path::new(&folder)).unwrap()
+}
