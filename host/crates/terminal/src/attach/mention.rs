@@ -1,0 +1,170 @@
+//! Files that a line mentions.
+//!
+//! `@notes.md`, `@"two words.md"`, `@two\ words.md`. A mention ends where the word ends; if there is
+//! no such file, the punctuation at its end is left out (`@notes.md, please`). `\@name` is never a
+//! mention, and the backslash is taken out of the text.
+
+use std::{ops::Range, path::PathBuf};
+
+use sallyport_contract::text;
+
+use super::files::{Files, Found};
+
+/// Most mentions that are looked for in one line; a pasted program is full of `@`, and each one is
+/// looked up on the disk.
+const MENTIONS_MAX: usize = 256;
+
+/// Longest path that is looked up: the system knows no longer one.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// Most ways in which the end of a mention is read; no sentence ends in more punctuation.
+const READINGS_MAX: usize = 8;
+
+/// Most characters of a word that is told to the person.
+const WORD_CHARS_MAX: usize = 60;
+
+/// A file that a line mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// The bytes of the text that mention it.
+    pub span: Range<usize>,
+    /// The path as it was meant, without quotation marks.
+    pub path: PathBuf,
+}
+
+/// A line and what it mentions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mentions {
+    /// The text for the model: the line without the backslashes of `\@`.
+    pub text: String,
+    /// The files, in the order of their mention.
+    pub files: Vec<Mention>,
+    /// Words that look like a mention, and why each is none: `@alice: no such file`. Escaped.
+    pub told: Vec<String>,
+}
+
+/// Finds the files that a line mentions.
+pub fn mentions(line: &str, files: &dyn Files) -> Mentions {
+    let mut found = Mentions::default();
+    let mut looked_up = 0;
+    let mut rest = line;
+    while let Some(at) = rest.find('@') {
+        let (before, marked) = rest.split_at(at);
+        if let Some(unescaped) = before.strip_suffix('\\').filter(|b| begins_word(b, &found.text)) {
+            found.text.push_str(unescaped);
+            found.text.push('@');
+            rest = &marked[1..];
+            continue;
+        }
+        let begins = begins_word(before, &found.text) && looked_up < MENTIONS_MAX;
+        found.text.push_str(before);
+        let length = if begins { take(&marked[1..], files, &mut found) } else { 0 };
+        looked_up += usize::from(begins);
+        found.text.push_str(&marked[..=length]);
+        rest = &marked[1 + length..];
+    }
+    found.text.push_str(rest);
+    found
+}
+
+/// Whether a word begins behind what was read so far: `user@host` mentions nothing.
+fn begins_word(before: &str, earlier: &str) -> bool {
+    let last = before.chars().next_back().or_else(|| earlier.chars().next_back());
+    last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<' | '"' | '\''))
+}
+
+/// Takes the file that is named behind an `@`, and returns how many bytes name it.
+fn take(named: &str, files: &dyn Files, found: &mut Mentions) -> usize {
+    let Some(word) = Word::read(named) else { return 0 };
+    let start = found.text.len();
+    let mut nearest = Found::Nothing;
+    for (length, path) in word.readings() {
+        match files.find(&path) {
+            Found::File => {
+                found.files.push(Mention { span: start..start + 1 + length, path });
+                return length;
+            }
+            Found::Nothing => {}
+            other => nearest = other,
+        }
+    }
+    let why = match nearest {
+        Found::Folder => "a folder, not a file",
+        Found::Other => "not a regular file",
+        Found::File | Found::Nothing => "no such file",
+    };
+    let shown = text::excerpt(&named[..word.length], WORD_CHARS_MAX);
+    found.told.push(format!("@{shown}: {why}"));
+    0
+}
+
+/// What stands behind an `@`.
+struct Word {
+    /// Bytes of the line.
+    length: usize,
+    /// What they name.
+    name: String,
+    /// Whether the end is marked, so that nothing can be left out.
+    closed: bool,
+}
+
+impl Word {
+    fn read(named: &str) -> Option<Self> {
+        let word = match named.chars().next()? {
+            quote @ ('"' | '\'') => Self::quoted(named, quote)?,
+            _ => Self::bare(named),
+        };
+        (!word.name.is_empty() && word.name.len() <= PATH_BYTES_MAX).then_some(word)
+    }
+
+    fn quoted(named: &str, quote: char) -> Option<Self> {
+        let mut name = String::new();
+        let mut letters = named.char_indices().skip(1);
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '\n' => return None,
+                '\\' => name.push(letters.next()?.1),
+                _ if letter == quote => {
+                    return Some(Self { length: at + 1, name, closed: true });
+                }
+                _ => name.push(letter),
+            }
+        }
+        None
+    }
+
+    fn bare(named: &str) -> Self {
+        let mut name = String::new();
+        let mut letters = named.char_indices();
+        let mut length = named.len();
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '\\' => name.extend(letters.next().map(|(_, escaped)| escaped)),
+                _ if letter.is_whitespace() => {
+                    length = at;
+                    break;
+                }
+                _ => name.push(letter),
+            }
+        }
+        Self { length, name, closed: false }
+    }
+
+    /// The path, and the same with ever less of the punctuation at its end.
+    fn readings(&self) -> Vec<(usize, PathBuf)> {
+        let mut readings = vec![(self.length, PathBuf::from(&self.name))];
+        let mut name = self.name.as_str();
+        while !self.closed && name.ends_with(is_punctuation) && readings.len() < READINGS_MAX {
+            name = &name[..name.len() - 1];
+            let left_out = self.name.len() - name.len();
+            if !name.is_empty() {
+                readings.push((self.length - left_out, PathBuf::from(name)));
+            }
+        }
+        readings
+    }
+}
+
+fn is_punctuation(c: char) -> bool {
+    matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | ')' | ']' | '}' | '>' | '"' | '\'')
+}

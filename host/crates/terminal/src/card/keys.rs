@@ -1,0 +1,108 @@
+//! The keys that answer a card.
+
+use anstyle::{AnsiColor, Style};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use sallyport_contract::{ApprovalRequest, Subject};
+
+use crate::style::Line;
+
+const KEY: Style = AnsiColor::Cyan.on_default().bold();
+
+/// What a key means while a card is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Yes, to this one.
+    Once,
+    /// Yes, and to the same question for the rest of the session.
+    Session,
+    /// Yes, and the rule that the card shows is to be written into the policy.
+    Always,
+    /// The arguments are to be changed first.
+    Edit,
+    /// No.
+    No,
+    /// No, with a reason that is asked for next.
+    NoBecause,
+    /// The whole turn is to end.
+    Cancel,
+    /// The next page of everything.
+    More,
+    /// No answer: the keys are shown again.
+    Other,
+}
+
+/// Which answers a card has beside those that every card has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offers {
+    /// A rule would allow it for good, and the card shows its text.
+    pub always: bool,
+    /// The arguments can still be changed: the call is not running yet.
+    pub edit: bool,
+}
+
+impl Offers {
+    /// The answers that a request has.
+    pub fn of(request: &ApprovalRequest) -> Self {
+        Self { always: request.rule.is_some(), edit: request.subject == Subject::Call }
+    }
+
+    /// The lines that name the keys, folded between two of them.
+    pub(super) fn lines(&self, width: usize) -> Vec<Line> {
+        let mut lines = vec![Line::default()];
+        for (key, words) in self.named() {
+            let columns = key.len() + words.len() + " · [] ".len();
+            let last = lines.len() - 1;
+            match lines[last].width() {
+                0 => {}
+                used if used + columns > width => lines.push(Line::default()),
+                _ => lines[last].push(" · ", Style::new()),
+            }
+            let last = lines.len() - 1;
+            lines[last].push(&format!("[{key}]"), KEY);
+            lines[last].push(&format!(" {words}"), Style::new());
+        }
+        lines
+    }
+
+    fn named(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let keys = [
+            (true, "y", "once"),
+            (true, "s", "this session"),
+            (self.always, "a", "always"),
+            (self.edit, "e", "edit arguments"),
+            (true, "n", "no"),
+            (true, "r", "no, with a reason"),
+            (true, "c", "cancel the turn"),
+            (true, "?", "more"),
+        ];
+        keys.into_iter().filter(|(offered, ..)| *offered).map(|(_, key, words)| (key, words))
+    }
+}
+
+/// Returns what a key means. Keys with Alt or Control mean nothing, but for Ctrl-C.
+pub fn key(event: KeyEvent, offers: &Offers) -> Choice {
+    if event.kind != KeyEventKind::Press {
+        return Choice::Other;
+    }
+    let plain = event.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+    match event.code {
+        KeyCode::Char('c') if event.modifiers == KeyModifiers::CONTROL => Choice::Cancel,
+        KeyCode::Esc => Choice::Cancel,
+        KeyCode::Char(letter) if plain => letter_means(letter.to_ascii_lowercase(), offers),
+        _ => Choice::Other,
+    }
+}
+
+fn letter_means(letter: char, offers: &Offers) -> Choice {
+    match letter {
+        'y' => Choice::Once,
+        's' => Choice::Session,
+        'a' if offers.always => Choice::Always,
+        'e' if offers.edit => Choice::Edit,
+        'n' => Choice::No,
+        'r' => Choice::NoBecause,
+        'c' => Choice::Cancel,
+        '?' => Choice::More,
+        _ => Choice::Other,
+    }
+}

@@ -1,0 +1,145 @@
+//! Showing a card and waiting for the key that answers it.
+
+use std::{io, time::Duration};
+
+use crossterm::{
+    event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEvent},
+    execute, terminal,
+};
+use rustix::termios::{QueueSelector, tcflush};
+
+use super::mode::Original;
+use crate::{
+    card::{self, Card, Choice},
+    style::Line,
+};
+
+/// The keyboard has to rest for so long before a key is an answer: somebody who was typing, or holds
+/// a key down, has not read the card.
+const REST: Duration = Duration::from_millis(300);
+
+/// A key that another one follows so soon was pasted, or held down.
+const ALONE: Duration = Duration::from_millis(30);
+
+/// How often a question is looked at that may have been withdrawn.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Lines of a page that are left for the keys.
+const KEY_LINES: usize = 3;
+
+/// What came of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// A key that answers it; neither [`Choice::More`] nor [`Choice::Other`].
+    Key(Choice),
+    /// The question was withdrawn.
+    Withdrawn,
+    /// The terminal is gone: there is nobody to ask.
+    Gone,
+}
+
+/// Shows a card and waits for the key that answers it.
+pub(super) fn ask(
+    card: &Card,
+    original: &Original,
+    withdrawn: &dyn Fn() -> bool,
+    show: &mut dyn FnMut(&[Line]),
+) -> Answer {
+    let Ok(_keys) = SingleKeys::begin(original) else { return Answer::Gone };
+    let answered = Asking { card, withdrawn, show }.until_answered();
+    answered.unwrap_or(Answer::Gone)
+}
+
+struct Asking<'a> {
+    card: &'a Card,
+    withdrawn: &'a dyn Fn() -> bool,
+    show: &'a mut dyn FnMut(&[Line]),
+}
+
+impl Asking<'_> {
+    fn until_answered(mut self) -> io::Result<Answer> {
+        // The flush takes what the kernel holds, the rest is read and dropped.
+        tcflush(io::stdin(), QueueSelector::IFlush)?;
+        let (width, height) = size();
+        (self.show)(&self.card.lines(width));
+        if let Some(answer) = self.rest()? {
+            return Ok(answer);
+        }
+        let mut page = 0;
+        loop {
+            (self.show)(&self.card.keys(width));
+            match self.next()? {
+                Answer::Key(Choice::Other) => {}
+                Answer::Key(Choice::More) => {
+                    let pages = self.card.pages(width, height.saturating_sub(KEY_LINES));
+                    (self.show)(&pages[page % pages.len()]);
+                    page += 1;
+                }
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// Waits until nothing is typed any more. Whoever wants to leave may do so meanwhile.
+    fn rest(&mut self) -> io::Result<Option<Answer>> {
+        while !(self.withdrawn)() {
+            if !event::poll(REST)? {
+                return Ok(None);
+            }
+            if let Event::Key(key) = event::read()?
+                && self.means(key) == Choice::Cancel
+            {
+                return Ok(Some(Answer::Key(Choice::Cancel)));
+            }
+        }
+        Ok(Some(Answer::Withdrawn))
+    }
+
+    /// The next key. One that others follow at once is no answer, and neither are they.
+    fn next(&mut self) -> io::Result<Answer> {
+        while !(self.withdrawn)() {
+            if !event::poll(LOOK)? {
+                continue;
+            }
+            let choice = match event::read()? {
+                Event::Key(key) => self.means(key),
+                Event::Paste(_) => Choice::Other,
+                _ => continue,
+            };
+            if choice == Choice::Cancel || !event::poll(ALONE)? {
+                return Ok(Answer::Key(choice));
+            }
+            return Ok(self.rest()?.unwrap_or(Answer::Key(Choice::Other)));
+        }
+        Ok(Answer::Withdrawn)
+    }
+
+    fn means(&self, key: KeyEvent) -> Choice {
+        card::key(key, &self.card.offers())
+    }
+}
+
+/// Columns and rows of the terminal.
+fn size() -> (usize, usize) {
+    let (width, height) = terminal::size().unwrap_or((80, 24));
+    (width.into(), height.into())
+}
+
+/// The terminal while it gives single keys, and pastes in one piece.
+struct SingleKeys<'a>(&'a Original);
+
+impl<'a> SingleKeys<'a> {
+    fn begin(original: &'a Original) -> io::Result<Self> {
+        original.single_keys()?;
+        execute!(io::stderr(), EnableBracketedPaste)?;
+        Ok(Self(original))
+    }
+}
+
+impl Drop for SingleKeys<'_> {
+    fn drop(&mut self) {
+        let _ = execute!(io::stderr(), DisableBracketedPaste);
+        // A terminal that is gone is noticed when it is read.
+        let _ = self.0.quiet();
+    }
+}

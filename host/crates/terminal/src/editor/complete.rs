@@ -1,0 +1,181 @@
+//! What Tab offers: slash commands, what stands behind them, and files behind an `@`.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use reedline::{Completer, CompletionResult, Span, Suggestion};
+use sallyport_contract::text;
+
+use crate::{
+    attach::Disk,
+    slash::{self, Argument, State},
+};
+
+/// Most things that are offered at once; a longer list is typed into, not looked through.
+const OFFERS_MAX: usize = 100;
+
+/// Most entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Most characters of an explanation beside an offer.
+const NOTE_CHARS_MAX: usize = 60;
+
+/// The names that Tab knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Vocabulary {
+    /// The tools, `plugin.tool`, each with its description.
+    pub tools: Vec<(String, String)>,
+    /// The names of the plugins.
+    pub plugins: Vec<String>,
+    /// The names of the models.
+    pub models: Vec<String>,
+}
+
+/// One thing that could stand at the end of what was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// The byte that it begins at.
+    pub(super) start: usize,
+    /// What stands there then.
+    pub(super) value: String,
+    /// What it is.
+    pub(super) note: String,
+    /// Whether it is complete, so that a space may follow.
+    pub(super) whole: bool,
+}
+
+/// Lists the entries of a folder: the names, and whether each is a folder itself.
+pub(super) type List<'a> = &'a dyn Fn(&Path) -> Vec<(String, bool)>;
+
+/// Returns what could stand at the end of a text.
+pub(super) fn offers(before: &str, words: &Vocabulary, list: List<'_>) -> Vec<Offer> {
+    let mut offers = command_offers(before, words, list)
+        .unwrap_or_else(|| mention_offers(before, list).unwrap_or_default());
+    offers.truncate(OFFERS_MAX);
+    offers
+}
+
+/// `None` where no slash command is being typed, or one that takes any text.
+fn command_offers(before: &str, words: &Vocabulary, list: List<'_>) -> Option<Vec<Offer>> {
+    let typed = before.trim_start().strip_prefix('/')?;
+    let start = before.len() - typed.len();
+    let Some((word, argument)) = typed.split_once(char::is_whitespace) else {
+        let is_command = !typed.contains('/');
+        return is_command.then(|| named(start, typed, commands()));
+    };
+    let argument = argument.trim_start();
+    let start = before.len() - argument.len();
+    let plain = |names: &[String]| names.iter().map(|n| (n.clone(), String::new())).collect();
+    match slash::find(word)?.argument {
+        Argument::Command => Some(named(start, argument, commands())),
+        Argument::Tool => Some(named(start, argument, words.tools.clone())),
+        Argument::Plugin => Some(named(start, argument, plain(&words.plugins))),
+        Argument::Model => Some(named(start, argument, plain(&words.models))),
+        Argument::File => Some(path_offers(start, argument, "", list)),
+        Argument::None => Some(Vec::new()),
+        Argument::Text => None,
+    }
+}
+
+fn commands() -> Vec<(String, String)> {
+    let fitting = slash::TABLE.iter().filter(|entry| entry.fits(State::Ready));
+    fitting.map(|entry| (entry.name.to_owned(), entry.help.to_owned())).collect()
+}
+
+fn named(start: usize, typed: &str, names: Vec<(String, String)>) -> Vec<Offer> {
+    let begins = |(name, _): &(String, String)| name.starts_with(typed) && is_plain(name);
+    let offer = |(value, note): (String, String)| Offer {
+        start,
+        value,
+        note: text::excerpt(&note, NOTE_CHARS_MAX),
+        whole: true,
+    };
+    names.into_iter().filter(begins).map(offer).collect()
+}
+
+/// `None` where no file is being mentioned.
+fn mention_offers(before: &str, list: List<'_>) -> Option<Vec<Offer>> {
+    let at = before.rfind('@').filter(|at| {
+        let last = before[..*at].chars().next_back();
+        last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<'))
+    })?;
+    let typed = &before[at + 1..];
+    match typed.strip_prefix('"') {
+        Some(quoted) if !quoted.contains('"') => Some(path_offers(at, quoted, "@", list)),
+        None if !typed.contains(char::is_whitespace) => Some(path_offers(at, typed, "@", list)),
+        _ => None,
+    }
+}
+
+fn path_offers(start: usize, typed: &str, mark: &str, list: List<'_>) -> Vec<Offer> {
+    let (folder, prefix) = match typed.rfind('/') {
+        Some(slash) => typed.split_at(slash + 1),
+        None => ("", typed),
+    };
+    let mut names = list(Path::new(folder));
+    names.retain(|(name, _)| {
+        let shown = prefix.starts_with('.') || !name.starts_with('.');
+        shown && name.starts_with(prefix) && is_plain(name)
+    });
+    names.sort();
+    let offer = |(name, is_folder): (String, bool)| Offer {
+        start,
+        value: format!("{mark}{}", path_text(&format!("{folder}{name}"), is_folder, mark)),
+        note: String::new(),
+        whole: !is_folder,
+    };
+    names.into_iter().map(offer).collect()
+}
+
+/// A path as it is typed; a folder's quotation mark stays open, since more follows.
+fn path_text(path: &str, is_folder: bool, mark: &str) -> String {
+    let end = if is_folder { "/" } else { "" };
+    if mark.is_empty()
+        || !path.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\'))
+    {
+        return format!("{path}{end}");
+    }
+    let escaped = path.replace('\\', "\\\\").replace('"', "\\\"");
+    if is_folder { format!("\"{escaped}/") } else { format!("\"{escaped}\"") }
+}
+
+/// Whether a name can stand on a screen and in a line as it is.
+fn is_plain(name: &str) -> bool {
+    text::one_line(name) == name
+}
+
+/// Tab at work: the vocabulary of the moment, and the folders of the disk.
+pub(super) struct Tab {
+    pub(super) words: Arc<Mutex<Vocabulary>>,
+    pub(super) disk: Disk,
+}
+
+impl Tab {
+    fn list(&self, folder: &Path) -> Vec<(String, bool)> {
+        let Ok(entries) = fs::read_dir(self.disk.full(folder)) else { return Vec::new() };
+        let entry = |entry: fs::DirEntry| {
+            let is_folder = fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir());
+            Some((entry.file_name().into_string().ok()?, is_folder))
+        };
+        entries.take(ENTRIES_MAX).flatten().filter_map(entry).collect()
+    }
+}
+
+impl Completer for Tab {
+    fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
+        let before = line.get(..pos).unwrap_or(line);
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let offers = offers(before, &words, &|folder| self.list(folder));
+        let suggestion = |offer: Offer| Suggestion {
+            value: offer.value,
+            description: Some(offer.note).filter(|note| !note.is_empty()),
+            span: Span::new(offer.start, before.len()),
+            append_whitespace: offer.whole,
+            ..Suggestion::default()
+        };
+        CompletionResult::fresh(offers.into_iter().map(suggestion).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,119 @@
+//! Writing a message in the person's own editor.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+};
+
+use super::history::clean;
+
+/// Longest message that is read back; a file of this length should be attached.
+const MESSAGE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a message could not be written elsewhere. The message stays as it was.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OutsideError {
+    #[error("no editor is known: set VISUAL or EDITOR")]
+    NoProgram,
+    #[error("cannot start {program}: {source}")]
+    Start { program: String, source: io::Error },
+    #[error("{program} ended with {status}, so the message stays as it was")]
+    Ended { program: String, status: ExitStatus },
+    #[error("the message cannot be exchanged with an editor: {0}")]
+    File(#[from] io::Error),
+    #[error("the message is longer than {bytes_max} bytes: attach it as a file")]
+    TooLong { bytes_max: u64 },
+}
+
+/// The person's editor, and where a message waits for it.
+#[derive(Debug, Clone)]
+pub(super) struct Outside {
+    /// The words of `$VISUAL` or `$EDITOR`.
+    pub(super) command: Option<String>,
+    /// A private folder.
+    pub(super) folder: Option<PathBuf>,
+}
+
+impl Outside {
+    /// Lets the person edit a text, and returns what became of it.
+    ///
+    /// # Errors
+    ///
+    /// There is no editor, it cannot be started, it failed, or the text cannot be read back.
+    pub(super) fn edit(&self, text: &str) -> Result<String, OutsideError> {
+        let words = self.command.as_deref().map(words).unwrap_or_default();
+        let (Some((program, arguments)), Some(folder)) = (words.split_first(), &self.folder) else {
+            return Err(OutsideError::NoProgram);
+        };
+        let file = Message::write(folder, text)?;
+        let status = run(program, arguments, &file.0)
+            .map_err(|source| OutsideError::Start { program: program.clone(), source })?;
+        if !status.success() {
+            return Err(OutsideError::Ended { program: program.clone(), status });
+        }
+        file.read()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program is the person's own, named by them and started by their key"
+)]
+fn run(program: &str, arguments: &[String], file: &Path) -> io::Result<ExitStatus> {
+    std::process::Command::new(program).args(arguments).arg(file).status()
+}
+
+/// A message in a file, which is gone when this is.
+struct Message(PathBuf);
+
+impl Message {
+    fn write(folder: &Path, text: &str) -> io::Result<Self> {
+        let path = folder.join(format!("message-{}.md", std::process::id()));
+        // One of an earlier process with the same number is nobody's any more.
+        let _ = fs::remove_file(&path);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let message = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(message)
+    }
+
+    fn read(&self) -> Result<String, OutsideError> {
+        let mut text = String::new();
+        let file = fs::File::open(&self.0)?;
+        file.take(MESSAGE_BYTES_MAX + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > MESSAGE_BYTES_MAX {
+            return Err(OutsideError::TooLong { bytes_max: MESSAGE_BYTES_MAX });
+        }
+        Ok(clean(&text).trim_end().to_owned())
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        // There is nobody to tell, and the folder is private.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The words of a command, as `code --wait` or `"/opt/my editor" -n`. No shell reads it.
+pub(super) fn words(command: &str) -> Vec<String> {
+    let mut words = vec![];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for letter in command.chars() {
+        match (letter, quote) {
+            (_, Some(open)) if letter == open => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (_, None) if letter.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}

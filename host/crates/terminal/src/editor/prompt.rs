@@ -1,0 +1,77 @@
+//! What stands in front of the line that is typed.
+
+use std::borrow::Cow;
+
+use reedline::{
+    Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode,
+};
+use sallyport_contract::text;
+
+/// Most characters of a name in a prompt; the line needs the room.
+const NAME_CHARS_MAX: usize = 32;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prompt {
+    /// A message for a model, or a slash command. Remembered, with completions.
+    Message {
+        /// The model's name.
+        model: String,
+    },
+    /// Anything else, under its name: the reason of a no, arguments, a file. Not remembered.
+    Aside {
+        /// What is asked for.
+        name: String,
+    },
+}
+
+impl Prompt {
+    fn name(&self) -> String {
+        match self {
+            Self::Message { model: name } | Self::Aside { name } => {
+                text::excerpt(name, NAME_CHARS_MAX)
+            }
+        }
+    }
+}
+
+impl reedline::Prompt for Prompt {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        self.name().into()
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {
+        match mode {
+            PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual) => ": ".into(),
+            _ => "> ".into(),
+        }
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        "  ".into()
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        let nothing = match search.status {
+            PromptHistorySearchStatus::Passing => "",
+            PromptHistorySearchStatus::Failing => "nothing like ",
+        };
+        format!(" (search: {nothing}{}) ", text::one_line(&search.term)).into()
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::DarkGray
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        Color::Cyan
+    }
+
+    fn get_prompt_multiline_color(&self) -> Color {
+        Color::DarkGray
+    }
+}

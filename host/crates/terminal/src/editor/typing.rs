@@ -1,0 +1,161 @@
+//! What keys do, how the line looks while it is typed, and when it is complete.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossterm::event::{Event, KeyCode, KeyModifiers};
+use nu_ansi_term::{Color, Style};
+use reedline::{
+    AbbrExpandContext, EditCommand, EditMode, Emacs, Highlighter, Keybindings, PromptEditMode,
+    ReedlineEvent, ReedlineRawEvent, StyledText, ValidationResult, Validator, Vi,
+    default_emacs_keybindings, default_vi_insert_keybindings, default_vi_normal_keybindings,
+    default_vi_visual_keybindings,
+};
+
+use super::history::clean;
+use crate::slash;
+
+/// The name of the menu that Tab opens.
+pub(super) const MENU: &str = "offers";
+
+/// What the engine is to hand back when Ctrl-C is pressed.
+pub(super) const INTERRUPT: &str = "interrupt";
+
+/// What the engine is to hand back when the external editor is wanted.
+pub(super) const EDIT: &str = "edit";
+
+/// The keys of the editor that are its own, for help.
+pub const KEYS: &[(&str, &str)] = &[
+    ("Tab", "complete a command, its argument, or a file behind @"),
+    ("Alt-Enter, Ctrl-J", "a new line; so does a \\ at the end of one"),
+    ("Ctrl-O", "write the message in your editor"),
+    ("Up, Down, Ctrl-R", "earlier messages, and a search through them"),
+    ("Ctrl-C", "clear the line, then end the answer, then leave"),
+    ("Ctrl-D", "leave"),
+];
+
+/// Which keys the editor follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyStyle {
+    /// Those of emacs and of most shells.
+    #[default]
+    Emacs,
+    /// Those of vi.
+    Vi,
+}
+
+impl KeyStyle {
+    pub(super) fn edit_mode(self) -> Box<dyn EditMode> {
+        match self {
+            Self::Emacs => Box::new(Cleaned(Emacs::new(with_ours(default_emacs_keybindings())))),
+            Self::Vi => Box::new(Cleaned(Vi::new(
+                with_ours(default_vi_insert_keybindings()),
+                with_ours(default_vi_normal_keybindings()),
+                with_ours(default_vi_visual_keybindings()),
+            ))),
+        }
+    }
+}
+
+fn with_ours(mut keys: Keybindings) -> Keybindings {
+    let event = |name: &str| ReedlineEvent::ExecuteHostCommand(name.to_owned());
+    // While the history is searched, `Multiple` does not apply: then Ctrl-C ends the search.
+    let interrupt = ReedlineEvent::UntilFound(vec![
+        ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, event(INTERRUPT)]),
+        ReedlineEvent::CtrlC,
+    ]);
+    let complete =
+        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.into()), ReedlineEvent::MenuNext]);
+    let newline = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
+    let outside = ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, event(EDIT)]);
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), interrupt);
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('o'), outside);
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), newline.clone());
+    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, newline);
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
+    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    keys.add_binding(KeyModifiers::NONE, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    keys
+}
+
+/// Keys behind which pasted text loses what a terminal would obey: the engine paints it as it is.
+struct Cleaned<M>(M);
+
+impl<M: EditMode> EditMode for Cleaned<M> {
+    fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        match event.into() {
+            Event::Paste(text) => {
+                ReedlineEvent::Edit(vec![EditCommand::InsertString(clean(&text))])
+            }
+            event => ReedlineRawEvent::try_from(event)
+                .map_or(ReedlineEvent::None, |event| self.0.parse_event(event)),
+        }
+    }
+
+    fn edit_mode(&self) -> PromptEditMode {
+        self.0.edit_mode()
+    }
+}
+
+/// How the line looks: commands and mentions stand out.
+pub(super) struct Look;
+
+impl Highlighter for Look {
+    fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
+        let mut styled = StyledText::new();
+        for (index, piece) in line.split_inclusive(char::is_whitespace).enumerate() {
+            styled.push((style(piece.trim_end(), index == 0), piece.to_owned()));
+        }
+        styled
+    }
+
+    /// An exclamation mark is one: words for a model are no shell's.
+    fn should_expand_abbr(&self, _: &str, _: usize, _: AbbrExpandContext) -> bool {
+        false
+    }
+}
+
+fn style(word: &str, is_first: bool) -> Style {
+    let command = word.strip_prefix('/').filter(|_| is_first);
+    match command {
+        Some(command) if slash::find(command).is_some() => Style::new().fg(Color::Cyan),
+        _ if word.len() > 1 && word.starts_with('@') => Style::new().fg(Color::Cyan),
+        _ => Style::new(),
+    }
+}
+
+/// The lines that a backslash continued, while a message is typed. What was pasted with a backslash
+/// at the end of a line keeps it: only those that Enter was pressed behind are known here.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Continued(Arc<Mutex<Vec<String>>>);
+
+impl Continued {
+    /// Forgets the lines of a message that was not sent.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The message without the backslashes that continued its lines.
+    pub(super) fn take_out(&self, message: &str) -> String {
+        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut pieces: Vec<&str> = message.split('\n').collect();
+        let last = pieces.len() - 1;
+        for piece in pieces.iter_mut().take(last) {
+            if lines.iter().any(|line| line == piece) {
+                *piece = &piece[..piece.len() - 1];
+            }
+        }
+        pieces.join("\n")
+    }
+}
+
+impl Validator for Continued {
+    fn validate(&self, line: &str) -> ValidationResult {
+        let last = line.rsplit('\n').next().unwrap_or(line);
+        let backslashes = last.bytes().rev().take_while(|b| *b == b'\\').count();
+        if backslashes.is_multiple_of(2) {
+            return ValidationResult::Complete;
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(last.to_owned());
+        ValidationResult::Incomplete
+    }
+}

@@ -1,0 +1,152 @@
+//! What stands inside a paragraph: text in styles, links with their addresses, breaks.
+
+use anstyle::Style;
+use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
+use sallyport_contract::text;
+
+use super::{theme, wrap::Piece};
+use crate::style::Span;
+
+/// The paragraph that is being read.
+#[derive(Default)]
+pub(super) struct Inline {
+    pieces: Vec<Piece>,
+    styles: Vec<Style>,
+    links: Vec<OpenLink>,
+}
+
+/// A link or an image whose text is being read.
+struct OpenLink {
+    address: String,
+    title: String,
+    /// The text so far: where it is the address itself, that is not said twice.
+    text: String,
+}
+
+impl Inline {
+    /// Takes one event; those that are about blocks say nothing here.
+    pub(super) fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(end) => self.end(end),
+            Event::Text(text) => self.text(&text),
+            Event::Code(code) => self.styled(theme::CODE, &code),
+            Event::InlineMath(math) => self.text(&format!("${math}$")),
+            Event::DisplayMath(math) => self.text(&format!("$${math}$$")),
+            Event::InlineHtml(html) => self.inline_html(&html),
+            Event::Html(html) => self.lines(&html),
+            Event::FootnoteReference(name) => self.text(&format!("[^{name}]")),
+            Event::SoftBreak => self.text(" "),
+            Event::HardBreak => self.pieces.push(Piece::Break),
+            Event::TaskListMarker(true) => self.text("[x] "),
+            Event::TaskListMarker(false) => self.text("[ ] "),
+            Event::Rule => {}
+        }
+    }
+
+    /// Returns whether nothing was read since the last [`Inline::take`].
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Returns what was read, and begins anew.
+    pub(super) fn take(&mut self) -> Vec<Piece> {
+        self.styles.clear();
+        self.links.clear();
+        std::mem::take(&mut self.pieces)
+    }
+
+    /// Returns what was read, and begins anew in the style of this row.
+    pub(super) fn take_cell(&mut self) -> Vec<Piece> {
+        self.styles.truncate(1);
+        self.links.clear();
+        std::mem::take(&mut self.pieces)
+    }
+
+    /// Adds a text in a style on top of that of this place.
+    pub(super) fn styled(&mut self, style: Style, text: &str) {
+        self.push_style(style);
+        self.text(text);
+        self.styles.pop();
+    }
+
+    /// Puts a style on top of that of this place, for what follows.
+    pub(super) fn push_style(&mut self, style: Style) {
+        self.styles.push(theme::over(self.style(), style));
+    }
+
+    /// Adds a text in the style of this place. Line ends in it are spaces.
+    pub(super) fn text(&mut self, text: &str) {
+        if let Some(link) = self.links.last_mut() {
+            link.text.push_str(text);
+        }
+        let text = text::one_line(&text.replace(['\n', '\t'], " "));
+        self.pieces.push(Piece::Text(Span::new(text, self.style())));
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or_default()
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Emphasis => self.push_style(Style::new().italic()),
+            Tag::Strong => self.push_style(Style::new().bold()),
+            Tag::Strikethrough => self.push_style(Style::new().strikethrough()),
+            Tag::Link { link_type, dest_url, title, .. } => self.open(link_type, dest_url, title),
+            Tag::Image { link_type, dest_url, title, .. } => self.open(link_type, dest_url, title),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, end: TagEnd) {
+        match end {
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => self.close(),
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, kind: LinkType, address: CowStr<'_>, title: CowStr<'_>) {
+        let address = match kind {
+            LinkType::Email => String::new(),
+            _ => address.into_string(),
+        };
+        self.links.push(OpenLink { address, title: title.into_string(), text: String::new() });
+    }
+
+    fn close(&mut self) {
+        let Some(link) = self.links.pop() else { return };
+        let mut note = Vec::new();
+        if !link.address.is_empty() && link.address != link.text {
+            note.push(link.address);
+        }
+        if !link.title.is_empty() {
+            note.push(format!("\"{}\"", link.title));
+        }
+        if note.is_empty() {
+            return;
+        }
+        self.text(if link.text.is_empty() { "(" } else { " (" });
+        self.styled(Style::new().underline(), &note.join(" "));
+        self.text(")");
+    }
+
+    /// A tag is text, except for the one that models use to break a line inside of a table.
+    fn inline_html(&mut self, html: &str) {
+        if matches!(html, "<br>" | "<br/>" | "<br />") {
+            self.pieces.push(Piece::Break);
+        } else {
+            self.text(html);
+        }
+    }
+
+    fn lines(&mut self, html: &str) {
+        for line in html.lines() {
+            self.text(line);
+            self.pieces.push(Piece::Break);
+        }
+    }
+}

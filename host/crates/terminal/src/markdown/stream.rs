@@ -1,0 +1,123 @@
+//! Markdown while it arrives: what is final, and what may still change.
+
+use super::{
+    WIDTH_COLUMNS_MIN, block,
+    mend::mended,
+    scan::{Body, Part, Scanner},
+};
+use crate::style::Line;
+
+/// A text in pieces.
+///
+/// What [`Stream::settled`] returned is never returned again and never changes; together with what
+/// [`Stream::finish`] returns it is the same however the text was cut into pieces.
+///
+/// ```
+/// use sallyport_terminal::markdown::Stream;
+///
+/// let mut stream = Stream::new();
+/// stream.push("One.\n\nTwo **wo");
+/// assert_eq!(stream.settled(40)[0].text(), "One.");
+/// assert_eq!(stream.tail(40)[1].text(), "Two wo");
+/// stream.push("rds**.");
+/// assert_eq!(stream.finish(40)[1].text(), "Two words.");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    scanner: Scanner,
+    /// The line that is not complete yet.
+    pending: String,
+    /// Something was returned, so that a gap is one.
+    begun: bool,
+    gap: bool,
+}
+
+impl Stream {
+    /// Begins a text.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: &str) {
+        self.pending.push_str(piece);
+        let mut rest = std::mem::take(&mut self.pending);
+        let mut start = 0;
+        while let Some((line, next)) = cut(&rest[start..], self.scanner.line_bytes_max()) {
+            self.scanner.line(line);
+            start += next;
+        }
+        self.pending = rest.split_off(start);
+    }
+
+    /// Returns the lines that became final since the last time, laid out for that width.
+    pub fn settled(&mut self, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for part in self.scanner.take() {
+            self.gap |= part.gap;
+            let body = layout(&part, width.max(WIDTH_COLUMNS_MIN));
+            if body.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut self.gap) && self.begun {
+                lines.push(Line::default());
+            }
+            self.begun = true;
+            lines.extend(body);
+        }
+        lines
+    }
+
+    /// Returns the lines after the final ones as they look now. Marks whose meaning is not clear
+    /// yet are held back, and what is open is closed, so that the lines change as little as can be
+    /// while more arrives.
+    pub fn tail(&self, width: usize) -> Vec<Line> {
+        if self.scanner.is_at_table_head() {
+            return Vec::new();
+        }
+        let mut ended = self.clone();
+        ended.scanner.take();
+        ended.pending = mended(&self.scanner, &self.pending);
+        ended.finish(width)
+    }
+
+    /// Returns how much text is not final, in bytes: what [`Stream::tail`] has to lay out.
+    pub fn open_bytes(&self) -> usize {
+        self.scanner.open_bytes() + self.pending.len()
+    }
+
+    /// Ends the text and returns the rest of its lines.
+    pub fn finish(mut self, width: usize) -> Vec<Line> {
+        if !self.pending.is_empty() {
+            self.scanner.line(self.pending.trim_end_matches('\r'));
+        }
+        self.scanner.close();
+        self.settled(width)
+    }
+}
+
+/// Returns the first line and where the next begins, if the line is complete or too long to wait
+/// for its end. Where it is cut depends on its bytes alone, not on how they arrived.
+fn cut(text: &str, bytes_max: usize) -> Option<(&str, usize)> {
+    let window = text.floor_char_boundary(bytes_max + 1);
+    if let Some(end) = text[..window].find('\n') {
+        let line = &text[..end];
+        return Some((line.strip_suffix('\r').unwrap_or(line), end + 1));
+    }
+    if text.len() <= bytes_max {
+        return None;
+    }
+    let end = text.floor_char_boundary(bytes_max);
+    match text[..end].rfind(' ') {
+        Some(space) if space > 0 => Some((&text[..space], space + 1)),
+        _ => Some((&text[..end], end)),
+    }
+}
+
+fn layout(part: &Part, width: usize) -> Vec<Line> {
+    match &part.body {
+        Body::Blocks { source, number } => block::lines(source, *number, width),
+        Body::Label(label) => block::label(label, width),
+        Body::Code(code) => vec![block::code_line(code)],
+    }
+}

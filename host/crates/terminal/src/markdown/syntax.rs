@@ -1,0 +1,163 @@
+//! What the beginning of a line can mean in Markdown, as far as blocks at the outermost level.
+//!
+//! Only enough to tell where a block surely ends; the meaning of the blocks is the parser's.
+
+/// Columns of indentation from which a line is code, not the start of another block.
+const CODE_INDENT_COLUMNS: usize = 4;
+
+/// Longest number of an ordered list, in digits: longer ones are text.
+const NUMBER_DIGITS_MAX: usize = 9;
+
+/// How blocks of raw HTML that blank lines do not end begin and end.
+const HTML: [(&str, &str); 8] = [
+    ("<!--", "-->"),
+    ("<?", "?>"),
+    ("<![cdata[", "]]>"),
+    ("<!", ">"),
+    ("<pre", "</pre>"),
+    ("<script", "</script>"),
+    ("<style", "</style>"),
+    ("<textarea", "</textarea>"),
+];
+
+/// Returns whether a line holds nothing.
+pub(super) fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+/// Returns the columns before the first character that is no space.
+pub(super) fn indent(line: &str) -> usize {
+    let mut columns = 0;
+    for c in line.chars() {
+        match c {
+            ' ' => columns += 1,
+            '\t' => columns += CODE_INDENT_COLUMNS - columns % CODE_INDENT_COLUMNS,
+            _ => break,
+        }
+    }
+    columns
+}
+
+/// Returns the line without its indentation, if it is little enough to begin a block.
+fn block_start(line: &str) -> Option<&str> {
+    (indent(line) < CODE_INDENT_COLUMNS).then(|| line.trim_start())
+}
+
+/// The line that opens a block of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+    /// The words after the fence, most often a language.
+    pub(super) label: String,
+}
+
+impl Fence {
+    /// Reads a line as the beginning of a block of code.
+    pub(super) fn open(line: &str) -> Option<Self> {
+        let text = block_start(line)?;
+        let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let length = text.chars().take_while(|c| *c == mark).count();
+        let label = text[length..].trim();
+        let is_code_in_text = mark == '`' && label.contains('`');
+        (length >= 3 && !is_code_in_text).then(|| Self {
+            mark,
+            length,
+            indent: indent(line),
+            label: label.to_owned(),
+        })
+    }
+
+    /// Returns whether a line ends the block.
+    pub(super) fn is_closed_by(&self, line: &str) -> bool {
+        block_start(line).map(str::trim_end).is_some_and(|text| {
+            text.chars().all(|c| c == self.mark) && text.chars().count() >= self.length
+        })
+    }
+
+    /// Returns whether a line that is still arriving may turn out to end the block.
+    pub(super) fn may_be_closed_by(&self, line: &str) -> bool {
+        block_start(line).is_some_and(|text| text.trim_end().chars().all(|c| c == self.mark))
+    }
+
+    /// Returns a line of the block without the indentation that the fence has too.
+    pub(super) fn content<'a>(&self, line: &'a str) -> &'a str {
+        let spaces = line.bytes().take_while(|b| *b == b' ').count();
+        &line[spaces.min(self.indent)..]
+    }
+}
+
+/// The mark before an item of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Marker {
+    /// What all items of one list share: the bullet, or what follows the number.
+    pub(super) kind: char,
+    /// The number of an ordered list.
+    pub(super) number: Option<u64>,
+    /// The column at which the item's text begins; what is indented as far belongs to it.
+    pub(super) content: usize,
+    /// Nothing follows on the line.
+    is_empty: bool,
+}
+
+impl Marker {
+    /// Reads the beginning of a line as that of an item.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let text = block_start(line)?;
+        if is_rule(text) {
+            return None;
+        }
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let number = match digits {
+            0 => None,
+            1..=NUMBER_DIGITS_MAX => Some(text[..digits].parse().ok()?),
+            _ => return None,
+        };
+        let kind = text[digits..].chars().next()?;
+        let fits = if number.is_some() { ".)" } else { "-+*" };
+        let rest = text[digits..].strip_prefix(kind).filter(|_| fits.contains(kind))?;
+        if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+            return None;
+        }
+        let is_empty = is_blank(rest);
+        let gap = if is_empty { 1 } else { indent(rest) };
+        // With five spaces or more, the item begins with code, one space after its mark.
+        let gap = if gap > CODE_INDENT_COLUMNS { 1 } else { gap };
+        Some(Self { kind, number, content: indent(line) + digits + 1 + gap, is_empty })
+    }
+
+    /// Returns whether the line ends a paragraph that stands right above it.
+    pub(super) fn interrupts_text(self) -> bool {
+        !self.is_empty && self.number.is_none_or(|number| number == 1)
+    }
+}
+
+/// Returns whether a line that is not indented as far as an item's text ends the item, even where a
+/// paragraph could go on.
+pub(super) fn interrupts_item(line: &str) -> bool {
+    let Some(text) = block_start(line) else { return false };
+    let hashes = text.bytes().take_while(|b| *b == b'#').count();
+    let is_heading = (1..=6).contains(&hashes) && text[hashes..].starts_with([' ', '\t']);
+    is_heading
+        || text.starts_with('>')
+        || is_rule(text)
+        || Fence::open(line).is_some()
+        || Marker::read(line).is_some_and(Marker::interrupts_text)
+}
+
+/// Returns whether a line is a rule across the page.
+fn is_rule(text: &str) -> bool {
+    let marks: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+    marks.len() >= 3
+        && matches!(marks[0], '-' | '*' | '_')
+        && marks.iter().all(|mark| *mark == marks[0])
+}
+
+/// Returns what ends the block of raw HTML that a line begins, if blank lines do not, and the line
+/// itself does not hold it.
+pub(super) fn html_end(line: &str) -> Option<&'static str> {
+    let text = block_start(line)?.to_ascii_lowercase();
+    let (start, end) = HTML.into_iter().find(|(start, _)| text.starts_with(start))?;
+    (!text[start.len()..].contains(end)).then_some(end)
+}

@@ -1,0 +1,20 @@
+//! What a text looks like, piece by piece and as a whole.
+
+mod layout;
+mod property;
+mod streaming;
+
+use super::*;
+
+/// Compares the layout of a text, without its styles.
+#[track_caller]
+fn check(text: &str, width: usize, want: &str) {
+    let lines = render(text, width);
+    let found: String = lines.iter().map(|line| line.text() + "\n").collect();
+    assert_eq!(found, want, "{text:?}\n{found}");
+}
+
+/// Returns the texts of lines.
+fn texts(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(Line::text).collect()
+}

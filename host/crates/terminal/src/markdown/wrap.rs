@@ -1,0 +1,153 @@
+//! Breaking text into lines of a width that is measured in columns, not characters.
+//!
+//! A line breaks at spaces and beside wide characters, which need no spaces; a word that fits no
+//! line is broken between grapheme clusters.
+
+use anstyle::Style;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::style::{Line, Span};
+
+/// Wide punctuation that closes: a line does not begin with it.
+const CLOSING: &str = "、。，．・：；！？）］｝」』】〉》〕";
+
+/// One part of a paragraph: text, or a place where the line ends whatever its width.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    Text(Span),
+    Break,
+}
+
+/// A grapheme cluster, or a few spaces, in its style.
+type Bit<'a> = (&'a str, Style);
+
+/// Returns the columns of a text. Terminals disagree about joined characters; the larger answer
+/// is taken, so that no line is wider than was planned.
+pub(super) fn columns(text: &str) -> usize {
+    let apart = text.chars().filter_map(UnicodeWidthChar::width).sum();
+    UnicodeWidthStr::width(text).max(apart)
+}
+
+/// Returns the columns of a line, measured as [`columns`] does.
+pub(super) fn line_columns(line: &Line) -> usize {
+    line.spans.iter().map(|span| columns(&span.text)).sum()
+}
+
+/// Returns the rows that a line takes on a terminal of that width, broken where a terminal breaks
+/// it.
+pub(crate) fn rows(line: &Line, width: usize) -> Vec<Line> {
+    let mut rows = vec![Line::default()];
+    let mut column = 0;
+    for (text, style) in line.spans.iter().flat_map(bits) {
+        let columns = columns(text);
+        if column + columns > width && column > 0 {
+            rows.push(Line::default());
+            column = 0;
+        }
+        column += columns;
+        rows.last_mut().expect("there is a first row").push(text, style);
+    }
+    rows
+}
+
+fn bits(span: &Span) -> impl Iterator<Item = Bit<'_>> {
+    span.text.graphemes(true).map(|text| (text, span.style))
+}
+
+/// Returns the pieces as lines of at most `width` columns.
+pub(super) fn wrap(pieces: &[Piece], width: usize) -> Vec<Line> {
+    let mut wrapper = Wrapper { width, ..Wrapper::default() };
+    for piece in pieces {
+        match piece {
+            Piece::Text(span) => bits(span).for_each(|bit| wrapper.bit(bit)),
+            Piece::Break => wrapper.end_line(),
+        }
+    }
+    wrapper.finish()
+}
+
+#[derive(Default)]
+struct Wrapper<'a> {
+    width: usize,
+    done: Vec<Line>,
+    line: Line,
+    column: usize,
+    /// The spaces before the word; they are dropped where a line breaks.
+    space: Vec<Bit<'a>>,
+    /// What cannot be broken, so far.
+    word: Vec<Bit<'a>>,
+    word_columns: usize,
+    /// The last character was wide, so that the word may end here.
+    after_wide: bool,
+}
+
+impl<'a> Wrapper<'a> {
+    fn bit(&mut self, bit: Bit<'a>) {
+        if bit.0 == " " {
+            self.end_word();
+            self.space.push(bit);
+        } else {
+            self.letter(bit);
+        }
+    }
+
+    fn letter(&mut self, bit: Bit<'a>) {
+        let columns = columns(bit.0);
+        let is_wide = columns > 1;
+        if (is_wide || self.after_wide) && !CLOSING.contains(bit.0) {
+            self.end_word();
+        }
+        self.after_wide = is_wide;
+        self.word_columns += columns;
+        self.word.push(bit);
+    }
+
+    fn end_word(&mut self) {
+        self.after_wide = false;
+        if self.word.is_empty() {
+            return;
+        }
+        let word = std::mem::take(&mut self.word);
+        let space = std::mem::take(&mut self.space);
+        let columns = space.len() + std::mem::take(&mut self.word_columns);
+        if self.column > 0 && self.column + columns > self.width {
+            self.next_line();
+        }
+        if self.column > 0 {
+            self.place(&space);
+        }
+        self.place(&word);
+    }
+
+    /// Puts a word down, broken where it is wider than a line.
+    fn place(&mut self, word: &[Bit<'a>]) {
+        for (text, style) in word {
+            let columns = columns(text);
+            if self.column > 0 && self.column + columns > self.width {
+                self.next_line();
+            }
+            self.column += columns;
+            self.line.push(text, *style);
+        }
+    }
+
+    fn next_line(&mut self) {
+        self.done.push(std::mem::take(&mut self.line));
+        self.column = 0;
+    }
+
+    fn end_line(&mut self) {
+        self.end_word();
+        self.space.clear();
+        self.next_line();
+    }
+
+    fn finish(mut self) -> Vec<Line> {
+        self.end_word();
+        if !self.line.spans.is_empty() {
+            self.next_line();
+        }
+        self.done
+    }
+}

@@ -1,0 +1,69 @@
+//! Text as it comes, for what shows no cursor: no codes, nothing drawn twice.
+
+use std::io;
+
+use sallyport_contract::text;
+
+use super::Voice;
+use crate::style::{Colour, Line};
+
+/// What has to be known of the text before.
+#[derive(Debug, Default)]
+pub(super) struct Passing {
+    /// Who speaks.
+    voice: Option<Voice>,
+    /// The last line is not ended.
+    in_line: bool,
+    /// The piece ended with the first half of a line end, perhaps.
+    after_return: bool,
+}
+
+impl Passing {
+    /// Writes a piece of a text.
+    pub(super) fn text(
+        &mut self,
+        out: &mut impl io::Write,
+        voice: Voice,
+        piece: &str,
+    ) -> io::Result<()> {
+        if self.voice.is_some_and(|last| last != voice) {
+            self.settle(out)?;
+            out.write_all(b"\n")?;
+        }
+        self.voice = Some(voice);
+        let mut piece = piece.replace("\r\n", "\n");
+        if std::mem::take(&mut self.after_return) && !piece.starts_with('\n') {
+            piece.insert(0, '\r');
+        }
+        if piece.ends_with('\r') {
+            piece.pop();
+            self.after_return = true;
+        }
+        self.write(out, &text::visible(&piece))
+    }
+
+    /// Writes whole lines.
+    pub(super) fn lines(&mut self, out: &mut impl io::Write, lines: &[Line]) -> io::Result<()> {
+        self.settle(out)?;
+        for line in lines {
+            writeln!(out, "{}", line.to_terminal(Colour::Off))?;
+        }
+        out.flush()
+    }
+
+    /// Ends the line that is open, and the text.
+    pub(super) fn settle(&mut self, out: &mut impl io::Write) -> io::Result<()> {
+        self.after_return = false;
+        self.voice = None;
+        if self.in_line { self.write(out, "\n") } else { Ok(()) }
+    }
+
+    fn write(&mut self, out: &mut impl io::Write, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.in_line = !text.ends_with('\n');
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+}

@@ -1,0 +1,202 @@
+//! Styled text: pieces of a line, each with its look.
+//!
+//! What is laid out for a person ([`markdown`](crate::markdown), [`card`](crate::card)) is made of
+//! these lines, so that it can be measured, folded and compared before a byte of it reaches a
+//! terminal. The text of a span never holds anything that a terminal obeys: whoever makes one from
+//! foreign text escapes it first, and the styles are the only escape sequences there are.
+
+use std::fmt::{self, Write};
+
+use anstyle::Style;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// A piece of text in one style.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The text, without line breaks and control characters.
+    pub text: String,
+    /// How it looks.
+    pub style: Style,
+}
+
+/// A line of styled text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Its pieces, from left to right.
+    pub spans: Vec<Span>,
+}
+
+/// Whether the escape sequences of styles are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// They are.
+    On,
+    /// They are left out: nobody would see them, or somebody asked for none.
+    Off,
+}
+
+impl Span {
+    /// A piece of text in a style.
+    pub fn new(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style }
+    }
+}
+
+impl Line {
+    /// A line of plain text.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self::styled(text, Style::new())
+    }
+
+    /// A line in one style.
+    pub fn styled(text: impl Into<String>, style: Style) -> Self {
+        Self { spans: vec![Span::new(text, style)] }
+    }
+
+    /// Appends a piece of text; one in the style of the last piece joins it.
+    pub fn push(&mut self, text: &str, style: Style) {
+        match self.spans.last_mut() {
+            Some(last) if last.style == style => last.text.push_str(text),
+            _ => self.spans.push(Span::new(text, style)),
+        }
+    }
+
+    /// Columns that the line takes on a terminal.
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|span| span.text.width()).sum()
+    }
+
+    /// The text without its styles.
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// The line as a terminal is sent it, without a line break.
+    pub fn to_terminal(&self, colour: Colour) -> String {
+        let mut out = String::new();
+        for Span { text, style } in &self.spans {
+            // Writing to a String cannot fail.
+            let _ = match colour {
+                Colour::On => write!(out, "{style}{text}{style:#}"),
+                Colour::Off => out.write_str(text),
+            };
+        }
+        out
+    }
+
+    /// Folds the line to a width in columns, at spaces where there are some; what is folded is
+    /// indented. No text is lost but the space at a fold. A width of less than two columns beside
+    /// the indent counts as two, since the widest letters need them.
+    pub fn fold(&self, width: usize, indent: usize) -> Vec<Self> {
+        if self.width() <= width {
+            return vec![self.clone()];
+        }
+        let mut fold = Fold::new(width, indent);
+        for Span { text, style } in &self.spans {
+            text.split_word_bounds().for_each(|word| fold.word(word, *style));
+        }
+        fold.finish()
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+/// A line while it is folded.
+struct Fold {
+    done: Vec<Line>,
+    line: Line,
+    used: usize,
+    width: usize,
+    indent: usize,
+}
+
+impl Fold {
+    fn new(width: usize, indent: usize) -> Self {
+        let width = width.max(indent + 2);
+        Self { done: Vec::new(), line: Line::default(), used: 0, width, indent }
+    }
+
+    fn word(&mut self, word: &str, style: Style) {
+        if self.used + word.width() <= self.width {
+            return self.put(word, style);
+        }
+        if word.trim().is_empty() {
+            return self.next();
+        }
+        if self.indent + word.width() <= self.width {
+            self.next();
+            return self.put(word, style);
+        }
+        for letter in word.graphemes(true) {
+            if self.used + letter.width() > self.width {
+                self.next();
+            }
+            self.put(letter, style);
+        }
+    }
+
+    fn put(&mut self, text: &str, style: Style) {
+        self.line.push(text, style);
+        self.used += text.width();
+    }
+
+    fn next(&mut self) {
+        self.done.push(std::mem::take(&mut self.line));
+        self.used = 0;
+        if self.indent > 0 {
+            self.put(&" ".repeat(self.indent), Style::new());
+        }
+    }
+
+    fn finish(mut self) -> Vec<Line> {
+        // A space at the very end may have begun a line that holds nothing.
+        if self.used > self.indent || self.done.is_empty() {
+            self.done.push(self.line);
+        }
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anstyle::AnsiColor;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, width: usize, indent: usize, want: &[&str]) {
+        let folded = Line::plain(text).fold(width, indent);
+        assert_eq!(folded.iter().map(Line::text).collect::<Vec<_>>(), want, "{text:?}");
+        assert!(folded.iter().all(|line| line.width() <= width.max(indent + 2)));
+    }
+
+    #[test]
+    fn lines_are_folded_at_spaces_and_long_words_anywhere() {
+        check("", 10, 0, &[""]);
+        check("short", 10, 2, &["short"]);
+        check("two words here", 9, 0, &["two words", "here"]);
+        check("two words here", 9, 2, &["two words", "  here"]);
+        check("aaaaaaaaaaaa", 5, 0, &["aaaaa", "aaaaa", "aa"]);
+        check("aaaaaaaaaaaa", 5, 2, &["aaaaa", "  aaa", "  aaa", "  a"]);
+        check("漢字漢字", 5, 0, &["漢字", "漢字"]);
+        check("漢字", 0, 0, &["漢", "字"]);
+        check("ends here ", 9, 0, &["ends here"]);
+    }
+
+    #[test]
+    fn styles_survive_a_fold_and_are_left_out_when_nobody_sees_them() {
+        let red = AnsiColor::Red.on_default();
+        let mut line = Line::plain("one ");
+        line.push("two three", red);
+        let folded = line.fold(7, 0);
+        assert_eq!(folded[0].spans, [Span::new("one ", Style::new()), Span::new("two", red)]);
+        assert_eq!(folded[1].to_terminal(Colour::On), format!("{red}three{red:#}"));
+        assert_eq!(folded[1].to_terminal(Colour::Off), "three");
+        assert_eq!(line.to_string(), "one two three");
+    }
+}

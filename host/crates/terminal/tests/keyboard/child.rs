@@ -1,0 +1,168 @@
+//! What runs on the terminal: a conversation that repeats what it is told.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{ioctl_tiocsctty, setsid};
+use sallyport_contract::{ApprovalRequest, CallContext, Subject, ToolCall};
+use sallyport_terminal::{
+    attach::Disk,
+    card::{Card, Position},
+    editor::{Answer, Begin, Input, KeyStyle, Keyboard, Prompt, Settings, Vocabulary},
+    style::{Colour, Line},
+};
+
+/// Long enough for a line to be on the screen before it is taken away.
+const A_MOMENT: Duration = Duration::from_millis(400);
+
+/// Reads lines and tells what they are, until it is told to leave.
+pub(crate) fn converse(folder: &Path) {
+    setsid().unwrap();
+    if io::stdin().is_terminal() {
+        ioctl_tiocsctty(io::stdin()).unwrap();
+    }
+    // What the test harness wrote is none of the screen.
+    say("\x1b[2J\x1b[H");
+    let (keyboard, notices) = Keyboard::start(settings(folder), Box::new(show)).unwrap();
+    show(&notices);
+    keyboard.know(vocabulary());
+    loop {
+        let input = read(&keyboard, message(), Begin::With(String::new()));
+        say(&format!("input: {input:?}\n"));
+        let Input::Line(line) = input else { continue };
+        match line.trim() {
+            "card" => say(&format!("answer: {:?}\n", ask(&keyboard))),
+            "aside" => {
+                let aside = Prompt::Aside { name: "reason".into() };
+                say(&format!(
+                    "aside: {:?}\n",
+                    read(&keyboard, aside, Begin::With("since ".into()))
+                ));
+            }
+            "print" => drop(keyboard.printer().print(&[Line::plain("told meanwhile")])),
+            "withdraw" => withdraw(&keyboard),
+            "edit" => {
+                let begin = Begin::Outside("cold tea".into());
+                say(&format!("edited: {:?}\n", read(&keyboard, message(), begin)));
+            }
+            "stale" => withdraw_too_late(&keyboard),
+            "withdraw-card" => withdraw_card(&keyboard),
+            "busy" => busy(),
+            "leave" => return leave(keyboard),
+            _ => {}
+        }
+    }
+}
+
+fn message() -> Prompt {
+    Prompt::Message { model: "test-model".into() }
+}
+
+fn settings(folder: &Path) -> Settings {
+    Settings {
+        folder: Some(folder.join("private")),
+        keys: if folder.join("vi").exists() { KeyStyle::Vi } else { KeyStyle::Emacs },
+        colour: Colour::Off,
+        editor: std::fs::read_to_string(folder.join("editor")).ok(),
+        disk: Disk { folder: folder.to_owned(), home: None },
+    }
+}
+
+fn vocabulary() -> Vocabulary {
+    Vocabulary {
+        tools: vec![("clock.now".into(), "tells the time".into())],
+        plugins: vec!["clock".into()],
+        models: vec!["quick".into(), "quiet".into(), "clever".into()],
+    }
+}
+
+fn read(keyboard: &Keyboard, prompt: Prompt, begin: Begin) -> Input {
+    let (sender, answers) = mpsc::channel();
+    keyboard.read(prompt, begin, move |input| sender.send(input).unwrap());
+    answers.recv().unwrap()
+}
+
+fn card() -> Card {
+    let request = ApprovalRequest {
+        call: ToolCall {
+            context: CallContext::default(),
+            tool: "mail.send".parse().unwrap(),
+            arguments: format!(r#"{{"body":"{}","to":"a@x"}}"#, "word ".repeat(1000)),
+        },
+        subject: Subject::Call,
+        plugin_version: "1.0.0".into(),
+        plugin_digest: "0123456789abcdef".into(),
+        reason: "the default".into(),
+        rule: None,
+        powers: vec!["send mail".into()],
+    };
+    Card::new(request, Some(Position { index: 1, count: 2 }))
+}
+
+fn ask(keyboard: &Keyboard) -> Answer {
+    let (sender, answers) = mpsc::channel();
+    keyboard.ask(card(), move |answer| sender.send(answer).unwrap());
+    answers.recv().unwrap()
+}
+
+fn withdraw(keyboard: &Keyboard) {
+    let (sender, answers) = mpsc::channel();
+    let begin = Begin::With("half a line".into());
+    let ticket = keyboard.read(message(), begin, move |input| sender.send(input).unwrap());
+    thread::sleep(A_MOMENT);
+    keyboard.withdraw(ticket);
+    say(&format!("withdrawn: {:?}\n", answers.recv().unwrap()));
+}
+
+/// Withdraws a line that was read already, while the next one is typed.
+fn withdraw_too_late(keyboard: &Keyboard) {
+    let (sender, answers) = mpsc::channel();
+    let again = sender.clone();
+    let begin = |text: &str| Begin::With(text.to_owned());
+    let first = keyboard.read(message(), begin("first"), move |it| sender.send(it).unwrap());
+    answers.recv().unwrap();
+    keyboard.read(message(), begin("second "), move |it| again.send(it).unwrap());
+    thread::sleep(A_MOMENT);
+    keyboard.withdraw(first);
+    thread::sleep(A_MOMENT);
+    say("too late\n");
+    say(&format!("stale: {:?}\n", answers.recv().unwrap()));
+}
+
+fn withdraw_card(keyboard: &Keyboard) {
+    let (sender, answers) = mpsc::channel();
+    let ticket = keyboard.ask(card(), move |answer| sender.send(answer).unwrap());
+    thread::sleep(A_MOMENT * 2);
+    keyboard.withdraw(ticket);
+    say(&format!("withdrawn: {:?}\n", answers.recv().unwrap()));
+}
+
+/// A turn, during which nothing is asked.
+fn busy() {
+    say("busy\n");
+    thread::sleep(A_MOMENT * 5);
+    say("no longer busy\n");
+}
+
+/// Leaves while a line is being typed.
+fn leave(keyboard: Keyboard) {
+    keyboard.read(message(), Begin::With("not finished".into()), |_| ());
+    thread::sleep(A_MOMENT);
+    drop(keyboard);
+    say("\nleft\n");
+    // Whoever looks at the modes looks at those of a terminal that is still open.
+    thread::sleep(Duration::from_secs(60));
+}
+
+fn show(lines: &[Line]) {
+    lines.iter().for_each(|line| say(&format!("{line}\n")));
+}
+
+fn say(text: &str) {
+    io::stderr().write_all(text.as_bytes()).unwrap();
+}

@@ -1,0 +1,174 @@
+//! A terminal with this program in it.
+
+use std::{
+    ffi::OsStr,
+    fs::{File, OpenOptions},
+    io::{Read, Write},
+    num::NonZero,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+};
+
+/// Longest wait for something on the screen; only a failing test waits so long.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How a program asks where the cursor is.
+const WHERE: &[u8] = b"\x1b[6n";
+
+/// A terminal with this program in it.
+pub(crate) struct Terminal {
+    outer: File,
+    inner: OwnedFd,
+    child: Child,
+    shown: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+}
+
+impl Terminal {
+    /// Starts this program again, with a folder of its own.
+    pub(crate) fn start(folder: &Path) -> Self {
+        let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&outer).unwrap();
+        unlockpt(&outer).unwrap();
+        let path = ptsname(&outer, Vec::new()).unwrap();
+        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        let inner: OwnedFd = OpenOptions::new().read(true).write(true).open(path).unwrap().into();
+        tcsetwinsize(&inner, size(24, 80)).unwrap();
+        let side = || Stdio::from(inner.try_clone().unwrap());
+        let mut command = command(folder);
+        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+        let outer: File = outer.into();
+        let shown = read_all(outer.try_clone().unwrap());
+        let screen = vt100::Parser::new(count(24), count(80), 200);
+        let mut terminal = Self { outer, inner, child, shown, screen };
+        terminal.wait("test-model> ");
+        terminal
+    }
+
+    /// Types.
+    pub(crate) fn send(&mut self, keys: &str) {
+        self.outer.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Types a line.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.send(line);
+        self.send("\r");
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    pub(crate) fn wait(&mut self, text: &str) {
+        self.wait_until(text, |screen| screen.contains(text));
+    }
+
+    /// Waits until a text is gone from the screen.
+    #[track_caller]
+    pub(crate) fn wait_without(&mut self, text: &str) {
+        self.wait_until(text, |screen| !screen.contains(text));
+    }
+
+    /// Waits until a text is on the screen more often than it was.
+    #[track_caller]
+    pub(crate) fn wait_for_more(&mut self, text: &str, before: usize) {
+        self.wait_until(text, |screen| screen.matches(text).count() > before);
+    }
+
+    /// What is on the screen.
+    pub(crate) fn screen(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Makes the window another size while a line is typed, and waits until it is painted anew.
+    pub(crate) fn resize(&mut self, rows: u16, columns: u16) {
+        while let Ok(bytes) = self.shown.try_recv() {
+            self.show(&bytes);
+        }
+        self.screen.screen_mut().set_size(count(rows), count(columns));
+        tcsetwinsize(&self.inner, size(rows, columns)).unwrap();
+        let bytes = self.shown.recv_timeout(WAIT_MAX).unwrap();
+        self.show(&bytes);
+    }
+
+    /// Whether what is typed is shown, lines are waited for, and Ctrl-C is a signal.
+    pub(crate) fn modes(&self) -> (bool, bool, bool) {
+        let modes = tcgetattr(&self.inner).unwrap().local_modes;
+        let has = |mode| modes.contains(mode);
+        (has(LocalModes::ECHO), has(LocalModes::ICANON), has(LocalModes::ISIG))
+    }
+
+    #[track_caller]
+    fn wait_until(&mut self, text: &str, done: impl Fn(&str) -> bool) {
+        let end = Instant::now() + WAIT_MAX;
+        while !done(&self.screen()) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.shown.recv_timeout(left) {
+                Ok(bytes) => self.show(&bytes),
+                Err(_) => panic!("waited for {text:?}:\n{}", self.screen()),
+            }
+        }
+    }
+
+    /// Shows bytes, and answers a program that asks where the cursor is.
+    fn show(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some(at) = rest.windows(WHERE.len()).position(|window| window == WHERE) {
+            self.screen.process(&rest[..at]);
+            let (row, column) = self.screen.screen().cursor_position();
+            self.send(&format!("\x1b[{};{}R", row + 1, column + 1));
+            rest = &rest[at + WHERE.len()..];
+        }
+        self.screen.process(rest);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What this program says when it is started without a terminal.
+pub(crate) fn without(folder: &Path) -> String {
+    let output = command(folder).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program is this one, on a terminal")]
+fn command(folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["child", "--exact", "--nocapture"]);
+    command.arg(format!("folder={}", folder.display()));
+    command
+}
+
+fn count(number: u16) -> NonZero<u16> {
+    NonZero::new(number).unwrap()
+}
+
+fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn read_all(mut outer: File) -> Receiver<Vec<u8>> {
+    let (sender, shown) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = outer.read(&mut bytes) {
+            if sender.send(bytes[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    shown
+}
