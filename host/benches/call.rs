@@ -17,7 +17,6 @@ use sallyport::{
     gate::{Audited, Gate, GateParts},
     lock::Lock,
     registry::{LoadParts, Registry, Selection},
-    session::NobodyToAsk,
 };
 use sallyport_contract::{CallContext, Outcome, ToolCall, Toolbox};
 use sallyport_policy::Manifest;
@@ -25,6 +24,7 @@ use sallyport_sandbox::{
     Compiler, ComponentFile, PluginParts, Sandbox, SandboxOptions, SystemResolver, Unattended,
     raw::Raw,
 };
+use sallyport_session::NobodyToAsk;
 use sallyport_store::{Store, audit::Who};
 
 /// Batches of each measurement; the median of an odd number is one of them.

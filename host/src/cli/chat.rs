@@ -7,7 +7,7 @@ use std::{pin::pin, sync::Arc};
 
 use sallyport_contract::{Answer, Outcome, Toolbox, text};
 use sallyport_model::Delta;
-use sallyport_session::{self as session, Command, Event, Handle, Parts};
+use sallyport_session::{self as session, Command, Event, Handle, NoJournal, Parts, Restored};
 use tokio::sync::mpsc;
 
 use super::{
@@ -65,7 +65,8 @@ pub(super) async fn chat(
     ));
     let toolbox = Arc::clone(&tools.toolbox);
     let options = run::options(&args.model, &settings);
-    let parts = Parts { model, toolbox, approvals, options };
+    let (journal, past) = (Box::new(NoJournal), Restored::default());
+    let parts = Parts { model, toolbox, approvals, journal, past, options };
     let (handle, mut events) = session::spawn(parts).map_err(run::collision)?;
     let chat = Chat {
         handle,
@@ -134,7 +135,7 @@ impl Chat<'_> {
             command if command.starts_with('/') => self.unknown(command),
             text => {
                 self.busy = true;
-                self.send(Command::SubmitInput { text: text.to_owned() }).await;
+                self.send(Command::SubmitInput { input: text.into() }).await;
             }
         }
     }
@@ -176,19 +177,19 @@ impl Chat<'_> {
                     show::fix(denial, self.settings.policy.user_file(), self.out);
                 }
             }
-            Event::ApprovalNeeded { confirmation_id, request } => {
+            Event::ApprovalNeeded { confirmation_id, request, .. } => {
                 self.ask(confirmation_id, &request).await;
             }
             Event::ApprovalClosed { confirmation_id } => {
                 self.question.take_if(|(id, _)| *id == confirmation_id);
             }
             Event::Notice(notice) => self.out.warn(&notice.to_string()),
-            Event::TurnEnded { reason } => {
+            Event::TurnEnded { reason, .. } => {
                 run::print_end(&reason, self.streamed, self.out);
                 (self.busy, self.streamed) = (false, false);
                 self.prompt();
             }
-            Event::MessageComplete { .. } | Event::State(_) | Event::CallRequested { .. } => {}
+            _ => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use sallyport_contract::{Consent, PluginName, Toolbox};
-use sallyport_model::{ChatModel, Endpoint, Offline, OpenAi, Protocol};
+use sallyport_model::{ChatModel, Endpoint, Offline, Protocol};
 use sallyport_policy::SecretSource;
 use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
 use sallyport_session::NobodyToAsk;
@@ -282,12 +282,11 @@ pub(super) fn model(settings: &Settings, out: &Output) -> Result<Arc<dyn ChatMod
                 stream: *stream,
                 ..Endpoint::new(Protocol::OpenAiChat, base_url, model)
             };
-            let model = OpenAi::new(endpoint);
-            let model = model.map_err(|error| {
+            let model = sallyport_model::connect(endpoint);
+            model.map_err(|error| {
                 let hint = "an address looks like https://api.openai.com/v1";
                 Failure::new(Exit::Policy, error.to_string()).with_hint(hint)
-            })?;
-            Ok(Arc::new(model))
+            })
         }
     }
 }

@@ -5,7 +5,8 @@ use std::{io::Read, sync::Arc};
 use sallyport_contract::{Consent, Denial, Outcome};
 use sallyport_model::Delta;
 use sallyport_session::{
-    self as session, Command, Event, NobodyToAsk, Notice, Options, Parts, TurnEnd,
+    self as session, Command, Event, NoJournal, NobodyToAsk, Notice, Options, Parts, Restored,
+    TurnEnd,
 };
 
 use super::{
@@ -55,7 +56,9 @@ pub(super) async fn run(
     let toolbox = Arc::clone(&tools.toolbox);
     // Questions are answered at the terminal, or not at all: none comes by way of the session.
     let (_, approvals) = session::approval::channel();
-    let parts = Parts { model, toolbox, approvals, options: options(&args.model, &settings) };
+    let options = options(&args.model, &settings);
+    let (journal, past) = (Box::new(NoJournal), Restored::default());
+    let parts = Parts { model, toolbox, approvals, journal, past, options };
     let exit = turn(parts, prompt, args, watch.verbose, &settings, out).await;
     tools.close(out).await;
     exit
@@ -71,7 +74,7 @@ async fn turn(
 ) -> Result<Exit, Failure> {
     let (handle, mut events) = session::spawn(parts).map_err(collision)?;
     let ended = |_| Failure::new(Exit::Failed, "the session ended before the turn did");
-    handle.send(Command::SubmitInput { text: prompt }).await.map_err(ended)?;
+    handle.send(Command::SubmitInput { input: prompt.into() }).await.map_err(ended)?;
     let mut seen = Seen { is_quiet: args.emit_needed_grants, ..Seen::default() };
     loop {
         let event = tokio::select! {
@@ -82,7 +85,7 @@ async fn turn(
             }
         };
         match event {
-            Some(Event::TurnEnded { reason }) => {
+            Some(Event::TurnEnded { reason, .. }) => {
                 return Ok(finish(&reason, &seen, args, settings, out));
             }
             Some(event) => seen.take(event, verbose, out),
@@ -116,13 +119,7 @@ impl Seen {
                 self.no_answer |= matches!(notice, Notice::AnswerEmpty | Notice::AnswerWithheld);
                 out.warn(&notice.to_string());
             }
-            Event::Delta(_)
-            | Event::MessageComplete { .. }
-            | Event::State(_)
-            | Event::CallRequested { .. }
-            | Event::ApprovalNeeded { .. }
-            | Event::ApprovalClosed { .. }
-            | Event::TurnEnded { .. } => {}
+            _ => {}
         }
     }
 }

@@ -8,12 +8,12 @@ use sallyport::{
     gate::{Gate, GateParts},
     lock::Lock,
     registry::{LoadParts, Registry, Selection},
-    session::NobodyToAsk,
 };
 use sallyport_contract::{
     BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, ToolCall, Toolbox,
 };
 use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
+use sallyport_session::NobodyToAsk;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
