@@ -7,35 +7,31 @@
 //! [`connect`] is the one door: the adapter of the endpoint's protocol, inside the JSON protocol
 //! where the model knows no function calling, inside retries.
 
-pub mod anthropic;
+mod anthropic;
 pub mod catalog;
 pub mod chat;
 mod endpoint;
-pub mod gemini;
+mod gemini;
 pub mod json_protocol;
 pub mod offline;
-pub mod ollama;
+mod ollama;
 pub mod openai;
 pub mod prices;
-pub mod responses;
+mod responses;
 mod retry;
 mod wire;
 
 use std::sync::Arc;
 
-pub use anthropic::Anthropic;
 pub use chat::{
     AssistantMessage, Attachment, CallRequest, ChatModel, Cost, Delta, Finish, Message, ModelError,
     Opaque, Price, Reply, Request, ToolDefinition, ToolResult, Usage, UserMessage,
 };
 pub use endpoint::{Effort, Endpoint, Protocol, SettingsError, ToolCalling};
-pub use gemini::Gemini;
 pub use json_protocol::JsonProtocol;
 pub use offline::Offline;
-pub use ollama::Ollama;
-pub use openai::OpenAi;
-pub use responses::Responses;
 use retry::Retrying;
+pub use wire::Adapter;
 
 /// Returns the model behind an endpoint. Nothing is opened or sent before the first request.
 ///
@@ -49,19 +45,9 @@ pub fn connect(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> 
 
 fn without_retries(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> {
     let tool_calling = endpoint.tool_calling;
-    let adapter = adapter(endpoint)?;
+    let adapter = Arc::new(Adapter::new(endpoint)?);
     Ok(match tool_calling {
         ToolCalling::Native => adapter,
         ToolCalling::Json => Arc::new(JsonProtocol::new(adapter)),
-    })
-}
-
-fn adapter(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> {
-    Ok(match endpoint.protocol {
-        Protocol::OpenAiChat => Arc::new(OpenAi::new(endpoint)?),
-        Protocol::OpenAiResponses => Arc::new(Responses::new(endpoint)?),
-        Protocol::Anthropic => Arc::new(Anthropic::new(endpoint)?),
-        Protocol::Gemini => Arc::new(Gemini::new(endpoint)?),
-        Protocol::Ollama => Arc::new(Ollama::new(endpoint)?),
     })
 }

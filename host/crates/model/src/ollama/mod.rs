@@ -9,79 +9,67 @@ mod reply;
 mod request;
 mod stream;
 
-use reqwest::Response;
 use sallyport_contract::BoxFuture;
+use serde_json::{Value, value::RawValue};
 
 use self::reply::Finished;
 use crate::{
-    chat::{ChatModel, Delta, ModelError, Price, Reply, Request},
-    endpoint::{Endpoint, SettingsError},
-    prices,
-    wire::{self, Line, WrittenTools, http},
+    chat::{ModelError, Reply, Request, ToolDefinition},
+    endpoint::Endpoint,
+    wire::{Exchange, Format, OnDelta, Pieces},
 };
 
-/// Longest streamed answer. Every token comes in some 150 bytes of wrapping.
-const STREAM_BYTES_MAX: usize = 32 << 20;
+/// The media type of a stream: one JSON object a line.
+const NDJSON: &str = "application/x-ndjson";
 
-/// A model behind Ollama's own protocol.
+/// Ollama's `/api/chat`.
 #[derive(Debug)]
-pub struct Ollama {
-    endpoint: Endpoint,
-    line: Line,
-    tools: WrittenTools,
-}
+pub(crate) struct ApiChat;
 
-impl Ollama {
-    /// Takes the settings. Nothing is opened or sent before the first request.
-    ///
-    /// # Errors
-    ///
-    /// Settings that cannot work, with a hint.
-    pub fn new(endpoint: Endpoint) -> Result<Self, SettingsError> {
-        let line = Line::new(&endpoint, "api/chat", wire::headers(&endpoint)?)?;
-        Ok(Self { endpoint, line, tools: WrittenTools::default() })
+impl Format for ApiChat {
+    fn path(&self, _: &Endpoint) -> String {
+        "api/chat".to_owned()
     }
 
-    async fn exchange(
-        &self,
-        request: Request<'_>,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Reply, ModelError> {
-        let accept = if self.endpoint.stream { "application/x-ndjson" } else { "application/json" };
-        let tools = self.tools.json(request.tools, request::definitions);
-        let body = request::body(&self.endpoint, request, tools.as_deref());
-        let response = self.line.post(body, accept).await?;
-        let provider = self.line.provider();
-        let finished = if self.is_streamed(&response) {
-            stream::read(http::pieces(response, STREAM_BYTES_MAX), provider, on_delta).await?
-        } else {
-            let answer = self.line.whole(response).await?;
-            Finished::of(answer, on_delta).map_err(|e| provider.broken(&e.to_string()))?
-        };
-        Ok(reply::reply(finished, request.messages, self.endpoint.origin()))
+    fn stream_type(&self) -> &'static str {
+        NDJSON
     }
 
     /// A whole answer is one line, so it is read either way where a stream was asked for.
-    fn is_streamed(&self, response: &Response) -> bool {
-        self.endpoint.stream || wire::content_type(response) == "application/x-ndjson"
-    }
-}
-
-impl ChatModel for Ollama {
-    fn name(&self) -> &str {
-        self.line.name()
+    fn is_stream(&self, content_type: &str, asked: bool) -> bool {
+        asked || content_type == NDJSON
     }
 
-    fn price(&self) -> Option<Price> {
-        self.endpoint.price.or_else(|| prices::of(&self.endpoint, &[]))
+    fn tools(&self, tools: &[ToolDefinition]) -> Value {
+        request::definitions(tools).into()
     }
 
-    fn generate<'a>(
+    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+        request::body(endpoint, request, tools)
+    }
+
+    fn stream<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+        pieces: Pieces<'a>,
+        exchange: &'a Exchange<'a>,
+        on_delta: OnDelta<'a>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        let exchange = self.exchange(request, on_delta);
-        Box::pin(self.line.provider().within(self.endpoint.time_max, exchange))
+        Box::pin(async move {
+            let Exchange { provider, messages, origin } = exchange;
+            let finished = stream::read(pieces, provider, on_delta).await?;
+            Ok(reply::reply(finished, messages, origin.clone()))
+        })
+    }
+
+    fn whole(
+        &self,
+        answer: Value,
+        exchange: &Exchange<'_>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<Reply, ModelError> {
+        let Exchange { provider, messages, origin } = exchange;
+        let finished =
+            Finished::of(answer, on_delta).map_err(|e| provider.broken(&e.to_string()))?;
+        Ok(reply::reply(finished, messages, origin.clone()))
     }
 }

@@ -24,6 +24,19 @@ pub(super) struct Finished {
     pub(super) usage: Option<Usage>,
 }
 
+impl Finished {
+    /// Takes a whole answer apart; `None` when there is no message in it.
+    pub(super) fn of(mut answer: Value) -> Option<Self> {
+        let usage = usage(&answer);
+        let finish = answer.pointer("/choices/0/finish_reason").and_then(Value::as_str);
+        let finish = finish.map(str::to_owned);
+        match answer.pointer_mut("/choices/0/message").map(Value::take) {
+            Some(Value::Object(message)) => Some(Self { message, finish, usage }),
+            _ => None,
+        }
+    }
+}
+
 /// Reads a finished message. `conversation` holds the call ids that are already used; `origin`
 /// marks the provider's own form.
 pub(super) fn reply(

@@ -13,82 +13,54 @@ mod stream;
 mod tests;
 
 use sallyport_contract::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::{
-    chat::{ChatModel, Delta, ModelError, Price, Reply, Request, ToolDefinition},
-    endpoint::{Endpoint, SettingsError},
-    prices,
-    wire::{self, Line, WrittenTools, http},
+    chat::{ModelError, Reply, Request, ToolDefinition},
+    endpoint::Endpoint,
+    wire::{self, Exchange, Format, OnDelta, Pieces},
 };
 
-/// Longest streamed answer. Every token comes in some 300 bytes of wrapping, and the whole answer
-/// comes once more at the end, with the tools of the request around it.
-const STREAM_BYTES_MAX: usize = 32 << 20;
-
-/// A model behind OpenAI's `responses`.
+/// OpenAI's `responses`.
 #[derive(Debug)]
-pub struct Responses {
-    endpoint: Endpoint,
-    line: Line,
-    tools: WrittenTools,
-}
+pub(crate) struct Responses;
 
-impl Responses {
-    /// Takes the settings. Nothing is opened or sent before the first request.
-    ///
-    /// # Errors
-    ///
-    /// Settings that cannot work, with a hint.
-    pub fn new(endpoint: Endpoint) -> Result<Self, SettingsError> {
-        let line = Line::new(&endpoint, "responses", wire::headers(&endpoint)?)?;
-        Ok(Self { endpoint, line, tools: WrittenTools::default() })
+impl Format for Responses {
+    fn path(&self, _: &Endpoint) -> String {
+        "responses".to_owned()
     }
 
-    async fn exchange(
-        &self,
-        request: Request<'_>,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Reply, ModelError> {
-        let accept = if self.endpoint.stream { "text/event-stream" } else { "application/json" };
-        let tools = self.tools.json(request.tools, definitions);
-        let body = request::body(&self.endpoint, request, tools.as_deref());
-        let response = self.line.post(body, accept).await?;
-        let (provider, origin) = (self.line.provider(), self.endpoint.origin());
-        if wire::is_event_stream(&response, self.endpoint.stream) {
-            let events = wire::events(http::pieces(response, STREAM_BYTES_MAX), provider);
-            let answer = stream::read(events, provider, on_delta).await?;
-            reply::reply(answer, request.messages, &origin).map_err(|e| e.of(provider))
-        } else {
-            let answer = self.line.whole(response).await?;
-            let said = reply::deltas(&answer);
-            let reply = reply::reply(answer, request.messages, &origin);
-            let reply = reply.map_err(|e| e.of(provider))?;
-            said.into_iter().for_each(on_delta);
-            Ok(reply)
-        }
-    }
-}
-
-impl ChatModel for Responses {
-    fn name(&self) -> &str {
-        self.line.name()
+    fn tools(&self, tools: &[ToolDefinition]) -> Value {
+        tools.iter().map(request::definition).collect()
     }
 
-    fn price(&self) -> Option<Price> {
-        self.endpoint.price.or_else(|| prices::of(&self.endpoint, &[]))
+    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+        request::body(endpoint, request, tools)
     }
 
-    fn generate<'a>(
+    fn stream<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+        pieces: Pieces<'a>,
+        exchange: &'a Exchange<'a>,
+        on_delta: OnDelta<'a>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        let exchange = self.exchange(request, on_delta);
-        Box::pin(self.line.provider().within(self.endpoint.time_max, exchange))
+        Box::pin(async move {
+            let Exchange { provider, messages, origin } = exchange;
+            let answer = stream::read(wire::events(pieces, provider), provider, on_delta).await?;
+            reply::reply(answer, messages, origin).map_err(|flaw| flaw.of(provider))
+        })
     }
-}
 
-fn definitions(tools: &[ToolDefinition]) -> Vec<Value> {
-    tools.iter().map(request::definition).collect()
+    fn whole(
+        &self,
+        answer: Value,
+        exchange: &Exchange<'_>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<Reply, ModelError> {
+        let Exchange { provider, messages, origin } = exchange;
+        let said = reply::deltas(&answer);
+        let reply = reply::reply(answer, messages, origin).map_err(|flaw| flaw.of(provider))?;
+        said.into_iter().for_each(on_delta);
+        Ok(reply)
+    }
 }

@@ -70,7 +70,7 @@ impl Line {
             .client()?
             .post(self.url.clone())
             .headers(self.headers.clone())
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, JSON)
             .header(ACCEPT, accept)
             .body(body);
         self.answer(request.send().await).await
@@ -79,7 +79,7 @@ impl Line {
     /// Asks without a body.
     pub(crate) async fn get(&self) -> Result<Response, ModelError> {
         let request = self.client()?.get(self.url.clone()).headers(self.headers.clone());
-        self.answer(request.header(ACCEPT, "application/json").send().await).await
+        self.answer(request.header(ACCEPT, JSON).send().await).await
     }
 
     /// Reads a whole answer as JSON. An `error` in it is a refusal.
@@ -142,17 +142,23 @@ impl Line {
 }
 
 /// The media type of an answer, without its parameters.
-pub(crate) fn content_type(response: &Response) -> &str {
+pub(super) fn content_type(response: &Response) -> &str {
     let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     header.unwrap_or("").split(';').next().unwrap_or("").trim()
 }
 
+/// The media type of an answer in events.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// The media type of a whole answer.
+pub(super) const JSON: &str = "application/json";
+
 /// True for an answer in events. What was asked for counts only when the server does not say what
 /// it sends.
-pub(crate) fn is_event_stream(response: &Response, was_asked: bool) -> bool {
-    match content_type(response) {
-        "text/event-stream" => true,
-        "application/json" => false,
+pub(super) fn is_event_stream(content_type: &str, was_asked: bool) -> bool {
+    match content_type {
+        EVENT_STREAM => true,
+        JSON => false,
         _ => was_asked,
     }
 }

@@ -1,9 +1,10 @@
 //! What all adapters share: the way to a server and back, and how its failures are told.
 //!
-//! An adapter turns a conversation into a body and an answer into a [`Reply`](crate::chat::Reply).
-//! How the body gets there, what a refusal says, how long to wait and how much to read is here,
+//! A [`Format`] turns a conversation into a body and an answer into a
+//! [`Reply`](crate::chat::Reply); an [`Adapter`] is one spoken on a line. How the body gets there, what a refusal says, how long to wait and how much to read is here,
 //! once. A [`Line`] sends one request for one answer and tries nothing twice.
 
+mod adapter;
 pub(crate) mod answer;
 mod auth;
 pub(crate) mod conversation;
@@ -14,10 +15,12 @@ pub(crate) mod provider;
 mod sse;
 mod tools;
 
+pub use adapter::Adapter;
+pub(crate) use adapter::{Exchange, Format, OnDelta, Pieces};
 pub(crate) use auth::headers;
 pub(crate) use http::BodyError;
 pub(crate) use ids::unique_ids;
-pub(crate) use line::{Line, content_type, is_event_stream};
+pub(crate) use line::Line;
 pub(crate) use provider::Provider;
 pub(crate) use sse::{Events, events};
 pub(crate) use tools::WrittenTools;

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use sallyport_contract::Secret;
 use sallyport_model::{
-    Anthropic, AssistantMessage, Attachment, CallRequest, ChatModel, Delta, Endpoint, Gemini,
-    Message, ModelError, Ollama, Opaque, Protocol, Reply, Request, ToolDefinition, ToolResult,
+    Adapter, AssistantMessage, Attachment, CallRequest, ChatModel, Delta, Endpoint, Message,
+    ModelError, Opaque, Protocol, Reply, Request, ToolDefinition, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -44,12 +44,7 @@ fn settings(protocol: Protocol, server: &Server, stream: bool) -> Endpoint {
 }
 
 fn connect(endpoint: Endpoint) -> Arc<dyn ChatModel> {
-    match endpoint.protocol {
-        Protocol::Anthropic => Arc::new(Anthropic::new(endpoint).unwrap()),
-        Protocol::Gemini => Arc::new(Gemini::new(endpoint).unwrap()),
-        Protocol::Ollama => Arc::new(Ollama::new(endpoint).unwrap()),
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => unreachable!("not tested here"),
-    }
+    Arc::new(Adapter::new(endpoint).unwrap())
 }
 
 /// Asks and returns the reply with all deltas.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_model::{ChatModel, Endpoint, ModelError, OpenAi, SettingsError};
+use sallyport_model::{Adapter, ChatModel, Endpoint, ModelError, SettingsError};
 
 use crate::server::{Server, Step, chunked, plain, until_close};
 use crate::{KEY, ask, hello, settings};
@@ -184,9 +184,9 @@ async fn the_request_carries_what_was_set_and_nothing_of_the_environment() {
 
 #[test]
 fn a_model_says_who_it_is_and_never_its_key() {
-    let model = OpenAi::new(settings("https://api.openai.com/v1/".to_owned(), true)).unwrap();
+    let model = Adapter::new(settings("https://api.openai.com/v1/".to_owned(), true)).unwrap();
     assert_eq!(model.name(), "test-model at https://api.openai.com/v1");
     assert!(!format!("{model:?}").contains(KEY));
-    let error = OpenAi::new(settings("ftp://x".to_owned(), true)).unwrap_err();
+    let error = Adapter::new(settings("ftp://x".to_owned(), true)).unwrap_err();
     assert_eq!(error, SettingsError::Scheme);
 }

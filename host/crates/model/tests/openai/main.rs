@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use sallyport_contract::Secret;
 use sallyport_model::{
-    ChatModel, Delta, Endpoint, Message, ModelError, OpenAi, Protocol, Reply, Request,
+    Adapter, ChatModel, Delta, Endpoint, Message, ModelError, Protocol, Reply, Request,
     ToolDefinition,
 };
 
@@ -37,7 +37,7 @@ async fn ask(
     messages: &[Message],
     tools: &[ToolDefinition],
 ) -> Result<(Reply, Vec<Delta>), ModelError> {
-    let model = OpenAi::new(settings).unwrap();
+    let model = Adapter::new(settings).unwrap();
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
     let reply = model.generate(Request { messages, tools }, &mut on_delta).await?;

@@ -1,9 +1,9 @@
 //! What is sent, beyond the words.
 
+use sallyport_model::{Adapter, ChatModel as _};
 use sallyport_model::{
     Attachment, Effort, Endpoint, Message, Request, ToolDefinition, Usage, UserMessage,
 };
-use sallyport_model::{ChatModel as _, OpenAi};
 use serde_json::{Value, json};
 
 use crate::server::{Server, plain};
@@ -57,7 +57,7 @@ async fn tools_are_those_of_each_request() {
     };
     let lists = [vec![tool("a")], vec![tool("a")], vec![tool("a"), tool("b")], vec![]];
     let server = Server::start(plain(200, "", "{}")).await;
-    let model = OpenAi::new(settings(server.base_url.clone(), true)).unwrap();
+    let model = Adapter::new(settings(server.base_url.clone(), true)).unwrap();
     let messages = hello();
     for tools in &lists {
         let _ = model.generate(Request { messages: &messages, tools }, &mut |_| {}).await;

@@ -1,0 +1,170 @@
+//! An adapter: a wire format, spoken on the line to one server.
+//!
+//! What differs between providers is how a request is written and how an answer is read; that is a
+//! [`Format`], one for each protocol. All else is the same for all of them and stands here.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+use futures::{StreamExt as _, stream::BoxStream};
+use reqwest::Response;
+use sallyport_contract::BoxFuture;
+use serde_json::{Value, value::RawValue};
+
+use super::{BodyError, Line, Provider, WrittenTools, auth, http, line};
+use crate::{
+    anthropic::Messages,
+    chat::{ChatModel, Delta, Message, ModelError, Price, Reply, Request, ToolDefinition},
+    endpoint::{Endpoint, Protocol, SettingsError},
+    gemini::GenerateContent,
+    ollama::ApiChat,
+    openai::Completions,
+    prices,
+    responses::Responses,
+};
+
+/// Longest streamed answer. A token comes in some 150 to 300 bytes of wrapping, and some protocols
+/// repeat the whole answer at the end: room for 100,000 tokens, more than any model writes at once.
+const STREAM_BYTES_MAX: usize = 32 << 20;
+
+/// Who hears an answer while it arrives.
+pub(crate) type OnDelta<'a> = &'a mut (dyn FnMut(Delta) + Send);
+
+/// A streamed answer, in the pieces in which it comes.
+pub(crate) type Pieces<'a> = BoxStream<'a, Result<Bytes, BodyError>>;
+
+/// What has to be known in order to read an answer.
+#[derive(Debug)]
+pub(crate) struct Exchange<'a> {
+    /// The other side.
+    pub(crate) provider: &'a Provider,
+    /// The conversation so far: ids in it are taken.
+    pub(crate) messages: &'a [Message],
+    /// Marks the provider's own form of the answer.
+    pub(crate) origin: String,
+}
+
+/// How one protocol writes a request and what it answers.
+pub(crate) trait Format: Debug + Send + Sync {
+    /// Returns the path of the method, below the base address.
+    fn path(&self, endpoint: &Endpoint) -> String;
+
+    /// The media type of a streamed answer.
+    fn stream_type(&self) -> &'static str {
+        line::EVENT_STREAM
+    }
+
+    /// Whether an answer of this media type is streamed; `asked` is what was asked for.
+    fn is_stream(&self, content_type: &str, asked: bool) -> bool {
+        line::is_event_stream(content_type, asked)
+    }
+
+    /// Writes the list of tools.
+    fn tools(&self, tools: &[ToolDefinition]) -> Value;
+
+    /// Writes a request. The tools have been written already.
+    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8>;
+
+    /// Reads a streamed answer to its end.
+    fn stream<'a>(
+        &'a self,
+        pieces: Pieces<'a>,
+        exchange: &'a Exchange<'a>,
+        on_delta: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+
+    /// Reads a whole answer.
+    fn whole(
+        &self,
+        answer: Value,
+        exchange: &Exchange<'_>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<Reply, ModelError>;
+
+    /// Says more exactly what a refusal means.
+    fn sharpened(&self, refusal: ModelError) -> ModelError {
+        refusal
+    }
+}
+
+/// A model behind an endpoint. It sends one request for one answer and tries nothing twice: whether
+/// a turn is worth another attempt is not known here.
+#[derive(Debug)]
+pub struct Adapter {
+    endpoint: Endpoint,
+    format: &'static dyn Format,
+    line: Line,
+    tools: WrittenTools,
+}
+
+impl Adapter {
+    /// Takes the settings. Nothing is opened or sent before the first request.
+    ///
+    /// # Errors
+    ///
+    /// Settings that cannot work, with a hint.
+    pub fn new(endpoint: Endpoint) -> Result<Self, SettingsError> {
+        let format = format(endpoint.protocol);
+        let line = Line::new(&endpoint, &format.path(&endpoint), auth::headers(&endpoint)?)?;
+        Ok(Self { endpoint, format, line, tools: WrittenTools::default() })
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<'_>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<Reply, ModelError> {
+        let response = self.ask(request).await.map_err(|refusal| self.format.sharpened(refusal))?;
+        let exchange = Exchange {
+            provider: self.line.provider(),
+            messages: request.messages,
+            origin: self.endpoint.origin(),
+        };
+        if self.format.is_stream(line::content_type(&response), self.endpoint.stream) {
+            let pieces = http::pieces(response, STREAM_BYTES_MAX).boxed();
+            self.format.stream(pieces, &exchange, on_delta).await
+        } else {
+            let answer = self.line.whole(response).await?;
+            self.format.whole(answer, &exchange, on_delta)
+        }
+    }
+
+    async fn ask(&self, request: Request<'_>) -> Result<Response, ModelError> {
+        let tools = self.tools.json(request.tools, |tools| self.format.tools(tools));
+        let body = self.format.body(&self.endpoint, request, tools.as_deref());
+        let accept = match self.endpoint.stream {
+            true => self.format.stream_type(),
+            false => line::JSON,
+        };
+        self.line.post(body, accept).await
+    }
+}
+
+impl ChatModel for Adapter {
+    fn name(&self) -> &str {
+        self.line.name()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.endpoint.price.or_else(|| prices::of(&self.endpoint, &[]))
+    }
+
+    fn generate<'a>(
+        &'a self,
+        request: Request<'a>,
+        on_delta: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        let exchange = self.exchange(request, on_delta);
+        Box::pin(self.line.provider().within(self.endpoint.time_max, exchange))
+    }
+}
+
+fn format(protocol: Protocol) -> &'static dyn Format {
+    match protocol {
+        Protocol::OpenAiChat => &Completions,
+        Protocol::OpenAiResponses => &Responses,
+        Protocol::Anthropic => &Messages,
+        Protocol::Gemini => &GenerateContent,
+        Protocol::Ollama => &ApiChat,
+    }
+}
