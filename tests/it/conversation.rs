@@ -125,17 +125,17 @@ fn empty_arguments_are_an_empty_object() {
 #[test]
 fn what_a_provider_does_wrong_has_an_exit_code() {
     let rows = [
-        (Reply::Status(401), 4),
-        (Reply::Status(403), 4),
-        (Reply::Status(400), 1),
-        (Reply::Status(429), 1),
-        (Reply::Status(500), 1),
-        (Reply::Status(302), 1),
-        (Reply::Cut, 1),
+        (Reply::Status(401), 4, 1),
+        (Reply::Status(403), 4, 1),
+        (Reply::Status(400), 1, 1),
+        (Reply::Status(429), 1, 5),
+        (Reply::Status(500), 1, 5),
+        (Reply::Status(302), 1, 1),
+        (Reply::Cut, 1, 1),
     ];
-    for (reply, code) in rows {
+    for (reply, code, attempts) in rows {
         play(&[reply], &[], code, |ran, bodies| {
-            assert_eq!(bodies.len(), 1);
+            assert_eq!(bodies.len(), attempts);
             assert!(ran.stderr.contains("error:"), "{ran:?}");
             assert_eq!(ran.stdout, "", "half an answer is none");
         });
@@ -192,7 +192,7 @@ fn a_chat_keeps_its_transcript_over_many_turns_and_a_failure() {
     let model = OpenAi::start(vec![
         Reply::call("call_a", "clock__get_time", &json!({})),
         Reply::Text("The first."),
-        Reply::Status(500),
+        Reply::Status(400),
         Reply::Text("The third."),
     ]);
     let ran = home(&model).run_with_input(&["chat", "--model", "scripted"], "one\ntwo\nthree\n");

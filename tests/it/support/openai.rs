@@ -65,7 +65,7 @@ impl Reply {
         match self {
             Self::Status(status) => {
                 let body = json!({ "error": { "message": "the provider says no" } });
-                let headers = [("content-type", "application/json")];
+                let headers = [("content-type", "application/json"), ("retry-after", "0")];
                 Response::with(*status, &headers, &body.to_string())
             }
             Self::Cut if streamed => sse(&[json!({ "content": "It is" })], None),
