@@ -77,6 +77,9 @@ pub struct Endpoint {
     pub temperature: Option<f64>,
     /// Most tokens of one answer; the provider's default when absent.
     pub output_tokens_max: Option<u32>,
+    /// Tokens that the model is to hold at once; only Ollama has to be told, which cuts conversations
+    /// short otherwise and says nothing.
+    pub context_tokens: Option<u64>,
     /// How long to think; the provider's default when absent.
     pub effort: Option<Effort>,
     /// How the model is told of tools.
@@ -155,6 +158,7 @@ impl Endpoint {
             time_max: TIME_MAX,
             temperature: None,
             output_tokens_max: None,
+            context_tokens: None,
             effort: None,
             tool_calling: ToolCalling::Native,
             price: None,

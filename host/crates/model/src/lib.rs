@@ -17,6 +17,8 @@ pub mod offline;
 mod ollama;
 pub mod openai;
 pub mod prices;
+#[cfg(feature = "bench")]
+pub mod raw;
 mod responses;
 mod retry;
 mod wire;

@@ -73,6 +73,11 @@ impl Place {
 }
 
 impl SourceError {
+    /// Where it stands.
+    pub fn place(&self) -> Place {
+        Place { file: self.file.clone(), line: self.line, column: self.column }
+    }
+
     /// Adds how to write it instead.
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }

@@ -135,7 +135,7 @@ impl Record {
     }
 
     /// What the exchange behind it used, if there was one.
-    pub(crate) fn spent(&self) -> Option<(Usage, Option<Cost>)> {
+    pub fn spent(&self) -> Option<(Usage, Option<Cost>)> {
         match self {
             Self::Answer { usage, cost, .. } | Self::Summary { usage, cost, .. } => {
                 Some((*usage, *cost))

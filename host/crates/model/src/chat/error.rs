@@ -57,9 +57,11 @@ impl ModelError {
     /// What the person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Credentials { .. } => "check the key of this model, for example OPENAI_API_KEY",
+            Self::Credentials { .. } => {
+                "check the key of this model: `sallyport model check` tells where it comes from"
+            }
             Self::Unreachable { .. } => {
-                "check the address of this model, for example OPENAI_BASE_URL, and the network"
+                "check the address of this model and the network: `sallyport model check` tells more"
             }
             Self::RateLimited { .. } => "wait a little, then ask again",
             Self::Refused { .. } => "check the model's name and the provider's message",

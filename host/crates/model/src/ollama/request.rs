@@ -58,6 +58,7 @@ fn think(effort: Effort, model: &str) -> Value {
 
 fn options(endpoint: &Endpoint) -> Map<String, Value> {
     let options = [
+        ("num_ctx", endpoint.context_tokens.map(|tokens| json!(tokens))),
         ("num_predict", endpoint.output_tokens_max.map(|tokens| json!(tokens))),
         ("temperature", endpoint.temperature.map(|freedom| json!(freedom))),
     ];

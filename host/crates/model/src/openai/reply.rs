@@ -27,7 +27,7 @@ pub(super) struct Finished {
 impl Finished {
     /// Takes a whole answer apart; `None` when there is no message in it.
     pub(super) fn of(mut answer: Value) -> Option<Self> {
-        let usage = usage(&answer);
+        let usage = told_usage(&answer["usage"]);
         let finish = answer.pointer("/choices/0/finish_reason").and_then(Value::as_str);
         let finish = finish.map(str::to_owned);
         match answer.pointer_mut("/choices/0/message").map(Value::take) {
@@ -67,9 +67,9 @@ pub(super) fn deltas(message: &Map<String, Value>) -> impl Iterator<Item = Delta
     reasoning.into_iter().chain(text)
 }
 
-/// Returns the usage that a chunk or an answer tells of.
-pub(super) fn usage(answer: &Value) -> Option<Usage> {
-    let usage = answer.get("usage").filter(|usage| usage.is_object())?;
+/// Reads what is told under `usage`; nothing is told where it is no object.
+pub(super) fn told_usage(usage: &Value) -> Option<Usage> {
+    usage.as_object()?;
     // DeepSeek counts hits of its cache under a name of its own, beside the usual one or alone.
     let cached = ["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"];
     Some(Usage {

@@ -1,6 +1,7 @@
 //! A streamed answer: server-sent events, each a fragment of one message.
 
 use futures::StreamExt;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sse_stream::Sse;
 
@@ -21,6 +22,18 @@ enum Flaw {
     Error(Value),
     /// The stream is malformed.
     Malformed(String),
+}
+
+/// What is read of an event. The rest of it, most of its bytes, is the same in every event and
+/// passed over.
+#[derive(Deserialize)]
+struct Chunk {
+    #[serde(default)]
+    choices: Value,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
 }
 
 /// The answer as far as it has come.
@@ -58,24 +71,21 @@ impl Partial {
     /// Takes one event; true when it was the last.
     fn take(&mut self, event: Sse, on_delta: &mut (dyn FnMut(Delta) + Send)) -> Result<bool, Flaw> {
         let data = event.data.unwrap_or_default();
-        match data.trim() {
+        let data = data.trim();
+        match data {
             "" => return Ok(false),
             DONE => return Ok(true),
             _ => {}
         }
-        let mut chunk: Value = serde_json::from_str(&data)
-            .map_err(|e| Flaw::Malformed(format!("an event is not JSON: {e}")))?;
-        if !chunk.is_object() {
-            return Err(Flaw::Malformed("an event is not an object".to_owned()));
-        }
-        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(Flaw::Error(error.clone()));
+        let Chunk { mut choices, usage, error } = chunk(data)?;
+        if !error.is_null() {
+            return Err(Flaw::Error(error));
         }
         if event.event.as_deref() == Some("error") {
-            return Err(Flaw::Error(chunk));
+            return Err(Flaw::Error(json_of(data)?));
         }
-        self.finished.usage = reply::usage(&chunk).or(self.finished.usage);
-        match first_choice(&mut chunk) {
+        self.finished.usage = reply::told_usage(&usage).or(self.finished.usage);
+        match first_choice(&mut choices) {
             Some(choice) => self.take_choice(choice, on_delta).map(|()| false),
             None => Ok(false),
         }
@@ -128,9 +138,22 @@ impl Flaw {
     }
 }
 
+fn chunk(data: &str) -> Result<Chunk, Flaw> {
+    // A list would be read too, as the values of the fields.
+    if !data.starts_with('{') {
+        json_of::<Value>(data)?;
+        return Err(Flaw::Malformed("an event is not an object".to_owned()));
+    }
+    json_of(data)
+}
+
+fn json_of<T: for<'de> Deserialize<'de>>(data: &str) -> Result<T, Flaw> {
+    serde_json::from_str(data).map_err(|e| Flaw::Malformed(format!("an event is not JSON: {e}")))
+}
+
 /// Only one choice is asked for; should there be more, the others are not ours.
-fn first_choice(chunk: &mut Value) -> Option<&mut Value> {
-    let choices = chunk.get_mut("choices")?.as_array_mut()?;
+fn first_choice(choices: &mut Value) -> Option<&mut Value> {
+    let choices = choices.as_array_mut()?;
     choices.iter_mut().find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
 }
 

@@ -94,6 +94,7 @@ pub struct Adapter {
     endpoint: Endpoint,
     format: &'static dyn Format,
     line: Line,
+    price: Option<Price>,
     tools: WrittenTools,
 }
 
@@ -106,7 +107,9 @@ impl Adapter {
     pub fn new(endpoint: Endpoint) -> Result<Self, SettingsError> {
         let format = format(endpoint.protocol);
         let line = Line::new(&endpoint, &format.path(&endpoint), auth::headers(&endpoint)?)?;
-        Ok(Self { endpoint, format, line, tools: WrittenTools::default() })
+        // Asked for with every answer, and found by comparing the name with a long table.
+        let price = endpoint.price.or_else(|| prices::of(&endpoint, &[]));
+        Ok(Self { endpoint, format, line, price, tools: WrittenTools::default() })
     }
 
     async fn exchange(
@@ -146,7 +149,7 @@ impl ChatModel for Adapter {
     }
 
     fn price(&self) -> Option<Price> {
-        self.endpoint.price.or_else(|| prices::of(&self.endpoint, &[]))
+        self.price
     }
 
     fn generate<'a>(

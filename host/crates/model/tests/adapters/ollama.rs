@@ -65,12 +65,16 @@ async fn a_request_says_what_was_set() {
             stream: false,
             temperature: Some(0.5),
             output_tokens_max: Some(64),
+            context_tokens: Some(8192),
             effort,
             ..endpoint
         };
         let (_, body) = sent(Protocol::Ollama, set, &hello(), &[]).await;
         assert_eq!(body.get("think").unwrap_or(&Value::Null), &want);
-        assert_eq!(body["options"], json!({ "num_predict": 64, "temperature": 0.5 }));
+        assert_eq!(
+            body["options"],
+            json!({ "num_ctx": 8192, "num_predict": 64, "temperature": 0.5 })
+        );
         assert_eq!((&body["stream"], body.get("tools")), (&json!(false), None));
     }
     let (_, body) = sent(Protocol::Ollama, |endpoint| endpoint, &hello(), &[]).await;

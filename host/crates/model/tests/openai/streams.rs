@@ -130,6 +130,7 @@ async fn nonsense_in_a_stream_breaks_the_answer() {
     let rows = [
         "nonsense",
         "[]",
+        r#"[[{"delta":{},"finish_reason":"stop"}],null,null]"#,
         "null",
         "{\"choices\":[",
         r#"{"choices":[{"delta":{"tool_calls":["x"]}}]}"#,

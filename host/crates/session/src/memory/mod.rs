@@ -83,6 +83,10 @@ pub fn view<'a>(
     meter: &Meter,
 ) -> View<'a> {
     let summary = summary.filter(|summary| summary.is_usable(transcript));
+    if *memory == Memory::None && summary.is_none() {
+        // Nothing is left out, so nothing has to be estimated: that reads all of a conversation.
+        return View { messages: Cow::Borrowed(transcript), dropped: 0, wants_summary: None };
+    }
     let messages = shorten::results(transcript, memory.tokens_max(), meter);
     let units = units::cut(&messages, pinned, meter);
     if units.is_empty() {

@@ -70,7 +70,13 @@ pub const TABLE: &[Entry] = &[
     entry("save", &["export"], Argument::File, "write the session to a .md or .json file", ALWAYS),
     entry("cost", &["usage"], Argument::None, "tokens and money, last turn and session", ALWAYS),
     entry("memory", &[], Argument::None, "what of the session is sent, and what is pinned", ALWAYS),
-    entry("pin", &[], Argument::Text, "never forget the last message, or this text", READY),
+    entry(
+        "pin",
+        &[],
+        Argument::Text,
+        "never forget the last turn; or send this, and keep it",
+        READY,
+    ),
     entry("compact", &["summarize"], Argument::None, "put a summary in place of old turns", READY),
     entry("quit", &["exit", "q"], Argument::None, "leave (so does Ctrl-D)", ALWAYS),
 ];

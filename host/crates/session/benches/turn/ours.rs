@@ -1,0 +1,99 @@
+//! The side that is measured: a session as a front end has it.
+
+use std::sync::Arc;
+
+use sallyport_contract::{
+    Admitted, BoxFuture, CallReport, Outcome, ToolCall, ToolOutput, ToolSpec, Toolbox, json,
+};
+use sallyport_model::{Endpoint, connect};
+use sallyport_session::{
+    Command, Event, Handle, Journal, JournalError, Options, Parts, Record, Restored, TurnEnd,
+    approval, spawn,
+};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::script::{self, Script};
+
+/// Longest arguments of a call; a benchmark's are far shorter.
+const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
+
+/// What the model is told that it is.
+const SYSTEM_PROMPT: &str = "You are a helpful assistant with many tools. Answer briefly.";
+
+/// A session and its front end.
+pub(crate) struct Conversation {
+    handle: Handle,
+    events: mpsc::Receiver<Event>,
+}
+
+impl Conversation {
+    pub(crate) fn start(script: Script, endpoint: Endpoint) -> Self {
+        let mut options = Options::new("bench");
+        options.system_prompt = Some(SYSTEM_PROMPT.to_owned());
+        if script == Script::Listed {
+            options.tool_tokens_max = None;
+        }
+        let (_, approvals) = approval::channel();
+        let parts = Parts {
+            model: connect(endpoint).expect("an endpoint"),
+            toolbox: Arc::new(Tools { specs: script::tools(), result: script::result() }),
+            approvals,
+            journal: Box::new(InMemory::default()),
+            past: Restored::default(),
+            options,
+        };
+        let (handle, events) = spawn(parts).expect("names that can be told apart");
+        Self { handle, events }
+    }
+
+    /// Has one whole turn.
+    pub(crate) async fn turn(&mut self) {
+        let input = "What will the weather be like in Copenhagen in the next days?".into();
+        self.handle.send(Command::SubmitInput { input }).await.expect("a session");
+        loop {
+            let event = self.events.recv().await.expect("a session");
+            if let Event::TurnEnded { reason, usage } = event {
+                assert!(matches!(reason, TurnEnd::Answered { .. }), "{reason:?}");
+                assert_eq!((usage.answers, usage.calls), (2, 1));
+                return;
+            }
+        }
+    }
+}
+
+/// Keeps the records as they are.
+#[derive(Default)]
+struct InMemory {
+    records: Vec<Record>,
+}
+
+impl Journal for InMemory {
+    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.records.extend(records);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Tools that all give the same.
+struct Tools {
+    specs: Vec<ToolSpec>,
+    result: Value,
+}
+
+impl Toolbox for Tools {
+    fn tools(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
+    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+        let arguments = json::parse(&call.arguments, ARGUMENTS_BYTES_MAX).expect("arguments");
+        Box::pin(std::future::ready(Ok(Admitted::new(call, arguments))))
+    }
+
+    fn run(&self, _call: Admitted) -> BoxFuture<'_, CallReport> {
+        let output = ToolOutput { data: self.result.clone(), ..ToolOutput::default() };
+        Box::pin(std::future::ready(Outcome::Completed(output).into()))
+    }
+}
