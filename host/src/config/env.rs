@@ -14,15 +14,42 @@ pub const MODEL: &str = "SALLYPORT_MODEL";
 pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
 /// Address of an OpenAI-compatible endpoint.
 pub const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+/// The key for Anthropic.
+pub const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
+/// The key for Gemini.
+pub const GEMINI_API_KEY: &str = "GEMINI_API_KEY";
+/// The same, under the name that other programs of its maker use.
+pub const GOOGLE_API_KEY: &str = "GOOGLE_API_KEY";
+/// The key for Mistral.
+pub const MISTRAL_API_KEY: &str = "MISTRAL_API_KEY";
+/// The key for DeepSeek.
+pub const DEEPSEEK_API_KEY: &str = "DEEPSEEK_API_KEY";
+/// The key for OpenRouter.
+pub const OPENROUTER_API_KEY: &str = "OPENROUTER_API_KEY";
+/// Address of an Ollama server.
+pub const OLLAMA_BASE_URL: &str = "OLLAMA_BASE_URL";
+/// A model of the Ollama server.
+pub const OLLAMA_MODEL: &str = "OLLAMA_MODEL";
+/// Longest time, in seconds, that a model has for one answer.
+pub const LLM_TIMEOUT: &str = "LLM_TIMEOUT";
 
 /// Every variable that the host reads, with what it is for.
-pub const ALL: [(&str, &str); 6] = [
+pub const ALL: [(&str, &str); 15] = [
     (HOME, "puts configuration, plugins, policy and cache under one folder"),
     (PLUGIN_DIR, "folders of plugins, separated as in PATH"),
     (PLUGIN_DIR_SHORT, "the same, under the name that older set-ups use"),
-    (MODEL, "the model to talk to: a name, a [model.NAME] table, or offline"),
+    (MODEL, "the model to talk to: a [model.NAME] table, PROVIDER/NAME, a name, or offline"),
     (OPENAI_API_KEY, "the key for an OpenAI-compatible endpoint"),
     (OPENAI_BASE_URL, "address of an OpenAI-compatible endpoint"),
+    (ANTHROPIC_API_KEY, "the key for Anthropic"),
+    (GEMINI_API_KEY, "the key for Gemini"),
+    (GOOGLE_API_KEY, "the same, where GEMINI_API_KEY is not set"),
+    (MISTRAL_API_KEY, "the key for Mistral"),
+    (DEEPSEEK_API_KEY, "the key for DeepSeek"),
+    (OPENROUTER_API_KEY, "the key for OpenRouter"),
+    (OLLAMA_BASE_URL, "address of an Ollama server"),
+    (OLLAMA_MODEL, "a model of the Ollama server; it is used when no other is named"),
+    (LLM_TIMEOUT, "longest time, in seconds, that a model has for one answer"),
 ];
 
 /// The environment as it was when the process started.

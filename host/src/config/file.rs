@@ -10,20 +10,40 @@
 //! base_url = "https://api.openai.com/v1"
 //! key = "${OPENAI_API_KEY}"
 //!
+//! [price."gpt-5-*"]
+//! input = 0.25
+//! output = 2.0
+//!
+//! [chat]
+//! memory = "sliding-window"
+//! memory_tokens = 24000
+//!
+//! [budget]
+//! calls = 32
+//! session_cost = 1.50
+//!
+//! [sessions]
+//! keep = "90d"
+//!
 //! [settings.weather]
 //! forecast_url = "http://127.0.0.1:8080"
 //! ```
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use sallyport_contract::PluginName;
+use sallyport_model::{Effort, Price, ToolCalling};
 use sallyport_policy::{
     SourceError,
     document::{Document, Item, Section},
 };
 use serde_json::{Map, Value};
 
-use super::Env;
+use super::{
+    Env, Origin,
+    provider::{self, Provider},
+    sections::{BudgetKeys, ChatKeys, SessionKeys, amount, time, tokens},
+};
 
 /// What the file says; nothing is filled in yet.
 #[derive(Debug, Default)]
@@ -34,15 +54,25 @@ pub struct FileConfig {
     pub default_model: Option<String>,
     /// `[model.NAME]`.
     pub models: BTreeMap<String, ModelEntry>,
+    /// `[price."GLOB"]`.
+    pub prices: Vec<(String, Price)>,
+    /// `[chat]`.
+    pub chat: ChatKeys,
+    /// `[budget]`.
+    pub budget: BudgetKeys,
+    /// `[sessions]`.
+    pub sessions: SessionKeys,
     /// `[settings.PLUGIN]`.
     pub settings: BTreeMap<PluginName, Map<String, Value>>,
 }
 
 /// One `[model.NAME]` table.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ModelEntry {
-    /// Which wire format it speaks.
+    /// Where the model is asked.
     pub provider: Provider,
+    /// The file that the table stands in.
+    pub origin: Origin,
     /// The model's name at the provider.
     pub model: Option<String>,
     /// Address of the endpoint.
@@ -51,19 +81,38 @@ pub struct ModelEntry {
     pub key: Option<String>,
     /// Whether answers are streamed.
     pub stream: bool,
+    /// How freely the model answers.
+    pub temperature: Option<f64>,
+    /// Most tokens of one answer.
+    pub max_output_tokens: Option<u32>,
+    /// How long the model thinks.
+    pub reasoning: Option<Effort>,
+    /// How the model is told of tools.
+    pub tools: ToolCalling,
+    /// Longest time for one answer.
+    pub time_max: Option<Duration>,
+    /// How many tokens a conversation can have.
+    pub context_tokens: Option<u64>,
 }
 
-/// The wire formats that a `[model.NAME]` table can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
-    /// Any OpenAI-compatible chat endpoint.
-    OpenAi,
-    /// The built-in matcher.
-    Offline,
+impl std::fmt::Debug for ModelEntry {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { provider, model, .. } = self;
+        f.debug_struct("ModelEntry")
+            .field("provider", &provider.name)
+            .field("model", model)
+            .finish()
+    }
 }
 
-const PROVIDERS: [(&str, Provider); 2] =
-    [("openai", Provider::OpenAi), ("offline", Provider::Offline)];
+/// The words for [`Effort`].
+pub(super) const EFFORTS: [(&str, Effort); 3] =
+    [("low", Effort::Low), ("medium", Effort::Medium), ("high", Effort::High)];
+
+/// The words for [`ToolCalling`].
+pub(super) const TOOL_CALLINGS: [(&str, ToolCalling); 2] =
+    [("native", ToolCalling::Native), ("json", ToolCalling::Json)];
 
 impl FileConfig {
     /// Parses the file. `${VAR}` is replaced from the environment.
@@ -82,6 +131,11 @@ impl FileConfig {
             let models = root.named("model", |name, entry| {
                 Ok((name.prose()?, entry.section(|table| model_entry(table, env))?))
             })?;
+            let prices =
+                root.named("price", |glob, entry| Ok((glob.prose()?, entry.section(price)?)))?;
+            let chat = root.optional("chat", |item| item.section(ChatKeys::read))?;
+            let budget = root.optional("budget", |item| item.section(BudgetKeys::read))?;
+            let sessions = root.optional("sessions", |item| item.section(SessionKeys::read))?;
             let settings = root.named("settings", |name, entry| {
                 Ok((name.parsed::<PluginName>()?, plugin_settings(entry, env)?))
             })?;
@@ -89,20 +143,65 @@ impl FileConfig {
                 plugin_dirs: plugin_dirs.unwrap_or_default(),
                 default_model,
                 models: models.into_iter().collect(),
+                prices,
+                chat: chat.unwrap_or_default(),
+                budget: budget.unwrap_or_default(),
+                sessions: sessions.unwrap_or_default(),
                 settings: settings.into_iter().collect(),
             })
         })
+    }
+
+    /// Lays this file over another one: what it says counts, key by key and table by table.
+    pub(super) fn over(mut self, mut below: Self) -> Self {
+        let is_silent = self.plugin_dirs.is_empty();
+        below.models.append(&mut self.models);
+        below.settings.append(&mut self.settings);
+        // Of equal globs the first one counts.
+        self.prices.append(&mut below.prices);
+        Self {
+            plugin_dirs: if is_silent { below.plugin_dirs } else { self.plugin_dirs },
+            default_model: self.default_model.or(below.default_model),
+            models: below.models,
+            prices: self.prices,
+            chat: self.chat.over(below.chat),
+            budget: self.budget.over(below.budget),
+            sessions: self.sessions.over(below.sessions),
+            settings: below.settings,
+        }
     }
 }
 
 fn model_entry(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
     let text = |item: Item<'_>| expanded(item, env);
+    let providers = provider::ALL.map(|provider| (provider.name, provider));
     Ok(ModelEntry {
-        provider: table.required("provider", |item| item.choice(&PROVIDERS))?,
+        provider: table.required("provider", |item| item.choice(&providers))?,
+        origin: Origin::File,
         model: table.optional("model", text)?,
         base_url: table.optional("base_url", text)?,
         key: table.optional("key", text)?,
         stream: table.optional("stream", Item::boolean)?.unwrap_or(true),
+        temperature: table.optional("temperature", amount)?,
+        max_output_tokens: table.optional("max_output_tokens", |item| item.count(1..=u32::MAX))?,
+        reasoning: table.optional("reasoning", |item| item.choice(&EFFORTS))?,
+        tools: table
+            .optional("tools", |item| item.choice(&TOOL_CALLINGS))?
+            .unwrap_or(ToolCalling::Native),
+        time_max: table.optional("time_max", time)?,
+        context_tokens: table.optional("context_tokens", tokens)?,
+    })
+}
+
+/// What reads from a cache and what is written into one costs as much as any input unless the file
+/// says otherwise.
+fn price(table: &mut Section<'_>) -> Result<Price, SourceError> {
+    let input = table.required("input", amount)?;
+    Ok(Price {
+        input,
+        output: table.required("output", amount)?,
+        cached_input: table.optional("cached_input", amount)?.unwrap_or(input),
+        cache_write: table.optional("cache_write", amount)?.unwrap_or(input),
     })
 }
 

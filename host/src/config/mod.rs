@@ -2,13 +2,21 @@
 //!
 //! Flags, environment and `sallyport.toml` are read here, once, into [`Settings`]; after that no
 //! `Option` is left that means "look elsewhere". A flag beats the environment, the environment beats
-//! the file, and the file beats the default. Powers are not configuration: they stand in the policy.
+//! the files, and the files beat the default; of the files, the project's beats the user's as far as
+//! it is believed. Powers are not configuration: they stand in the policy.
 
 pub mod env;
 pub mod file;
+pub mod keys;
+mod layers;
 pub mod model;
 pub mod paths;
 mod policy;
+pub mod project;
+pub mod provider;
+pub mod sections;
+pub mod shown;
+pub mod trust;
 
 use std::{
     collections::BTreeMap,
@@ -23,9 +31,15 @@ use serde_json::{Map, Value};
 
 pub use env::Env;
 pub use file::FileConfig;
-pub use model::ModelChoice;
+pub use keys::schema;
+use layers::Layers;
+pub use layers::{Written, file_of};
+pub use model::{Chosen, ModelChoice, Models};
 pub use paths::Paths;
 pub use policy::{PolicyFiles, PolicyPath};
+pub use project::Project;
+pub use provider::Provider;
+pub use sections::{Budget, Chat, Sessions};
 
 /// Why the configuration cannot be used. The operator can mend all of these.
 #[derive(Debug, thiserror::Error)]
@@ -38,25 +52,40 @@ pub enum ConfigError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A file of the program's own cannot be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// A file has a mistake in it.
     #[error(transparent)]
     Mistake(#[from] SourceError),
     /// There is no home folder and nothing that says where to look instead.
     #[error("neither HOME nor SALLYPORT_HOME is set")]
     NoHome,
-    /// The model that is asked for is not known.
-    #[error("{0}")]
-    Model(String),
+    /// The model that is asked for is not known, or lacks something.
+    #[error("{message}")]
+    Model {
+        /// What is wrong.
+        message: String,
+        /// What can be done about it.
+        hint: String,
+    },
 }
 
 impl ConfigError {
     /// What can be done about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unreadable { .. } => Some("check the path and its permissions".into()),
+            Self::Unreadable { .. } | Self::Unwritable { .. } => {
+                Some("check the path and its permissions".into())
+            }
             Self::Mistake(error) => error.hint.clone(),
             Self::NoHome => Some("set SALLYPORT_HOME to a folder of yours".into()),
-            Self::Model(_) => None,
+            Self::Model { hint, .. } => Some(hint.clone()),
         }
     }
 }
@@ -70,6 +99,8 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// `--policy`.
     pub policy: Option<PathBuf>,
+    /// `--provider`.
+    pub provider: Option<String>,
     /// `--model`.
     pub model: Option<String>,
     /// `--no-stream`.
@@ -87,6 +118,8 @@ pub enum Origin {
     Variable(&'static str),
     /// The configuration file.
     File,
+    /// The configuration file of the project.
+    Project,
     /// Nothing was set.
     Default,
 }
@@ -98,6 +131,8 @@ pub struct Settings {
     pub paths: Paths,
     /// The configuration file; it need not exist.
     pub config_file: PathBuf,
+    /// The configuration of the project around the working folder, if it has one.
+    pub project: Option<Project>,
     /// The policy's files, of all tiers.
     pub policy: PolicyFiles,
     /// Folders in which plugins are looked for.
@@ -106,8 +141,20 @@ pub struct Settings {
     pub plugin_dirs_origin: Origin,
     /// The model to talk to.
     pub model: ModelChoice,
+    /// The name by which it was chosen, and why.
+    pub chosen: Chosen,
+    /// Every model that could be talked to.
+    pub models: Models,
+    /// How conversations are held.
+    pub chat: Chat,
+    /// How much a conversation may use.
+    pub budget: Budget,
+    /// How long sessions are kept.
+    pub sessions: Sessions,
     /// `[settings.PLUGIN]`, for each plugin.
     pub plugin_settings: BTreeMap<PluginName, Map<String, Value>>,
+    /// What is written in the files, to tell where a value comes from.
+    pub written: Written,
     /// The environment, for what plugins are granted of it.
     pub env: Env,
 }
@@ -120,25 +167,39 @@ impl Settings {
     /// A file that was named is missing, a file has a mistake, or the model is not known.
     pub fn resolve(flags: &Flags, env: Env) -> Result<Self, ConfigError> {
         let paths = Paths::new(&env)?;
-        let config_file =
-            flags.config.clone().unwrap_or_else(|| paths.config.join("sallyport.toml"));
-        let text = read(&config_file, flags.config.is_some())?;
-        let file = FileConfig::parse(&show(&config_file), &text, &env)?;
-        let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &file, &paths);
-        let own = own_files(flags, &config_file, &paths, &plugin_dirs);
+        let layers = Layers::read(flags, &env, &paths)?;
+        let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &layers, &paths);
+        let own = own_files(flags, &layers.config_file, &paths, &plugin_dirs);
         let policy = PolicyFiles::find(flags, &env, &paths, own);
-        let model = model::choose(flags, &env, &file)?;
-        let plugin_settings = file.settings;
+        let models = Models::new(flags, &env, &layers.file)?;
+        let chosen = models.choose(flags, layers.default_model())?;
+        let Layers { config_file, project, file, budget, written } = layers;
         Ok(Self {
             paths,
             config_file,
+            project,
             policy,
             plugin_dirs,
             plugin_dirs_origin,
-            model,
-            plugin_settings,
+            model: chosen.choice.clone(),
+            chat: file.chat.resolve(chosen.context_tokens),
+            budget,
+            sessions: file.sessions.resolve(),
+            plugin_settings: file.settings,
+            chosen,
+            models,
+            written,
             env,
         })
+    }
+
+    /// The model that a name means, as `--model` would mean it.
+    ///
+    /// # Errors
+    ///
+    /// The table of that name lacks something, or the name could mean several.
+    pub fn choose_model(&self, name: &str) -> Result<ModelChoice, ConfigError> {
+        Ok(self.models.named(name)?.choice)
     }
 }
 
@@ -149,7 +210,7 @@ fn own_files(
     paths: &Paths,
     plugin_dirs: &[PathBuf],
 ) -> Vec<PathBuf> {
-    let policy = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
+    let policy = flags.policy.clone().unwrap_or_else(|| paths.policy());
     let files = [config_file.to_owned(), policy, paths.lock()];
     let folders = [paths.cache.clone(), paths.state.clone()];
     [&files[..], &folders[..], plugin_dirs].concat()
@@ -176,12 +237,7 @@ fn show(path: &Path) -> String {
 }
 
 /// The first source that says anything decides alone, so that a flag can hide every other folder.
-fn plugin_dirs(
-    flags: &Flags,
-    env: &Env,
-    file: &FileConfig,
-    paths: &Paths,
-) -> (Vec<PathBuf>, Origin) {
+fn plugin_dirs(flags: &Flags, env: &Env, layers: &Layers, paths: &Paths) -> (Vec<PathBuf>, Origin) {
     if !flags.plugin_dirs.is_empty() {
         return (flags.plugin_dirs.clone(), Origin::Flag("--plugin-dir"));
     }
@@ -190,8 +246,9 @@ fn plugin_dirs(
             return (std::env::split_paths(value).collect(), Origin::Variable(name));
         }
     }
-    if !file.plugin_dirs.is_empty() {
-        return (file.plugin_dirs.clone(), Origin::File);
+    let written = &layers.file.plugin_dirs;
+    if !written.is_empty() {
+        return (written.clone(), layers.written.origin("plugin_dir"));
     }
     (paths.plugins.clone(), Origin::Default)
 }
@@ -202,6 +259,7 @@ impl std::fmt::Display for Origin {
             Self::Flag(name) => write!(f, "the flag {name}"),
             Self::Variable(name) => write!(f, "the variable {name}"),
             Self::File => f.write_str("the configuration file"),
+            Self::Project => f.write_str("the project's configuration file"),
             Self::Default => f.write_str("the default"),
         }
     }
@@ -211,14 +269,20 @@ impl std::fmt::Display for Origin {
 mod tests {
     use super::*;
 
-    fn dirs(flags: &[&str], env: &[(&str, &str)], file: &str) -> (Vec<PathBuf>, Origin) {
+    fn dirs(flags: &[&str], env: &[(&str, &str)], text: &str) -> (Vec<PathBuf>, Origin) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("c.toml");
+        std::fs::write(&config, text).unwrap();
         let mut pairs = vec![("HOME", "/home/a")];
         pairs.extend(env);
-        let env = Env::of(pairs);
-        let file = FileConfig::parse("c.toml", file, &env).unwrap();
-        let flags =
-            Flags { plugin_dirs: flags.iter().map(PathBuf::from).collect(), ..Flags::default() };
-        plugin_dirs(&flags, &env, &file, &Paths::new(&env).unwrap())
+        let flags = Flags {
+            plugin_dirs: flags.iter().map(PathBuf::from).collect(),
+            config: Some(config),
+            folder: Some(folder.path().to_owned()),
+            ..Flags::default()
+        };
+        let settings = Settings::resolve(&flags, Env::of(pairs)).unwrap();
+        (settings.plugin_dirs, settings.plugin_dirs_origin)
     }
 
     #[test]

@@ -47,6 +47,11 @@ impl Paths {
         })
     }
 
+    /// What plugins may do, in the user's own words.
+    pub fn policy(&self) -> PathBuf {
+        self.config.join("policy.toml")
+    }
+
     /// What has been agreed to about plugins.
     pub fn lock(&self) -> PathBuf {
         self.config.join("sallyport.lock")

@@ -36,7 +36,7 @@ pub struct PolicyFiles {
 
 impl PolicyFiles {
     pub(super) fn find(flags: &Flags, env: &Env, paths: &Paths, own: Vec<PathBuf>) -> Self {
-        let user = flags.policy.clone().unwrap_or_else(|| paths.config.join("policy.toml"));
+        let user = flags.policy.clone().unwrap_or_else(|| paths.policy());
         let mut files = vec![
             PolicyPath { tier: Tier::Admin, path: ADMIN_FILE.into(), is_named: false },
             PolicyPath { tier: Tier::User, path: user, is_named: flags.policy.is_some() },

@@ -1,0 +1,215 @@
+//! The configuration files, laid over one another: the project's over the user's.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{
+    Budget, ConfigError, Env, FileConfig, Flags, Origin, Paths, Project, project::Says,
+    sections::BudgetKeys,
+};
+
+/// What the files say together.
+pub(super) struct Layers {
+    pub(super) config_file: PathBuf,
+    pub(super) project: Option<Project>,
+    pub(super) file: FileConfig,
+    pub(super) budget: Budget,
+    pub(super) written: Written,
+}
+
+/// What is written in the files, with every variable left as it is written.
+#[derive(Debug, Default)]
+pub struct Written {
+    user: Value,
+    /// Only what counts of it.
+    project: Value,
+}
+
+impl Layers {
+    pub(super) fn read(flags: &Flags, env: &Env, paths: &Paths) -> Result<Self, ConfigError> {
+        let config_file = file_of(flags, paths);
+        let text = super::read(&config_file, flags.config.is_some())?;
+        let user = FileConfig::parse(&super::show(&config_file), &text, env)?;
+        let project = Project::find(flags, env, &config_file, &paths.state)?;
+        let written = Written { user: tree(&text), project: Value::Null };
+        let budget = user.budget.resolve();
+        let layers = Self { config_file, project: None, file: user, budget, written };
+        Ok(match project {
+            Some(project) => layers.under(project),
+            None => layers,
+        })
+    }
+
+    fn under(mut self, (project, says): (Project, Says)) -> Self {
+        self.written.project = tree(&project.text);
+        match says {
+            Says::Trusted(file) => {
+                self.file = file.over(self.file);
+                self.budget = self.file.budget.resolve();
+            }
+            Says::Stranger { default_model, budget } => {
+                self.file.default_model = default_model.or(self.file.default_model);
+                self.lower(budget);
+            }
+        }
+        self.project = Some(project);
+        self
+    }
+
+    /// Lowers the budget. Numbers that lower nothing count as not written.
+    fn lower(&mut self, keys: BudgetKeys) {
+        let lowered = keys.lower(self.budget);
+        let (before, after) = (self.budget.shown(), lowered.shown());
+        if let Some(written) = self.written.project["budget"].as_object_mut() {
+            written.retain(|key, _| before.get(key) != after.get(key));
+        }
+        self.budget = lowered;
+    }
+
+    /// What names the default model.
+    pub(super) fn default_model(&self) -> Option<(&str, Origin)> {
+        let name = self.file.default_model.as_deref()?;
+        Some((name, self.written.origin("default_model")))
+    }
+}
+
+impl Written {
+    /// Which file a value comes from; `path` is like `chat.system`.
+    pub fn origin(&self, path: &str) -> Origin {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let has = |tree: &Value| tree.pointer(&pointer).is_some();
+        match (has(&self.project), has(&self.user)) {
+            (true, _) => Origin::Project,
+            (false, true) => Origin::File,
+            (false, false) => Origin::Default,
+        }
+    }
+
+    /// A value as it is written, and the file that it comes from.
+    pub fn value(&self, key: &str) -> Option<(Value, Origin)> {
+        let of = |tree: &Value, origin| Some((tree.get(key)?.clone(), origin));
+        of(&self.project, Origin::Project).or_else(|| of(&self.user, Origin::File))
+    }
+
+    /// The tables of that name, each with the file that it comes from: a project's table stands in
+    /// place of the user's.
+    pub fn tables(&self, top: &str) -> Vec<(&str, &Value, Origin)> {
+        let mut tables = Vec::new();
+        for (tree, origin) in [(&self.project, Origin::Project), (&self.user, Origin::File)] {
+            let found = tree.get(top).and_then(Value::as_object).into_iter().flatten();
+            for (name, table) in found {
+                if !tables.iter().any(|(known, _, _)| *known == name.as_str()) {
+                    tables.push((name.as_str(), table, origin));
+                }
+            }
+        }
+        tables
+    }
+}
+
+/// A file as a tree. It was parsed before, so that no mistake is left in it, and no great depth.
+fn tree(text: &str) -> Value {
+    let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
+    json_of(toml::Value::Table(table))
+}
+
+/// A date becomes a string, as where plugins are told of it.
+fn json_of(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::from(text),
+        toml::Value::Integer(number) => Value::from(number),
+        toml::Value::Float(number) => Value::from(number),
+        toml::Value::Boolean(truth) => Value::from(truth),
+        toml::Value::Datetime(date) => Value::from(date.to_string()),
+        toml::Value::Array(list) => list.into_iter().map(json_of).collect(),
+        toml::Value::Table(table) => {
+            table.into_iter().map(|(key, value)| (key, json_of(value))).collect()
+        }
+    }
+}
+
+/// The configuration file that the flags or the rules name.
+pub fn file_of(flags: &Flags, paths: &Paths) -> PathBuf {
+    flags.config.clone().unwrap_or_else(|| paths.config.join("sallyport.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config::{
+        Settings,
+        trust::{Trust, digest},
+    };
+
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn new(user: &str, project: &str) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir_all(folder.path().join("home")).unwrap();
+            fs::create_dir_all(folder.path().join("work/.sallyport")).unwrap();
+            fs::write(folder.path().join("home/sallyport.toml"), user).unwrap();
+            fs::write(folder.path().join("work/.sallyport/sallyport.toml"), project).unwrap();
+            Self(folder)
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.0.path().join(path)
+        }
+
+        fn trust(&self) {
+            let file = self.path("work/.sallyport/sallyport.toml");
+            let digest = digest(&fs::read_to_string(&file).unwrap());
+            Trust::read(&self.path("home/state")).unwrap().add(&file, digest).unwrap();
+        }
+
+        fn resolve(&self) -> Result<Settings, ConfigError> {
+            let home = self.path("home");
+            let env = Env::of([("SALLYPORT_HOME", home.to_str().unwrap())]);
+            let flags = Flags { folder: Some(self.path("work")), ..Flags::default() };
+            Settings::resolve(&flags, env)
+        }
+    }
+
+    const USER: &str = "[model.a]\nprovider = 'vllm'\nmodel = 'a'\n\
+                        [model.b]\nprovider = 'vllm'\nmodel = 'b'\n[budget]\nturns = 8";
+
+    #[test]
+    fn a_stranger_chooses_a_model_and_lowers_the_budget() {
+        let project = "default_model = 'b'\n[budget]\nturns = 4\ncalls = 900\ntokens = 5";
+        let settings = Folder::new(USER, project).resolve().unwrap();
+        assert_eq!(settings.chosen.name, "b");
+        assert!(settings.chosen.why.contains("project"), "{}", settings.chosen.why);
+        let turn = settings.budget.turn;
+        assert_eq!((turn.turns_max, turn.calls_max, turn.tokens_max), (4, 64, Some(5)));
+        let origin = |path: &str| settings.written.origin(path);
+        assert_eq!(origin("budget.turns"), Origin::Project);
+        assert_eq!(origin("budget.calls"), Origin::Default);
+        let higher = Folder::new(USER, "[budget]\nturns = 9").resolve().unwrap();
+        assert_eq!(higher.budget.turn.turns_max, 8);
+        assert_eq!(higher.written.origin("budget.turns"), Origin::File);
+        let unknown = Folder::new(USER, "default_model = 'gpt'").resolve().unwrap_err();
+        assert!(unknown.to_string().contains("no [model.gpt]"), "{unknown}");
+    }
+
+    #[test]
+    fn trust_lets_a_project_set_everything_until_it_changes() {
+        let project = "plugin_dir = 'tools'\ndefault_model = 'c'\n[model.c]\n\
+                       provider = 'vllm'\nmodel = 'c'\n[budget]\nturns = 90";
+        let folder = Folder::new(USER, project);
+        assert!(folder.resolve().unwrap_err().to_string().contains("1:14: a project"));
+        folder.trust();
+        let settings = folder.resolve().unwrap();
+        assert_eq!(settings.chosen.name, "c");
+        assert_eq!(settings.budget.turn.turns_max, 90);
+        assert_eq!(settings.plugin_dirs, [folder.path("work/tools")]);
+        assert_eq!(settings.plugin_dirs_origin, Origin::Project);
+        assert!(settings.models.entries.contains_key("a"));
+        let file = folder.path("work/.sallyport/sallyport.toml");
+        fs::write(&file, format!("{project}0")).unwrap();
+        assert!(folder.resolve().unwrap_err().to_string().contains("may not set"));
+    }
+}

@@ -1,0 +1,382 @@
+//! Which model is talked to, and why that one.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use sallyport_contract::Secret;
+use sallyport_model::{Endpoint, Price, prices};
+
+use super::{
+    ConfigError, Env, FileConfig, Flags, Origin, env,
+    file::ModelEntry,
+    provider::{self, OFFLINE, Provider},
+    shown::Sources,
+};
+
+/// Longest time for an answer that can be asked for, in seconds: a day.
+const TIMEOUT_S_MAX: u64 = 24 * 60 * 60;
+
+/// The model to talk to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelChoice {
+    /// The built-in matcher.
+    Offline {
+        /// True when it was asked for by name, so that nobody has to be told.
+        on_purpose: bool,
+    },
+    /// A model behind an address.
+    Endpoint(Box<Endpoint>),
+}
+
+/// A model that was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// The name by which it was chosen: a table's, or `provider/model`.
+    pub name: String,
+    /// The model itself.
+    pub choice: ModelChoice,
+    /// Where it is asked.
+    pub provider: Provider,
+    /// How many tokens a conversation with it can have, where that was said.
+    pub context_tokens: Option<u64>,
+    /// Where its parts come from.
+    pub sources: Sources,
+    /// Why it was chosen; for people.
+    pub why: String,
+}
+
+/// Everything from which a model can be chosen.
+#[derive(Debug, Clone)]
+pub struct Models {
+    /// `[model.NAME]`.
+    pub entries: BTreeMap<String, ModelEntry>,
+    prices: Vec<(String, Price)>,
+    env: Env,
+    provider: Option<Provider>,
+    stream: bool,
+    time_max: Option<Duration>,
+}
+
+impl Models {
+    pub(super) fn new(flags: &Flags, env: &Env, file: &FileConfig) -> Result<Self, ConfigError> {
+        Ok(Self {
+            entries: file.models.clone(),
+            prices: file.prices.clone(),
+            env: env.clone(),
+            provider: flags.provider.as_deref().map(known_provider).transpose()?,
+            stream: !flags.no_stream,
+            time_max: timeout(env)?,
+        })
+    }
+
+    /// Chooses the model: the flag, then the environment, then the file; then the one model that
+    /// is set up at all, where there is just one; then `offline`.
+    pub(super) fn choose(
+        &self,
+        flags: &Flags,
+        default: Option<(&str, Origin)>,
+    ) -> Result<Chosen, ConfigError> {
+        let flag = flags.model.as_deref().map(|name| (name, Origin::Flag("--model")));
+        let variable = self.env.get(env::MODEL).map(|name| (name, Origin::Variable(env::MODEL)));
+        if let Some(provider) = self.provider {
+            return self.at_flagged(provider, flag.or(variable));
+        }
+        if let Some((name, origin)) = flag.or(variable) {
+            return Ok(self.named(name)?.because(format!("{origin} names it")));
+        }
+        if let Some((name, origin)) = default {
+            let known = self.entries.contains_key(name) || name == OFFLINE;
+            let chosen = if known { self.named(name) } else { Err(self.no_table(name)) };
+            return Ok(chosen?.because(format!("default_model of {origin} names it")));
+        }
+        self.only_one()
+    }
+
+    /// What `--provider` means: the name is one of its models, and no table's.
+    fn at_flagged(
+        &self,
+        provider: Provider,
+        named: Option<(&str, Origin)>,
+    ) -> Result<Chosen, ConfigError> {
+        let own = provider.model_variable;
+        let own = own.and_then(|name| Some((self.env.get(name)?, Origin::Variable(name))));
+        match named.or(own) {
+            Some((name, origin)) => {
+                Ok(self.at(provider, name)?.because(format!("{origin} names it")))
+            }
+            None if provider.name == OFFLINE => {
+                Ok(offline(true).because("the flag --provider names it"))
+            }
+            None => Err(ConfigError::Model {
+                message: format!("--provider {} needs a model", provider.name),
+                hint: "name it with --model NAME".to_owned(),
+            }),
+        }
+    }
+
+    /// Where nothing names a model, the only one that is set up is meant. A key or an address
+    /// alone names none: which model would cost what is not for the program to guess.
+    fn only_one(&self) -> Result<Chosen, ConfigError> {
+        for provider in provider::ALL {
+            let variable = provider.model_variable;
+            if let Some((variable, name)) = variable.and_then(|v| Some((v, self.env.get(v)?))) {
+                let why = format!("the variable {variable} names it, and nothing else is chosen");
+                return Ok(self.at(provider, name)?.because(why));
+            }
+        }
+        match self.entries.iter().next() {
+            Some((name, entry)) if self.entries.len() == 1 => {
+                let why = format!("[model.{name}] is the only model of the file");
+                Ok(self.of_table(name, entry)?.because(why))
+            }
+            _ => Ok(offline(false).because("nothing else is chosen")),
+        }
+    }
+
+    /// The model that a name means: a table's, `offline`, `provider/model`, or a model of the
+    /// provider that the environment is set up for.
+    ///
+    /// # Errors
+    ///
+    /// A table that lacks something, or a name that several providers could mean.
+    pub fn named(&self, name: &str) -> Result<Chosen, ConfigError> {
+        if let Some(entry) = self.entries.get(name) {
+            return self.of_table(name, entry);
+        }
+        if name == OFFLINE {
+            return Ok(offline(true));
+        }
+        let parts = name.split_once('/');
+        match parts.and_then(|(first, rest)| Some((Provider::named(first)?, rest))) {
+            Some((provider, model)) => self.at(provider, model),
+            None => self.at(self.provider_of_environment(name)?, name),
+        }
+    }
+
+    /// A provider's server, for questions that are about no model of it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such provider, or it has no server.
+    pub fn server(&self, provider: &str) -> Result<Endpoint, ConfigError> {
+        let provider = known_provider(provider)?;
+        let entry = ModelEntry::of(provider);
+        let protocol = provider.protocol.ok_or_else(|| ConfigError::Model {
+            message: format!("{} has no server", provider.name),
+            hint: "name another provider".to_owned(),
+        })?;
+        let key = self.key(&entry).map(|(key, _)| Secret::new(key));
+        Ok(Endpoint { key, ..Endpoint::new(protocol, self.address(&entry).0, "") })
+    }
+
+    /// The provider that is meant where none is named: OpenAI's variables come first, since they
+    /// have always meant any compatible server; else the only one that anything is set for.
+    fn provider_of_environment(&self, model: &str) -> Result<Provider, ConfigError> {
+        let [openai, ..] = provider::ALL;
+        let set = |provider: &Provider| !provider.variables_set(&self.env).is_empty();
+        if set(&openai) {
+            return Ok(openai);
+        }
+        let found: Vec<Provider> = provider::ALL.into_iter().filter(set).collect();
+        match found.as_slice() {
+            [] => Ok(openai),
+            [only] => Ok(*only),
+            several => {
+                let names: Vec<String> =
+                    several.iter().map(|provider| format!("{}/{model}", provider.name)).collect();
+                Err(ConfigError::Model {
+                    message: format!("{model:?} could be a model of several providers"),
+                    hint: format!("write {}", names.join(" or ")),
+                })
+            }
+        }
+    }
+
+    /// A model of a provider, with what the environment has for it.
+    fn at(&self, provider: Provider, model: &str) -> Result<Chosen, ConfigError> {
+        if model.trim().is_empty() {
+            return Err(ConfigError::Model {
+                message: "the model that is asked for has no name".to_owned(),
+                hint: format!("write {}/NAME", provider.name),
+            });
+        }
+        let entry = ModelEntry { model: Some(model.to_owned()), ..ModelEntry::of(provider) };
+        self.of_table(&format!("{}/{model}", provider.name), &entry)
+    }
+
+    fn of_table(&self, name: &str, entry: &ModelEntry) -> Result<Chosen, ConfigError> {
+        let Some(protocol) = entry.provider.protocol else {
+            return Ok(offline(true));
+        };
+        let model = entry.model.as_deref().filter(|model| !model.is_empty());
+        let model = model.ok_or_else(|| ConfigError::Model {
+            message: format!("[model.{name}] does not say which model"),
+            hint: "add model = \"…\" to it".to_owned(),
+        })?;
+        let (address, key) = (self.address(entry), self.key(entry));
+        let time = self.time_max(entry);
+        let usual = Endpoint::new(protocol, address.0, model);
+        let mut endpoint = Endpoint {
+            key: key.map(|(key, _)| Secret::new(key)),
+            stream: self.stream && entry.stream,
+            time_max: time.map_or(usual.time_max, |(time, _)| time),
+            temperature: entry.temperature,
+            output_tokens_max: entry.max_output_tokens,
+            context_tokens: entry.context_tokens,
+            effort: entry.reasoning,
+            tool_calling: entry.tools,
+            ..usual
+        };
+        endpoint.price = prices::of(&endpoint, &self.prices);
+        let choice = ModelChoice::Endpoint(Box::new(endpoint));
+        Ok(Chosen {
+            name: name.to_owned(),
+            choice,
+            provider: entry.provider,
+            context_tokens: entry.context_tokens,
+            sources: Sources {
+                address: address.1,
+                key: key.map(|(_, origin)| origin),
+                time: time.map_or(Origin::Default, |(_, origin)| origin),
+            },
+            why: String::new(),
+        })
+    }
+
+    fn address<'a>(&'a self, entry: &'a ModelEntry) -> (&'a str, Origin) {
+        let Provider { base_url, url_variable, .. } = entry.provider;
+        let written = entry.base_url.as_deref().map(|url| (url, entry.origin));
+        let variable = url_variable.and_then(|v| Some((self.env.get(v)?, Origin::Variable(v))));
+        written.or(variable).unwrap_or((base_url, Origin::Default))
+    }
+
+    /// The key of the environment belongs to the provider's own address and to the address of the
+    /// environment: it is not sent to another one that the file names.
+    fn key<'a>(&'a self, entry: &'a ModelEntry) -> Option<(&'a str, Origin)> {
+        let own_address = entry.base_url.as_deref().is_none_or(|url| {
+            url.trim_end_matches('/') == entry.provider.base_url.trim_end_matches('/')
+        });
+        let written = entry.key.as_deref().map(|key| (key, entry.origin));
+        let variable = entry.provider.key(&self.env).filter(|_| own_address);
+        written.or(variable.map(|(name, key)| (key, Origin::Variable(name))))
+    }
+
+    fn time_max(&self, entry: &ModelEntry) -> Option<(Duration, Origin)> {
+        let variable = self.time_max.map(|time| (time, Origin::Variable(env::LLM_TIMEOUT)));
+        variable.or(entry.time_max.map(|time| (time, entry.origin)))
+    }
+
+    fn no_table(&self, name: &str) -> ConfigError {
+        let known: Vec<&str> = self.entries.keys().map(String::as_str).collect();
+        ConfigError::Model {
+            message: format!("default_model is {name:?}, but there is no [model.{name}]"),
+            hint: format!("known are: {OFFLINE} {}", known.join(" ")).trim_end().to_owned(),
+        }
+    }
+
+    /// What has to be added where something is set up, but no model is named; a general word
+    /// where nothing is.
+    pub fn what_to_add(&self) -> String {
+        let set = provider::ALL.iter().find_map(|provider| {
+            provider.variables_set(&self.env).first().map(|variable| (provider, *variable))
+        });
+        let tables: Vec<&str> = self.entries.keys().map(String::as_str).collect();
+        match (set, tables.as_slice()) {
+            (_, [first, ..]) => {
+                format!("name a model with --model, such as {first}, or set default_model")
+            }
+            (Some((provider, variable)), []) => format!(
+                "{variable} is set, but no model is named: add --model {}/NAME, or set {}",
+                provider.name,
+                env::MODEL
+            ),
+            (None, []) => format!(
+                "to use one, name it with --model PROVIDER/NAME and set the provider's key, such as \
+                 {}",
+                env::OPENAI_API_KEY
+            ),
+        }
+    }
+}
+
+impl Chosen {
+    /// What can be done about a key that is refused or missing.
+    pub fn key_advice(&self) -> String {
+        let entry = "or `key` in its [model.NAME] table";
+        match (self.sources.key, self.provider.key_variables.first()) {
+            (Some(origin), _) => format!("check the key; it comes from {origin}"),
+            (None, Some(variable)) => format!("set {variable}, {entry}"),
+            (None, None) => "give it a `key` in its [model.NAME] table".to_owned(),
+        }
+    }
+
+    /// Whether its provider will ask for a key that nobody has set: one that has keys, at its own
+    /// address.
+    pub fn lacks_key(&self) -> bool {
+        let at_home = self.sources.address == Origin::Default;
+        at_home && self.sources.key.is_none() && !self.provider.key_variables.is_empty()
+    }
+
+    /// What can be done about an address that is not reached.
+    pub fn address_advice(&self) -> String {
+        let origin = self.sources.address;
+        format!("check that the server runs, and its address, which comes from {origin}")
+    }
+
+    fn because(self, why: impl Into<String>) -> Self {
+        Self { why: why.into(), ..self }
+    }
+}
+
+impl ModelEntry {
+    /// A table that says nothing but who is asked.
+    fn of(provider: Provider) -> Self {
+        Self {
+            provider,
+            origin: Origin::Default,
+            model: None,
+            base_url: None,
+            key: None,
+            stream: true,
+            temperature: None,
+            max_output_tokens: None,
+            reasoning: None,
+            tools: sallyport_model::ToolCalling::Native,
+            time_max: None,
+            context_tokens: None,
+        }
+    }
+}
+
+fn offline(on_purpose: bool) -> Chosen {
+    Chosen {
+        name: OFFLINE.to_owned(),
+        choice: ModelChoice::Offline { on_purpose },
+        provider: provider::BUILT_IN,
+        context_tokens: None,
+        sources: Sources::NONE,
+        why: String::new(),
+    }
+}
+
+fn known_provider(name: &str) -> Result<Provider, ConfigError> {
+    Provider::named(name).ok_or_else(|| {
+        let known = provider::ALL.map(|provider| provider.name);
+        ConfigError::Model {
+            message: format!("there is no provider {name:?}"),
+            hint: format!("known are {}", known.join(", ")),
+        }
+    })
+}
+
+/// `LLM_TIMEOUT`, which other programs read too.
+fn timeout(env: &Env) -> Result<Option<Duration>, ConfigError> {
+    let Some(text) = env.get(env::LLM_TIMEOUT) else { return Ok(None) };
+    let seconds = text.trim().parse::<u64>().ok().filter(|s| (1..=TIMEOUT_S_MAX).contains(s));
+    seconds.map(|s| Some(Duration::from_secs(s))).ok_or_else(|| ConfigError::Model {
+        message: format!("{} is {text:?}, which is no number of seconds", env::LLM_TIMEOUT),
+        hint: format!("set it to a whole number from 1 to {TIMEOUT_S_MAX}"),
+    })
+}

@@ -1,0 +1,198 @@
+//! Which model is chosen, from which source, and with what settings.
+
+use sallyport_model::{Effort, Protocol, ToolCalling};
+
+use super::*;
+
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+fn chosen_of(flags: &Flags, pairs: Variables<'_>, file: &str) -> Result<Chosen, ConfigError> {
+    let env = Env::of(pairs.iter().copied());
+    let file = FileConfig::parse("c.toml", file, &env).unwrap();
+    let default = file.default_model.as_deref().map(|name| (name, Origin::File));
+    Models::new(flags, &env, &file)?.choose(flags, default)
+}
+
+fn models(pairs: Variables<'_>, file: &str) -> Models {
+    let env = Env::of(pairs.iter().copied());
+    let file = FileConfig::parse("c.toml", file, &env).unwrap();
+    Models::new(&Flags::default(), &env, &file).unwrap()
+}
+
+fn chosen(flag: Option<&str>, pairs: Variables<'_>, file: &str) -> Result<String, String> {
+    let flags = match flag.and_then(|flag| flag.split_once(' ')) {
+        Some((provider, "")) => Flags { provider: Some(provider.to_owned()), ..Flags::default() },
+        Some((provider, model)) => Flags {
+            provider: Some(provider.to_owned()),
+            model: Some(model.to_owned()),
+            ..Flags::default()
+        },
+        None => Flags { model: flag.map(str::to_owned), ..Flags::default() },
+    };
+    let chosen = chosen_of(&flags, pairs, file).map_err(|error| error.to_string())?;
+    Ok(match chosen.choice {
+        ModelChoice::Offline { on_purpose } => format!("offline {on_purpose}"),
+        ModelChoice::Endpoint(e) => {
+            let key = e.key.as_ref().map_or("-", Secret::expose);
+            format!(
+                "{} {} {} key={key} stream={}",
+                e.protocol.word(),
+                e.model,
+                e.base_url,
+                e.stream
+            )
+        }
+    })
+}
+
+const FILE: &str = "default_model = 'a'\n[model.a]\nprovider = 'openai'\nmodel = 'm'\n\
+                    base_url = 'http://x/v1'\nstream = false";
+
+const KEY: Variables<'_> = &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://y/v1")];
+
+#[test]
+fn the_nearest_source_decides() {
+    let rows: [(Option<&str>, Variables<'_>, &str, &str); 8] = [
+        (None, &[], "", "offline false"),
+        (Some("offline"), &[], FILE, "offline true"),
+        (None, KEY, FILE, "openai m http://x/v1 key=- stream=false"),
+        (Some("gpt"), KEY, FILE, "openai gpt http://y/v1 key=k stream=true"),
+        (None, KEY, "", "offline false"),
+        (
+            None,
+            &[("SALLYPORT_MODEL", "gpt")],
+            FILE,
+            "openai gpt https://api.openai.com/v1 key=- stream=true",
+        ),
+        (
+            None,
+            &[("OLLAMA_MODEL", "qwen3"), ("OPENAI_API_KEY", "k")],
+            "",
+            "ollama qwen3 http://localhost:11434 key=- stream=true",
+        ),
+        (None, &[("OLLAMA_MODEL", "q")], FILE, "openai m http://x/v1 key=- stream=false"),
+    ];
+    for (flag, pairs, file, want) in rows {
+        assert_eq!(chosen(flag, pairs, file).as_deref(), Ok(want));
+    }
+    assert!(chosen(None, &[], "default_model = 'b'").unwrap_err().contains("[model.b]"));
+}
+
+#[test]
+fn a_name_leads_to_its_provider() {
+    let claude = "anthropic c https://api.anthropic.com/v1 key=a stream=true";
+    let a = ("ANTHROPIC_API_KEY", "a");
+    let g = ("GOOGLE_API_KEY", "g");
+    let gemini = "gemini g https://generativelanguage.googleapis.com/v1beta key=g stream=true";
+    let rows: [(&str, Variables<'_>, &str); 9] = [
+        ("anthropic/c", &[a, g], claude),
+        ("anthropic c", &[a, g], claude),
+        // The only provider that is set up is meant.
+        ("c", &[a], claude),
+        ("gemini/g", &[g], gemini),
+        ("gemini/g", &[g, ("GEMINI_API_KEY", "g")], gemini),
+        (
+            "openrouter/openai/x",
+            &[],
+            "openai openai/x https://openrouter.ai/api/v1 key=- stream=true",
+        ),
+        ("vendor/x", KEY, "openai vendor/x http://y/v1 key=k stream=true"),
+        ("openai-responses/x", KEY, "openai-responses x http://y/v1 key=k stream=true"),
+        (
+            "ollama ",
+            &[("OLLAMA_MODEL", "q"), ("OLLAMA_BASE_URL", "http://o")],
+            "ollama q http://o key=- stream=true",
+        ),
+    ];
+    for (name, pairs, want) in rows {
+        assert_eq!(chosen(Some(name), pairs, "").as_deref(), Ok(want), "{name}");
+    }
+    let several =
+        chosen_of(&Flags { model: Some("c".into()), ..Flags::default() }, &[a, g], "").unwrap_err();
+    assert_eq!(several.hint().as_deref(), Some("write anthropic/c or gemini/c"));
+    for name in ["", "  ", "anthropic/", "anthropic/ "] {
+        let error = models(&[a], "").named(name).unwrap_err();
+        assert!(error.to_string().contains("has no name"), "{name}: {error}");
+    }
+    for name in ["anthropic ", "claude c"] {
+        assert!(chosen(Some(name), &[a], "").unwrap_err().contains("provider"), "{name}");
+    }
+}
+
+#[test]
+fn a_key_goes_to_no_address_of_another_source() {
+    let table =
+        |url: &str| format!("[model.a]\nprovider = 'mistral'\nmodel = 'm'\nbase_url = '{url}'");
+    let key: Variables<'_> = &[("MISTRAL_API_KEY", "k")];
+    for (url, want) in [
+        ("https://evil.example/v1", "key=-"),
+        ("https://api.mistral.ai.evil.example/v1", "key=-"),
+        ("https://api.mistral.ai/v1/", "key=k"),
+    ] {
+        let found = chosen(None, key, &table(url)).unwrap();
+        assert!(found.contains(want), "{found}");
+    }
+}
+
+#[test]
+fn a_key_is_missed_where_one_is_asked_for() {
+    let rows: [(&str, Variables<'_>, bool); 5] = [
+        ("anthropic/c", &[], true),
+        ("anthropic/c", &[("ANTHROPIC_API_KEY", "k")], false),
+        ("openai/m", &[("OPENAI_BASE_URL", "http://localhost/v1")], false),
+        ("ollama/m", &[], false),
+        ("offline", &[], false),
+    ];
+    for (name, pairs, want) in rows {
+        assert_eq!(models(pairs, "").named(name).unwrap().lacks_key(), want, "{name}");
+    }
+}
+
+#[test]
+fn every_key_of_a_model_reaches_its_endpoint() {
+    let file = "[model.a]\nprovider = 'anthropic'\nmodel = 'c'\nkey = 'k'\ntemperature = 0.5\n\
+                max_output_tokens = 100\nreasoning = 'high'\ntools = 'json'\ntime_max = '30s'\n\
+                context_tokens = 8000\n[price.'c*']\ninput = 1\noutput = 2.5\ncached_input = 0.1";
+    let found = chosen_of(&Flags::default(), &[], file).unwrap();
+    assert!(found.why.contains("only model"), "{}", found.why);
+    assert_eq!(found.context_tokens, Some(8000));
+    let ModelChoice::Endpoint(endpoint) = found.choice else { panic!("offline") };
+    let price = Price { input: 1.0, output: 2.5, cached_input: 0.1, cache_write: 1.0 };
+    let want = Endpoint {
+        key: Some(Secret::new("k")),
+        temperature: Some(0.5),
+        output_tokens_max: Some(100),
+        context_tokens: Some(8000),
+        effort: Some(Effort::High),
+        tool_calling: ToolCalling::Json,
+        time_max: Duration::from_secs(30),
+        price: Some(price),
+        ..Endpoint::new(Protocol::Anthropic, "https://api.anthropic.com/v1", "c")
+    };
+    assert_eq!(*endpoint, want);
+    let found = chosen_of(&Flags::default(), &[("LLM_TIMEOUT", "7")], file).unwrap();
+    let ModelChoice::Endpoint(endpoint) = found.choice else { panic!("offline") };
+    assert_eq!(endpoint.time_max, Duration::from_secs(7));
+}
+
+#[test]
+fn a_timeout_that_is_no_number_is_named() {
+    for value in ["abc", "0", "-1", "1.5", "99999999999999999999", "86401"] {
+        let error = chosen(None, &[("LLM_TIMEOUT", value)], "").unwrap_err();
+        assert!(error.contains("LLM_TIMEOUT") && error.contains(value), "{error}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let rows: [(Variables<'_>, &str, &str); 4] = [
+        (&[], "", "--model PROVIDER/NAME"),
+        (&[("ANTHROPIC_API_KEY", "a")], "", "ANTHROPIC_API_KEY is set, but no model is named"),
+        (&[("OPENAI_BASE_URL", "http://x")], "", "OPENAI_BASE_URL is set"),
+        (&[], "[model.a]\nprovider='vllm'\n[model.b]\nprovider='vllm'", "such as a"),
+    ];
+    for (pairs, file, want) in rows {
+        let said = models(pairs, file).what_to_add();
+        assert!(said.contains(want), "{said}");
+    }
+}

@@ -1,0 +1,155 @@
+//! A project's own configuration, `.sallyport/sallyport.toml`, and how far it is believed.
+//!
+//! A project comes from anywhere: whoever opens its folder has not read its file yet. So it may
+//! choose among the models that the user has and lower the user's budget, and nothing else; an
+//! address, a folder of plugins or words for the model need the user's trust first.
+
+use std::path::{Path, PathBuf};
+
+use sallyport_policy::{
+    SourceError,
+    document::{Document, Item},
+};
+
+use super::{
+    ConfigError, Env, FileConfig, Flags, Origin, keys,
+    sections::BudgetKeys,
+    trust::{self, Trust},
+};
+
+/// Where a project keeps its configuration, below its own folder.
+const FILE: &str = ".sallyport/sallyport.toml";
+
+/// The configuration of a project.
+#[derive(Debug)]
+pub struct Project {
+    /// Its file.
+    pub file: PathBuf,
+    /// What the file says.
+    pub text: String,
+    /// Whether the user trusts it, as it is now.
+    pub is_trusted: bool,
+}
+
+/// What a project's file may set.
+#[derive(Debug)]
+pub(super) enum Says {
+    /// Anything.
+    Trusted(Box<FileConfig>),
+    /// Little.
+    Stranger {
+        /// One of the user's models.
+        default_model: Option<String>,
+        /// Numbers that lower the user's.
+        budget: BudgetKeys,
+    },
+}
+
+impl Project {
+    /// Reads the configuration of the nearest project around the working folder that has one. The
+    /// user's own file is not a project's, wherever it stands. Returned beside it is what it may set.
+    pub(super) fn find(
+        flags: &Flags,
+        env: &Env,
+        own: &Path,
+        state: &Path,
+    ) -> Result<Option<(Self, Says)>, ConfigError> {
+        // Without a working folder there is no project.
+        let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
+        let Some(file) = folder.and_then(|folder| nearest(&folder, own)) else {
+            return Ok(None);
+        };
+        let text = super::read(&file, true)?;
+        let is_trusted = Trust::read(state)?.covers(&file, &trust::digest(&text));
+        let name = super::show(&file);
+        let says = match is_trusted {
+            true => Says::Trusted(Box::new(trusted(&name, &text, env, &file)?)),
+            false => stranger(&name, &text)?,
+        };
+        Ok(Some((Self { file, text, is_trusted }, says)))
+    }
+}
+
+/// Reads a project's file, which has to be sound: what cannot be read is not trusted.
+///
+/// # Errors
+///
+/// The file cannot be read, or has a mistake in it.
+pub fn text(file: &Path, env: &Env) -> Result<String, ConfigError> {
+    let text = super::read(file, true)?;
+    trusted(&super::show(file), &text, env, file)?;
+    Ok(text)
+}
+
+/// The file of the nearest project around a folder.
+pub fn nearest(folder: &Path, own: &Path) -> Option<PathBuf> {
+    let own = own.canonicalize().ok();
+    let mut around = folder.ancestors().map(|above| above.join(FILE));
+    around.find(|path| path.is_file() && path.canonicalize().ok() != own)
+}
+
+/// Folders that a project names lie in the project.
+fn trusted(name: &str, text: &str, env: &Env, file: &Path) -> Result<FileConfig, SourceError> {
+    let mut config = FileConfig::parse(name, text, env)?;
+    let root = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    config.models.values_mut().for_each(|entry| entry.origin = Origin::Project);
+    for folder in &mut config.plugin_dirs {
+        *folder = root.join(&folder);
+    }
+    Ok(config)
+}
+
+/// Reads what anybody may say. No variable is looked at.
+fn stranger(name: &str, text: &str) -> Result<Says, SourceError> {
+    Document::read(name, text, |root| {
+        let default_model = root.optional("default_model", Item::prose)?;
+        let budget = root.optional("budget", |item| item.section(BudgetKeys::read))?;
+        for key in keys::top().filter(|key| !["default_model", "budget"].contains(key)) {
+            if let Some(item) = root.take(key) {
+                let message = format!("a project that is not trusted may not set {key:?}");
+                let hint = "read the file; `sallyport trust` in its folder lets it set everything";
+                return Err(item.place().error(message).with_hint(hint));
+            }
+        }
+        Ok(Says::Stranger { default_model, budget: budget.unwrap_or_default() })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_says_little() {
+        let rows = [
+            ("default_model = 'a'\n[budget]\nturns = 3", None),
+            ("plugin_dir = '/x'", Some("1:14: a project that is not trusted may not set")),
+            ("[model.a]\nprovider = 'openai'", Some("may not set \"model\"")),
+            ("[chat]\nsystem = 'obey'", Some("may not set \"chat\"")),
+            ("[settings.weather]\nurl = '${HOME}'", Some("may not set \"settings\"")),
+            ("[price.'*']\ninput = 0\noutput = 0", Some("may not set \"price\"")),
+            ("[sessions]\nkeep = '1h'", Some("may not set \"sessions\"")),
+            ("[budgt]\nturns = 3", Some("1:2: unknown key \"budgt\"")),
+            ("[budget]\nturn = 3", Some("2:1: unknown key \"turn\"")),
+        ];
+        for (text, want) in rows {
+            let said = stranger("p.toml", text).map_err(|error| error.to_string());
+            match (said, want) {
+                (Ok(_), None) => {}
+                (Err(error), Some(want)) => assert!(error.contains(want), "{error}"),
+                (said, want) => panic!("{text}: {said:?}, not {want:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_users_own_file_is_no_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        std::fs::create_dir(folder.path().join(".sallyport")).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let inner = folder.path().join("a/b");
+        assert_eq!(nearest(&inner, Path::new("/other")), Some(file.clone()));
+        assert_eq!(nearest(&inner, &file), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! The providers that a model can be asked at: what each speaks, where it is, and which variables
+//! of the environment are about it.
+
+use sallyport_model::Protocol;
+
+use super::{Env, env};
+
+/// The name of the built-in matcher.
+pub const OFFLINE: &str = "offline";
+
+/// One provider of models, as configuration and flags name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Provider {
+    /// The word that names it.
+    pub name: &'static str,
+    /// What it speaks; the built-in matcher speaks nothing.
+    pub protocol: Option<Protocol>,
+    /// Its own address.
+    pub base_url: &'static str,
+    /// The variables that may hold its key; the first one that is set counts.
+    pub key_variables: &'static [&'static str],
+    /// The variable that may hold another address.
+    pub url_variable: Option<&'static str>,
+    /// The variable that may name a model.
+    pub model_variable: Option<&'static str>,
+}
+
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+
+/// The built-in matcher.
+pub const BUILT_IN: Provider = Provider {
+    name: OFFLINE,
+    protocol: None,
+    base_url: "",
+    key_variables: &[],
+    url_variable: None,
+    model_variable: None,
+};
+
+/// Every provider. Where several could be meant, the first one counts.
+pub const ALL: [Provider; 11] = [
+    Provider {
+        url_variable: Some(env::OPENAI_BASE_URL),
+        ..Provider::new("openai", Protocol::OpenAiChat, OPENAI_URL, &[env::OPENAI_API_KEY])
+    },
+    Provider {
+        url_variable: Some(env::OPENAI_BASE_URL),
+        ..Provider::new(
+            "openai-responses",
+            Protocol::OpenAiResponses,
+            OPENAI_URL,
+            &[env::OPENAI_API_KEY],
+        )
+    },
+    Provider::new(
+        "anthropic",
+        Protocol::Anthropic,
+        "https://api.anthropic.com/v1",
+        &[env::ANTHROPIC_API_KEY],
+    ),
+    Provider::new(
+        "gemini",
+        Protocol::Gemini,
+        "https://generativelanguage.googleapis.com/v1beta",
+        &[env::GEMINI_API_KEY, env::GOOGLE_API_KEY],
+    ),
+    Provider {
+        url_variable: Some(env::OLLAMA_BASE_URL),
+        model_variable: Some(env::OLLAMA_MODEL),
+        ..Provider::new("ollama", Protocol::Ollama, "http://localhost:11434", &[])
+    },
+    Provider::new(
+        "mistral",
+        Protocol::OpenAiChat,
+        "https://api.mistral.ai/v1",
+        &[env::MISTRAL_API_KEY],
+    ),
+    Provider::new(
+        "deepseek",
+        Protocol::OpenAiChat,
+        "https://api.deepseek.com/v1",
+        &[env::DEEPSEEK_API_KEY],
+    ),
+    Provider::new(
+        "openrouter",
+        Protocol::OpenAiChat,
+        "https://openrouter.ai/api/v1",
+        &[env::OPENROUTER_API_KEY],
+    ),
+    Provider::new("llamacpp", Protocol::OpenAiChat, "http://localhost:8080/v1", &[]),
+    Provider::new("vllm", Protocol::OpenAiChat, "http://localhost:8000/v1", &[]),
+    BUILT_IN,
+];
+
+impl Provider {
+    const fn new(
+        name: &'static str,
+        protocol: Protocol,
+        base_url: &'static str,
+        key_variables: &'static [&'static str],
+    ) -> Self {
+        let protocol = Some(protocol);
+        Self { name, protocol, base_url, key_variables, url_variable: None, model_variable: None }
+    }
+
+    /// The provider of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|provider| provider.name == name)
+    }
+
+    /// The variables that are about this provider and are set.
+    pub fn variables_set(self, env: &Env) -> Vec<&'static str> {
+        let all = self.key_variables.iter().copied().chain(self.url_variable);
+        all.chain(self.model_variable).filter(|name| env.get(name).is_some()).collect()
+    }
+
+    /// The key that the environment has for it, and the variable that holds it.
+    pub fn key(self, env: &Env) -> Option<(&'static str, &str)> {
+        self.key_variables.iter().find_map(|name| Some((*name, env.get(name)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_provider_has_one_name_and_an_address() {
+        for (index, provider) in ALL.iter().enumerate() {
+            assert!(ALL[..index].iter().all(|other| other.name != provider.name));
+            assert_eq!(provider.protocol.is_none(), provider.base_url.is_empty());
+            assert_eq!(Provider::named(provider.name), Some(*provider));
+        }
+    }
+}

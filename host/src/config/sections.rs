@@ -1,0 +1,393 @@
+//! The tables of `sallyport.toml` that shape a conversation: `[chat]`, `[budget]`, `[sessions]`.
+//!
+//! Each is read with every key left open, so that one file can lie over another, and then filled in
+//! with the defaults.
+
+use std::time::Duration;
+
+use sallyport_model::Cost;
+use sallyport_policy::{
+    SourceError, TimeSpan,
+    document::{Item, Section},
+};
+use sallyport_session::{Limits, Memory, SessionLimits, TOOL_TOKENS_MAX};
+use sallyport_terminal::editor::KeyStyle;
+use serde_json::{Map, Value, json};
+
+/// Most of a conversation that is sent, in tokens, where neither `memory_tokens` nor the model's
+/// `context_tokens` say more: what the smallest models in use hold, with room for an answer.
+const MEMORY_TOKENS: u64 = 24_000;
+
+/// Longest time that sessions are kept when nothing else is said: a season.
+const KEEP: Duration = Duration::from_secs(90 * DAY_S);
+
+/// Most sessions that are kept when nothing else is said; far more than anybody looks through.
+const KEEP_MAX: usize = 1000;
+
+const DAY_S: u64 = 24 * 60 * 60;
+
+/// Largest count that a limit can have; what is larger is no limit.
+const COUNT_MAX: u32 = 1_000_000;
+
+/// The kinds of memory, as `[chat]` names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Everything is sent.
+    None,
+    /// The newest turns are sent.
+    SlidingWindow,
+    /// The newest turns are sent, and a summary of the rest.
+    Summary,
+}
+
+/// The words for [`MemoryKind`].
+pub(super) const MEMORIES: [(&str, MemoryKind); 3] = [
+    ("none", MemoryKind::None),
+    ("sliding-window", MemoryKind::SlidingWindow),
+    ("summary", MemoryKind::Summary),
+];
+
+/// The words for [`KeyStyle`].
+pub(super) const EDIT_MODES: [(&str, KeyStyle); 2] =
+    [("emacs", KeyStyle::Emacs), ("vi", KeyStyle::Vi)];
+
+/// `[chat]`, as a file has it.
+#[derive(Debug, Default, Clone)]
+pub struct ChatKeys {
+    system: Option<String>,
+    memory: Option<MemoryKind>,
+    memory_tokens: Option<u64>,
+    memories: Option<Vec<String>>,
+    tool_tokens_max: Option<u64>,
+    edit_mode: Option<KeyStyle>,
+    show_reasoning: Option<bool>,
+}
+
+/// How conversations are held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chat {
+    /// What the model should be and do.
+    pub system: Option<String>,
+    /// How much of a conversation is sent.
+    pub memory: Memory,
+    /// What the model should know from the start.
+    pub memories: Vec<String>,
+    /// Most tokens of tool definitions before the model is given a search in their place.
+    pub tool_tokens_max: u64,
+    /// Which keys the line editor follows.
+    pub edit_mode: KeyStyle,
+    /// Whether the model's reasoning is shown.
+    pub show_reasoning: bool,
+}
+
+/// `[budget]`, as a file has it.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct BudgetKeys {
+    turns: Option<u32>,
+    calls: Option<u32>,
+    repeats: Option<u32>,
+    tokens: Option<u64>,
+    cost: Option<Cost>,
+    time: Option<Duration>,
+    session_tokens: Option<u64>,
+    session_cost: Option<Cost>,
+}
+
+/// How much a conversation may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// For one input.
+    pub turn: Limits,
+    /// For all of a session.
+    pub session: SessionLimits,
+}
+
+/// `[sessions]`, as a file has it.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SessionKeys {
+    keep: Option<Keep>,
+    keep_max: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Keep(Option<Duration>);
+
+/// How long sessions are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sessions {
+    /// How long since a session was last used; for ever when absent.
+    pub keep: Option<Duration>,
+    /// Most sessions.
+    pub keep_max: usize,
+}
+
+impl ChatKeys {
+    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+        Ok(Self {
+            system: table.optional("system", Item::prose)?,
+            memory: table.optional("memory", |item| item.choice(&MEMORIES))?,
+            memory_tokens: table.optional("memory_tokens", tokens)?,
+            memories: table.optional("memories", |item| item.list(Item::prose))?,
+            tool_tokens_max: table.optional("tool_tokens_max", tokens)?,
+            edit_mode: table.optional("edit_mode", |item| item.choice(&EDIT_MODES))?,
+            show_reasoning: table.optional("show_reasoning", Item::boolean)?,
+        })
+    }
+
+    pub(super) fn over(self, below: Self) -> Self {
+        Self {
+            system: self.system.or(below.system),
+            memory: self.memory.or(below.memory),
+            memory_tokens: self.memory_tokens.or(below.memory_tokens),
+            memories: self.memories.or(below.memories),
+            tool_tokens_max: self.tool_tokens_max.or(below.tool_tokens_max),
+            edit_mode: self.edit_mode.or(below.edit_mode),
+            show_reasoning: self.show_reasoning.or(below.show_reasoning),
+        }
+    }
+
+    /// Fills in what is not said, for a model that holds so many tokens.
+    pub(super) fn resolve(self, context_tokens: Option<u64>) -> Chat {
+        Chat {
+            memory: self.memory(context_tokens),
+            system: self.system,
+            memories: self.memories.unwrap_or_default(),
+            tool_tokens_max: self.tool_tokens_max.unwrap_or(TOOL_TOKENS_MAX),
+            edit_mode: self.edit_mode.unwrap_or_default(),
+            show_reasoning: self.show_reasoning.unwrap_or(false),
+        }
+    }
+
+    /// A model whose size is known is never sent more than it holds. A quarter of it is left for
+    /// the definitions of tools and for the answer.
+    fn memory(&self, context_tokens: Option<u64>) -> Memory {
+        let room = context_tokens.map(|tokens| tokens / 4 * 3);
+        let tokens_max = self.memory_tokens.or(room).unwrap_or(MEMORY_TOKENS).max(1);
+        let is_known = self.memory_tokens.is_some() || context_tokens.is_some();
+        let usual = if is_known { MemoryKind::SlidingWindow } else { MemoryKind::None };
+        match self.memory.unwrap_or(usual) {
+            MemoryKind::None => Memory::None,
+            MemoryKind::SlidingWindow => Memory::SlidingWindow { tokens_max },
+            MemoryKind::Summary => Memory::Summary { tokens_max },
+        }
+    }
+}
+
+impl BudgetKeys {
+    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+        let count = |item: Item<'_>| item.count(1..=COUNT_MAX);
+        Ok(Self {
+            turns: table.optional("turns", count)?,
+            calls: table.optional("calls", count)?,
+            repeats: table.optional("repeats", count)?,
+            tokens: table.optional("tokens", tokens)?,
+            cost: table.optional("cost", cost)?,
+            time: table.optional("time", time)?,
+            session_tokens: table.optional("session_tokens", tokens)?,
+            session_cost: table.optional("session_cost", cost)?,
+        })
+    }
+
+    pub(super) fn over(self, below: Self) -> Self {
+        Self {
+            turns: self.turns.or(below.turns),
+            calls: self.calls.or(below.calls),
+            repeats: self.repeats.or(below.repeats),
+            tokens: self.tokens.or(below.tokens),
+            cost: self.cost.or(below.cost),
+            time: self.time.or(below.time),
+            session_tokens: self.session_tokens.or(below.session_tokens),
+            session_cost: self.session_cost.or(below.session_cost),
+        }
+    }
+
+    pub(super) fn resolve(self) -> Budget {
+        let usual = Limits::default();
+        Budget {
+            turn: Limits {
+                turns_max: self.turns.unwrap_or(usual.turns_max),
+                calls_max: self.calls.unwrap_or(usual.calls_max),
+                repeats_max: self.repeats.unwrap_or(usual.repeats_max),
+                tokens_max: self.tokens,
+                cost_max: self.cost,
+                time_max: self.time,
+            },
+            session: SessionLimits { tokens_max: self.session_tokens, cost_max: self.session_cost },
+        }
+    }
+
+    /// Lowers a budget to these numbers where they are lower.
+    pub(super) fn lower(self, budget: Budget) -> Budget {
+        let Budget { turn, session } = budget;
+        Budget {
+            turn: Limits {
+                turns_max: self.turns.map_or(turn.turns_max, |n| n.min(turn.turns_max)),
+                calls_max: self.calls.map_or(turn.calls_max, |n| n.min(turn.calls_max)),
+                repeats_max: self.repeats.map_or(turn.repeats_max, |n| n.min(turn.repeats_max)),
+                tokens_max: lower(self.tokens, turn.tokens_max),
+                cost_max: lower(self.cost, turn.cost_max),
+                time_max: lower(self.time, turn.time_max),
+            },
+            session: SessionLimits {
+                tokens_max: lower(self.session_tokens, session.tokens_max),
+                cost_max: lower(self.session_cost, session.cost_max),
+            },
+        }
+    }
+}
+
+/// The lower of two limits, of which any may be absent.
+fn lower<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    a.into_iter().chain(b).min()
+}
+
+impl Budget {
+    /// Its numbers under the keys of the file; what is not limited is null.
+    pub fn shown(&self) -> Map<String, Value> {
+        let Self { turn, session } = self;
+        let dollars = |cost: Option<Cost>| cost.map(|cost| cost.micro_usd as f64 / 1e6);
+        map([
+            ("turns", json!(turn.turns_max)),
+            ("calls", json!(turn.calls_max)),
+            ("repeats", json!(turn.repeats_max)),
+            ("tokens", json!(turn.tokens_max)),
+            ("cost", json!(dollars(turn.cost_max))),
+            ("time", json!(turn.time_max.map(shown_time))),
+            ("session_tokens", json!(session.tokens_max)),
+            ("session_cost", json!(dollars(session.cost_max))),
+        ])
+    }
+}
+
+impl Chat {
+    /// Its values under the keys of the file.
+    pub fn shown(&self) -> Map<String, Value> {
+        let (kind, memory_tokens) = match self.memory {
+            Memory::None => (MemoryKind::None, None),
+            Memory::SlidingWindow { tokens_max } => (MemoryKind::SlidingWindow, Some(tokens_max)),
+            Memory::Summary { tokens_max } => (MemoryKind::Summary, Some(tokens_max)),
+        };
+        map([
+            ("system", json!(self.system)),
+            ("memory", json!(word(&MEMORIES, kind))),
+            ("memory_tokens", json!(memory_tokens)),
+            ("memories", json!(self.memories)),
+            ("tool_tokens_max", json!(self.tool_tokens_max)),
+            ("edit_mode", json!(word(&EDIT_MODES, self.edit_mode))),
+            ("show_reasoning", json!(self.show_reasoning)),
+        ])
+    }
+}
+
+impl Sessions {
+    /// Its values under the keys of the file.
+    pub fn shown(&self) -> Map<String, Value> {
+        let days = |keep: Duration| match keep.as_secs() % DAY_S {
+            0 => format!("{}d", keep.as_secs() / DAY_S),
+            _ => shown_time(keep),
+        };
+        let keep = self.keep.map_or("forever".to_owned(), days);
+        map([("keep", json!(keep)), ("keep_max", json!(self.keep_max))])
+    }
+}
+
+fn map<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// The word that stands for a value in the file.
+fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> Option<&'static str> {
+    words.iter().find(|(_, known)| *known == value).map(|(word, _)| *word)
+}
+
+/// A length of time as the file has it.
+pub fn shown_time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if time.subsec_millis() > 0 {
+        return format!("{}ms", time.as_millis());
+    }
+    match seconds {
+        hours if hours > 0 && hours % 3600 == 0 => format!("{}h", hours / 3600),
+        minutes if minutes > 0 && minutes % 60 == 0 => format!("{}m", minutes / 60),
+        seconds => format!("{seconds}s"),
+    }
+}
+
+impl SessionKeys {
+    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+        Ok(Self {
+            keep: table.optional("keep", keep)?,
+            keep_max: table.optional("keep_max", |item| item.count(1..=COUNT_MAX))?,
+        })
+    }
+
+    pub(super) fn over(self, below: Self) -> Self {
+        Self { keep: self.keep.or(below.keep), keep_max: self.keep_max.or(below.keep_max) }
+    }
+
+    pub(super) fn resolve(self) -> Sessions {
+        Sessions {
+            keep: self.keep.map_or(Some(KEEP), |Keep(keep)| keep),
+            keep_max: self.keep_max.map_or(KEEP_MAX, |most| most as usize),
+        }
+    }
+}
+
+/// A number of tokens.
+pub(super) fn tokens(item: Item<'_>) -> Result<u64, SourceError> {
+    let (place, label) = (item.place(), item.label().to_owned());
+    let number = u64::try_from(item.integer()?).ok().filter(|number| *number > 0);
+    number.ok_or_else(|| place.error(format!("{label} must be a number of tokens from 1 up")))
+}
+
+/// A number that may have a part behind the point.
+pub(super) fn amount(item: Item<'_>) -> Result<f64, SourceError> {
+    let (place, label) = (item.place(), item.label().to_owned());
+    let number = item.json()?.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| place.error(format!("{label} must be a number from 0 up")))
+}
+
+fn cost(item: Item<'_>) -> Result<Cost, SourceError> {
+    let (place, label) = (item.place(), item.label().to_owned());
+    // What is smaller cannot be counted, and would stop everything.
+    let micro_usd = (amount(item)? * 1e6).floor() as u64;
+    match micro_usd {
+        0 => Err(place
+            .error(format!("{label} is no amount that can be spent"))
+            .with_hint("write US dollars, such as 0.50")),
+        micro_usd => Ok(Cost { micro_usd }),
+    }
+}
+
+/// A length of time that is not nothing.
+pub(super) fn time(item: Item<'_>) -> Result<Duration, SourceError> {
+    let (place, label) = (item.place(), item.label().to_owned());
+    let TimeSpan(time) = item.time()?;
+    match time.is_zero() {
+        true => Err(place.error(format!("{label} must be longer than nothing"))),
+        false => Ok(time),
+    }
+}
+
+/// A length of time that may be counted in days, or for ever.
+fn keep(item: Item<'_>) -> Result<Keep, SourceError> {
+    let place = item.place();
+    let text = item.string()?;
+    if text == "forever" {
+        return Ok(Keep(None));
+    }
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    let time = match days {
+        Some(days) => Ok(TimeSpan(Duration::from_secs(u64::from(days) * DAY_S))),
+        None => text.parse::<TimeSpan>(),
+    };
+    let hint = "write days or hours, such as 90d or 12h, or forever";
+    match time {
+        // Everything would be too old at once.
+        Ok(TimeSpan(time)) if time.is_zero() => {
+            Err(place.error("\"keep\" must be longer than nothing").with_hint(hint))
+        }
+        Ok(TimeSpan(time)) => Ok(Keep(Some(time))),
+        Err(mistake) => Err(place.mistake(&mistake).with_hint(hint)),
+    }
+}

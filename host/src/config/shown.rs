@@ -1,0 +1,179 @@
+//! The configuration as it counts, value by value with where each comes from; keys are not shown.
+
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::{ModelChoice, Origin, Settings, sections::shown_time};
+
+/// What stands in place of something that is not shown.
+const HIDDEN: &str = "[hidden]";
+
+/// Parts of names behind which a plugin may be told something that is not for everyone's eyes.
+const SECRET_NAMES: [&str; 5] = ["key", "token", "secret", "password", "credential"];
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Where it stands: `chat.system`.
+    pub key: String,
+    /// The value; null where there is none.
+    pub value: Value,
+    /// Where it comes from, in words.
+    pub origin: String,
+}
+
+impl Settings {
+    /// Every value that counts. What begins with `in-use` is the model that is talked to.
+    pub fn rows(&self) -> Vec<Row> {
+        let origin = self.plugin_dirs_origin.to_string();
+        let mut rows =
+            vec![Row { key: "plugin_dir".into(), value: json!(self.plugin_dirs), origin }];
+        rows.extend(self.default_model());
+        rows.extend(self.in_use());
+        for (table, values) in [
+            ("chat", self.chat.shown()),
+            ("budget", self.budget.shown()),
+            ("sessions", self.sessions.shown()),
+        ] {
+            rows.extend(values.into_iter().map(|(key, value)| {
+                let key = format!("{table}.{key}");
+                let origin = self.written.origin(&key).to_string();
+                Row { key, value, origin }
+            }));
+        }
+        for top in ["model", "price", "settings"] {
+            rows.extend(self.tables(top));
+        }
+        rows
+    }
+
+    fn default_model(&self) -> Option<Row> {
+        let (value, origin) = self.written.value("default_model")?;
+        Some(Row { key: "default_model".into(), value, origin: origin.to_string() })
+    }
+
+    /// The model that is talked to, as it was put together.
+    fn in_use(&self) -> Vec<Row> {
+        let why = &self.chosen.why;
+        let row = |key: &str, value: Value, origin: &str| Row {
+            key: format!("in-use.{key}"),
+            value,
+            origin: origin.to_owned(),
+        };
+        let mut rows = vec![row("model", json!(self.chosen.name), why)];
+        if let ModelChoice::Endpoint(endpoint) = &self.model {
+            let sources = &self.chosen.sources;
+            let (address, key) = (sources.address.to_string(), sources.key.map(|o| o.to_string()));
+            let none = "nothing is set".to_owned();
+            rows.extend([
+                row("protocol", json!(endpoint.protocol.word()), why),
+                row("base_url", json!(address_shown(&endpoint.base_url)), &address),
+                row("key", json!(key.as_ref().map(|_| HIDDEN)), key.as_ref().unwrap_or(&none)),
+                row("time_max", json!(shown_time(endpoint.time_max)), &sources.time.to_string()),
+            ]);
+        }
+        rows
+    }
+
+    fn tables(&self, top: &str) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (name, table, origin) in self.written.tables(top) {
+            for (key, value) in table.as_object().into_iter().flatten() {
+                let value = match (top, key.as_str()) {
+                    ("model", "base_url") => json!(address_shown(value.as_str().unwrap_or(""))),
+                    ("model", "key") | ("settings", _) => redacted(key, value),
+                    _ => value.clone(),
+                };
+                let key = format!("{top}.{}.{}", key_shown(name), key_shown(key));
+                rows.push(Row { key, value, origin: origin.to_string() });
+            }
+        }
+        rows
+    }
+}
+
+/// A key of a TOML file, quoted where it has to be.
+fn key_shown(key: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    match !key.is_empty() && key.chars().all(is_bare) {
+        true => key.to_owned(),
+        false => Value::from(key).to_string(),
+    }
+}
+
+/// People put keys into addresses.
+fn address_shown(address: &str) -> String {
+    match Url::parse(address.trim()) {
+        Ok(url)
+            if url.username().is_empty() && url.password().is_none() && url.query().is_none() =>
+        {
+            address.to_owned()
+        }
+        // A variable of the environment shows nothing of its value.
+        Err(_) if address.starts_with("${") => address.to_owned(),
+        _ => HIDDEN.to_owned(),
+    }
+}
+
+/// True for a name behind which stands something that is not for everyone's eyes.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
+/// A value without what its name says is secret. A variable is shown by its name.
+fn redacted(name: &str, value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            Value::Object(Map::from_iter(map.iter().map(|(k, v)| (k.clone(), redacted(k, v)))))
+        }
+        Value::String(text) if text.starts_with("${") && text.ends_with('}') => value.clone(),
+        _ if is_secret(name) => json!(HIDDEN),
+        _ => value.clone(),
+    }
+}
+
+/// Where the parts of the model that is talked to come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sources {
+    /// Its address.
+    pub address: Origin,
+    /// Its key, if it has one.
+    pub key: Option<Origin>,
+    /// Its longest time for an answer.
+    pub time: Origin,
+}
+
+impl Sources {
+    /// Where nothing was set.
+    pub const NONE: Self = Self { address: Origin::Default, key: None, time: Origin::Default };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        let rows = [
+            ("key", json!("sk-1"), json!(HIDDEN)),
+            ("key", json!("${KEY}"), json!("${KEY}")),
+            ("key", json!("sk-${KEY}"), json!(HIDDEN)),
+            ("API_TOKEN", json!(5), json!(HIDDEN)),
+            ("days", json!(3), json!(3)),
+            (
+                "login",
+                json!({ "user": "a", "password": "b" }),
+                json!({ "user": "a", "password": HIDDEN }),
+            ),
+        ];
+        for (name, value, want) in rows {
+            assert_eq!(redacted(name, &value), want, "{name}");
+        }
+        assert_eq!(address_shown("http://x/v1"), "http://x/v1");
+        for address in ["http://a:b@x/v1", "http://x?key=1", "sk-1"] {
+            assert_eq!(address_shown(address), HIDDEN);
+        }
+        assert_eq!(key_shown("gpt-*"), "\"gpt-*\"");
+    }
+}
