@@ -1,0 +1,305 @@
+//! What a session tells, as JSON for programs: one object for each event.
+//!
+//! The form is published, see `sallyport schema`, and made from these very types. A reader may rely
+//! on everything in it: fields and kinds are added within a version, never taken away or changed.
+
+mod parts;
+
+use sallyport_contract::{ApprovalRequest, Subject};
+use sallyport_model::Delta;
+use sallyport_session::{Event, Position, TurnEnd, TurnUsage};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
+use parts::{Problem, StateWord, Tokens, TurnFigures, milliseconds};
+
+pub(super) use parts::FinishedCall;
+
+/// Version of the form. It changes when a reader of the earlier one could be misled.
+pub(super) const VERSION: u32 = 1;
+
+/// One line: an event with the version of its form.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Line {
+    /// Version of this form.
+    v: u32,
+    #[serde(flatten)]
+    event: Told,
+}
+
+/// An event. The last one is always `turn-ended` or `error`, and there is only one of these, but for
+/// a tape of several turns, where each has its end.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(super) enum Told {
+    /// The first event: everything is ready.
+    SessionStarted {
+        /// Names the session; another run can go on with it unless it is not kept.
+        session_id: String,
+        /// Who answers.
+        model: String,
+        /// The tools that it can call.
+        tools: Vec<String>,
+        /// Turns that there were before.
+        past_turns: usize,
+    },
+    /// The session now does something else.
+    State {
+        /// What it does.
+        state: StateWord,
+    },
+    /// A turn begins.
+    TurnStarted {
+        /// Which, from 1.
+        turn: usize,
+        /// The words of the input.
+        text: String,
+    },
+    /// A piece of the model's answer, while it arrives.
+    TextDelta {
+        /// The piece.
+        text: String,
+    },
+    /// A piece of the model's thinking.
+    ReasoningDelta {
+        /// The piece.
+        text: String,
+    },
+    /// The model has begun to write a call.
+    CallBegun {
+        /// The function name, as it wrote it.
+        name: String,
+    },
+    /// The provider could not answer and is asked again after a wait.
+    Retry {
+        /// Which attempt comes next, from 2.
+        attempt: u32,
+        /// How long until then.
+        wait_ms: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The model has finished one answer, of which a turn may have several.
+    Message {
+        /// All of its text, the deltas included.
+        text: String,
+        /// Tokens used, when the provider says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Tokens>,
+    },
+    /// The model wants a call made. Nothing about it has been checked.
+    CallRequested {
+        /// Unique within the session.
+        call_id: String,
+        /// The tool.
+        tool: String,
+        /// The arguments as JSON text, as the model wrote them.
+        arguments: String,
+    },
+    /// A person has to decide.
+    ApprovalNeeded {
+        /// Names the question.
+        confirmation_id: u64,
+        /// The place of the call among those of the answer, from 1.
+        index: usize,
+        /// How many calls the answer has.
+        count: usize,
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool: String,
+        /// The arguments as JSON text.
+        arguments: String,
+        /// What is reached for; absent when the call itself is asked about.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        access: Option<String>,
+        /// Why somebody has to be asked.
+        reason: String,
+    },
+    /// A question needs no answer any more.
+    ApprovalClosed {
+        /// The question.
+        confirmation_id: u64,
+    },
+    /// The person put other arguments in place of the model's.
+    ArgumentsEdited {
+        /// The call.
+        call_id: String,
+        /// The arguments that count from here on.
+        arguments: String,
+    },
+    /// A call has ended.
+    CallFinished(FinishedCall),
+    /// The last turn was taken back.
+    Undone {
+        /// The words of its input.
+        text: String,
+    },
+    /// Another model answers from here on.
+    ModelChanged {
+        /// Who.
+        name: String,
+    },
+    /// The beginning of the conversation was replaced by a summary, for the model alone.
+    Summarized {
+        /// How many messages it stands for.
+        messages: usize,
+        /// The summary.
+        text: String,
+    },
+    /// A turn stays in the model's sight.
+    Pinned {
+        /// Which, from 1.
+        turn: usize,
+    },
+    /// Something worth knowing that changes nothing.
+    Notice {
+        /// What.
+        message: String,
+    },
+    /// The turn is over.
+    TurnEnded(Ending),
+    /// There was no turn, or it could not be brought to its end.
+    Error {
+        /// The exit code of the program.
+        exit_code: u8,
+        #[serde(flatten)]
+        problem: Problem,
+    },
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Ending {
+    /// The session.
+    session_id: String,
+    /// `answered`, `spoken`, `budget-reached`, `model-failed`, `cancelled` or `input-refused`.
+    end: String,
+    /// The answer; empty when there is none.
+    text: String,
+    /// The exit code of the program.
+    exit_code: u8,
+    /// Why there is no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Problem>,
+    /// What the turn used.
+    usage: TurnFigures,
+}
+
+/// The answer of `--output json`: how it ended, and what came before that.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Summary {
+    #[serde(flatten)]
+    last: Line,
+    /// The calls that were made or refused, in the order in which they ended.
+    calls: Vec<FinishedCall>,
+    /// What was worth telling.
+    notices: Vec<String>,
+}
+
+/// Returns an event as it is told; `None` for the end of a turn, which [`ending`] tells.
+pub(super) fn told(event: &Event) -> Option<Told> {
+    Some(match event.clone() {
+        Event::State(state) => Told::State { state: state.into() },
+        Event::InputAccepted { turn, text } => Told::TurnStarted { turn, text },
+        Event::Delta(delta) => of_delta(delta),
+        Event::MessageComplete { text, usage } => {
+            Told::Message { text, usage: usage.map(Tokens::from) }
+        }
+        Event::CallRequested { call_id, tool, arguments } => {
+            Told::CallRequested { call_id, tool: tool.to_string(), arguments }
+        }
+        Event::ApprovalNeeded { confirmation_id, position, request } => {
+            of_question(confirmation_id, position, request)
+        }
+        Event::ApprovalClosed { confirmation_id } => Told::ApprovalClosed { confirmation_id },
+        Event::ArgumentsEdited { call_id, arguments } => {
+            Told::ArgumentsEdited { call_id, arguments }
+        }
+        Event::CallFinished { call_id, tool, report } => {
+            Told::CallFinished(FinishedCall::new(call_id, tool.to_string(), &report))
+        }
+        Event::Undone { text } => Told::Undone { text },
+        Event::ModelChanged { name } => Told::ModelChanged { name },
+        Event::Summarized { messages, text } => Told::Summarized { messages, text },
+        Event::Pinned { turn } => Told::Pinned { turn },
+        Event::Notice(notice) => Told::Notice { message: notice.to_string() },
+        Event::TurnEnded { .. } => return None,
+    })
+}
+
+/// Returns the end of a turn as it is told, with the code that the program ends with.
+pub(super) fn ending(session_id: &str, end: &TurnEnd, usage: &TurnUsage, exit: Exit) -> Told {
+    Told::TurnEnded(Ending {
+        session_id: session_id.to_owned(),
+        end: end.word().to_owned(),
+        text: match end {
+            TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text.clone(),
+            _ => String::new(),
+        },
+        exit_code: exit as u8,
+        error: problem(end),
+        usage: usage.into(),
+    })
+}
+
+fn problem(end: &TurnEnd) -> Option<Problem> {
+    let (message, hint) = match end {
+        TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => return None,
+        TurnEnd::BudgetReached { what } => (format!("stopped: {what}"), None),
+        TurnEnd::ModelFailed(error) => (error.to_string(), Some(error.hint())),
+        TurnEnd::Cancelled => ("cancelled".to_owned(), None),
+        TurnEnd::InputRefused(error) => (error.to_string(), Some(error.hint())),
+    };
+    Some(Problem { message, hint: hint.map(str::to_owned) })
+}
+
+fn of_delta(delta: Delta) -> Told {
+    match delta {
+        Delta::Text(text) => Told::TextDelta { text },
+        Delta::Reasoning(text) => Told::ReasoningDelta { text },
+        Delta::CallBegun { name } => Told::CallBegun { name },
+        Delta::Retry { attempt, wait, reason } => {
+            Told::Retry { attempt, wait_ms: milliseconds(wait), reason }
+        }
+    }
+}
+
+fn of_question(confirmation_id: u64, position: Position, request: ApprovalRequest) -> Told {
+    let call = request.call;
+    Told::ApprovalNeeded {
+        confirmation_id,
+        index: position.index,
+        count: position.count,
+        call_id: call.context.call_id,
+        tool: call.tool.to_string(),
+        arguments: call.arguments,
+        access: match request.subject {
+            Subject::Call => None,
+            Subject::Access { what } => Some(what),
+        },
+        reason: request.reason,
+    }
+}
+
+impl From<Told> for Line {
+    fn from(event: Told) -> Self {
+        Self { v: VERSION, event }
+    }
+}
+
+impl From<&Failure> for Told {
+    fn from(failure: &Failure) -> Self {
+        let Failure { exit, message, hint, place: _ } = failure;
+        let problem = Problem { message: message.clone(), hint: hint.clone() };
+        Self::Error { exit_code: *exit as u8, problem }
+    }
+}
+
+impl Summary {
+    /// Puts together what came before the end with the end.
+    pub(super) fn new(last: Told, calls: Vec<FinishedCall>, notices: Vec<String>) -> Self {
+        Self { last: last.into(), calls, notices }
+    }
+}

@@ -1,0 +1,76 @@
+//! The flags of `sallyport run`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use crate::cli::args::{FileArgs, ModelArgs, SessionArgs};
+
+/// What a tape says itself.
+const NOT_WITH_REPLAY: [&str; 18] = [
+    "prompt",
+    "attach",
+    "audio",
+    "record",
+    "session",
+    "continue",
+    "ephemeral",
+    "model",
+    "provider",
+    "no_stream",
+    "speak",
+    "system",
+    "max_turns",
+    "max_calls",
+    "max_tokens",
+    "max_cost",
+    "timeout",
+    "emit_needed_grants",
+];
+
+#[derive(Debug, ClapArgs)]
+pub(in super::super) struct RunArgs {
+    /// The question; several words are joined. What is piped in belongs to it
+    #[arg(value_name = "PROMPT")]
+    pub(in super::super) prompt: Vec<String>,
+
+    #[command(flatten)]
+    pub(in super::super) model: ModelArgs,
+
+    #[command(flatten)]
+    pub(in super::super) session: SessionArgs,
+
+    #[command(flatten)]
+    pub(in super::super) files: FileArgs,
+
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t = RunFormat::Text)]
+    pub(in super::super) output: RunFormat,
+
+    /// Write a tape of the run, which --replay plays again; the file must not exist yet
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "continue"])]
+    pub(in super::super) record: Option<PathBuf>,
+
+    /// Play a tape: the same question and answers, without a model, a plugin or a network
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WITH_REPLAY)]
+    pub(in super::super) replay: Option<PathBuf>,
+
+    /// End with code 7 when a tool call did not complete, though the model answered
+    #[arg(long)]
+    pub(in super::super) fail_on_tool_error: bool,
+
+    /// Print, in place of the answer, the policy text that what was denied would have needed
+    #[arg(long, conflicts_with = "output")]
+    pub(in super::super) emit_needed_grants: bool,
+}
+
+/// How `run` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in super::super) enum RunFormat {
+    /// The answer
+    Text,
+    /// One object with the answer and all that led to it
+    Json,
+    /// One event a line, while it happens
+    Jsonl,
+}

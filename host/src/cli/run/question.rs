@@ -1,0 +1,127 @@
+//! The question of a run: words of the command line, standard input, files.
+//!
+//! Standard input belongs to the question whenever it is not a terminal: `run explain < log` asks
+//! about the log. It is read to its end, since half a text is another text; a person who wonders
+//! what is waited for is told.
+
+use std::{
+    io::{self, IsTerminal, Read},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use sallyport_model::UserMessage;
+
+use super::RunArgs;
+use crate::{
+    cli::{
+        attached,
+        exit::{Exit, Failure},
+        output::Output,
+    },
+    config::Settings,
+};
+
+/// Longest text that is taken from standard input, in bytes; a longer one is read no further.
+const STDIN_BYTES_MAX: u64 = 1024 * 1024;
+
+/// How long standard input may say nothing before the person is told that it is waited for. A
+/// program that is slower than this is not rare, so it is a remark and not an error.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// Returns what is asked.
+///
+/// # Errors
+///
+/// Nothing is asked, or what is asked cannot be read.
+pub(super) fn question(
+    args: &RunArgs,
+    settings: &Settings,
+    out: &Output,
+) -> Result<UserMessage, Failure> {
+    let attachments = attached::named(&args.files, &attached::disk(settings))?;
+    let words = args.prompt.join(" ");
+    let piped = if io::stdin().is_terminal() { String::new() } else { piped(out)? };
+    let text = together(words, &piped);
+    if text.trim().is_empty() && attachments.is_empty() && io::stdin().is_terminal() {
+        let failure = Failure::new(Exit::Usage, "there is no question");
+        return Err(failure.with_hint("write it behind `run`, or pipe it in"));
+    }
+    Ok(UserMessage { text, attachments })
+}
+
+/// The words first, since they say what to do with the rest.
+fn together(words: String, piped: &str) -> String {
+    match (words.trim().is_empty(), piped.trim().is_empty()) {
+        (true, _) => piped.to_owned(),
+        (false, true) => words,
+        (false, false) => {
+            let fence = fence(piped);
+            format!("{words}\n\n{fence}text\n{}\n{fence}", piped.trim_end_matches('\n'))
+        }
+    }
+}
+
+/// Longer than any run of backticks in the text, so that nothing in it ends the block.
+fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+fn piped(out: &Output) -> Result<String, Failure> {
+    let (sender, bytes) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes);
+        // Nobody waits any more when the program ends.
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    let read = bytes.recv_timeout(SILENCE_MAX).or_else(|_| {
+        out.note("waiting for the end of standard input; `< /dev/null` says that there is none");
+        bytes.recv()
+    });
+    let bytes = read.map_err(io::Error::other).flatten().map_err(|error| {
+        Failure::new(Exit::Usage, format!("cannot read standard input: {error}"))
+    })?;
+    text(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, Failure> {
+    if bytes.len() as u64 > STDIN_BYTES_MAX {
+        let message = format!("standard input has more than {STDIN_BYTES_MAX} bytes");
+        let hint = "send the part that matters, or have a tool read the file";
+        return Err(Failure::new(Exit::Usage, message).with_hint(hint));
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        let failure = Failure::new(Exit::Usage, "standard input is no UTF-8 text");
+        failure.with_hint("name a file that is no text with --attach")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_first_and_nothing_in_the_text_ends_its_block() {
+        let rows = [
+            ("explain", "", "explain"),
+            ("", "a log\n", "a log\n"),
+            ("explain", " \n", "explain"),
+            ("explain", "a log\n", "explain\n\n```text\na log\n```"),
+            ("explain", "a\n```\nb", "explain\n\n````text\na\n```\nb\n````"),
+        ];
+        for (words, piped, want) in rows {
+            assert_eq!(together(words.to_owned(), piped), want);
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_or_too_long_is_refused_and_not_cut() {
+        assert_eq!(text("ü".into()).unwrap(), "ü");
+        assert!(text(vec![0xff]).unwrap_err().hint.unwrap().contains("--attach"));
+        let long = vec![b'x'; STDIN_BYTES_MAX as usize + 1];
+        assert!(text(long).unwrap_err().message.contains("more than 1048576 bytes"));
+    }
+}

@@ -1,0 +1,23 @@
+//! `sallyport schema`: the published forms of what programs read and write.
+
+use schemars::schema_for;
+use serde_json::Value;
+
+use super::{
+    args::SchemaOf,
+    events::{Line, Summary},
+    exit::Exit,
+    output::Output,
+};
+use crate::config;
+
+/// Prints a JSON Schema.
+pub(super) fn schema(of: SchemaOf, out: &Output) -> Exit {
+    let schema: Value = match of {
+        SchemaOf::Events => schema_for!(Line).into(),
+        SchemaOf::Result => schema_for!(Summary).into(),
+        SchemaOf::Config => config::schema(),
+    };
+    out.json(&schema);
+    Exit::Done
+}

@@ -1,0 +1,115 @@
+//! Many sessions: the list of them, and what is found in them.
+
+use jiff::{Timestamp, tz::TimeZone};
+use sallyport_contract::text;
+use sallyport_store::{Hit, Session, SessionFilter, Store};
+use serde_json::{Value, json};
+
+use super::super::{
+    args::Format,
+    conversation,
+    exit::{Exit, Failure},
+    output::Output,
+};
+
+pub(super) fn list(
+    store: &Store,
+    here: bool,
+    number: Option<usize>,
+    format: Format,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let folder = conversation::folder().filter(|_| here);
+    let filter = SessionFilter { folder: folder.as_deref(), ..SessionFilter::default() };
+    let mut sessions = store.sessions().list(&filter)?;
+    // A program that was stopped in its first moment leaves one in which nothing was said.
+    sessions.retain(|session| session.records > 0);
+    sessions.truncate(number.unwrap_or(usize::MAX));
+    if format == Format::Json {
+        out.json(&sessions.iter().map(about).collect());
+        return Ok(Exit::Done);
+    }
+    for session in &sessions {
+        out.line(&line(session));
+    }
+    if sessions.is_empty() {
+        out.note("No session is kept here. `sallyport chat` begins one.");
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn search(
+    store: &Store,
+    words: &str,
+    number: usize,
+    format: Format,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let hits = store.sessions().search(words, number)?;
+    if format == Format::Json {
+        out.json(&hits.iter().map(hit).collect());
+        return Ok(Exit::Done);
+    }
+    for hit in &hits {
+        let (moment, title) = (moment(hit.at_ms), text::one_line(&hit.title));
+        out.line(&format!("{}  {moment}  {title}", hit.session_id));
+        out.line(&format!("    {}", text::one_line(&snippet(hit))));
+    }
+    if hits.is_empty() {
+        out.note("Nothing is found.");
+    }
+    Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+/// `ID  2026-01-31 12:00  3 turns  gpt-5  $0.02  what was said first`.
+fn line(session: &Session) -> String {
+    let Session { id, title, model, used, .. } = session;
+    let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
+    let cost = used.cost_micro_usd.map(|cost| format!("  ${:.4}", cost as f64 / 1e6));
+    let (cost, title) = (cost.unwrap_or_default(), text::one_line(title));
+    let moment = moment(session.updated_ms);
+    format!("{id}  {moment}  {turns:8}  {}{cost}  {title}", text::one_line(model))
+}
+
+/// What is known about a session without its records.
+pub(super) fn about(session: &Session) -> Value {
+    json!({
+        "id": session.id,
+        "title": session.title,
+        "model": session.model,
+        "folder": session.folder,
+        "created_ms": session.created_ms,
+        "updated_ms": session.updated_ms,
+        "parent_id": session.parent_id,
+        "records": session.records,
+        "turns": session.used.turns,
+        "tokens": session.used.tokens,
+        "cost_micro_usd": session.used.cost_micro_usd,
+    })
+}
+
+fn hit(hit: &Hit) -> Value {
+    json!({
+        "session_id": hit.session_id,
+        "title": hit.title,
+        "record": hit.seq,
+        "kind": hit.kind,
+        "at_ms": hit.at_ms,
+        "text": snippet(hit),
+    })
+}
+
+/// The place on one line.
+fn snippet(hit: &Hit) -> String {
+    let text: String = hit.snippet.iter().map(|piece| piece.text.as_str()).collect();
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// A moment to the minute, in universal time.
+pub(super) fn moment(at_ms: u64) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    at.map_or_else(
+        || format!("{at_ms} ms"),
+        |at| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
+    )
+}

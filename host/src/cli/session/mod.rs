@@ -1,0 +1,129 @@
+//! `sallyport session …`: the sessions that are kept.
+
+mod args;
+mod list;
+mod show;
+
+use sallyport_contract::text;
+use sallyport_session::{
+    Record,
+    history::{fork_at, turns},
+};
+use sallyport_store::{Session, Store};
+use serde_json::json;
+
+use super::{
+    args::{ChatArgs, FileArgs, Format, ModelArgs, SessionArgs},
+    compose, conversation,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::{
+    config::{Flags, Settings},
+    gate::now_ms,
+    history,
+};
+
+pub(super) use args::SessionCommand;
+
+use args::{KeptCommand, YesArgs};
+
+/// Runs a command that talks to nobody.
+pub(super) fn session(flags: &Flags, command: &KeptCommand, out: &Output) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    let store = compose::store(&settings)?;
+    match command {
+        KeptCommand::List { here, number, output } => {
+            list::list(&store, *here, *number, output.output, out)
+        }
+        KeptCommand::Show { id, output } => show::show(&store, id, output.output, out),
+        KeptCommand::Search { words, number, output } => {
+            list::search(&store, &words.join(" "), *number, output.output, out)
+        }
+        KeptCommand::Fork { id, turn, output } => fork(&store, id, *turn, output.output, out),
+        KeptCommand::Export { id, format } => show::export(&store, id, *format, out),
+        KeptCommand::Remove { ids, consent } => remove(&store, ids, *consent, out),
+        KeptCommand::Prune { consent } => prune(&store, &settings, *consent, out),
+    }
+}
+
+/// The flags of `chat` that go on with a session.
+pub(super) fn resumed(id: &str, model: &ModelArgs, files: &FileArgs) -> ChatArgs {
+    let session = SessionArgs { session: Some(id.to_owned()), ..SessionArgs::default() };
+    ChatArgs { model: model.clone(), files: files.clone(), session }
+}
+
+fn fork(
+    store: &Store,
+    id: &str,
+    turn: Option<usize>,
+    format: Format,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let session = conversation::find(store, id)?;
+    let records = history::records(store, &session.id)?;
+    let count = match turn {
+        None => records.len(),
+        Some(turn) => shared(&records, turn)?,
+    };
+    let fork = compose::session_id();
+    store.sessions().fork(&session.id, count as u64, &fork, now_ms())?;
+    match format {
+        Format::Json => out.json(&json!({ "id": fork, "parent_id": session.id })),
+        Format::Text => out.line(&fork),
+    }
+    Ok(Exit::Done)
+}
+
+/// How many records the first turns of a session are.
+fn shared(records: &[Record], turn: usize) -> Result<usize, Failure> {
+    fork_at(records, turn).map(<[Record]>::len).ok_or_else(|| {
+        let turns = turns(records).len();
+        Failure::new(Exit::Usage, format!("the session has {turns} turns, not {turn}"))
+    })
+}
+
+fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Result<Exit, Failure> {
+    let mut sessions: Vec<Session> = Vec::new();
+    for id in ids {
+        let session = conversation::find(store, id)?;
+        // Two starts of one id are one session.
+        if !sessions.iter().any(|known| known.id == session.id) {
+            sessions.push(session);
+        }
+    }
+    for session in &sessions {
+        out.note(&format!("{}  {}", session.id, text::one_line(&session.title)));
+    }
+    let question = format!("Remove {} for good?", counted(sessions.len()));
+    if !consent.yes && !compose::confirms(&question, out)? {
+        return Ok(Exit::Done);
+    }
+    for session in &sessions {
+        store.sessions().remove(&session.id)?;
+    }
+    out.line(&format!("{} removed.", counted(sessions.len())));
+    Ok(Exit::Done)
+}
+
+fn prune(
+    store: &Store,
+    settings: &Settings,
+    consent: YesArgs,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let question = "Remove every session that has had its time?";
+    if !consent.yes && !compose::confirms(question, out)? {
+        return Ok(Exit::Done);
+    }
+    let removed = history::clear_up(store, settings.sessions)?;
+    out.line(&format!("{} removed.", counted(removed)));
+    Ok(Exit::Done)
+}
+
+fn counted(sessions: usize) -> String {
+    match sessions {
+        1 => "1 session".to_owned(),
+        sessions => format!("{sessions} sessions"),
+    }
+}

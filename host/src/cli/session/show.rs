@@ -1,0 +1,94 @@
+//! One session: shown to a person, or handed on as a document.
+
+use sallyport_contract::text;
+use sallyport_session::{
+    Record,
+    history::{PastCall, PastTurn, Step, json, markdown, turns},
+};
+use sallyport_store::{Session, Store};
+use serde_json::Value;
+
+use super::{
+    super::{
+        args::Format,
+        conversation,
+        exit::{Exit, Failure},
+        output::Output,
+    },
+    args::ExportFormat,
+    list::{about, moment},
+};
+use crate::history;
+
+/// Arguments and results of a call, as far as one line holds them.
+const VALUE_CHARS_MAX: usize = 160;
+
+pub(super) fn show(store: &Store, id: &str, format: Format, out: &Output) -> Result<Exit, Failure> {
+    let (session, records) = read(store, id)?;
+    if format == Format::Json {
+        out.json(&with_records(&session, &records));
+        return Ok(Exit::Done);
+    }
+    out.heading(&text::one_line(&session.title));
+    out.line(&format!("{} · {} · {}", session.id, session.model, moment(session.updated_ms)));
+    if let Some(parent) = &session.parent_id {
+        out.line(&format!("forked from {parent}"));
+    }
+    turns(&records).iter().for_each(|turn| print(turn, out));
+    Ok(Exit::Done)
+}
+
+pub(super) fn export(
+    store: &Store,
+    id: &str,
+    format: ExportFormat,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let (session, records) = read(store, id)?;
+    match format {
+        ExportFormat::Markdown => out.answer(markdown(&records).trim_end()),
+        ExportFormat::Json => out.json(&with_records(&session, &records)),
+    }
+    Ok(Exit::Done)
+}
+
+fn read(store: &Store, id: &str) -> Result<(Session, Vec<Record>), Failure> {
+    let session = conversation::find(store, id)?;
+    let records = history::records(store, &session.id)?;
+    Ok((session, records))
+}
+
+fn with_records(session: &Session, records: &[Record]) -> Value {
+    let mut object = json(records);
+    object["session"] = about(session);
+    object
+}
+
+fn print(turn: &PastTurn, out: &Output) {
+    let pinned = if turn.is_pinned { " (pinned)" } else { "" };
+    out.line("");
+    out.heading(&format!("{}. You{pinned}", turn.number));
+    out.line(&turn.input.text);
+    for file in &turn.input.attachments {
+        out.line(&format!("@ {} ({})", text::one_line(&file.name), file.media_type));
+    }
+    for step in &turn.steps {
+        match step {
+            Step::Said { text } | Step::Noted { text } => out.line(&format!("\n{text}")),
+            Step::Called(call) => out.line(&format!("· {}", called(call))),
+        }
+    }
+    match turn.end.as_deref() {
+        Some("answered" | "spoken") => {}
+        Some(end) => out.line(&format!("(the turn ended: {end})")),
+        None => out.line("(the turn was interrupted)"),
+    }
+}
+
+/// `clock.get_time {"timezone":"UTC"} → completed`.
+fn called(call: &PastCall) -> String {
+    let arguments = call.edited.as_deref().unwrap_or(&call.arguments);
+    let outcome = call.outcome.as_deref().unwrap_or("interrupted");
+    let arguments = text::excerpt(arguments, VALUE_CHARS_MAX);
+    format!("{} {arguments} → {outcome}", text::one_line(&call.tool))
+}

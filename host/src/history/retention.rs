@@ -1,0 +1,16 @@
+//! Lets the sessions go that have had their time.
+
+use sallyport_store::{Store, StoreError};
+
+use crate::{config::Sessions, gate::now_ms};
+
+/// Removes the sessions that have had their time, and returns how many went.
+///
+/// # Errors
+///
+/// The database cannot be written.
+pub fn clear_up(store: &Store, limits: Sessions) -> Result<usize, StoreError> {
+    let age_max_ms = limits.keep.and_then(|keep| u64::try_from(keep.as_millis()).ok());
+    let before_ms = age_max_ms.map_or(0, |age_max_ms| now_ms().saturating_sub(age_max_ms));
+    store.sessions().prune(before_ms, limits.keep_max)
+}

@@ -1,0 +1,91 @@
+//! Sessions written into a store and read out of it.
+
+use std::time::Duration;
+
+use sallyport_model::{AssistantMessage, Cost, Usage};
+use sallyport_session::{Journal, Record, restore};
+use sallyport_store::{SessionFilter, Store};
+use tempfile::TempDir;
+
+use super::*;
+use crate::config::Sessions;
+
+const LIMITS: Sessions = Sessions { keep: Some(Duration::from_secs(3600)), keep_max: 10 };
+
+fn input(text: &str) -> Record {
+    Record::Input { message: text.into() }
+}
+
+fn answer(text: &str) -> Record {
+    let message = AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() };
+    let usage = Usage { input_tokens: 7, output_tokens: 2, ..Usage::default() };
+    Record::Answer { message, usage, cost: Some(Cost { micro_usd: 11 }) }
+}
+
+fn model(name: &str) -> Record {
+    Record::Model { name: name.to_owned() }
+}
+
+fn store() -> (TempDir, Store) {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(&folder.path().join("state")).unwrap();
+    (folder, store)
+}
+
+fn begin(store: &Store, id: &str) -> StoreJournal {
+    let origin = Origin { id: id.to_owned(), folder: Some("/work".to_owned()) };
+    StoreJournal::begin(store.clone(), origin, LIMITS)
+}
+
+#[tokio::test]
+async fn what_is_written_is_read_again_and_counted() {
+    let (_folder, store) = store();
+    let mut journal = begin(&store, "one");
+    assert!(store.sessions().get("one").is_err(), "nothing was said, so nothing is kept");
+    let first = vec![model("gpt"), input("how high is it?\nreally")];
+    journal.write(first.clone()).await.unwrap();
+    journal.write(vec![answer("8848 m"), model("x".repeat(300).as_str())]).await.unwrap();
+    let session = store.sessions().get("one").unwrap();
+    assert_eq!(
+        (session.title.as_str(), session.folder.as_deref()),
+        ("how high is it?", Some("/work"))
+    );
+    assert_eq!((session.model.len(), session.records), (200, 4));
+    assert_eq!(session.used, Used { turns: 1, tokens: 9, cost_micro_usd: Some(11) });
+    let read = records(&store, "one").unwrap();
+    assert_eq!(read[..2], first);
+    assert_eq!(restore(read).turns(), 1);
+    assert_eq!(store.sessions().search("8848", 5).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn two_that_go_on_with_one_session_never_mix() {
+    let (_folder, store) = store();
+    begin(&store, "one").write(vec![input("hello")]).await.unwrap();
+    let mut here = StoreJournal::go_on(store.clone(), "one", 1, LIMITS);
+    let mut there = StoreJournal::go_on(store.clone(), "one", 1, LIMITS);
+    there.write(vec![answer("from there")]).await.unwrap();
+    let error = here.write(vec![answer("from here")]).await.unwrap_err();
+    assert!(error.message.contains("another process went on"), "{error}");
+    assert_eq!(records(&store, "one").unwrap(), [input("hello"), answer("from there")]);
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_is_not_cleared_away_with_the_old() {
+    let (_folder, store) = store();
+    begin(&store, "older").write(vec![input("hello")]).await.unwrap();
+    begin(&store, "newer").write(vec![input("hello")]).await.unwrap();
+    // Of two that were used in the same millisecond, the one that began later counts as newer.
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let one = Sessions { keep_max: 1, ..LIMITS };
+    let mut journal = StoreJournal::go_on(store.clone(), "older", 1, one);
+    journal.write(vec![answer("still here")]).await.unwrap();
+    let ids = || -> Vec<String> {
+        let sessions = store.sessions().list(&SessionFilter::default()).unwrap();
+        sessions.into_iter().map(|session| session.id).collect()
+    };
+    while ids().len() > 1 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(ids(), ["older"]);
+}
