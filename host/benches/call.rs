@@ -70,6 +70,7 @@ async fn registry(sandbox: &Arc<Sandbox>, home: &Path, root: &Path) -> Registry 
         consent: Arc::new(NobodyToAsk),
         store: None,
         tell: Arc::new(|_| {}),
+        activity: Arc::new(|_, _| {}),
     });
     let lock = Lock::read(&settings.paths.lock()).expect("a lock");
     let registry = Registry::load(LoadParts {

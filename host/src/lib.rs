@@ -7,6 +7,7 @@
 //! - [`config`]: flags, environment and files become one value, once.
 //! - [`gate`]: decides, asks, remembers and writes down.
 //! - [`secrets`]: where the values of secrets come from.
+//! - [`history`]: sessions as they are kept.
 //! - [`lock`]: what was agreed to about plugins.
 //! - [`registry`]: finds and loads plugins, and sends every call through the gate.
 //! - [`cli`]: the commands of the program, and all that is ever printed.
@@ -14,6 +15,7 @@
 pub mod cli;
 pub mod config;
 pub mod gate;
+pub mod history;
 pub mod lock;
 pub mod registry;
 pub mod secrets;

@@ -1,10 +1,18 @@
 //! The flags and commands, as clap reads them.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use sallyport_model::Cost;
+use sallyport_policy::TimeSpan;
 
-use super::policy::PolicyCommand;
+use super::{
+    config::{ConfigCommand, TrustArgs},
+    model::ModelCommand,
+    policy::PolicyCommand,
+    run::RunArgs,
+    session::SessionCommand,
+};
 use crate::config::Flags;
 
 /// Gives a language model tools that run as sandboxed WebAssembly components.
@@ -55,11 +63,34 @@ pub(super) enum Command {
     /// Read and check the record of every decision and call
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Look at the models, and check that one can be used
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Trust a project's configuration as it is now
+    Trust(TrustArgs),
     /// Keep the values of the secrets that the policy names
     #[command(subcommand)]
     Secret(SecretCommand),
+    /// Look at the sessions that are kept, and go on with them
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Print the form of what programs read and write, as a JSON Schema
+    Schema {
+        /// What
+        #[arg(value_enum, default_value_t = SchemaOf::Events)]
+        of: SchemaOf,
+    },
     /// Check that everything is in place
     Doctor(DoctorArgs),
+    /// Write the manual, a page for each command, into a folder; without one, print its first page
+    Man {
+        /// The folder; it is made if it is missing
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -68,11 +99,15 @@ pub(super) enum Command {
 }
 
 /// How to talk to a model; shared by `chat` and `run`.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(super) struct ModelArgs {
-    /// The model: a [model.NAME] table, a model name of the OpenAI-compatible endpoint, or offline
-    #[arg(long, value_name = "NAME")]
+    /// The model: a [model.NAME] table, PROVIDER/NAME, a name, or offline
+    #[arg(short, long, value_name = "NAME")]
     pub(super) model: Option<String>,
+
+    /// Where the model is asked: openai, anthropic, gemini, ollama, …; --model is a name there
+    #[arg(long, value_name = "PROVIDER")]
+    pub(super) provider: Option<String>,
 
     /// Ask for whole answers in place of a stream
     #[arg(long)]
@@ -86,33 +121,72 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "TEXT")]
     pub(super) system: Option<String>,
 
+    #[command(flatten)]
+    pub(super) budget: BudgetArgs,
+}
+
+/// How much a turn may use; each in place of what the configuration says.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(super) struct BudgetArgs {
     /// Model answers per turn, at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_turns: Option<u32>,
+
+    /// Tool calls per turn, at most
+    #[arg(long, value_name = "N")]
+    pub(super) max_calls: Option<u32>,
+
+    /// Tokens read and written per turn, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) max_tokens: Option<u64>,
+
+    /// Cost per turn in US dollars, at most: 0.50
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(super) max_cost: Option<Cost>,
+
+    /// Time per turn, at most: 90s, 5m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) timeout: Option<Duration>,
+}
+
+/// Which session is talked in; a new one that is kept, unless something else is asked for.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(super) struct SessionArgs {
+    /// Go on with this session; the start of its id is enough
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continue", "ephemeral"])]
+    pub(super) session: Option<String>,
+
+    /// Go on with the session that was used last in this folder, or else anywhere
+    #[arg(long, conflicts_with = "ephemeral")]
+    pub(super) r#continue: bool,
+
+    /// Keep nothing of this session
+    #[arg(long)]
+    pub(super) ephemeral: bool,
+}
+
+/// Files that go with the first message.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(super) struct FileArgs {
+    /// A file that goes with the first message: text, a picture, a sound; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(super) attach: Vec<PathBuf>,
+
+    /// A recording that goes with the first message
+    #[arg(long, value_name = "FILE")]
+    pub(super) audio: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct ChatArgs {
     #[command(flatten)]
     pub(super) model: ModelArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct RunArgs {
-    /// The question; several words are joined. Without any, standard input is read
-    #[arg(value_name = "PROMPT")]
-    pub(super) prompt: Vec<String>,
 
     #[command(flatten)]
-    pub(super) model: ModelArgs,
+    pub(super) files: FileArgs,
 
-    /// End with code 7 when a tool call did not complete, though the model answered
-    #[arg(long)]
-    pub(super) fail_on_tool_error: bool,
-
-    /// Print, in place of the answer, the policy text that what was denied would have needed
-    #[arg(long)]
-    pub(super) emit_needed_grants: bool,
+    #[command(flatten)]
+    pub(super) session: SessionArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -256,6 +330,17 @@ pub(super) struct OutputArgs {
     pub(super) output: Format,
 }
 
+/// What has a published form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaOf {
+    /// A line of `run --output jsonl`
+    Events,
+    /// The answer of `run --output json`
+    Result,
+    /// The configuration file
+    Config,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// For people
@@ -270,12 +355,14 @@ impl Args {
         let model = match &self.command {
             Command::Chat(chat) => Some(&chat.model),
             Command::Run(run) => Some(&run.model),
+            Command::Session(SessionCommand::Resume { model, .. }) => Some(model),
             _ => None,
         };
         Flags {
             plugin_dirs: self.plugin_dir.clone(),
             config: self.config.clone(),
             policy: self.policy.clone(),
+            provider: model.and_then(|model| model.provider.clone()),
             model: model.and_then(|model| model.model.clone()),
             no_stream: model.is_some_and(|model| model.no_stream),
             folder: None,
@@ -283,10 +370,45 @@ impl Args {
     }
 }
 
+/// Most dollars that a budget can be written with: more is a slip of the finger, and far from where
+/// numbers lose their cents.
+const DOLLARS_MAX: f64 = 1e6;
+
+fn dollars(text: &str) -> Result<Cost, String> {
+    let amount = text.strip_prefix('$').unwrap_or(text).parse::<f64>();
+    match amount {
+        Ok(dollars) if dollars > 0.0 && dollars <= DOLLARS_MAX => {
+            Ok(Cost { micro_usd: (dollars * 1e6).round() as u64 })
+        }
+        _ => Err("write an amount of US dollars: 0.50".to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(TimeSpan(Duration::ZERO)) => Err("no time at all is too little".to_owned()),
+        Ok(TimeSpan(time)) => Ok(time),
+        Err(_) => Err("write a whole number and a unit: 1500ms, 10s, 2m, 1h".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn budgets_are_amounts_that_somebody_could_mean() {
+        assert_eq!(dollars("0.5"), Ok(Cost { micro_usd: 500_000 }));
+        assert_eq!(dollars("$2"), Ok(Cost { micro_usd: 2_000_000 }));
+        for no in ["", "0", "-1", "NaN", "inf", "1e300", "two", "1 EUR"] {
+            assert!(dollars(no).is_err(), "{no}");
+        }
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for no in ["", "0s", "5", "soon"] {
+            assert!(duration(no).is_err(), "{no}");
+        }
+    }
 
     #[test]
     fn the_definition_is_sound() {

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
-use sallyport_contract::{Consent, PluginName, Toolbox};
-use sallyport_model::{ChatModel, Endpoint, Offline, Protocol};
+use sallyport_contract::{Consent, PluginName, Redactor, Toolbox};
+use sallyport_model::{ChatModel, Endpoint, Offline};
 use sallyport_policy::SecretSource;
 use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
 use sallyport_session::NobodyToAsk;
@@ -145,10 +145,21 @@ pub(super) fn secret_sources(
     settings: &Settings,
     out: &Output,
 ) -> Result<BTreeMap<String, SecretSource>, Failure> {
-    let gate = gate(settings, Arc::new(NobodyToAsk), None, out)?;
+    let gate = gate(settings, Arc::new(NobodyToAsk), None, &Watch::default(), out)?;
     let policy = gate.standing.present().policy;
     let sources = policy.secret_sources();
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
+}
+
+/// Knows the values of all secrets that the policy names, as far as they have one.
+pub(super) fn redactor(registry: &Registry) -> Redactor {
+    let gate = registry.gate();
+    let policy = gate.standing.present().policy;
+    for (name, source) in policy.secret_sources() {
+        // One that cannot be read is in no text either.
+        let _ = gate.vault.get(name.as_str(), source);
+    }
+    Redactor::clone(&gate.vault.redactor())
 }
 
 /// Loads plugins in order to use them: new ones are pinned, changed ones stop until the user agrees,
@@ -163,7 +174,7 @@ pub(super) async fn tools(
     let store = store(settings)?;
     // Its thread opens the database while plugins are loaded.
     let log = Arc::new(store.audit_log());
-    let gate = gate(settings, consent, Some(store), out)?;
+    let gate = gate(settings, consent, Some(store), watch, out)?;
     let asking = *out;
     let agrees = move |plugin: &PluginName, differences: &[String]| {
         consent::agrees_to_change(plugin, differences, &asking)
@@ -183,7 +194,7 @@ pub(super) async fn tools(
 
 fn shown(toolbox: impl Toolbox + 'static, watch: &Watch, out: &Output) -> Arc<dyn Toolbox> {
     match watch.verbose {
-        true => Arc::new(Traced::new(toolbox, *out)),
+        true => Arc::new(Traced::new(toolbox, watch.tracer(out))),
         false => Arc::new(toolbox),
     }
 }
@@ -199,7 +210,7 @@ pub(super) async fn registry_of(
     selection: Selection,
     out: &Output,
 ) -> Result<Arc<Registry>, Failure> {
-    let gate = gate(settings, Arc::new(NobodyToAsk), None, out)?;
+    let gate = gate(settings, Arc::new(NobodyToAsk), None, &Watch::default(), out)?;
     load(settings, gate, selection, false, &|_, _| false, out).await
 }
 
@@ -237,15 +248,16 @@ fn gate(
     settings: &Settings,
     consent: Arc<dyn Consent>,
     store: Option<Store>,
+    watch: &Watch,
     out: &Output,
 ) -> Result<Arc<Gate>, Failure> {
-    let out = *out;
     let parts = GateParts {
         files: settings.policy.clone(),
         env: settings.env.clone(),
         consent,
         store,
-        tell: Arc::new(move |message| out.warn(message)),
+        tell: watch.warner(out),
+        activity: watch.activity(),
     };
     Ok(Gate::open(parts)?)
 }
@@ -266,27 +278,20 @@ async fn load(
 
 /// Makes the model, and says so when it is only the built-in matcher.
 pub(super) fn model(settings: &Settings, out: &Output) -> Result<Arc<dyn ChatModel>, Failure> {
-    match &settings.model {
-        ModelChoice::Offline { on_purpose } => {
-            if !on_purpose {
-                out.note(
-                    "No model is configured: the built-in offline matcher answers. It is no language \
-                     model. To use one: --model NAME with OPENAI_API_KEY or OPENAI_BASE_URL set.",
-                );
-            }
-            Ok(Arc::new(Offline))
-        }
-        ModelChoice::OpenAi { model, base_url, key, stream } => {
-            let endpoint = Endpoint {
-                key: key.clone(),
-                stream: *stream,
-                ..Endpoint::new(Protocol::OpenAiChat, base_url, model)
-            };
-            let model = sallyport_model::connect(endpoint);
-            model.map_err(|error| {
-                let hint = "an address looks like https://api.openai.com/v1";
-                Failure::new(Exit::Policy, error.to_string()).with_hint(hint)
-            })
-        }
+    if settings.model == (ModelChoice::Offline { on_purpose: false }) {
+        out.note(
+            "No model is configured: the built-in offline matcher answers. It is no language model.",
+        );
+        out.hint(&settings.models.what_to_add());
+    }
+    connected(&settings.model)
+}
+
+/// Makes a model that was chosen. Nothing is sent yet.
+pub(super) fn connected(choice: &ModelChoice) -> Result<Arc<dyn ChatModel>, Failure> {
+    match choice {
+        ModelChoice::Offline { .. } => Ok(Arc::new(Offline)),
+        ModelChoice::Endpoint(endpoint) => sallyport_model::connect(Endpoint::clone(endpoint))
+            .map_err(|error| Failure::new(Exit::Policy, error.to_string()).with_hint(error.hint())),
     }
 }

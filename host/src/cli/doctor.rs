@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use sallyport_sandbox::compile::{Wall, Walls};
+use sallyport_store::sessions::SessionFilter;
 use serde::Serialize;
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use super::{
     output::Output,
 };
 use crate::{
-    config::{Flags, ModelChoice, Settings},
+    config::{Flags, ModelChoice, Settings, trust},
     registry::{Registry, State},
     secrets::Vault,
 };
@@ -83,9 +84,12 @@ async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
         }
     };
     let unready = registry.warm_up();
-    let mut checks = vec![configuration(settings), policy(settings), model(settings, out)];
+    let mut checks = vec![configuration(settings), policy(settings), model(settings)];
+    checks.extend(project(settings));
     checks.extend(secrets(settings, &registry));
     checks.push(audit(settings));
+    checks.push(sessions(settings));
+    checks.push(terminal(settings, out));
     checks.push(folders(settings, &registry));
     checks.extend(plugins(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
@@ -102,6 +106,16 @@ fn configuration(settings: &Settings) -> Check {
     let file = &settings.config_file;
     let is = if file.exists() { "is sound" } else { "does not exist; the defaults are used" };
     Check::ok("configuration", format!("{} {is}", file.display()))
+}
+
+/// What the project around the working folder says, and whether it is believed.
+fn project(settings: &Settings) -> Option<Check> {
+    let project = settings.project.as_ref()?;
+    let trust = match project.is_trusted {
+        true => "is sound, and trusted",
+        false => "is sound; it is not trusted, so it chooses a model and lowers budgets at most",
+    };
+    Some(Check::ok("project", format!("{} {trust}", project.file.display())))
 }
 
 fn policy(settings: &Settings) -> Check {
@@ -153,31 +167,84 @@ fn audit(settings: &Settings) -> Check {
     }
 }
 
-/// How much a folder holds; `None` when there is nothing in it.
+/// The conversations that are kept. Looking at them makes no database.
+fn sessions(settings: &Settings) -> Check {
+    let id = "sessions";
+    if folder_bytes(&settings.paths.state).is_none() {
+        return Check::ok(id, "none is kept yet");
+    }
+    let filter = SessionFilter::default();
+    let found = compose::store(settings).map(|store| store.sessions().list(&filter));
+    match found {
+        Ok(Ok(found)) => Check::ok(id, format!("{} are kept", found.len())),
+        Ok(Err(error)) => {
+            let remedy = error.hint().unwrap_or_else(|| "mend the folder".to_owned());
+            Check::warning(id, error.to_string(), remedy).failed()
+        }
+        Err(failure) => {
+            let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
+            Check::warning(id, failure.message, remedy).failed()
+        }
+    }
+}
+
+/// What `chat` will find to draw on, and to ask at.
+fn terminal(settings: &Settings, out: &Output) -> Check {
+    let id = "terminal";
+    if !out.can_ask {
+        let finding = "there is none here: a call that needs an approval would be denied";
+        return Check::ok(id, finding);
+    }
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let size = size.map_or(String::new(), |size| format!(", {}×{}", size.ws_col, size.ws_row));
+    match settings.env.get("TERM") {
+        None | Some("dumb") => Check::warning(
+            id,
+            format!("a plain one{size}: lines are read as they are typed, and nothing is drawn"),
+            "set TERM to what the terminal is, such as xterm-256color",
+        ),
+        Some(term) => {
+            let is_plain = settings.env.get("NO_COLOR").is_some();
+            let colours = if is_plain { "without colours" } else { "with colours" };
+            Check::ok(id, format!("{term}{size}, {colours}"))
+        }
+    }
+}
+
+/// How much a folder holds of the store; `None` when there is nothing of it.
 fn folder_bytes(folder: &Path) -> Option<u64> {
     if folder.is_file() {
         return Some(0);
     }
     let files = std::fs::read_dir(folder).ok()?.flatten();
+    let files = files.filter(|file| file.file_name() != trust::FILE);
     let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
     bytes.reduce(u64::saturating_add)
 }
 
-fn model(settings: &Settings, out: &Output) -> Check {
+fn model(settings: &Settings) -> Check {
     match &settings.model {
-        ModelChoice::OpenAi { .. } if compose::model(settings, out).is_err() => {
-            let remedy = "write base_url like https://api.openai.com/v1, without a user or a key";
-            Check::warning("model", "the address of the endpoint cannot be used", remedy).failed()
-        }
-        ModelChoice::OpenAi { model, base_url, key, .. } => {
-            let key = if key.is_some() { "with a key" } else { "without a key" };
-            Check::ok("model", format!("{model} at {base_url}, {key}"))
-        }
+        ModelChoice::Endpoint(endpoint) => match compose::connected(&settings.model) {
+            Ok(_) => {
+                let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
+                let why = &settings.chosen.why;
+                let model = format!("{} at {}, {key}", endpoint.model, endpoint.base_url);
+                let finding = format!("{model} ({why})");
+                match settings.chosen.lacks_key() {
+                    true => Check::warning("model", finding, settings.chosen.key_advice()),
+                    false => Check::ok("model", finding),
+                }
+            }
+            Err(failure) => {
+                let remedy = failure.hint.unwrap_or_default();
+                Check::warning("model", failure.message, remedy).failed()
+            }
+        },
         ModelChoice::Offline { on_purpose: true } => Check::ok("model", "offline, as asked"),
         ModelChoice::Offline { on_purpose: false } => Check::warning(
             "model",
             "none is configured: the offline matcher answers, which is no language model",
-            "set OPENAI_API_KEY or OPENAI_BASE_URL and name a model with --model",
+            settings.models.what_to_add(),
         ),
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use sallyport_contract::{Denial, FailureKind, Outcome};
 use sallyport_model::ModelError;
+use sallyport_policy::Place;
 use sallyport_session::TurnEnd;
 
 use crate::{config::ConfigError, gate::StandingError, lock::LockError, secrets::VaultError};
@@ -41,6 +42,8 @@ pub(super) struct Failure {
     pub(super) exit: Exit,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// Where a file has the mistake.
+    pub(super) place: Option<Place>,
 }
 
 impl From<Exit> for ExitCode {
@@ -51,7 +54,7 @@ impl From<Exit> for ExitCode {
 
 impl Failure {
     pub(super) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None }
+        Self { exit, message: message.into(), hint: None, place: None }
     }
 
     pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
@@ -61,22 +64,30 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let hint = error.hint();
-        Self { exit: Exit::Policy, message: error.to_string(), hint }
+        let (hint, message) = (error.hint(), error.to_string());
+        let place = match error {
+            ConfigError::Mistake(mistake) => Some(mistake.place()),
+            _ => None,
+        };
+        Self { exit: Exit::Policy, message, hint, place }
     }
 }
 
 impl From<VaultError> for Failure {
     fn from(error: VaultError) -> Self {
         let hint = error.hint();
-        Self { exit: Exit::Policy, message: error.to_string(), hint }
+        Self { hint, ..Self::new(Exit::Policy, error.to_string()) }
     }
 }
 
 impl From<StandingError> for Failure {
     fn from(error: StandingError) -> Self {
-        let hint = error.hint();
-        Self { exit: Exit::Policy, message: error.to_string(), hint }
+        let (hint, message) = (error.hint(), error.to_string());
+        let place = match error {
+            StandingError::Mistake(mistake) => Some(mistake.place()),
+            StandingError::Unreadable { .. } => None,
+        };
+        Self { exit: Exit::Policy, message, hint, place }
     }
 }
 
@@ -106,14 +117,21 @@ impl Exit {
         }
     }
 
+    /// The code of a model that gave no answer.
+    pub(super) fn of_model(error: &ModelError) -> Self {
+        match error {
+            ModelError::Credentials { .. } => Self::Credentials,
+            ModelError::Unreachable { .. } => Self::Unreachable,
+            _ => Self::Failed,
+        }
+    }
+
     /// The code of a turn.
     pub(super) fn of_turn(end: &TurnEnd) -> Self {
         match end {
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Self::Done,
             TurnEnd::BudgetReached { .. } => Self::Budget,
-            TurnEnd::ModelFailed(ModelError::Credentials { .. }) => Self::Credentials,
-            TurnEnd::ModelFailed(ModelError::Unreachable { .. }) => Self::Unreachable,
-            TurnEnd::ModelFailed(_) => Self::Failed,
+            TurnEnd::ModelFailed(error) => Self::of_model(error),
             TurnEnd::Cancelled => Self::Interrupted,
             TurnEnd::InputRefused(_) => Self::Usage,
         }

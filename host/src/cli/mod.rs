@@ -4,20 +4,31 @@
 //! coloured and nobody is asked unless there is a terminal.
 
 mod args;
+mod attached;
 mod audit;
 mod call;
 mod chat;
 mod compose;
+mod config;
 mod consent;
+mod conversation;
 mod doctor;
+mod events;
+mod excerpt;
 mod exit;
 mod hidden;
+mod man;
+mod model;
+mod neighbours;
 mod output;
 mod plugin;
 mod policy;
 mod run;
+mod schema;
 mod secret;
+mod session;
 mod show;
+mod tape;
 mod tool;
 mod trace;
 mod watch;
@@ -29,6 +40,7 @@ use clap::{CommandFactory, Parser};
 use args::{Args, Command};
 use exit::{Exit, Failure};
 use output::Output;
+use session::SessionCommand;
 use watch::Watch;
 
 /// Runs the program.
@@ -56,7 +68,17 @@ fn dispatch(args: &Args, out: &Output) -> Result<Exit, Failure> {
         Command::Policy(policy) => policy::policy(&flags, policy, &watch, out),
         Command::Audit(command) => audit::audit(&flags, command, out),
         Command::Secret(secret) => compose::on_this_thread(secret::secret(&flags, secret, out)),
+        Command::Session(SessionCommand::Kept(command)) => session::session(&flags, command, out),
+        Command::Session(SessionCommand::Resume { id, model, files }) => {
+            let args = session::resumed(id, model, files);
+            compose::on_threads(chat::chat(&flags, &args, &watch, out))
+        }
+        Command::Schema { of } => Ok(schema::schema(*of, out)),
+        Command::Model(model) => compose::on_this_thread(model::model(&flags, model, out)),
+        Command::Config(config) => config::config(&flags, config, out),
+        Command::Trust(trust) => config::trust(&flags, trust, out),
         Command::Doctor(doctor) => compose::on_this_thread(doctor::doctor(&flags, doctor, out)),
+        Command::Man { folder } => man::man(folder.as_deref(), out),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Args::command(), "sallyport", &mut out.stdout());
             Ok(Exit::Done)

@@ -8,13 +8,17 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use anstream::{eprint, eprintln, print, println};
+use anstream::{AutoStream, ColorChoice, eprint, eprintln, print, println};
 use anstyle::{AnsiColor, Style};
 use rustix::termios::QueueSelector;
 use sallyport_contract::text;
 use serde_json::Value;
 
-use super::exit::{Exit, Failure};
+use super::{
+    excerpt,
+    exit::{Exit, Failure},
+    neighbours,
+};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -124,9 +128,19 @@ impl Output {
         eprintln!("{CYAN}hint:{CYAN:#} {}", text::one_line(hint));
     }
 
+    /// Whether somebody watches standard error who wants it in colours.
+    fn stderr_is_colourful(&self) -> bool {
+        let choice = AutoStream::choice(&io::stderr());
+        self.stderr_is_terminal && choice != ColorChoice::Never
+    }
+
     /// An error with its way out, and the code to end with.
     pub(super) fn failure(&self, failure: &Failure) -> Exit {
         self.error(&failure.message);
+        let drawn = failure.place.as_ref().filter(|_| self.stderr_is_colourful());
+        if let Some(drawn) = drawn.and_then(excerpt::draw) {
+            eprint!("{drawn}");
+        }
         if let Some(hint) = &failure.hint {
             self.hint(hint);
         }
@@ -142,6 +156,9 @@ impl Output {
     pub(super) fn usage(&self, error: &clap::Error) -> Exit {
         // Nothing can be done when even this cannot be printed.
         let _ = error.print();
+        if let Some(hint) = neighbours::hint(error) {
+            self.hint(hint);
+        }
         if error.use_stderr() { Exit::Usage } else { Exit::Done }
     }
 }

@@ -5,29 +5,30 @@ use sallyport_contract::{
     Admitted, BoxFuture, CallReport, Effect, ToolCall, ToolSpec, Toolbox, text,
 };
 
-use super::{output::Output, show};
+use super::show;
+use crate::gate::Tell;
 
 /// Arguments of a call, as far as one line holds them.
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
-/// A toolbox that tells standard error what goes through it.
+/// A toolbox that tells what goes through it.
 pub(super) struct Traced<T> {
     inner: T,
-    out: Output,
+    tell: Tell,
 }
 
 impl<T> Traced<T> {
-    pub(super) fn new(inner: T, out: Output) -> Self {
-        Self { inner, out }
+    pub(super) fn new(inner: T, tell: Tell) -> Self {
+        Self { inner, tell }
     }
 
     fn finished(&self, tool: &str, report: &CallReport) {
         for effect in &report.effects {
-            self.out.note(&format!("  {}", effect_line(effect)));
+            (self.tell)(&format!("  {}", effect_line(effect)));
         }
-        self.out.note(&format!("← {tool} {}", show::ending(report)));
+        (self.tell)(&format!("← {tool} {}", show::ending(report)));
         for line in show::detail(&report.outcome).into_iter().flat_map(str::lines) {
-            self.out.note(&format!("  | {line}"));
+            (self.tell)(&format!("  | {line}"));
         }
     }
 }
@@ -44,10 +45,10 @@ impl<T: Toolbox> Toolbox for Traced<T> {
             let result = self.inner.admit(call).await;
             match &result {
                 Ok(admitted) => {
-                    self.out.note(&format!("→ {tool} {arguments} · {}", admitted.grounds()));
+                    (self.tell)(&format!("→ {tool} {arguments} · {}", admitted.grounds()));
                 }
                 Err(report) => {
-                    self.out.note(&format!("→ {tool} {arguments}"));
+                    (self.tell)(&format!("→ {tool} {arguments}"));
                     self.finished(&tool, report);
                 }
             }

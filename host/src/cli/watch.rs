@@ -6,6 +6,10 @@ use sallyport_contract::{
     Admitted, BoxFuture, CallReport, Denial, Effect, Outcome, PluginName, ToolCall, ToolSpec,
     Toolbox,
 };
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::output::Output;
+use crate::gate::{Activity, Tell};
 
 /// Most refusals that are kept of one run; a plugin can ask forever.
 const REFUSALS_MAX: usize = 1000;
@@ -17,6 +21,61 @@ pub(super) struct Watch {
     pub(super) verbose: bool,
     /// Where refusals are kept, if anybody wants them.
     pub(super) notebook: Option<Arc<Notebook>>,
+    /// Who shows what happens beside the answer, in place of standard error.
+    pub(super) asides: Option<UnboundedSender<Aside>>,
+}
+
+/// Something that happens beside the answer.
+#[derive(Debug)]
+pub(super) enum Aside {
+    /// Something is off but stops nothing.
+    Warning(String),
+    /// A line about a call, for whoever wants all of them.
+    Traced(String),
+    /// A running call turns to somebody outside.
+    Turned {
+        /// The call.
+        call_id: String,
+        /// The host.
+        host: String,
+    },
+}
+
+impl Watch {
+    /// Who shows lines about calls.
+    pub(super) fn tracer(&self, out: &Output) -> Tell {
+        match self.asides.clone() {
+            Some(asides) => Arc::new(move |line| drop(asides.send(Aside::Traced(line.to_owned())))),
+            None => {
+                let out = *out;
+                Arc::new(move |line| out.note(line))
+            }
+        }
+    }
+
+    /// Who shows what is off.
+    pub(super) fn warner(&self, out: &Output) -> Tell {
+        match self.asides.clone() {
+            Some(asides) => {
+                Arc::new(move |what| drop(asides.send(Aside::Warning(what.to_owned()))))
+            }
+            None => {
+                let out = *out;
+                Arc::new(move |what| out.warn(what))
+            }
+        }
+    }
+
+    /// Who shows whom running calls turn to.
+    pub(super) fn activity(&self) -> Activity {
+        match self.asides.clone() {
+            Some(asides) => Arc::new(move |call, host| {
+                let (call_id, host) = (call.call_id.clone(), host.to_owned());
+                drop(asides.send(Aside::Turned { call_id, host }));
+            }),
+            None => Arc::new(|_, _| {}),
+        }
+    }
 }
 
 /// What plugins were refused by the host. What they themselves call a refusal is not in it.

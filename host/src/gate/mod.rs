@@ -18,7 +18,7 @@ pub(crate) mod warden;
 
 use std::sync::Arc;
 
-use sallyport_contract::Consent;
+use sallyport_contract::{CallContext, Consent};
 use sallyport_store::Store;
 
 pub use approver::Approver;
@@ -34,6 +34,9 @@ use crate::{
 /// Tells the person something that happened beside the answer, a sentence at a time.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Tells whom a running call turns to, by the name of the host.
+pub type Activity = Arc<dyn Fn(&CallContext, &str) + Send + Sync>;
+
 /// What a gate is made of.
 pub struct GateParts {
     /// The policy's files.
@@ -46,6 +49,8 @@ pub struct GateParts {
     pub store: Option<Store>,
     /// Who is told of a changed policy and of what could not be kept.
     pub tell: Tell,
+    /// Who is told whom running calls turn to.
+    pub activity: Activity,
 }
 
 /// What all plugins share of the gate.
@@ -55,6 +60,7 @@ pub struct Gate {
     pub(crate) approver: Approver,
     pub(crate) vault: Vault,
     pub(crate) env: Env,
+    pub(crate) activity: Activity,
 }
 
 impl Gate {
@@ -64,12 +70,12 @@ impl Gate {
     ///
     /// There is no policy to begin with: a file cannot be read, or has a mistake.
     pub fn open(parts: GateParts) -> Result<Arc<Self>, StandingError> {
-        let GateParts { files, env, consent, store, tell } = parts;
+        let GateParts { files, env, consent, store, tell, activity } = parts;
         let user_file = files.user_file().to_owned();
         let told = Arc::clone(&tell);
         let standing = Standing::read(files, Box::new(move |change| told(&change.to_string())))?;
         let approver = Approver::new(consent, store, user_file, tell);
         let vault = Vault::new(env.clone());
-        Ok(Arc::new(Self { standing, approver, vault, env }))
+        Ok(Arc::new(Self { standing, approver, vault, env, activity }))
     }
 }

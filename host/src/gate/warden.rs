@@ -92,10 +92,16 @@ impl Warden for PluginWarden {
                 grant: &grant,
                 time_max: Some(grant.limits().approval_time),
             };
-            match self.gate.approver.settle(&matter, &verdict).await? {
-                Grounds::Policy(_) => Ok(None),
-                Grounds::Person(words) => self.still_agrees(&access).map(|()| Some(words)),
-            }
+            let words = match self.gate.approver.settle(&matter, &verdict).await? {
+                Grounds::Policy(_) => None,
+                Grounds::Person(words) => {
+                    self.still_agrees(&access)?;
+                    Some(words)
+                }
+            };
+            let host = access.url.host_str().unwrap_or_default();
+            (self.gate.activity)(access.call.context(), host);
+            Ok(words)
         })
     }
 

@@ -52,6 +52,7 @@ pub(super) fn learn(
         let watch = Watch {
             verbose: watch.verbose || inner.verbose,
             notebook: Some(Arc::clone(&notebook)),
+            ..Watch::default()
         };
         let exit = run_once(&flags, &inner.command, &watch, out)?;
         let refused = notebook.refused(&plugin);

@@ -1,4 +1,4 @@
-//! `sallyport chat`: a session at the terminal, line by line.
+//! A session line by line: what comes through a pipe, or from a terminal that obeys nothing.
 //!
 //! Lines come from a thread of their own, since reading a terminal blocks. What a line means depends
 //! on what the session waits for: input, or the answer to a question.
@@ -6,19 +6,20 @@
 use std::{pin::pin, sync::Arc};
 
 use sallyport_contract::{Answer, Outcome, Toolbox, text};
-use sallyport_model::Delta;
-use sallyport_session::{self as session, Command, Event, Handle, NoJournal, Parts, Restored};
+use sallyport_model::{Attachment, Delta, UserMessage};
+use sallyport_session::{self as session, Command, Event, Handle, Parts};
 use tokio::sync::mpsc;
 
-use super::{
-    args::ChatArgs,
-    compose, consent,
-    exit::{Exit, Failure},
-    output::Output,
-    run, show,
-    watch::Watch,
-};
 use crate::{
+    cli::{
+        args::ChatArgs,
+        attached, compose, consent,
+        conversation::{self, Conversation, Which},
+        exit::{Exit, Failure},
+        output::Output,
+        run, show,
+        watch::Watch,
+    },
     config::{Flags, Settings},
     registry::{Registry, Selection},
 };
@@ -40,6 +41,8 @@ struct Chat<'a> {
     settings: &'a Settings,
     out: &'a Output,
     verbose: bool,
+    /// Files for the first message.
+    files: Vec<Attachment>,
     /// The question that is open, and whether it can be answered for good.
     question: Option<(u64, bool)>,
     busy: bool,
@@ -54,6 +57,8 @@ pub(super) async fn chat(
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
+    let files = attached::named(&args.files, &attached::disk(&settings))?;
+    let talk = conversation::open(&settings, &Which::from(&args.session), out)?;
     let model = compose::model(&settings, out)?;
     let (desk, approvals) = session::approval::channel();
     let tools = compose::tools(&settings, Arc::new(desk), Selection::All, watch, out).await?;
@@ -64,8 +69,9 @@ pub(super) async fn chat(
         tools.registry.tools().len()
     ));
     let toolbox = Arc::clone(&tools.toolbox);
-    let options = run::options(&args.model, &settings);
-    let (journal, past) = (Box::new(NoJournal), Restored::default());
+    let is_spoken = conversation::is_spoken(&args.model, &settings);
+    let options = conversation::options(&args.model, &settings, &talk.session_id, is_spoken);
+    let Conversation { journal, past, .. } = talk;
     let parts = Parts { model, toolbox, approvals, journal, past, options };
     let (handle, mut events) = session::spawn(parts).map_err(run::collision)?;
     let chat = Chat {
@@ -74,6 +80,7 @@ pub(super) async fn chat(
         settings: &settings,
         out,
         verbose: watch.verbose,
+        files,
         question: None,
         busy: false,
         streamed: false,
@@ -135,7 +142,9 @@ impl Chat<'_> {
             command if command.starts_with('/') => self.unknown(command),
             text => {
                 self.busy = true;
-                self.send(Command::SubmitInput { input: text.into() }).await;
+                let attachments = std::mem::take(&mut self.files);
+                let input = UserMessage { text: text.to_owned(), attachments };
+                self.send(Command::SubmitInput { input }).await;
             }
         }
     }
@@ -185,7 +194,7 @@ impl Chat<'_> {
             }
             Event::Notice(notice) => self.out.warn(&notice.to_string()),
             Event::TurnEnded { reason, .. } => {
-                run::print_end(&reason, self.streamed, self.out);
+                run::print_end(&reason, self.streamed, Some(&self.settings.chosen), self.out);
                 (self.busy, self.streamed) = (false, false);
                 self.prompt();
             }

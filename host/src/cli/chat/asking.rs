@@ -1,0 +1,174 @@
+//! Questions about calls, one card after another.
+
+use std::collections::VecDeque;
+
+use sallyport_contract::{Answer, ApprovalRequest};
+use sallyport_session::{Command, Position};
+use sallyport_terminal::{
+    card::{Card, Choice, Position as Place, editable},
+    editor::{self, Begin, Input, Prompt, Ticket},
+};
+
+use super::{
+    ears::Typed,
+    person::{Chat, Next},
+    view,
+};
+
+/// A question that is open.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) id: u64,
+    pub(super) position: Position,
+    pub(super) request: ApprovalRequest,
+}
+
+/// All questions that are open: the first is on the screen.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    open: VecDeque<Question>,
+    /// What the keyboard was asked about the first, and has not answered.
+    ticket: Option<Ticket>,
+}
+
+impl Questions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The one on the screen, if it is this one.
+    fn shown(&self, id: u64) -> Option<&Question> {
+        self.open.front().filter(|question| question.id == id)
+    }
+}
+
+impl Chat<'_> {
+    pub(super) fn take_question(&mut self, question: Question) {
+        self.questions.open.push_back(question);
+        if self.questions.open.len() == 1 {
+            self.ask();
+        }
+    }
+
+    /// A question needs no answer any more.
+    pub(super) fn close_question(&mut self, id: u64) {
+        let was_shown = self.questions.shown(id).is_some();
+        self.questions.open.retain(|question| question.id != id);
+        if !was_shown {
+            return;
+        }
+        if let Some(ticket) = self.questions.ticket.take() {
+            self.keyboard.withdraw(ticket);
+        }
+        self.ask();
+    }
+
+    /// Shows the card of the first question.
+    fn ask(&mut self) {
+        let Some(Question { id, position, request }) = self.questions.open.front() else { return };
+        self.view.finish();
+        let (id, typed) = (*id, self.typed.clone());
+        let place = Place { index: position.index, count: position.count };
+        let card = Card::new(request.clone(), Some(place));
+        let reply = move |answer| drop(typed.send(Typed::Key(id, answer)));
+        self.questions.ticket = Some(self.keyboard.ask(card, reply));
+    }
+
+    pub(super) async fn take_key(&mut self, id: u64, answer: editor::Answer) {
+        let Some(arguments) = self.arguments(id) else { return };
+        self.questions.ticket = None;
+        match answer {
+            editor::Answer::Key(Choice::Edit) => {
+                self.inquire("arguments", arguments, move |input| Typed::Arguments(id, input));
+            }
+            editor::Answer::Key(Choice::NoBecause) => {
+                let nothing = String::new();
+                self.inquire("why not", nothing, move |input| Typed::Reason(id, input));
+            }
+            editor::Answer::Key(choice) => self.answer(id, choice).await,
+            editor::Answer::Withdrawn => {}
+            editor::Answer::Gone => {
+                self.next = Some(Next::Leave);
+                self.send(Command::Cancel).await;
+            }
+        }
+    }
+
+    async fn answer(&mut self, id: u64, choice: Choice) {
+        let answer = match choice {
+            Choice::Once => Answer::Once,
+            Choice::Session => Answer::Session,
+            Choice::Always => Answer::Always,
+            Choice::Cancel => return self.send(Command::Cancel).await,
+            _ => Answer::No { reason: None },
+        };
+        self.decide(id, answer).await;
+    }
+
+    /// A yes is told at once; a no is told by how the call ends.
+    async fn decide(&mut self, id: u64, answer: Answer) {
+        let words = yes(&answer);
+        if let (Some(words), Some(question)) = (words, self.questions.shown(id)) {
+            let tool = &question.request.call.tool;
+            self.tell(&view::note(&format!("· {tool} {words}")));
+        }
+        self.send(Command::ProvideConfirmation { id, answer }).await;
+    }
+
+    /// The arguments that a question is about, as they are edited.
+    fn arguments(&self, id: u64) -> Option<String> {
+        let question = self.questions.shown(id)?;
+        Some(editable(&question.request.call.arguments))
+    }
+
+    /// Reads a line that the first question needs.
+    fn inquire(
+        &mut self,
+        name: &str,
+        initial: String,
+        typed_as: impl FnOnce(Input) -> Typed + Send + 'static,
+    ) {
+        let typed = self.typed.clone();
+        let prompt = Prompt::Aside { name: name.to_owned() };
+        let reply = move |input| drop(typed.send(typed_as(input)));
+        self.questions.ticket = Some(self.keyboard.read(prompt, Begin::With(initial), reply));
+    }
+
+    /// Arguments that stay as they were are shown again: nothing was decided by looking at them.
+    pub(super) async fn take_arguments(&mut self, id: u64, input: Input) {
+        let Some(before) = self.arguments(id) else { return };
+        self.questions.ticket = None;
+        match input {
+            Input::Line(arguments) if arguments.trim() != before.trim() => {
+                self.send(Command::EditArguments { id, arguments }).await;
+            }
+            Input::Withdrawn(_) => {}
+            Input::Line(_) | Input::Interrupted | Input::End => self.ask(),
+        }
+    }
+
+    pub(super) async fn take_reason(&mut self, id: u64, input: Input) {
+        if self.questions.shown(id).is_none() {
+            return;
+        }
+        self.questions.ticket = None;
+        match input {
+            Input::Line(line) => {
+                let reason = Some(line.trim().to_owned()).filter(|reason| !reason.is_empty());
+                self.decide(id, Answer::No { reason }).await;
+            }
+            Input::Withdrawn(_) => {}
+            Input::Interrupted | Input::End => self.ask(),
+        }
+    }
+}
+
+/// A yes, in words.
+fn yes(answer: &Answer) -> Option<&'static str> {
+    match answer {
+        Answer::Once => Some("allowed once"),
+        Answer::Session => Some("allowed for this session"),
+        Answer::Always => Some("allowed always"),
+        Answer::No { .. } | Answer::Nobody => None,
+    }
+}

@@ -1,0 +1,232 @@
+//! What a line does: words go to the model, slash commands are obeyed here.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use sallyport_contract::text;
+use sallyport_model::Cost;
+use sallyport_session::{Command as Order, Memory, Speaker, TurnUsage, history, restore};
+use sallyport_terminal::{
+    editor::{Begin, KEYS},
+    slash::{self, Command, Line as Meaning, State},
+    style::Line,
+};
+
+use super::{
+    lists,
+    person::{Chat, Doing, Next},
+    view::{self, note, pair},
+    waiting::tokens,
+};
+use crate::cli::{attached, compose, exit::Failure};
+
+/// Most characters of a pinned input that are shown.
+const PINNED_CHARS_MAX: usize = 60;
+
+impl Chat<'_> {
+    pub(super) async fn take_line(&mut self, line: String) {
+        match slash::parse(&line, State::Ready) {
+            Ok(Meaning::Nothing) => {}
+            Ok(Meaning::Text(text)) => self.submit(&text, &line, false).await,
+            Ok(Meaning::Command(command)) => self.obey(command, &line).await,
+            Err(error) => {
+                self.tell(&[view::error(&error.to_string()), view::hint(&error.hint())]);
+            }
+        }
+        if self.doing == Doing::Nothing && self.next.is_none() && !self.is_typing {
+            self.listen(Begin::With(String::new()));
+        }
+    }
+
+    /// Sends words to the model, with the files that they mention. A line that cannot be sent is
+    /// there again.
+    async fn submit(&mut self, text: &str, line: &str, is_pinned: bool) {
+        match attached::message(text, &self.disk) {
+            Ok((mut input, told)) => {
+                told.iter().for_each(|told| self.tell(&note(told)));
+                input.attachments.append(&mut self.files);
+                let names = input.attachments.iter().map(|file| file.name.as_str());
+                let names: Vec<&str> = names.collect();
+                if !names.is_empty() {
+                    self.tell(&note(&format!("sent along: {}", names.join(", "))));
+                }
+                self.doing = Doing::Turn { is_pinned };
+                self.send(Order::SubmitInput { input }).await;
+            }
+            Err(error) => {
+                self.tell(&[view::error(&error.to_string()), view::hint(error.hint())]);
+                self.listen(Begin::With(line.to_owned()));
+            }
+        }
+    }
+
+    async fn obey(&mut self, command: Command, line: &str) {
+        match command {
+            Command::Help(entry) => self.tell(&help(entry)),
+            Command::Tools(words) => self.tell(&lists::tools(self.registry, words.as_deref())),
+            Command::Plugins(name) => self.tell(&lists::plugins(self.registry, name.as_ref())),
+            Command::Grants(name) => self.tell(&lists::grants(self.registry, name.as_ref())),
+            Command::Model(None) => {
+                self.tell(&lists::models(&self.settings.models, &self.model_name));
+            }
+            Command::Model(Some(name)) => self.use_model(name).await,
+            Command::Session => self.tell(&self.session()),
+            Command::New => self.next = Some(Next::New),
+            Command::Undo => self.run_errand(Order::Undo).await,
+            Command::Retry => {
+                self.doing = Doing::Turn { is_pinned: false };
+                self.send(Order::Retry).await;
+            }
+            Command::Save(path) => self.tell(&self.save(path)),
+            Command::Cost => self.tell(&self.cost()),
+            Command::Memory => self.tell(&self.memory()),
+            Command::Pin(None) => self.run_errand(Order::Pin).await,
+            Command::Pin(Some(text)) => self.submit(&text, line, true).await,
+            Command::Compact => self.run_errand(Order::Summarize).await,
+            Command::Quit => self.next = Some(Next::Leave),
+            Command::Edit(text) => self.listen(Begin::Outside(text)),
+        }
+    }
+
+    async fn run_errand(&mut self, order: Order) {
+        self.doing = Doing::Errand;
+        self.send(order).await;
+    }
+
+    async fn use_model(&mut self, name: String) {
+        let choice = self.settings.choose_model(&name).map_err(Failure::from);
+        match choice.and_then(|choice| compose::connected(&choice)) {
+            Ok(model) => {
+                self.model = model.clone();
+                self.model_name = name;
+                self.run_errand(Order::UseModel(Speaker(model))).await;
+            }
+            Err(failure) => self.fail(&failure),
+        }
+    }
+
+    fn session(&self) -> Vec<Line> {
+        let past = restore(self.talk.records.all());
+        let spent = past.spent();
+        let mut lines = vec![
+            pair("session", 8, &self.talk.session_id),
+            pair("model", 8, self.model.name()),
+            pair("turns", 8, &past.turns().to_string()),
+            pair("tokens", 8, &spent.tokens.to_string()),
+        ];
+        lines.extend(match past.turns() {
+            _ if !self.talk.is_kept => note("it is not kept"),
+            0 => note("it is kept from its first message on"),
+            _ => note(&format!("to come back: {}", self.resumption())),
+        });
+        lines
+    }
+
+    /// The command that goes on with the session.
+    pub(super) fn resumption(&self) -> String {
+        format!("sallyport chat --session {}", self.talk.session_id)
+    }
+
+    /// Writes the session into a file that was not there before.
+    fn save(&self, path: Option<PathBuf>) -> Vec<Line> {
+        let named = path.unwrap_or_else(|| format!("{}.md", self.talk.session_id).into());
+        let path = self.disk.full(&named);
+        let records = self.talk.records.all();
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        let text = match is_json {
+            true => format!("{:#}\n", history::json(&records)),
+            false => history::markdown(&records),
+        };
+        match write_new(&path, &text) {
+            Ok(()) => note(&format!("written to {}", path.display())),
+            Err(error) => {
+                let message = format!("cannot write {}: {error}", path.display());
+                let hint = match error.kind() {
+                    io::ErrorKind::AlreadyExists => "nothing is overwritten: name another file",
+                    _ => "name a file in a folder that you may write to",
+                };
+                vec![view::error(&message), view::hint(hint)]
+            }
+        }
+    }
+
+    fn cost(&self) -> Vec<Line> {
+        let spent = restore(self.talk.records.all()).spent();
+        let known = self.model.price().is_some() || spent.cost != Cost::default();
+        let cost = if known { dollars(spent.cost) } else { "price not known".to_owned() };
+        let last = self.last_turn.as_ref().map(|usage| pair("turn", 7, &used(usage)));
+        let session = pair("session", 7, &format!("{} tokens, {cost}", spent.tokens));
+        last.into_iter().chain([session]).collect()
+    }
+
+    fn memory(&self) -> Vec<Line> {
+        let memory = match self.settings.chat.memory {
+            Memory::None => "all of the session is sent".to_owned(),
+            Memory::SlidingWindow { tokens_max } => {
+                format!("the newest turns are sent, up to {tokens_max} tokens")
+            }
+            Memory::Summary { tokens_max } => format!(
+                "the newest turns are sent, up to {tokens_max} tokens, and a summary of the others"
+            ),
+        };
+        let mut lines = vec![Line::plain(memory)];
+        if let count @ 1.. = self.settings.chat.memories.len() {
+            lines.push(Line::plain(format!("known from the start: {count} memories")));
+        }
+        let turns = history::turns(&self.talk.records.all());
+        lines.extend(turns.iter().filter(|turn| turn.is_pinned).map(|turn| {
+            let input = text::excerpt(&turn.input.text, PINNED_CHARS_MAX);
+            pair(&format!("pinned {}", turn.number), 0, &input)
+        }));
+        lines
+    }
+}
+
+fn help(entry: Option<&'static slash::Entry>) -> Vec<Line> {
+    if let Some(entry) = entry {
+        return slash::help_of(entry);
+    }
+    let width = KEYS.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    let keys = KEYS.iter().map(|(key, words)| pair(key, width, words));
+    slash::help().into_iter().chain([Line::default()]).chain(keys).collect()
+}
+
+/// What was said is for its owner alone.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn used(usage: &TurnUsage) -> String {
+    let cost = usage.cost.map_or_else(|| "price not known".to_owned(), dollars);
+    let (answers, calls) = (counted(usage.answers, "answer"), counted(usage.calls, "call"));
+    format!("{} tokens, {cost}, {answers}, {calls}", tokens(&usage.tokens))
+}
+
+fn counted(count: u32, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Money as people write it: at least cents, and as exact as it is known.
+fn dollars(cost: Cost) -> String {
+    let part = format!("{:06}", cost.micro_usd % 1_000_000);
+    let (cents, rest) = part.split_at(2);
+    format!("${}.{cents}{}", cost.micro_usd / 1_000_000, rest.trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_has_at_least_cents() {
+        let rows = [(0, "$0.00"), (1_500_000, "$1.50"), (42, "$0.000042"), (12_340_000, "$12.34")];
+        for (micro_usd, want) in rows {
+            assert_eq!(dollars(Cost { micro_usd }), want);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The records of the present session, at hand for whoever wants to look at them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sallyport_contract::BoxFuture;
+use sallyport_session::{Journal, JournalError, Record};
+
+/// All records of a session so far. Clones look at the same ones.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Records(Arc<Mutex<Vec<Record>>>);
+
+impl Records {
+    /// Those that are there already.
+    pub(super) fn of(records: Vec<Record>) -> Self {
+        Self(Arc::new(Mutex::new(records)))
+    }
+
+    /// A copy of them; what is large in it is shared.
+    pub(super) fn all(&self) -> Vec<Record> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A journal that keeps its records at hand too.
+pub(super) struct Copied {
+    pub(super) inner: Box<dyn Journal>,
+    pub(super) records: Records,
+    /// Records of a write that failed come again, so that only what is new of them is added.
+    pub(super) failed: usize,
+}
+
+impl Journal for Copied {
+    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move {
+            let new = records[self.failed.min(records.len())..].to_vec();
+            self.records.0.lock().unwrap_or_else(PoisonError::into_inner).extend(new);
+            let count = records.len();
+            let written = self.inner.write(records).await;
+            self.failed = if written.is_ok() { 0 } else { count };
+            written
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails as often as it is told.
+    struct Failing(usize);
+
+    impl Journal for Failing {
+        fn write(&mut self, _records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+            let fails = self.0 > 0;
+            self.0 = self.0.saturating_sub(1);
+            let error = JournalError { message: "full".to_owned() };
+            Box::pin(std::future::ready(if fails { Err(error) } else { Ok(()) }))
+        }
+    }
+
+    fn note(text: &str) -> Record {
+        Record::Note { text: text.to_owned() }
+    }
+
+    #[tokio::test]
+    async fn records_that_come_again_are_copied_once() {
+        let records = Records::of(vec![note("before")]);
+        let inner = Box::new(Failing(2));
+        let mut journal = Copied { inner, records: records.clone(), failed: 0 };
+        let all = [note("a"), note("b"), note("c"), note("d")];
+        assert!(journal.write(all[..1].to_vec()).await.is_err());
+        assert!(journal.write(all[..3].to_vec()).await.is_err());
+        assert!(journal.write(all[..3].to_vec()).await.is_ok());
+        assert!(journal.write(all[3..].to_vec()).await.is_ok());
+        assert_eq!(records.all(), [&[note("before")], &all[..]].concat());
+    }
+}

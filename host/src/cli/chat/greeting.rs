@@ -1,0 +1,77 @@
+//! The first and the last words of a session.
+
+use sallyport_contract::{Toolbox, text};
+use sallyport_session::history::{self, PastTurn, Step};
+use sallyport_terminal::{editor::Vocabulary, style::Line};
+
+use super::{person::Chat, talk::Talk, view::note, waiting::Waiting};
+
+/// How many turns of a session that goes on are shown: enough to know what it was about.
+const TURNS_SHOWN: usize = 2;
+
+/// Most characters of an input or an answer of them.
+const SAID_CHARS_MAX: usize = 400;
+
+impl Chat<'_> {
+    pub(super) fn welcome(&mut self) {
+        self.keyboard.know(self.vocabulary());
+        let tools = match self.registry.tools().len() {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        };
+        let name = self.model.name();
+        self.view.print(&note(&format!("{name} · {tools} · /help for help, Ctrl-D to leave")));
+        let turns = history::turns(&self.talk.records.all());
+        self.view.print(&recalled(&turns));
+    }
+
+    /// Goes over to another session, and returns the one before.
+    pub(super) fn renew(&mut self, talk: Talk) -> Talk {
+        self.waiting = Waiting::default();
+        self.last_turn = None;
+        self.view.print(&note("a new session begins"));
+        std::mem::replace(&mut self.talk, talk)
+    }
+
+    /// How to come back, if there is something to come back to.
+    pub(super) fn farewell(&self) -> Option<String> {
+        let was_anything_said = !history::turns(&self.talk.records.all()).is_empty();
+        let is_kept = self.talk.is_kept && was_anything_said;
+        is_kept.then(|| format!("to go on: {}", self.resumption()))
+    }
+
+    fn vocabulary(&self) -> Vocabulary {
+        let tools = self.registry.tools().iter();
+        Vocabulary {
+            tools: tools.map(|tool| (tool.id.to_string(), tool.description.clone())).collect(),
+            plugins: self.registry.entries().map(|entry| entry.name().to_string()).collect(),
+            models: self.settings.models.entries.keys().cloned().collect(),
+        }
+    }
+}
+
+/// The last turns of a session that goes on.
+fn recalled(turns: &[PastTurn]) -> Vec<Line> {
+    let first = turns.len().saturating_sub(TURNS_SHOWN);
+    let earlier = match first {
+        0 => Vec::new(),
+        1 => note("… 1 earlier turn"),
+        count => note(&format!("… {count} earlier turns")),
+    };
+    earlier.into_iter().chain(turns[first..].iter().flat_map(said)).collect()
+}
+
+fn said(turn: &PastTurn) -> Vec<Line> {
+    let mut lines = note(&format!("> {}", text::excerpt(&turn.input.text, SAID_CHARS_MAX)));
+    for step in &turn.steps {
+        let words = match step {
+            Step::Said { text } | Step::Noted { text } => text::excerpt(text, SAID_CHARS_MAX),
+            Step::Called(call) => {
+                let ending = call.outcome.as_deref().unwrap_or("interrupted");
+                format!("· {} {ending}", call.tool)
+            }
+        };
+        lines.extend(note(&words));
+    }
+    lines
+}

@@ -1,0 +1,168 @@
+//! What the session says, and how it looks.
+
+use sallyport_contract::{CallReport, Outcome, text};
+use sallyport_model::Delta;
+use sallyport_session::{Command, Event, Notice, ToolRef, TurnEnd, TurnUsage};
+use sallyport_terminal::{editor::Begin, style::Line};
+
+use super::{
+    asking::Question,
+    person::{Chat, Doing},
+    view,
+};
+use crate::cli::show;
+
+/// Most characters of an input that are told again.
+const INPUT_CHARS_MAX: usize = 60;
+
+/// Most characters of why a call did not complete.
+const REASON_CHARS_MAX: usize = 300;
+
+impl Chat<'_> {
+    pub(super) async fn hear(&mut self, event: Event) {
+        self.waiting.heed(&event, self.view.now());
+        let is_end = self.is_end(&event);
+        match event {
+            Event::Delta(delta) => self.show_piece(&delta),
+            Event::MessageComplete { text, .. } => self.complete(&text),
+            Event::CallFinished { tool, report, .. } => self.show_call(&tool, &report),
+            Event::ApprovalNeeded { confirmation_id: id, position, request } => {
+                self.take_question(Question { id, position, request });
+            }
+            Event::ApprovalClosed { confirmation_id } => self.close_question(confirmation_id),
+            Event::TurnEnded { reason, usage } => self.end_turn(&reason, usage),
+            Event::Notice(notice) => self.tell(&[view::warning(&notice.to_string())]),
+            event => self.tell(&changed(&event)),
+        }
+        self.show_waiting();
+        if is_end {
+            self.rest().await;
+        }
+    }
+
+    /// The status line, wherever the person is not being asked or typing.
+    pub(super) fn show_waiting(&self) {
+        if self.doing != Doing::Nothing && self.questions.is_empty() {
+            self.view.status(self.waiting.status());
+        }
+    }
+
+    /// Whether it is the last word on what is going on.
+    fn is_end(&self, event: &Event) -> bool {
+        match self.doing {
+            Doing::Nothing => false,
+            Doing::Turn { .. } => {
+                matches!(event, Event::TurnEnded { .. } | Event::Notice(Notice::NoTurn))
+            }
+            Doing::Errand => matches!(
+                event,
+                Event::Undone { .. }
+                    | Event::ModelChanged { .. }
+                    | Event::Pinned { .. }
+                    | Event::Summarized { .. }
+                    | Event::Notice(
+                        Notice::NoTurn | Notice::NothingToSummarize | Notice::SummaryFailed { .. }
+                    )
+            ),
+        }
+    }
+
+    /// It is the person's turn again.
+    async fn rest(&mut self) {
+        self.view.finish();
+        if self.doing == (Doing::Turn { is_pinned: true }) && self.next.is_none() {
+            self.doing = Doing::Errand;
+            return self.send(Command::Pin).await;
+        }
+        self.doing = Doing::Nothing;
+        if self.next.is_none() {
+            self.listen(Begin::With(String::new()));
+        }
+    }
+
+    fn show_piece(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(piece) => {
+                self.is_streamed = true;
+                self.view.text(piece);
+            }
+            Delta::Reasoning(piece) if self.settings.chat.show_reasoning => {
+                self.view.reasoning(piece);
+            }
+            Delta::Reasoning(_) | Delta::CallBegun { .. } | Delta::Retry { .. } => {}
+        }
+    }
+
+    fn complete(&mut self, text: &str) {
+        if !std::mem::take(&mut self.is_streamed) && !text.is_empty() {
+            self.view.text(text);
+        }
+        self.view.settle();
+    }
+
+    fn show_call(&mut self, tool: &ToolRef, report: &CallReport) {
+        let mut words = format!("· {tool} {}", show::ending(report));
+        if let Some(reason) = show::reason(&report.outcome).filter(|_| says_more(&report.outcome)) {
+            words.push_str(&format!(": {}", text::excerpt(&reason, REASON_CHARS_MAX)));
+        }
+        let mut lines = view::note(&words);
+        if let Outcome::Denied(denial) = &report.outcome
+            && let Some(fix) = &denial.fix
+        {
+            let place = show::where_to_put(fix, self.settings.policy.user_file());
+            lines.push(view::hint(&format!("to allow this, {place}:")));
+            lines.extend(view::block(fix));
+        }
+        self.tell(&lines);
+    }
+
+    fn end_turn(&mut self, end: &TurnEnd, usage: TurnUsage) {
+        self.last_turn = Some(usage);
+        self.is_streamed = false;
+        if matches!(end, TurnEnd::InputRefused(_)) {
+            // Nothing was said that could be pinned.
+            self.doing = Doing::Turn { is_pinned: false };
+        }
+        if let TurnEnd::Spoken { text } = end {
+            self.view.text(text);
+        }
+        self.view.finish();
+        self.tell(&ending(end));
+    }
+}
+
+/// A cancelled call says all in its one word.
+fn says_more(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Completed(_) | Outcome::Cancelled)
+}
+
+/// How a turn ended, where its answer does not say it.
+fn ending(end: &TurnEnd) -> Vec<Line> {
+    match end {
+        TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Vec::new(),
+        TurnEnd::BudgetReached { what } => vec![view::error(&format!("stopped: {what}"))],
+        TurnEnd::ModelFailed(error) => {
+            vec![view::error(&error.to_string()), view::hint(error.hint())]
+        }
+        TurnEnd::Cancelled => view::note("cancelled"),
+        TurnEnd::InputRefused(error) => {
+            vec![view::error(&error.to_string()), view::hint(error.hint())]
+        }
+    }
+}
+
+/// What is different from now on.
+fn changed(event: &Event) -> Vec<Line> {
+    match event {
+        Event::Undone { text } => {
+            view::note(&format!("taken back: {}", text::excerpt(text, INPUT_CHARS_MAX)))
+        }
+        Event::ModelChanged { name } => view::note(&format!("from now on answers {name}")),
+        Event::Pinned { turn } => view::note(&format!("turn {turn} is never forgotten")),
+        Event::Summarized { messages, .. } => {
+            view::note(&format!("a summary stands for {messages} messages from now on"))
+        }
+        Event::ArgumentsEdited { .. } => view::note("· the arguments are others now"),
+        _ => Vec::new(),
+    }
+}

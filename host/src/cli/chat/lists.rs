@@ -1,0 +1,126 @@
+//! What there is, as lists: tools, plugins and what they may do, models.
+
+use anstyle::Style;
+use sallyport_contract::{PluginName, ToolSpec, Toolbox, text};
+use sallyport_terminal::style::Line;
+
+use super::view::{self, note, pair};
+use crate::{
+    config::Models,
+    registry::{Entry, Missing, Registry, State},
+};
+
+/// Most characters of a description in a list.
+const DESCRIPTION_CHARS_MAX: usize = 80;
+
+/// The tools, or those in which all of some words occur.
+pub(super) fn tools(registry: &Registry, words: Option<&str>) -> Vec<Line> {
+    let words: Vec<String> =
+        words.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
+    let found: Vec<&ToolSpec> = registry.tools().iter().filter(|tool| fits(tool, &words)).collect();
+    if found.is_empty() {
+        let there_are_some = !registry.tools().is_empty();
+        return note(if there_are_some { "no tool fits" } else { "there is no tool" });
+    }
+    let width = found.iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
+    let row = |tool: &&ToolSpec| {
+        let description = text::excerpt(&tool.description, DESCRIPTION_CHARS_MAX);
+        pair(&tool.id.to_string(), width, &description)
+    };
+    found.iter().map(row).collect()
+}
+
+fn fits(tool: &ToolSpec, words: &[String]) -> bool {
+    let text = format!("{} {}", tool.id, tool.description).to_lowercase();
+    words.iter().all(|word| text.contains(word))
+}
+
+/// The plugins and what became of them, or one with its tools.
+pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Line> {
+    if let Some(name) = name {
+        return one(registry, name, |entry| {
+            let tools = entry.tools().iter().map(|tool| {
+                pair(
+                    tool.id.tool.as_str(),
+                    0,
+                    &text::excerpt(&tool.description, DESCRIPTION_CHARS_MAX),
+                )
+            });
+            tools.collect()
+        });
+    }
+    let width = registry.entries().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
+    let mut lines: Vec<Line> =
+        registry.entries().map(|entry| pair(entry.name().as_str(), width, &state(entry))).collect();
+    lines.extend(registry.problems().iter().map(|problem| {
+        view::warning(&format!("{}: {}", problem.place.display(), problem.message))
+    }));
+    if lines.is_empty() { note("there is no plugin") } else { lines }
+}
+
+/// What the policy lets each plugin do, or one.
+pub(super) fn grants(registry: &Registry, name: Option<&PluginName>) -> Vec<Line> {
+    if let Some(name) = name {
+        return one(registry, name, powers);
+    }
+    let lines: Vec<Line> = registry
+        .entries()
+        .flat_map(|entry| {
+            let name = Line::styled(entry.name().to_string(), Style::new().bold());
+            std::iter::once(name).chain(powers(entry))
+        })
+        .collect();
+    if lines.is_empty() { note("there is no plugin") } else { lines }
+}
+
+/// The models by name, the present one marked.
+pub(super) fn models(models: &Models, present: &str) -> Vec<Line> {
+    let known = models.entries.keys().map(String::as_str);
+    let other = (!models.entries.contains_key(present)).then_some(present);
+    let mark = |name: &str| if name == present { "* " } else { "  " };
+    let row = |name: &str| Line::plain(format!("{}{}", mark(name), text::one_line(name)));
+    let mut lines: Vec<Line> = known.chain(other).map(row).collect();
+    lines.extend(note("/model NAME talks with another one; PROVIDER/NAME is a name too"));
+    lines
+}
+
+fn one(
+    registry: &Registry,
+    name: &PluginName,
+    show: impl FnOnce(&Entry) -> Vec<Line>,
+) -> Vec<Line> {
+    match registry.plugin(name.as_str()) {
+        Ok(entry) => {
+            let mut lines = vec![pair(entry.name().as_str(), 0, &state(entry))];
+            lines.extend(show(entry));
+            lines
+        }
+        Err(Missing::Unknown { message, near }) => {
+            let near = near.map(|near| view::hint(&format!("did you mean {near}?")));
+            std::iter::once(view::error(&message)).chain(near).collect()
+        }
+        Err(Missing::Unusable { message, hint, .. }) => {
+            let hint = hint.as_deref().map(view::hint);
+            std::iter::once(view::error(&message)).chain(hint).collect()
+        }
+    }
+}
+
+fn powers(entry: &Entry) -> Vec<Line> {
+    let powers = entry.grant().powers();
+    if powers.is_empty() {
+        return note("    changes nothing and reaches nothing outside");
+    }
+    powers.iter().map(|power| Line::plain(format!("    {}", text::one_line(power)))).collect()
+}
+
+fn state(entry: &Entry) -> String {
+    let version = &entry.manifest().version;
+    let state = match entry.state() {
+        State::Ready if entry.tools().len() == 1 => "1 tool".to_owned(),
+        State::Ready => format!("{} tools", entry.tools().len()),
+        State::Disabled { reason } => format!("disabled: {reason}"),
+        State::Changed { differences } => format!("changed: {}", differences.join("; ")),
+    };
+    format!("{version}  {state}")
+}

@@ -1,0 +1,295 @@
+//! A conversation with a person at a terminal: what they type, what the session says, and what
+//! else happens, one thing after another.
+
+use std::{panic, sync::Arc};
+
+use sallyport_model::{Attachment, ChatModel};
+use sallyport_session::{Command, Event, TurnUsage};
+use sallyport_terminal::{
+    attach::Disk,
+    editor::{self, Begin, Input, Keyboard, KeyboardError, Original, Prompt},
+    style::{Colour, Line},
+};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use super::{
+    asking::Questions,
+    desk::Reception,
+    ears::{Ears, Typed},
+    talk::{Stage, Talk},
+    view::{self, View},
+    waiting::Waiting,
+};
+use crate::{
+    cli::{
+        args::ChatArgs,
+        attached, compose,
+        conversation::Which,
+        exit::{Exit, Failure},
+        output::Output,
+        watch::{Aside, Watch},
+    },
+    config::{Flags, Settings},
+    registry::{Registry, Selection},
+};
+
+/// What is going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Nothing: the person can type.
+    Nothing,
+    /// A turn, which is pinned when it is over, or not.
+    Turn { is_pinned: bool },
+    /// The session does something between turns.
+    Errand,
+}
+
+/// What comes after the present session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Leave,
+    New,
+}
+
+/// The person's side of a session.
+pub(super) struct Chat<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) registry: &'a Registry,
+    pub(super) keyboard: Keyboard,
+    pub(super) typed: UnboundedSender<Typed>,
+    pub(super) view: View,
+    pub(super) disk: Disk,
+    pub(super) talk: Talk,
+    /// Who answers, and the name by which they were chosen.
+    pub(super) model: Arc<dyn ChatModel>,
+    pub(super) model_name: String,
+    pub(super) doing: Doing,
+    pub(super) next: Option<Next>,
+    /// A line is being typed.
+    pub(super) is_typing: bool,
+    pub(super) questions: Questions,
+    pub(super) waiting: Waiting,
+    /// Something of the present answer is on the screen already.
+    pub(super) is_streamed: bool,
+    /// Files for the next message.
+    pub(super) files: Vec<Attachment>,
+    pub(super) last_turn: Option<TurnUsage>,
+}
+
+pub(super) async fn chat(
+    flags: &Flags,
+    args: &ChatArgs,
+    watch: &Watch,
+    colour: Colour,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    let files = attached::named(&args.files, &attached::disk(&settings))?;
+    let model = compose::model(&settings, out)?;
+    let reception = Arc::new(Reception::default());
+    let (asides, heard) = mpsc::unbounded_channel();
+    let watch = Watch { asides: Some(asides), ..watch.clone() };
+    let consent = Arc::clone(&reception);
+    let tools = compose::tools(&settings, consent, Selection::All, &watch, out).await?;
+    compose::show_problems(&tools.registry, out);
+    let stage = Stage { args, settings: &settings, tools: &tools, reception, out };
+    let farewell = talk_at(&stage, model, files, colour, heard).await;
+    drop(stage);
+    tools.close(out).await;
+    farewell?.into_iter().for_each(|line| out.note(&line));
+    Ok(Exit::Done)
+}
+
+/// Talks at the terminal in one session after another, and returns the last words.
+async fn talk_at(
+    stage: &Stage<'_>,
+    model: Arc<dyn ChatModel>,
+    files: Vec<Attachment>,
+    colour: Colour,
+    heard: UnboundedReceiver<Aside>,
+) -> Result<Option<String>, Failure> {
+    let (talk, mut events) = stage.begin(&Which::from(&stage.args.session), &model)?;
+    let (typed, typing) = mpsc::unbounded_channel();
+    let mut ears = Ears::new(typing, heard)?;
+    let mut chat = Chat::new(stage, talk, model, files, typed, colour)?;
+    chat.welcome();
+    while chat.converse(&mut events, &mut ears).await == Next::New {
+        chat.next = None;
+        match stage.begin(&chat.talk.another(), &chat.model) {
+            Ok((talk, new)) => {
+                let old = chat.renew(talk);
+                old.close(std::mem::replace(&mut events, new)).await;
+            }
+            Err(failure) => chat.fail(&failure),
+        }
+    }
+    let farewell = chat.farewell();
+    let Chat { keyboard, talk, view, .. } = chat;
+    view.finish();
+    // From here on the terminal is as it was found.
+    drop(keyboard);
+    talk.close(events).await;
+    Ok(farewell)
+}
+
+fn keyboard(
+    settings: &Settings,
+    disk: &Disk,
+    view: &View,
+    colour: Colour,
+) -> Result<Keyboard, Failure> {
+    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| settings.env.get(name));
+    let of_editor = editor::Settings {
+        folder: Some(settings.paths.state.join("terminal")),
+        keys: settings.chat.edit_mode,
+        colour,
+        editor: editor.map(str::to_owned),
+        disk: disk.clone(),
+    };
+    let shown = view.clone();
+    let show = Box::new(move |lines: &[Line]| shown.print(lines));
+    let unusable = |error: KeyboardError| Failure::new(Exit::Failed, error.to_string());
+    let (keyboard, notices) = Keyboard::start(of_editor, show).map_err(unusable)?;
+    restore_after_panic(keyboard.original());
+    view.print(&notices);
+    Ok(keyboard)
+}
+
+/// What a panic prints is to be read on a terminal that is as it was found.
+fn restore_after_panic(original: Original) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        original.restore();
+        usual(panic);
+    }));
+}
+
+impl<'a> Chat<'a> {
+    fn new(
+        stage: &Stage<'a>,
+        talk: Talk,
+        model: Arc<dyn ChatModel>,
+        files: Vec<Attachment>,
+        typed: UnboundedSender<Typed>,
+        colour: Colour,
+    ) -> Result<Self, Failure> {
+        let settings = stage.settings;
+        let (view, disk) = (View::new(colour), attached::disk(settings));
+        Ok(Self {
+            settings,
+            registry: &stage.tools.registry,
+            keyboard: keyboard(settings, &disk, &view, colour)?,
+            typed,
+            view,
+            disk,
+            talk,
+            model,
+            model_name: settings.chosen.name.clone(),
+            doing: Doing::Nothing,
+            next: None,
+            is_typing: false,
+            questions: Questions::default(),
+            waiting: Waiting::default(),
+            is_streamed: false,
+            files,
+            last_turn: None,
+        })
+    }
+
+    /// Talks until the person wants something else.
+    async fn converse(&mut self, events: &mut mpsc::Receiver<Event>, ears: &mut Ears) -> Next {
+        self.listen(Begin::With(String::new()));
+        loop {
+            if let (Some(next), Doing::Nothing) = (self.next, self.doing) {
+                return next;
+            }
+            let is_busy = self.doing != Doing::Nothing && self.questions.is_empty();
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(event) => self.hear(event).await,
+                    None => return Next::Leave,
+                },
+                Some(typed) = ears.typed.recv() => self.take(typed).await,
+                Some(aside) = ears.asides.recv() => self.overhear(aside),
+                _ = ears.interrupts.recv() => self.interrupt().await,
+                _ = ears.terminations.recv() => self.leave().await,
+                _ = ears.hangups.recv() => self.leave().await,
+                _ = ears.resizes.recv() => self.view.resize(),
+                _ = ears.ticks.tick(), if is_busy => self.view.tick(),
+            }
+        }
+    }
+
+    /// Reads the next line.
+    pub(super) fn listen(&mut self, begin: Begin) {
+        let typed = self.typed.clone();
+        let prompt = Prompt::Message { model: self.model_name.clone() };
+        let reply = move |input| drop(typed.send(Typed::Line(input)));
+        self.keyboard.read(prompt, begin, reply);
+        self.is_typing = true;
+    }
+
+    async fn take(&mut self, typed: Typed) {
+        match typed {
+            Typed::Line(input) => {
+                self.is_typing = false;
+                match input {
+                    Input::Line(line) => self.take_line(line).await,
+                    Input::Interrupted | Input::End => self.next = Some(Next::Leave),
+                    Input::Withdrawn(_) => {}
+                }
+            }
+            Typed::Key(id, answer) => self.take_key(id, answer).await,
+            Typed::Arguments(id, input) => self.take_arguments(id, input).await,
+            Typed::Reason(id, input) => self.take_reason(id, input).await,
+        }
+    }
+
+    /// Ctrl-C while no line is typed.
+    async fn interrupt(&mut self) {
+        match self.doing {
+            Doing::Nothing => self.next = Some(Next::Leave),
+            Doing::Turn { .. } | Doing::Errand => self.send(Command::Cancel).await,
+        }
+    }
+
+    /// Ends what is going on, and then the program.
+    pub(super) async fn leave(&mut self) {
+        self.next = Some(Next::Leave);
+        if self.doing != Doing::Nothing {
+            self.send(Command::Cancel).await;
+        }
+    }
+
+    /// Shows something beside the answer.
+    pub(super) fn tell(&self, lines: &[Line]) {
+        if self.is_typing {
+            // What does not fit any more would not be read either.
+            let _ = self.keyboard.printer().print(lines);
+        } else {
+            self.view.print(lines);
+        }
+    }
+
+    pub(super) fn fail(&self, failure: &Failure) {
+        let hint = failure.hint.as_deref().map(view::hint);
+        let lines = [Some(view::error(&failure.message)), hint];
+        self.tell(&lines.into_iter().flatten().collect::<Vec<_>>());
+    }
+
+    fn overhear(&mut self, aside: Aside) {
+        match aside {
+            Aside::Warning(message) => self.tell(&[view::warning(&message)]),
+            Aside::Traced(line) => self.tell(&view::note(&line)),
+            Aside::Turned { call_id, host } => {
+                self.waiting.turn_to(&call_id, host, self.view.now());
+                self.show_waiting();
+            }
+        }
+    }
+
+    /// When the session has ended, the end of its events says so.
+    pub(super) async fn send(&self, command: Command) {
+        let _ = self.talk.handle.send(command).await;
+    }
+}

@@ -1,0 +1,100 @@
+//! One session after another, and what each of them shares.
+
+use std::sync::Arc;
+
+use sallyport_model::ChatModel;
+use sallyport_session::{self as session, Command, Event, Handle, Parts};
+use tokio::sync::mpsc;
+
+use super::{
+    copied::{Copied, Records},
+    desk::Reception,
+};
+use crate::{
+    cli::{
+        args::ChatArgs,
+        compose::{self, Tools},
+        conversation::{self, Which},
+        exit::Failure,
+        output::Output,
+        run,
+    },
+    config::Settings,
+    history,
+};
+
+/// What every session of the program is made with.
+pub(super) struct Stage<'a> {
+    pub(super) args: &'a ChatArgs,
+    pub(super) settings: &'a Settings,
+    pub(super) tools: &'a Tools,
+    pub(super) reception: Arc<Reception>,
+    pub(super) out: &'a Output,
+}
+
+/// One session.
+pub(super) struct Talk {
+    pub(super) handle: Handle,
+    pub(super) session_id: String,
+    pub(super) records: Records,
+    /// Whether it can be come back to.
+    pub(super) is_kept: bool,
+}
+
+impl Stage<'_> {
+    /// Begins a session, or goes on with one.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, the store cannot be used, or two tools have the same name for a
+    /// model.
+    pub(super) fn begin(
+        &self,
+        which: &Which,
+        model: &Arc<dyn ChatModel>,
+    ) -> Result<(Talk, mpsc::Receiver<Event>), Failure> {
+        let opened = conversation::open(self.settings, which, self.out)?;
+        let session_id = opened.session_id;
+        let records = self.said(which, &session_id)?;
+        let is_spoken = conversation::is_spoken(&self.args.model, self.settings);
+        let options =
+            conversation::options(&self.args.model, self.settings, &session_id, is_spoken);
+        let journal = Copied { inner: opened.journal, records: records.clone(), failed: 0 };
+        let (handle, events) = session::spawn(Parts {
+            model: Arc::clone(model),
+            toolbox: Arc::clone(&self.tools.toolbox),
+            approvals: self.reception.redirect(),
+            journal: Box::new(journal),
+            past: opened.past,
+            options,
+        })
+        .map_err(run::collision)?;
+        let is_kept = *which != Which::Ephemeral;
+        Ok((Talk { handle, session_id, records, is_kept }, events))
+    }
+
+    /// What was said before.
+    fn said(&self, which: &Which, session_id: &str) -> Result<Records, Failure> {
+        match which {
+            Which::New | Which::Ephemeral => Ok(Records::default()),
+            Which::Latest | Which::Named(_) => {
+                let store = compose::store(self.settings)?;
+                Ok(Records::of(history::records(&store, session_id)?))
+            }
+        }
+    }
+}
+
+impl Talk {
+    /// The kind of session that follows this one.
+    pub(super) fn another(&self) -> Which {
+        if self.is_kept { Which::New } else { Which::Ephemeral }
+    }
+
+    /// Ends the session, and waits until its last record is written.
+    pub(super) async fn close(self, mut events: mpsc::Receiver<Event>) {
+        // When it has ended already there is nothing to end.
+        let _ = self.handle.send(Command::Close).await;
+        while events.recv().await.is_some() {}
+    }
+}

@@ -1,0 +1,150 @@
+//! What a person sees: the screen, shared with the thread of the keyboard.
+
+use std::{
+    io::{self, Stdout},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use anstyle::{AnsiColor, Style};
+use sallyport_contract::text;
+use sallyport_terminal::{
+    screen::{Look, Screen, Size, Status},
+    style::{Colour, Line},
+};
+
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// The screen. Clones draw on the same one.
+///
+/// A terminal that cannot be written to is gone, which is noticed where it is read; so nobody is
+/// told here.
+#[derive(Debug, Clone)]
+pub(super) struct View {
+    screen: Arc<Mutex<Screen<Stdout>>>,
+    began: Instant,
+}
+
+impl View {
+    pub(super) fn new(colour: Colour) -> Self {
+        let screen = Screen::new(io::stdout(), size(), Look::Live(colour));
+        Self { screen: Arc::new(Mutex::new(screen)), began: Instant::now() }
+    }
+
+    /// The time on the clock of the spinner.
+    pub(super) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(super) fn print(&self, lines: &[Line]) {
+        self.draw(|screen| screen.print(lines));
+    }
+
+    /// The next piece of an answer.
+    pub(super) fn text(&self, piece: &str) {
+        self.draw(|screen| screen.text(piece));
+    }
+
+    /// The next piece of the reasoning.
+    pub(super) fn reasoning(&self, piece: &str) {
+        self.draw(|screen| screen.reasoning(piece));
+    }
+
+    /// All of the text that was arriving is there.
+    pub(super) fn settle(&self) {
+        self.draw(Screen::settle);
+    }
+
+    /// Nothing is alive any more.
+    pub(super) fn finish(&self) {
+        self.draw(Screen::finish);
+    }
+
+    pub(super) fn status(&self, status: Option<Status>) {
+        self.draw(|screen| screen.status(status));
+    }
+
+    pub(super) fn tick(&self) {
+        let now = self.now();
+        self.draw(|screen| screen.tick(now));
+    }
+
+    pub(super) fn resize(&self) {
+        self.draw(|screen| screen.resize(size()));
+    }
+
+    fn draw(&self, draw: impl FnOnce(&mut Screen<Stdout>) -> io::Result<()>) {
+        let _ = draw(&mut self.screen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// How large the terminal is at this moment.
+fn size() -> Size {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    size.map_or(Size::new(0, 0), |size| Size::new(size.ws_col, size.ws_row))
+}
+
+/// A text beside the answer, on as many lines as it has.
+pub(super) fn note(text: &str) -> Vec<Line> {
+    text.lines().map(|line| Line::styled(text::one_line(line), DIM)).collect()
+}
+
+pub(super) fn warning(message: &str) -> Line {
+    named("warning:", YELLOW, message)
+}
+
+pub(super) fn error(message: &str) -> Line {
+    named("error:", RED, message)
+}
+
+pub(super) fn hint(hint: &str) -> Line {
+    named("hint:", CYAN, hint)
+}
+
+/// A name with its explanation, in two columns.
+pub(super) fn pair(name: &str, width: usize, explanation: &str) -> Line {
+    let mut line = Line::styled(format!("  {:width$}", text::one_line(name)), CYAN);
+    line.push(&format!("  {}", text::one_line(explanation)), Style::new());
+    line
+}
+
+/// A text to be copied, such as a line of policy.
+pub(super) fn block(block: &str) -> Vec<Line> {
+    block.lines().map(|line| Line::plain(format!("    {}", text::one_line(line)))).collect()
+}
+
+fn named(name: &str, style: Style, message: &str) -> Line {
+    let mut line = Line::styled(name, style);
+    line.push(&format!(" {}", text::one_line(message)), Style::new());
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_gets_into_a_line() {
+        let foreign = "a\u{1b}[2J\u{202e}b";
+        let lines = [
+            note(foreign),
+            vec![warning(foreign), error(foreign), hint(foreign), pair(foreign, 4, foreign)],
+            block(foreign),
+        ];
+        for line in lines.concat() {
+            let text = line.text();
+            assert!(text.contains("\\u{1b}") && !text.contains(['\u{1b}', '\u{202e}']), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_has_as_many_lines_as_it_had() {
+        let texts = |lines: Vec<Line>| lines.iter().map(Line::text).collect::<Vec<_>>();
+        assert_eq!(texts(note("one\ntwo")), ["one", "two"]);
+        assert_eq!(texts(block("[[rule]]\nx = 1\n")), ["    [[rule]]", "    x = 1"]);
+        assert_eq!(error("one\ntwo").text(), "error: one\\ntwo");
+    }
+}

@@ -1,0 +1,184 @@
+//! What is being waited for, in the words of the status line.
+
+use std::time::Duration;
+
+use sallyport_model::{Delta, Usage};
+use sallyport_session::{Event, State};
+use sallyport_terminal::screen::{Activity, Status};
+
+/// What is being waited for.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    activity: Option<Activity>,
+    since: Duration,
+    tokens: u64,
+    /// Calls that have not ended: id and tool.
+    calls: Vec<(String, String)>,
+}
+
+impl Waiting {
+    /// Heeds what happened in the session.
+    pub(super) fn heed(&mut self, event: &Event, now: Duration) {
+        match event {
+            Event::State(state) => self.enter(*state, now),
+            Event::Delta(delta) => self.arrives(delta, now),
+            Event::MessageComplete { usage: Some(usage), .. } => {
+                self.tokens = self.tokens.saturating_add(tokens(usage));
+            }
+            Event::CallRequested { call_id, tool, .. } => {
+                self.calls.push((call_id.clone(), tool.to_string()));
+                if let Some(Activity::Calling { .. }) = self.activity {
+                    self.begin(self.calling(), now);
+                }
+            }
+            Event::CallFinished { call_id, .. } => self.end_call(call_id, now),
+            Event::TurnEnded { .. } => *self = Self::default(),
+            _ => {}
+        }
+    }
+
+    /// A running call turns to a host.
+    pub(super) fn turn_to(&mut self, call_id: &str, host: String, now: Duration) {
+        let call = self.calls.iter().find(|(id, _)| id == call_id);
+        if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
+            self.begin(Activity::Waiting { tool: tool.clone(), host }, now);
+        }
+    }
+
+    /// What the status line says; nothing while the person is waited for.
+    pub(super) fn status(&self) -> Option<Status> {
+        let activity = self.activity.clone()?;
+        let tokens = Some(self.tokens).filter(|tokens| *tokens > 0);
+        Some(Status { activity, since: self.since, tokens })
+    }
+
+    fn enter(&mut self, state: State, now: Duration) {
+        match state {
+            State::Thinking => self.begin(Activity::Thinking, now),
+            State::Executing => self.begin(self.calling(), now),
+            State::Ready | State::WaitingForApproval => self.activity = None,
+        }
+    }
+
+    fn arrives(&mut self, delta: &Delta, now: Duration) {
+        match delta {
+            Delta::Text(_) => self.begin(Activity::Answering, now),
+            Delta::Reasoning(_) => self.begin(Activity::Thinking, now),
+            Delta::CallBegun { name } => {
+                self.begin(Activity::Other(format!("writing a call of {name}")), now);
+            }
+            Delta::Retry { wait, reason, .. } => {
+                let words = format!("asks again in {}: {reason}", seconds(*wait));
+                self.begin(Activity::Other(words), now);
+            }
+        }
+    }
+
+    fn end_call(&mut self, call_id: &str, now: Duration) {
+        self.calls.retain(|(id, _)| id != call_id);
+        if self.activity.is_some() && !self.calls.is_empty() {
+            self.begin(self.calling(), now);
+        }
+    }
+
+    fn calling(&self) -> Activity {
+        Activity::Calling { tools: self.calls.iter().map(|(_, tool)| tool.clone()).collect() }
+    }
+
+    /// What goes on keeps its beginning.
+    fn begin(&mut self, activity: Activity, now: Duration) {
+        if self.activity.as_ref() != Some(&activity) {
+            (self.activity, self.since) = (Some(activity), now);
+        }
+    }
+}
+
+/// Tokens read and written.
+pub(super) fn tokens(usage: &Usage) -> u64 {
+    usage.input_tokens.saturating_add(usage.output_tokens)
+}
+
+/// A wait as a person says it: a part of a second counts as a whole one.
+fn seconds(wait: Duration) -> String {
+    let part = u64::from(wait.subsec_nanos() > 0);
+    format!("{} s", wait.as_secs().saturating_add(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_contract::Outcome;
+    use sallyport_session::{ToolRef, TurnEnd, TurnUsage};
+
+    use super::*;
+
+    fn requested(id: &str, tool: &str) -> Event {
+        let (call_id, tool) = (id.to_owned(), ToolRef::Unknown(tool.to_owned()));
+        Event::CallRequested { call_id, tool, arguments: "{}".to_owned() }
+    }
+
+    fn finished(id: &str, tool: &str) -> Event {
+        let (call_id, tool) = (id.to_owned(), ToolRef::Unknown(tool.to_owned()));
+        Event::CallFinished { call_id, tool, report: Outcome::Cancelled.into() }
+    }
+
+    /// Heeds one event after another, a second apart, and returns what is waited for at the end and
+    /// since when.
+    fn after(events: &[Event]) -> Option<(Activity, u64)> {
+        let mut waiting = Waiting::default();
+        for (second, event) in (0..).zip(events) {
+            waiting.heed(event, Duration::from_secs(second));
+        }
+        waiting.status().map(|status| (status.activity, status.since.as_secs()))
+    }
+
+    fn calling(tools: &[&str]) -> Activity {
+        Activity::Calling { tools: tools.iter().map(|tool| (*tool).to_owned()).collect() }
+    }
+
+    #[test]
+    fn the_status_says_what_is_being_done() {
+        let thinking = || Event::State(State::Thinking);
+        let words = |text: &str| Event::Delta(Delta::Text(text.to_owned()));
+        let retry = Event::Delta(Delta::Retry {
+            attempt: 2,
+            wait: Duration::from_millis(2100),
+            reason: "rate limited".to_owned(),
+        });
+        let again = Activity::Other("asks again in 3 s: rate limited".to_owned());
+        let executing = || Event::State(State::Executing);
+        let (a, b) = (requested("1", "a"), requested("2", "b"));
+        let asked = Event::State(State::WaitingForApproval);
+        let rows = [
+            (vec![], None),
+            (vec![thinking()], Some((Activity::Thinking, 0))),
+            (vec![thinking(), words("x"), words("y")], Some((Activity::Answering, 1))),
+            (vec![thinking(), retry.clone()], Some((again, 1))),
+            (vec![thinking(), retry, words("x")], Some((Activity::Answering, 2))),
+            (vec![executing(), a.clone()], Some((calling(&["a"]), 1))),
+            (vec![a.clone(), b.clone(), executing()], Some((calling(&["a", "b"]), 2))),
+            (vec![a.clone(), b, executing(), finished("1", "a")], Some((calling(&["b"]), 3))),
+            (vec![a, executing(), asked], None),
+        ];
+        for (events, want) in rows {
+            assert_eq!(after(&events), want, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_turns_to_a_host_waits_for_it() {
+        let mut waiting = Waiting::default();
+        waiting.heed(&requested("1", "a"), Duration::ZERO);
+        waiting.turn_to("1", "early.example".to_owned(), Duration::ZERO);
+        assert_eq!(waiting.status(), None, "the person is being asked");
+        waiting.heed(&Event::State(State::Executing), Duration::ZERO);
+        waiting.turn_to("2", "other.example".to_owned(), Duration::ZERO);
+        assert_eq!(waiting.status().unwrap().activity, calling(&["a"]));
+        waiting.turn_to("1", "host.example".to_owned(), Duration::ZERO);
+        let (tool, host) = ("a".to_owned(), "host.example".to_owned());
+        assert_eq!(waiting.status().unwrap().activity, Activity::Waiting { tool, host });
+        let (reason, usage) = (TurnEnd::Cancelled, TurnUsage::default());
+        waiting.heed(&Event::TurnEnded { reason, usage }, Duration::ZERO);
+        waiting.turn_to("1", "late.example".to_owned(), Duration::ZERO);
+        assert_eq!(waiting.status(), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! `sallyport config` and `sallyport trust`: what is set, by whom, and whom to believe.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args as ClapArgs, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::{
+    args::{Format, OutputArgs},
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::config::{
+    self, Env, Flags, Paths, project,
+    shown::Row,
+    trust::{self, Trust},
+};
+
+/// What can be done with the configuration.
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Show every value that counts; keys are hidden
+    Show {
+        /// Say where each value comes from
+        #[arg(long)]
+        origin: bool,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Show where the files are
+    Path(OutputArgs),
+}
+
+/// Whose configuration is trusted.
+#[derive(Debug, ClapArgs)]
+pub(super) struct TrustArgs {
+    /// Trust it no longer
+    #[arg(long)]
+    pub(super) remove: bool,
+    /// The project's folder, or one within it
+    #[arg(value_name = "FOLDER")]
+    pub(super) folder: Option<PathBuf>,
+}
+
+pub(super) fn config(
+    flags: &Flags,
+    command: &ConfigCommand,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    match command {
+        ConfigCommand::Path(args) => paths(flags, args.output, out)?,
+        ConfigCommand::Show { origin, output } => {
+            let rows = compose::settings(flags)?.rows();
+            match output.output {
+                Format::Text => rows.iter().for_each(|row| print(row, *origin, out)),
+                Format::Json => out.json(&as_json(&rows)),
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// A line of TOML, so that it can be put into a file. What is not set is a remark.
+fn print(row: &Row, with_origin: bool, out: &Output) {
+    let line = match &row.value {
+        Value::Null => format!("# {} is not set", row.key),
+        value => format!("{} = {value}", row.key),
+    };
+    match with_origin {
+        true => out.line(&format!("{line}  # {}", row.origin)),
+        false => out.line(&line),
+    }
+}
+
+fn as_json(rows: &[Row]) -> Value {
+    let pairs = rows
+        .iter()
+        .map(|row| (row.key.clone(), json!({ "value": row.value, "origin": row.origin })));
+    Value::Object(Map::from_iter(pairs))
+}
+
+/// The files and folders. It does not matter here what is in them, so that a broken file can be
+/// found.
+fn paths(flags: &Flags, format: Format, out: &Output) -> Result<(), Failure> {
+    let paths = Paths::new(&Env::of_process())?;
+    let user = config::file_of(flags, &paths);
+    let project = folder(None).ok().and_then(|folder| project::nearest(&folder, &user));
+    let rows = [
+        ("config", Some(user)),
+        ("project", project),
+        ("policy", Some(flags.policy.clone().unwrap_or_else(|| paths.policy()))),
+        ("lock", Some(paths.lock())),
+        ("state", Some(paths.state)),
+        ("cache", Some(paths.cache)),
+    ];
+    match format {
+        Format::Text => {
+            let there = rows.iter().filter_map(|(name, path)| Some((name, path.as_ref()?)));
+            there.for_each(|(name, path)| out.pair(name, 8, &path.display().to_string()));
+        }
+        Format::Json => {
+            let pairs = rows.map(|(name, path)| (name.to_owned(), json!(path)));
+            out.json(&Value::Object(Map::from_iter(pairs)));
+        }
+    }
+    Ok(())
+}
+
+/// `sallyport trust`: what is trusted is shown first, since it is what somebody else wrote.
+pub(super) fn trust(flags: &Flags, args: &TrustArgs, out: &Output) -> Result<Exit, Failure> {
+    let env = Env::of_process();
+    let paths = Paths::new(&env)?;
+    let folder = folder(args.folder.as_deref())?;
+    let file = project::nearest(&folder, &config::file_of(flags, &paths)).ok_or_else(|| {
+        let message = format!("{} is in no project that has a configuration", folder.display());
+        Failure::new(Exit::Policy, message).with_hint("it would be .sallyport/sallyport.toml")
+    })?;
+    let trusted = Trust::read(&paths.state)?;
+    if args.remove {
+        let said = match trusted.remove(&file)? {
+            true => "is not trusted any more",
+            false => "was not trusted",
+        };
+        out.line(&format!("{} {said}.", file.display()));
+        return Ok(Exit::Done);
+    }
+    // What was read is what is trusted, and not what may stand there a moment later.
+    let text = project::text(&file, &env)?;
+    trusted.add(&file, trust::digest(&text))?;
+    out.line(&format!("{} is trusted as it is now. It says:", file.display()));
+    text.lines().for_each(|line| out.line(&format!("    {line}")));
+    Ok(Exit::Done)
+}
+
+/// The true name of a folder, so that what is trusted does not depend on the way there.
+fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let folder = named.unwrap_or(Path::new("."));
+    folder.canonicalize().map_err(|error| {
+        Failure::new(Exit::Usage, format!("there is no folder {}: {error}", folder.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_can_be_put_into_a_file() {
+        let rows = [("a.b", json!("x\"y\n")), ("c", json!([1, 2])), ("d", json!(0.5))];
+        for (key, value) in rows {
+            let text = format!("{key} = {value}");
+            assert!(toml::from_str::<Value>(&text).is_ok(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The line of a file that an error is about, with a mark under the place: for people at a terminal.
+//!
+//! What stands in quotation marks elsewhere on the line is left out, and so is the value of a key: a
+//! mistake often stands beside a password, and terminals are looked at over shoulders.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{BufRead, BufReader, Read},
+};
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
+    MietteSpanContents, SourceCode, SourceSpan, SpanContents,
+};
+use sallyport_contract::text;
+use sallyport_policy::Place;
+
+use crate::config::shown::is_secret;
+
+/// Longest file of which a line is shown; the parser reads less.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Longest part of a line that is shown, in characters: what fits on most screens twice.
+const LINE_CHARS_MAX: usize = 160;
+
+/// What stands in place of what is left out.
+const LEFT_OUT: &str = "…";
+
+/// A line with the part of it that is marked.
+#[derive(Debug, PartialEq)]
+struct Marked {
+    before: String,
+    token: String,
+    after: &'static str,
+}
+
+/// A marked line as the drawing wants it.
+#[derive(Debug)]
+struct Drawing {
+    place: Place,
+    line: String,
+    label: LabeledSpan,
+}
+
+/// Draws the line of a place; nothing if it is not there any more.
+pub(super) fn draw(place: &Place) -> Option<String> {
+    let file = File::open(&place.file).ok()?.take(FILE_BYTES_MAX);
+    let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
+    let Marked { before, token, after } = marked(&line, place.column)?;
+    let label = LabeledSpan::at(before.len()..before.len() + token.len(), "here");
+    let drawing = Drawing { place: place.clone(), line: before + &token + after, label };
+    let mut drawn = String::new();
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
+    handler.render_report(&mut drawn, &drawing).ok()?;
+    // The message has been printed already.
+    let lines = drawn.lines().skip_while(|line| !line.contains('╭'));
+    Some(lines.map(|line| format!("{}\n", line.trim_end())).collect())
+}
+
+fn marked(line: &str, column: usize) -> Option<Marked> {
+    let (at, _) = line.char_indices().nth(column.checked_sub(1)?)?;
+    let (before, rest) = line.split_at(at);
+    let token = token(rest);
+    let name = before.trim_end().strip_suffix('=').unwrap_or_default();
+    let is_secret = name.split_whitespace().next_back().is_some_and(is_secret);
+    let after = if rest.len() > token.len() { " …" } else { "" };
+    let token = if is_secret { LEFT_OUT.to_owned() } else { text::excerpt(token, LINE_CHARS_MAX) };
+    let before = without_strings(before);
+    let is_short = before.chars().count() <= LINE_CHARS_MAX;
+    let before = if is_short { text::one_line(&before) } else { format!("{LEFT_OUT} ") };
+    Some(Marked { before, token, after })
+}
+
+/// The first thing of a line's rest: a string with its quotation marks, or a word.
+fn token(rest: &str) -> &str {
+    let end = match rest.chars().next() {
+        Some(quote @ ('"' | '\'')) => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
+        Some(first) => {
+            let is_end = |c: char| c.is_whitespace() || "=,]}".contains(c);
+            let from = first.len_utf8();
+            rest[from..].find(is_end).map_or(rest.len(), |end| end + from)
+        }
+        None => 0,
+    };
+    &rest[..end]
+}
+
+/// A text without what stands in quotation marks.
+fn without_strings(text: &str) -> String {
+    let mut kept = String::new();
+    let mut quote = None;
+    for c in text.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => continue,
+            None if c == '"' || c == '\'' => {
+                quote = Some(c);
+                kept.push(c);
+                kept.push_str(LEFT_OUT);
+                continue;
+            }
+            None => {}
+        }
+        kept.push(c);
+    }
+    kept
+}
+
+impl fmt::Display for Drawing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.place.fmt(f)
+    }
+}
+
+impl std::error::Error for Drawing {}
+
+impl Diagnostic for Drawing {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(self)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(std::iter::once(self.label.clone())))
+    }
+}
+
+impl SourceCode for Drawing {
+    /// Whatever is asked for, it is the one line. The heading asks without lines around it, for the
+    /// column.
+    fn read_span<'a>(
+        &'a self,
+        _: &SourceSpan,
+        lines_before: usize,
+        _: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let Self { place, line, .. } = self;
+        let column = if lines_before == 0 { place.column - 1 } else { 0 };
+        let span = SourceSpan::from((0, line.len()));
+        let (name, row) = (place.file.clone(), place.line - 1);
+        let contents = MietteSpanContents::new_named(name, line.as_bytes(), span, row, column, 1);
+        Ok(Box::new(contents))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_marked_and_what_is_beside_it_is_not_shown() {
+        let rows = [
+            ("plugindir = 'sk-1'", 1, "", "plugindir", " …"),
+            ("provider = 'gpt'", 12, "provider = ", "'gpt'", ""),
+            ("a = { key = 'sk-1', x = 2 }", 21, "a = { key = '…', ", "x", " …"),
+            ("key = 'sk-1 ${NOPE}'", 7, "key = ", "…", ""),
+            ("a = { x = 1, api_token='sk ${NOPE}' }", 24, "a = { x = 1, api_token=", "…", " …"),
+            ("[model.a]", 2, "[", "model.a", " …"),
+            ("größe = 1", 9, "größe = ", "1", ""),
+            ("a\u{1b}[2J = 1", 2, "a", "\\u{1b}[2J", " …"),
+        ];
+        for (line, column, before, token, after) in rows {
+            let want = Marked { before: before.into(), token: token.into(), after };
+            assert_eq!(marked(line, column), Some(want), "{line}");
+        }
+        for (line, column) in [("", 1), ("ab", 3), ("ab", 0)] {
+            assert_eq!(marked(line, column), None);
+        }
+    }
+
+    #[test]
+    fn the_line_is_drawn_with_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sallyport.toml");
+        std::fs::write(&path, "\n\n[chat]\nmemry = 'none'\n").unwrap();
+        let file = path.display().to_string();
+        let drawn = draw(&Place { file: file.clone(), line: 4, column: 1 }).unwrap();
+        let plain = anstream::adapter::strip_str(&drawn).to_string();
+        assert!(plain.contains("4 │ memry …") && plain.contains("here"), "{plain}");
+        assert!(plain.contains(":4:1]"), "{plain}");
+        assert_eq!(draw(&Place { file, line: 9, column: 1 }), None);
+        assert_eq!(draw(&Place { file: "/nowhere".into(), line: 1, column: 1 }), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! `sallyport man`: the manual, made from the same definition as the help.
+
+use std::{fs, io::Write, path::Path};
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use super::{
+    args::Args,
+    exit::{Exit, Failure},
+    output::Output,
+};
+
+/// Writes a page for every command into a folder; without one, prints the first page.
+pub(super) fn man(folder: Option<&Path>, out: &Output) -> Result<Exit, Failure> {
+    let Some(folder) = folder else {
+        let mut page = Vec::new();
+        Man::new(Args::command()).render(&mut page)?;
+        out.stdout().write_all(&page)?;
+        return Ok(Exit::Done);
+    };
+    let unwritable = |error: std::io::Error| {
+        Failure::new(Exit::Failed, format!("cannot write to {}: {error}", folder.display()))
+            .with_hint("name a folder that you may write to")
+    };
+    fs::create_dir_all(folder).map_err(unwritable)?;
+    clap_mangen::generate_to(Args::command(), folder).map_err(unwritable)?;
+    out.note(&format!("The pages are in {}; sallyport.1 is the first.", folder.display()));
+    Ok(Exit::Done)
+}

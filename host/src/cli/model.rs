@@ -1,0 +1,237 @@
+//! `sallyport model`: which models there are, which one is used, and whether it can be used.
+
+use clap::Subcommand;
+use sallyport_contract::text;
+use sallyport_model::{
+    Endpoint,
+    catalog::{self, CatalogError, Listed, Status, Step},
+};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    args::{Format, OutputArgs},
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::config::{Chosen, Flags, ModelChoice, Settings};
+
+/// What can be done with models.
+#[derive(Debug, Subcommand)]
+pub(super) enum ModelCommand {
+    /// List the models of the configuration, and which one is used
+    List {
+        /// Ask the server which models it has
+        #[arg(long)]
+        remote: bool,
+        /// Ask this provider's server, in place of the one of the model that is used
+        #[arg(long, requires = "remote", value_name = "PROVIDER")]
+        provider: Option<String>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Check, step by step, that a model can be used; this costs a few tokens
+    Check {
+        /// The model, as --model would name it
+        name: Option<String>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+pub(super) async fn model(
+    flags: &Flags,
+    command: &ModelCommand,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    match command {
+        ModelCommand::List { remote: false, output, .. } => list(&settings, output.output, out),
+        ModelCommand::List { provider, output, .. } => {
+            remote(&settings, provider.as_deref(), output.output, out).await?;
+        }
+        ModelCommand::Check { name, output } => {
+            return check(&settings, name.as_deref(), output.output, out).await;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// A model of the list.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    provider: &'a str,
+    model: Option<&'a str>,
+    used: bool,
+}
+
+/// The models of the configuration; behind them the one that is used, when it is no table's.
+fn shown(settings: &Settings) -> Vec<Shown<'_>> {
+    let used = &settings.chosen;
+    let entries = settings.models.entries.iter();
+    let mut models: Vec<Shown<'_>> = entries
+        .map(|(name, entry)| {
+            let model = entry.model.as_deref();
+            Shown { name, provider: entry.provider.name, model, used: *name == used.name }
+        })
+        .collect();
+    if models.iter().all(|model| !model.used) {
+        let model = match &used.choice {
+            ModelChoice::Endpoint(endpoint) => Some(endpoint.model.as_str()),
+            ModelChoice::Offline { .. } => None,
+        };
+        models.push(Shown { name: &used.name, provider: used.provider.name, model, used: true });
+    }
+    models
+}
+
+fn list(settings: &Settings, format: Format, out: &Output) {
+    let (models, why) = (shown(settings), &settings.chosen.why);
+    if format == Format::Json {
+        return out.json(&json!({ "models": models, "why": why }));
+    }
+    let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
+    for Shown { name, provider, model, used } in models {
+        let why = used.then(|| format!("(used: {why})"));
+        let parts = [Some(provider), model, why.as_deref()];
+        out.pair(name, width, &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    }
+    if settings.model == (ModelChoice::Offline { on_purpose: false }) {
+        out.hint(&settings.models.what_to_add());
+    }
+}
+
+async fn remote(
+    settings: &Settings,
+    provider: Option<&str>,
+    format: Format,
+    out: &Output,
+) -> Result<(), Failure> {
+    let endpoint = match provider {
+        Some(provider) => settings.models.server(provider)?,
+        None => endpoint(&settings.model, settings)?,
+    };
+    let listed = catalog::models(&endpoint).await.map_err(|error| lost(&error))?;
+    match format {
+        Format::Json => out.json(&json!({ "models": listed })),
+        Format::Text => {
+            let width = listed.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
+            listed.iter().for_each(|model| out.pair(&model.name, width, &described(model)));
+        }
+    }
+    Ok(())
+}
+
+fn described(model: &Listed) -> String {
+    let tokens = |what: &str, tokens: Option<u64>| tokens.map(|tokens| format!("{what} {tokens}"));
+    let parts = [
+        model.title.clone(),
+        tokens("context", model.context_tokens),
+        tokens("answer", model.output_tokens),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn endpoint(choice: &ModelChoice, settings: &Settings) -> Result<Endpoint, Failure> {
+    match choice {
+        ModelChoice::Endpoint(endpoint) => Ok(Endpoint::clone(endpoint)),
+        ModelChoice::Offline { on_purpose: true } => {
+            let failure = Failure::new(Exit::Policy, "the offline matcher has no server");
+            Err(failure.with_hint("name a provider with --provider"))
+        }
+        ModelChoice::Offline { on_purpose: false } => {
+            let failure = Failure::new(Exit::Policy, "no model is configured");
+            Err(failure.with_hint(settings.models.what_to_add()))
+        }
+    }
+}
+
+fn lost(error: &CatalogError) -> Failure {
+    let exit = match error {
+        CatalogError::Settings(_) => Exit::Policy,
+        CatalogError::Model(error) => Exit::of_model(error),
+    };
+    Failure::new(exit, error.to_string()).with_hint(error.hint())
+}
+
+async fn check(
+    settings: &Settings,
+    name: Option<&str>,
+    format: Format,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let chosen = match name {
+        Some(name) => settings.models.named(name)?,
+        None => settings.chosen.clone(),
+    };
+    let steps = steps(&chosen, settings).await?;
+    match format {
+        Format::Json => out.json(&json!({ "model": chosen.name, "steps": steps })),
+        Format::Text => {
+            let key = chosen.sources.key.map(|origin| format!("; the key is from {origin}"));
+            let address = match &chosen.choice {
+                ModelChoice::Endpoint(_) => format!("; the address is {}", chosen.sources.address),
+                ModelChoice::Offline { .. } => String::new(),
+            };
+            out.note(&format!("{}{address}{}", chosen.name, key.unwrap_or_default()));
+            steps.iter().for_each(|step| print(step, out));
+        }
+    }
+    Ok(match compose::connected(&chosen.choice) {
+        Ok(_) => exit(&steps),
+        Err(failure) => failure.exit,
+    })
+}
+
+async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<Step>, Failure> {
+    if chosen.choice == (ModelChoice::Offline { on_purpose: true }) {
+        return Ok(vec![built_in()]);
+    }
+    let steps = catalog::check(&endpoint(&chosen.choice, settings)?).await;
+    Ok(match compose::connected(&chosen.choice) {
+        Ok(_) => steps.into_iter().map(|step| advised(step, chosen)).collect(),
+        // The steps tell already what is wrong with the settings.
+        Err(_) => steps,
+    })
+}
+
+/// The built-in matcher is always there.
+fn built_in() -> Step {
+    let detail = "the built-in matcher needs no server and no key".to_owned();
+    Step { id: "answer", status: Status::Ok, detail, remedy: None }
+}
+
+/// Where the key and the address come from is known here only.
+fn advised(step: Step, chosen: &Chosen) -> Step {
+    let remedy = match (step.status, step.id) {
+        (Status::Failed, "credentials") => Some(chosen.key_advice()),
+        (Status::Failed, "address") => Some(chosen.address_advice()),
+        _ => step.remedy,
+    };
+    Step { remedy, ..step }
+}
+
+/// The first step that failed is the reason.
+fn exit(steps: &[Step]) -> Exit {
+    let failed = steps.iter().find(|step| step.status == Status::Failed);
+    match failed.map(|step| step.id) {
+        None => Exit::Done,
+        Some("credentials") => Exit::Credentials,
+        Some("address") => Exit::Unreachable,
+        Some(_) => Exit::Failed,
+    }
+}
+
+fn print(step: &Step, out: &Output) {
+    let status = match step.status {
+        Status::Ok => "ok",
+        Status::Failed => "failed",
+        Status::Skipped => "skipped",
+    };
+    out.pair(step.id, 11, &format!("{status:8} {}", text::one_line(&step.detail)));
+    if let Some(remedy) = &step.remedy {
+        out.pair("", 11, &format!("{:8} → {}", "", text::one_line(remedy)));
+    }
+}
