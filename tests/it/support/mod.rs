@@ -1,8 +1,10 @@
 //! What the themes share: a home for the program, the program itself, and the servers it talks to.
 
 pub(crate) mod bomb;
+pub(crate) mod events;
 pub(crate) mod home;
 pub(crate) mod openai;
+pub(crate) mod person;
 pub(crate) mod registry;
 pub(crate) mod server;
 pub(crate) mod terminal;
@@ -13,6 +15,7 @@ pub(crate) mod watch;
 
 pub(crate) use home::{Home, Ran};
 pub(crate) use openai::{OpenAi, Reply};
+pub(crate) use person::Person;
 pub(crate) use registry::Tools;
 pub(crate) use server::{Response, Server};
 pub(crate) use terminal::Terminal;

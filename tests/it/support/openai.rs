@@ -1,11 +1,21 @@
 //! A scripted model: a server that speaks `chat/completions`, streamed when it is asked for a stream,
 //! and remembers every request.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
 use super::server::{Response, Server};
+
+/// Longest wait for a request that comes unless a test has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often it is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// One answer of the script.
 #[derive(Debug, Clone)]
@@ -18,6 +28,12 @@ pub(crate) enum Reply {
     Status(u16),
     /// The connection ends in the middle of an answer.
     Cut,
+    /// The model thinks aloud, then says something.
+    Thoughts(&'static str, &'static str),
+    /// The provider never answers.
+    Silence,
+    /// The model begins to say something and never goes on.
+    Stalls(&'static str),
 }
 
 /// A scripted model. Its last reply is given again when it is asked more often.
@@ -42,9 +58,20 @@ impl OpenAi {
         format!("{}/v1", self.server.url())
     }
 
-    /// The bodies of all requests.
+    /// Waits until it was asked so often.
+    #[track_caller]
+    pub(crate) fn is_asked(&self, count: usize) {
+        let begin = Instant::now();
+        while self.bodies().len() < count {
+            assert!(begin.elapsed() < PATIENCE, "asked less than {count} times");
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The bodies of all requests that came whole.
     pub(crate) fn bodies(&self) -> Vec<Value> {
-        let seen = self.server.seen();
+        let mut seen = self.server.seen();
+        seen.retain(|request| request.trailers.is_some());
         seen.iter().map(|request| serde_json::from_str(&request.body).unwrap()).collect()
     }
 
@@ -67,6 +94,17 @@ impl Reply {
                 let body = json!({ "error": { "message": "the provider says no" } });
                 let headers = [("content-type", "application/json"), ("retry-after", "0")];
                 Response::with(*status, &headers, &body.to_string())
+            }
+            Self::Thoughts(thoughts, text) => sse(
+                &[json!({ "reasoning_content": thoughts }), json!({ "content": text })],
+                Some("stop"),
+            ),
+            Self::Silence => Response::Silence,
+            Self::Stalls(text) => {
+                let Response::Bytes(begun) = sse(&[json!({ "content": text })], None) else {
+                    unreachable!("a stream is bytes")
+                };
+                Response::Stall(begun)
             }
             Self::Cut if streamed => sse(&[json!({ "content": "It is" })], None),
             Self::Cut => Response::Bytes(

@@ -53,6 +53,7 @@ impl Tools {
             consent: Arc::new(NobodyToAsk),
             store: None,
             tell: Arc::new(|_| {}),
+            activity: Arc::new(|_, _| {}),
         });
         let lock = Lock::read(&settings.paths.lock()).unwrap();
         let load = Registry::load(LoadParts {

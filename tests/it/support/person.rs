@@ -1,0 +1,184 @@
+//! A person at a terminal: what they see, and what they type.
+
+use std::{
+    ffi::OsStr,
+    fs::{File, OpenOptions},
+    io::{Read, Write},
+    num::NonZeroU16,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+};
+use vt100::Parser;
+
+use super::Home;
+
+/// Longest wait for something to appear, unless the program hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often the screen is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What a program asks in order to know where the cursor is.
+const WHERE: &[u8] = b"\x1b[6n";
+
+/// Lines that have scrolled up and are still looked at.
+const SCROLLBACK: usize = 1000;
+
+/// A person with the program at a terminal of their own.
+pub(crate) struct Person {
+    outer: File,
+    inner: OwnedFd,
+    screen: Arc<Mutex<Parser>>,
+    pub(crate) child: Child,
+}
+
+impl Person {
+    /// Starts the program at a terminal of 24 rows and 80 columns, which is the one that its signals
+    /// come from.
+    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
+        let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&outer).unwrap();
+        unlockpt(&outer).unwrap();
+        let path = ptsname(&outer, Vec::new()).unwrap();
+        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        let inner: OwnedFd = OpenOptions::new().read(true).write(true).open(path).unwrap().into();
+        tcsetwinsize(&outer, size(24, 80)).unwrap();
+        let side = || Stdio::from(inner.try_clone().unwrap());
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", env!("CARGO_BIN_EXE_sallyport")]).args(args);
+        command.env_clear().env("TERM", "xterm").envs(home.environment());
+        command.current_dir(home.folder.path());
+        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+        let screen = Arc::new(Mutex::new(Parser::new(cells(24), cells(80), SCROLLBACK)));
+        let outer: File = outer.into();
+        let (eye, seen) = (outer.try_clone().unwrap(), Arc::clone(&screen));
+        thread::spawn(move || watch(eye, &seen));
+        Self { outer, inner, screen, child }
+    }
+
+    /// Types keys.
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.outer.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    pub(crate) fn sees(&self, text: &str) {
+        self.waits_for(text, |screen| screen.contains(text));
+    }
+
+    /// Waits until the last line on the screen is one.
+    #[track_caller]
+    pub(crate) fn sees_last(&self, text: &str) {
+        self.waits_for(text, |screen| screen.lines().next_back() == Some(text));
+    }
+
+    /// Waits until a text is on the screen so many times.
+    #[track_caller]
+    pub(crate) fn sees_count(&self, text: &str, count: usize) {
+        self.waits_for(text, |screen| screen.matches(text).count() >= count);
+    }
+
+    /// Waits until the last line on the screen has a text in it.
+    #[track_caller]
+    pub(crate) fn sees_last_with(&self, text: &str) {
+        self.waits_for(text, |screen| screen.lines().next_back().is_some_and(|l| l.contains(text)));
+    }
+
+    #[track_caller]
+    fn waits_for(&self, what: &str, is_there: impl Fn(&str) -> bool) {
+        let begin = Instant::now();
+        while !is_there(&self.screen()) {
+            assert!(begin.elapsed() < PATIENCE, "no {what:?} on\n{}", self.screen());
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The screen as it is, without the spaces at the ends of its lines.
+    pub(crate) fn screen(&self) -> String {
+        let screen = self.screen.lock().unwrap().screen().contents();
+        screen.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+
+    /// The screen with its colours and other codes.
+    pub(crate) fn codes(&self) -> String {
+        self.screen.lock().unwrap().screen().contents_formatted()
+    }
+
+    /// Makes the terminal another size.
+    pub(crate) fn resizes(&self, rows: u16, columns: u16) {
+        self.screen.lock().unwrap().screen_mut().set_size(cells(rows), cells(columns));
+        tcsetwinsize(&self.outer, size(rows, columns)).unwrap();
+    }
+
+    /// Whether the terminal is as a shell leaves it: lines are edited and shown by it, and Ctrl-C is
+    /// a signal.
+    pub(crate) fn has_usual_modes(&self) -> bool {
+        let usual = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        tcgetattr(&self.inner).unwrap().local_modes.contains(usual)
+    }
+
+    /// Sends a signal to the program.
+    pub(crate) fn sends(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end of the program, and returns its code.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> i32 {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code().unwrap_or(-1);
+            }
+            assert!(begin.elapsed() < PATIENCE, "it does not end:\n{}", self.screen());
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        // Of a test that failed; one that passed has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn cells(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).unwrap()
+}
+
+fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+/// Draws what comes, and answers where the cursor is, as a terminal does.
+fn watch(mut outer: File, screen: &Mutex<Parser>) {
+    let mut bytes = [0; 4096];
+    let mut end = Vec::new();
+    while let Ok(count @ 1..) = outer.read(&mut bytes) {
+        let mut parser = screen.lock().unwrap();
+        parser.process(&bytes[..count]);
+        end.extend_from_slice(&bytes[..count]);
+        let asked = end.windows(WHERE.len()).filter(|window| *window == WHERE).count();
+        let (row, column) = parser.screen().cursor_position();
+        drop(parser);
+        for _ in 0..asked {
+            let _ = write!(outer, "\x1b[{};{}R", row + 1, column + 1);
+        }
+        // What may be the beginning of the question is kept.
+        let kept = if asked > 0 { 0 } else { end.len().min(WHERE.len() - 1) };
+        end.drain(..end.len() - kept);
+    }
+}
