@@ -36,9 +36,13 @@ plugins:
 guests:
     cargo xtask guests
 
-# Measure: just bench start, just bench call, or both.
+# Measure: just bench start, just bench call, just bench turn, or all.
 bench *which:
     cargo xtask bench {{ which }}
+
+# Play the session that the README shows: just demo, just demo --write.
+demo *args:
+    cargo xtask demo {{ args }}
 
 # Check the rules of the house alone.
 tidy:

@@ -18,19 +18,22 @@ use crate::{
 /// Pairs of runs. The two programs take turns, so that noise hits both alike.
 const ROUNDS: usize = 300;
 
-/// Runs one benchmark, or both.
+/// Runs one benchmark, or all.
 pub(crate) fn bench(args: &[String]) -> Result<()> {
-    build::plugins()?;
     match args.first().map(String::as_str) {
         Some("start") => start(),
         Some("call") => call(),
-        None => start().and_then(|()| call()),
-        Some(other) => bail!("there is no benchmark {other:?}; there are `start` and `call`"),
+        Some("turn") => turn(),
+        None => start().and_then(|()| call()).and_then(|()| turn()),
+        Some(other) => {
+            bail!("there is no benchmark {other:?}; there are `start`, `call` and `turn`")
+        }
     }
 }
 
 /// `sallyport call clock.get_time '{}'` with a warm cache ÷ `/bin/true`.
 fn start() -> Result<()> {
+    build::plugins()?;
     run(cargo().args(["build", "--release", "--quiet", "--package", "sallyport"]))?;
     let home = root().join("target/bench-home");
     fs::create_dir_all(&home)?;
@@ -78,7 +81,17 @@ fn percentile(times: &mut [Duration], percent: usize) -> Duration {
 
 /// Our isolated call ÷ raw wasmtime, warm start ÷ compile.
 fn call() -> Result<()> {
-    run(cargo()
-        .args(["bench", "--quiet", "--package", "sallyport", "--features", "bench"])
-        .args(["--bench", "call"]))
+    build::plugins()?;
+    run(benchmark("sallyport").args(["--bench", "call"]))
+}
+
+/// A turn of a conversation with a thousand tools ÷ parsing and writing the same JSON.
+fn turn() -> Result<()> {
+    run(benchmark("sallyport-session").args(["--bench", "turn"]))
+}
+
+fn benchmark(package: &str) -> Command {
+    let mut command = cargo();
+    command.args(["bench", "--quiet", "--package", package, "--features", "bench"]);
+    command
 }

@@ -49,6 +49,13 @@ pub(crate) fn plugin_names() -> Result<Vec<String>> {
     Ok(plugin_folders(&root().join("plugins-src"))?.iter().map(|path| file_name(path)).collect())
 }
 
+/// Builds the program as it is developed, and returns where it is.
+pub(crate) fn host() -> Result<PathBuf> {
+    run(cargo().args(["build", "--quiet", "--package", "sallyport"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), Into::into);
+    Ok(target.join("debug/sallyport"))
+}
+
 /// Builds the components that the integration tests run.
 pub(crate) fn guests() -> Result<()> {
     setup()?;

@@ -7,6 +7,7 @@
 
 mod bench;
 mod build;
+mod demo;
 mod fuzz;
 mod process;
 mod start;
@@ -29,6 +30,8 @@ cargo xtask TASK
   guests          build the components that the tests run
   bench start     start-up time against /bin/true
   bench call      calls and starts against raw wasmtime
+  bench turn      a conversation with 1,000 tools against bare JSON
+  demo [--write]  play the session that the README shows; print it, or put it there
   fuzz [TARGET] [SECONDS]
                   random inputs: policy, manifest, url, compile, or all; 10 s each unless said
   tidy            the rules of the house alone: file and function sizes, dependency arrows
@@ -57,6 +60,7 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
         "guests" => build::guests()?,
         "tidy" => tidy::tidy()?,
         "bench" => bench::bench(rest)?,
+        "demo" => demo::demo(rest)?,
         "fuzz" => fuzz::fuzz(rest)?,
         "help" | "-h" | "--help" => print!("{HELP}"),
         other => bail!("there is no task {other:?}\n\n{HELP}"),

@@ -6,16 +6,14 @@ use anyhow::Result;
 
 use crate::{
     build,
-    process::{cargo, root, run, status},
+    process::{root, run, status},
 };
 
 /// Sets up, builds, and starts `sallyport chat` or `sallyport run` with this repository's plugins.
 pub(crate) fn start(task: &str, args: &[String]) -> Result<ExitCode> {
     eprintln!("setting up (the first time takes some minutes: the host contains a compiler) …");
     build::plugins()?;
-    run(cargo().args(["build", "--quiet", "--package", "sallyport"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), Into::into);
-    let program = target.join("debug/sallyport");
+    let program = build::host()?;
     let mut host = Command::new(&program);
     if std::env::var_os("SALLYPORT_PLUGIN_DIR").is_none() {
         let plugins = root().join("plugins-wasm");

@@ -1,0 +1,153 @@
+//! A program in a terminal of its own, seen as a person sees it.
+
+use std::{
+    ffi::OsStr,
+    fs::{File, OpenOptions},
+    io::{Read, Write},
+    num::NonZero,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+/// A window that is high enough for the whole session, and as wide as the README.
+const ROWS: u16 = 200;
+const COLUMNS: u16 = 92;
+
+/// Longest wait for something on the screen, in the slowest build.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+
+/// A program that says nothing for so long has painted all that it wants to.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// How a program asks where the cursor is.
+const WHERE: &[u8] = b"\x1b[6n";
+
+/// A terminal with a program in it.
+pub(super) struct Terminal {
+    outer: File,
+    /// Kept open, so that what the program wrote last is not lost with it.
+    _inner: OwnedFd,
+    child: Child,
+    shown: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+}
+
+impl Terminal {
+    pub(super) fn start(command: &mut Command) -> Result<Self> {
+        let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        grantpt(&outer)?;
+        unlockpt(&outer)?;
+        let path = ptsname(&outer, Vec::new())?;
+        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        let inner: OwnedFd = OpenOptions::new().read(true).write(true).open(path)?.into();
+        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&inner, size)?;
+        command.stdin(inner.try_clone()?).stdout(inner.try_clone()?).stderr(inner.try_clone()?);
+        let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        // The command holds the terminal until it is given other streams.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let outer: File = outer.into();
+        let shown = read_all(outer.try_clone()?);
+        let count = |number| NonZero::new(number).context("a window of no size");
+        let screen = vt100::Parser::new(count(ROWS)?, count(COLUMNS)?, 0);
+        Ok(Self { outer, _inner: inner, child, shown, screen })
+    }
+
+    /// Types a line.
+    pub(super) fn line(&mut self, line: &str) -> Result<()> {
+        self.key(line)?;
+        self.key("\r")
+    }
+
+    /// Presses keys, once the program has painted what they answer.
+    pub(super) fn key(&mut self, keys: &str) -> Result<()> {
+        self.settle()?;
+        Ok(self.outer.write_all(keys.as_bytes())?)
+    }
+
+    /// Waits until a text is on the screen so many times.
+    pub(super) fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
+        let end = Instant::now() + WAIT_MAX;
+        while self.contents().matches(text).count() < times {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.shown.recv_timeout(left) {
+                Ok(bytes) => self.show(&bytes)?,
+                Err(_) => bail!("waited for {text:?}:\n{}", self.contents()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the program has ended, and returns all that is on the screen.
+    pub(super) fn end(mut self) -> Result<String> {
+        let end = Instant::now() + WAIT_MAX;
+        while self.child.try_wait()?.is_none() {
+            if Instant::now() > end {
+                bail!("the program does not end:\n{}", self.contents());
+            }
+            self.settle()?;
+        }
+        self.settle()?;
+        let lines: Vec<String> =
+            self.contents().lines().map(|line| line.trim_end().to_owned()).collect();
+        Ok(lines.join("\n").trim_end().to_owned())
+    }
+
+    fn contents(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Shows what comes until nothing has come for a moment.
+    fn settle(&mut self) -> Result<()> {
+        loop {
+            match self.shown.recv_timeout(QUIET) {
+                Ok(bytes) => self.show(&bytes)?,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    /// Shows bytes, and answers a program that asks where the cursor is.
+    fn show(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        while let Some(at) = rest.windows(WHERE.len()).position(|window| window == WHERE) {
+            self.screen.process(&rest[..at]);
+            let (row, column) = self.screen.screen().cursor_position();
+            self.outer.write_all(format!("\x1b[{};{}R", row + 1, column + 1).as_bytes())?;
+            rest = &rest[at + WHERE.len()..];
+        }
+        self.screen.process(rest);
+        Ok(())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It has ended, or something went wrong and nobody needs it any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_all(mut outer: File) -> Receiver<Vec<u8>> {
+    let (sender, shown) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = outer.read(&mut bytes) {
+            if sender.send(bytes[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    shown
+}
