@@ -36,7 +36,7 @@ pub(crate) fn recordings() -> Option<Recordings> {
     // Beside the repository, not in it.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/cassettes");
     if !folder.is_dir() {
-        println!("SKIPPED: there are no recordings beside the repository");
+        crate::say("SKIPPED: there are no recordings beside the repository");
         return None;
     }
     let (mut files, mut recordings) = (Vec::new(), Recordings::default());

@@ -35,7 +35,7 @@ async fn recorded_streams_are_whole_or_an_error() {
         }
         count += 1;
     }
-    println!("{count} recorded streams broken off at {CUTS} places each");
+    crate::say(&format!("{count} recorded streams broken off at {CUTS} places each"));
     assert!(count >= STREAMS_MIN, "only {count}");
 }
 

@@ -29,7 +29,7 @@ async fn every_recorded_list_of_models_is_read() {
         assert_eq!(seen.path.split('?').next(), Some(exchange.path.as_str()));
         check(exchange, listed.map(|listed| listed.into_iter().map(|one| one.name).collect()));
     }
-    println!("{} recorded lists of models covered", lists.len());
+    crate::say(&format!("{} recorded lists of models covered", lists.len()));
     assert!(lists.len() >= LISTS_MIN, "only {}", lists.len());
 }
 

@@ -4,7 +4,6 @@
 //! is known to accept, with the adapter's own earlier answers in the conversation.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-#![expect(clippy::print_stdout, reason = "a run says what it has covered and what it has not")]
 
 mod cassettes;
 mod checks;
@@ -77,4 +76,11 @@ async fn cover_answer(
             None
         }
     }
+}
+
+/// Says what a run has covered and what it has not, past the test runner, which keeps to itself what
+/// a test that passes prints.
+fn say(words: &str) {
+    // Nobody to read it is no reason to fail.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{words}\n").as_bytes());
 }

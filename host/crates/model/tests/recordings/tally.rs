@@ -37,10 +37,12 @@ impl Tally {
     pub(crate) fn tell(&self) {
         let Self { covered, refused, replayed, kept, .. } = self;
         let all: usize = covered.values().sum();
-        println!("{all} exchanges covered, {refused} of them refusals: {covered:?}");
-        println!("{replayed} answers of our own sent back, {kept} sealed parts with them");
-        println!("of which only the answer is read: {:#?}", self.answer_only);
-        println!("left out, since they are no conversations: {:#?}", self.left_out);
+        crate::say(&format!("{all} exchanges covered, {refused} of them refusals: {covered:?}"));
+        crate::say(&format!(
+            "{replayed} answers of our own sent back, {kept} sealed parts with them"
+        ));
+        crate::say(&format!("of which only the answer is read: {:#?}", self.answer_only));
+        crate::say(&format!("left out, since they are no conversations: {:#?}", self.left_out));
     }
 
     #[track_caller]
