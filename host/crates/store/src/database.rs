@@ -2,7 +2,8 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
@@ -14,7 +15,11 @@ pub(crate) const FILE: &str = "store.sqlite3";
 
 /// How long to wait for another process's write. One takes well under a millisecond, moving the log
 /// into the database a few; a process that holds it for longer hangs.
-const BUSY_WAIT_MS: u64 = 5000;
+const BUSY_WAIT: Duration = Duration::from_secs(5);
+
+/// How long to leave a new database to whoever sets it up. The database waits for a lock by itself,
+/// but not where two change the way in which it is written to.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Pages of the log of writes after which they are moved into the database. Moving them costs one
 /// command in some sixty a wait for the disk; a longer log would cost every command more than that,
@@ -27,6 +32,18 @@ const LOG_PAGES_MAX: u32 = 100;
 ///
 /// The file is not private, not a database, of a newer form, or cannot be opened.
 pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
+    let begun = Instant::now();
+    loop {
+        match open_once(folder) {
+            Err(StoreError::Busy { .. }) if begun.elapsed() < BUSY_WAIT => {
+                thread::sleep(BUSY_PAUSE)
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     let path = folder.join(FILE);
     private::ensure(&path)?;
     let failed = |error| StoreError::of_sql(path.clone(), &error);
@@ -47,7 +64,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(Duration::from_millis(BUSY_WAIT_MS))?;
+    connection.busy_timeout(BUSY_WAIT)?;
     // Moving the log on every exit would cost each command a wait for the disk.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
