@@ -6,6 +6,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 mod anthropic;
+#[path = "../openai/asking.rs"]
+mod asking;
 mod failures;
 mod gemini;
 mod ollama;
@@ -15,48 +17,26 @@ mod streams;
 mod wires;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use sallyport_contract::Secret;
 use sallyport_model::{
     Adapter, AssistantMessage, Attachment, CallRequest, ChatModel, Delta, Endpoint, Message,
-    ModelError, Opaque, Protocol, Reply, Request, ToolDefinition, ToolResult,
+    ModelError, Opaque, Protocol, Reply, ToolDefinition, ToolResult,
 };
 use serde_json::{Value, json};
 
-use crate::server::{Server, Step, plain};
-
-/// Far more than any of these tests needs; a hanging test still ends.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What stands for a key in these tests.
-const KEY: &str = "sk-test-0123456789";
+use crate::{
+    asking::{KEY, ask, hello},
+    server::{Server, Step, plain},
+};
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Anthropic, Protocol::Gemini, Protocol::Ollama];
 
 fn settings(protocol: Protocol, server: &Server, stream: bool) -> Endpoint {
-    Endpoint {
-        key: Some(Secret::new(KEY)),
-        stream,
-        time_max: PATIENCE,
-        ..Endpoint::new(protocol, server.base_url.clone(), "test-model")
-    }
+    asking::endpoint(protocol, server.base_url.clone(), stream)
 }
 
 fn connect(endpoint: Endpoint) -> Arc<dyn ChatModel> {
     Arc::new(Adapter::new(endpoint).unwrap())
-}
-
-/// Asks and returns the reply with all deltas.
-async fn ask(
-    endpoint: Endpoint,
-    messages: &[Message],
-    tools: &[ToolDefinition],
-) -> Result<(Reply, Vec<Delta>), ModelError> {
-    let mut deltas = Vec::new();
-    let mut on_delta = |delta| deltas.push(delta);
-    let reply = connect(endpoint).generate(Request { messages, tools }, &mut on_delta).await?;
-    Ok((reply, deltas))
 }
 
 /// Plays a script to one adapter.
@@ -81,10 +61,6 @@ async fn sent(
     ask(endpoint, messages, tools).await.unwrap_err();
     let seen = server.seen().remove(0);
     (seen.head, seen.body)
-}
-
-fn hello() -> Vec<Message> {
-    vec![Message::user("hello")]
 }
 
 fn system(text: &str) -> Message {
