@@ -5,7 +5,8 @@
 //! that the policy, the sandbox, the models and the session can agree on what a tool call *is*
 //! without knowing how any of the others works.
 //!
-//! Suggested reading order: [`name`], [`tool`], [`call`], [`outcome`], [`toolbox`].
+//! Suggested reading order: [`name`], [`tool`], [`call`], [`outcome`], [`toolbox`],
+//! [`services`].
 
 pub mod call;
 pub mod json;
@@ -14,6 +15,7 @@ pub mod name;
 pub mod outcome;
 pub mod redact;
 pub mod secret;
+pub mod services;
 pub mod text;
 pub mod tool;
 pub mod toolbox;
@@ -26,6 +28,7 @@ pub use outcome::{
 };
 pub use redact::{RedactStream, Redactor, ScanStream};
 pub use secret::Secret;
+pub use services::{Owner, Services};
 pub use tool::{Hints, ToolSpec};
 pub use toolbox::{
     Answer, ApprovalRequest, BoxFuture, Consent, Decision, Resolver, Subject, Toolbox,

@@ -165,6 +165,13 @@ pub enum Effect {
         /// What came of it, in words: `allowed once`, `refused: not today`.
         answer: String,
     },
+    /// Something that was done through a capability of the host.
+    Used {
+        /// The capability, as policies name it: `state`, `schedule`, `notify`, `open-url`.
+        capability: String,
+        /// What: `set "best-score" (12 bytes)`; untrusted in its parts.
+        what: String,
+    },
     /// A host call that the gate refused.
     Refused(Denial),
 }

@@ -67,6 +67,10 @@ impl Redactor {
                 self.clean(what);
                 self.clean(answer);
             }
+            Effect::Used { capability, what } => {
+                self.clean(capability);
+                self.clean(what);
+            }
             Effect::Refused(denial) => self.denial(denial),
         }
     }

@@ -44,6 +44,7 @@ fn effects() -> Vec<Effect> {
         Effect::Requested { what: leak(), status: None, sent_bytes: 0, received_bytes: 0 },
         Effect::Changed { path: leak() },
         Effect::SecretUsed { name: leak(), to: Some(leak()) },
+        Effect::Used { capability: leak(), what: leak() },
         Effect::Asked { what: leak(), answer: leak() },
         Effect::Refused(denial()),
     ]
