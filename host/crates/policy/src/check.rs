@@ -5,14 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sallyport_contract::{Decision, PluginName, ToolName};
+use sallyport_contract::{Decision, PluginName, ToolId, ToolName};
 
 use crate::{
+    capability::{Capabilities, Capability},
     net::{
         entry::{Allow, NetTable},
         grant::never_asks,
     },
     policy::Policy,
+    question::{ROLE_PREFIX, ROLE_RUNS},
     rule::{Rule, ToolPattern},
     secret::SecretGrant,
     source::{Place, nearest},
@@ -43,7 +45,8 @@ impl Policy {
         let tables = self.tables().map(|tables| &tables.joined);
         let of_tables = tables.flat_map(|table| {
             let missing = missing_plugin(table, installed);
-            missing.into_iter().chain(of_net(&table.net)).chain(of_names(table))
+            let capabilities = of_capabilities(&table.capabilities);
+            missing.into_iter().chain(of_net(&table.net)).chain(of_names(table)).chain(capabilities)
         });
         let rules = self.rules().iter().enumerate();
         let of_rules = rules.filter_map(|(index, rule)| self.of_rule(index, rule, installed));
@@ -66,12 +69,23 @@ impl Policy {
             let message = format!("never decides: {} says {says} to {what}", other.place);
             return Some(Remark::at(place, message));
         }
-        let net = rule.net.as_ref()?;
-        let table = self.tables_of(rule.tools.plugin()).map(|tables| &tables.joined.net);
-        let mut allows = table.into_iter().flat_map(|net| &net.allows);
-        let is_reached = allows.any(|allow| allow.pattern.meet(net).is_some());
-        let message = format!("never decides: no entry of {} permits {net}", rule.tools.plugin());
-        (!is_reached).then(|| Remark::at(place, message))
+        let what = self.unreached(rule)?;
+        let message = format!("never decides: no entry of {} permits {what}", rule.tools.plugin());
+        Some(Remark::at(place, message))
+    }
+
+    /// What a rule is about, if no entry of its plugin ever lets it come to that.
+    fn unreached(&self, rule: &Rule) -> Option<String> {
+        let table = self.tables_of(rule.tools.plugin()).map(|tables| &tables.joined);
+        if let Some(net) = &rule.net {
+            let mut allows = table.into_iter().flat_map(|table| &table.net.allows);
+            let is_reached = allows.any(|allow| allow.pattern.meet(net).is_some());
+            return (!is_reached).then(|| net.to_string());
+        }
+        let pages = rule.open_url.as_ref()?;
+        let mut entries = table.into_iter().flat_map(|table| &table.capabilities.open_url);
+        let is_reached = entries.any(|entry| entry.meets(pages));
+        (!is_reached).then(|| format!("opening {pages}"))
     }
 
     fn of_secret_sources(&self) -> impl Iterator<Item = Remark> {
@@ -94,27 +108,33 @@ impl Rule {
     /// and named first.
     fn silences(&self, own: usize, other: &Self, its: usize) -> bool {
         let wins = self.decision > other.decision || (self.decision == other.decision && own < its);
-        let covers_net = match (&self.net, &other.net) {
-            (None, None) => true,
-            (Some(net), Some(others)) => net.covers(others),
-            // A call that may not be made reaches for nothing.
-            (None, Some(_)) => self.decision == Decision::Deny,
-            (Some(_), None) => false,
-        };
         let covers_digest = self
             .digest
             .as_ref()
             .is_none_or(|digest| other.digest.as_ref().is_some_and(|others| digest.covers(others)));
-        wins && covers_net
+        wins && self.covers_subject(other)
             && covers_digest
             && self.when.is_none()
             && self.tools.covers(&other.tools)
     }
 
+    /// Whether this rule is about all that another one is about, whatever the tools.
+    fn covers_subject(&self, other: &Self) -> bool {
+        match ((&self.net, &self.open_url), (&other.net, &other.open_url)) {
+            ((None, None), (None, None)) => true,
+            // A call that may not be made reaches for nothing.
+            ((None, None), _) => self.decision == Decision::Deny,
+            ((Some(net), _), (Some(others), _)) => net.covers(others),
+            ((_, Some(pages)), (_, Some(others))) => pages.covers(others),
+            ((Some(_), _) | (_, Some(_)), _) => false,
+        }
+    }
+
     fn subject(&self) -> String {
-        match &self.net {
-            None => format!("every call of {}", self.tools),
-            Some(net) => format!("{net} of {}", self.tools),
+        match (&self.net, &self.open_url) {
+            (None, None) => format!("every call of {}", self.tools),
+            (Some(net), _) => format!("{net} of {}", self.tools),
+            (None, Some(pages)) => format!("the opening of {pages} by {}", self.tools),
         }
     }
 }
@@ -129,7 +149,8 @@ fn missing_plugin(table: &PluginTable, installed: &Installed) -> Option<Remark> 
     let fs = table.fs.iter().map(|entry| &entry.place);
     let env = table.env.iter().map(|entry| &entry.place);
     let secrets = table.secrets.iter().map(|entry| &entry.place);
-    let places = net.chain(denies).chain(fs).chain(env).chain(secrets);
+    let capabilities = table.capabilities.places();
+    let places = net.chain(denies).chain(fs).chain(env).chain(secrets).chain(capabilities);
     let first = places.min_by_key(|place| key(place))?;
     Some(Remark::at(first, no_plugin(plugin, installed)))
 }
@@ -145,12 +166,21 @@ fn missing_tool(tools: &ToolPattern, installed: &Installed) -> Option<String> {
         return Some(no_plugin(plugin, installed));
     };
     match tools {
+        ToolPattern::One(id) if id.tool.as_str().starts_with(ROLE_PREFIX) => missing_role(id),
         ToolPattern::One(id) if !known.contains(&id.tool) => {
             let near = nearest(id.tool.as_str(), known.iter().map(ToolName::as_str));
             Some(with_near(format!("{plugin} has no tool {}", id.tool), near))
         }
         ToolPattern::One(_) | ToolPattern::AllOf(_) => None,
     }
+}
+
+/// Why a rule about a role speaks about none, if so.
+fn missing_role(id: &ToolId) -> Option<String> {
+    let role = id.tool.as_str().strip_prefix(ROLE_PREFIX)?;
+    let near = nearest(role, ROLE_RUNS);
+    let message = || with_near(format!("there is no role {role}"), near);
+    (!ROLE_RUNS.contains(&role)).then(message)
 }
 
 fn with_near(message: String, near: Option<&str>) -> String {
@@ -213,6 +243,39 @@ fn of_names(table: &PluginTable) -> Vec<Remark> {
         if let Some(first) = table.secrets[..index].iter().find(same) {
             let message = format!("grants {} like the entry at {}", entry.name, first.place);
             remarks.push(Remark::at(&entry.place, message));
+        }
+    }
+    remarks
+}
+
+/// Capabilities that are granted and taken away, packages and pages that are granted twice.
+fn of_capabilities(table: &Capabilities) -> Vec<Remark> {
+    let taken = Capability::ALL.into_iter().filter_map(|of| Some((of, table.denied_at(of)?)));
+    let taken = taken.flat_map(|(of, at)| {
+        let entries = table.entries(of).into_iter();
+        let message = format!("grants nothing: {at} takes \"{of}\" away");
+        entries.map(move |(place, _)| Remark::at(place, message.clone()))
+    });
+    let packages = table.packages.iter().map(|entry| (&entry.pattern, &entry.place));
+    let packages = repeated(&packages.collect::<Vec<_>>(), |a, b| a.covers(b));
+    let pages = table.open_url.iter();
+    let pages = pages.flat_map(|entry| entry.allow.iter().map(|page| (page, &entry.place)));
+    let pages = repeated(&pages.collect::<Vec<_>>(), |a, b| a.covers(b));
+    taken.chain(packages).chain(pages).collect()
+}
+
+/// What another entry covers, of things that are granted alike.
+fn repeated<T: ToString>(entries: &[(&T, &Place)], covers: impl Fn(&T, &T) -> bool) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for (index, (thing, place)) in entries.iter().enumerate() {
+        let mut others = entries.iter().enumerate();
+        let found = others.find(|(at, (other, _))| {
+            *at != index && covers(other, thing) && (!covers(thing, other) || *at < index)
+        });
+        if let Some((_, (other, at))) = found {
+            let (thing, other) = (thing.to_string(), other.to_string());
+            let message = format!("{thing} adds nothing to {other} of {at}");
+            remarks.push(Remark::at(place, message));
         }
     }
     remarks

@@ -262,12 +262,33 @@ impl<'d> Item<'d> {
         self.value.is_array()
     }
 
+    /// Whether the value is a truth value, for keys that take one or something longer.
+    pub fn is_boolean(&self) -> bool {
+        self.value.is_bool()
+    }
+
+    /// Whether the value is `true`.
+    pub fn is_true(&self) -> bool {
+        self.value.as_bool() == Some(true)
+    }
+
+    /// Whether the value is `false`.
+    pub fn is_false(&self) -> bool {
+        self.value.as_bool() == Some(false)
+    }
+
+    /// Whether the value is a table, for keys that take a table or something shorter.
+    pub fn is_table(&self) -> bool {
+        self.value.is_table()
+    }
+
     /// Whether the value is an integer, for keys that take a number or a text.
     pub fn is_integer(&self) -> bool {
         self.value.is_integer()
     }
 
-    fn mismatch<T>(&self, wanted: &str) -> Result<T, SourceError> {
+    /// Returns the error of a value that is something else than is wanted there.
+    pub(crate) fn mismatch<T>(&self, wanted: &str) -> Result<T, SourceError> {
         let found = self.value.type_str();
         let article = if matches!(found, "integer" | "array") { "an" } else { "a" };
         let message = format!("{} must be {wanted}, not {article} {found}", self.label);

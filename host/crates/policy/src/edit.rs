@@ -21,6 +21,7 @@
 
 mod addition;
 mod brackets;
+mod capability;
 mod diff;
 mod entry;
 mod error;
@@ -32,7 +33,10 @@ use sallyport_contract::PluginName;
 use toml_edit::Item;
 
 pub use self::{
-    addition::{Addition, FsAddition, NetAddition, ReachText, SecretAddition, SecretWayText},
+    addition::{
+        Addition, CapabilityAddition, FsAddition, ListenAddition, NetAddition, ReachText,
+        ScratchAddition, SecretAddition, SecretWayText,
+    },
     diff::{Change, DiffLine, diff},
     error::EditError,
     removal::{RuleTarget, Target, remove_rule, revoke},
@@ -50,6 +54,9 @@ const RULES: &str = "rule";
 
 /// The key of the table of plugins.
 const PLUGINS: &str = "plugin";
+
+/// The key of the pages that may be opened.
+const PAGES: &str = "allow";
 
 /// The key of a plugin's limits.
 const LIMITS: &str = "limits";
@@ -81,7 +88,8 @@ pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
 /// added where there is none, and at the end of the list, which keeps its style.
 ///
 /// What is there already, in whatever way it is written, is not added again; an entry that is wider
-/// does not count as that. A limit takes the place of the one that is there.
+/// does not count as that, but for a page where every page may be opened. A limit and a setting take
+/// the place of the one that is there, and what was taken away with `false` is granted again.
 ///
 /// # Errors
 ///
@@ -97,9 +105,15 @@ pub fn grant(text: &str, plugin: &PluginName, addition: &Addition) -> Result<Str
         None => tree.add_pair(&table, addition.key(), &addition.only()),
         Some(item) => match addition {
             Addition::Limit { key, .. } => add_limit(&tree, plugin, key, &addition.entry())?,
-            Addition::Net(_) | Addition::Fs(_) | Addition::Env(_) | Addition::Secret(_) => {
-                add_entry(&tree, plugin, item, addition, &form)?
-            }
+            Addition::Capability(wanted) => capability::switch_on(&tree, plugin, item, wanted)?,
+            Addition::Page(_) => capability::add_page(&tree, plugin, item, addition)?,
+            Addition::Net(_)
+            | Addition::Fs(_)
+            | Addition::Env(_)
+            | Addition::Secret(_)
+            | Addition::Package(_)
+            | Addition::Scratch(_)
+            | Addition::Listen(_) => add_entry(&tree, plugin, item, addition, &form)?,
         },
     };
     Ok(apply(text, splices))
@@ -141,6 +155,10 @@ fn add_entry(
     form: &[String],
 ) -> Result<Vec<Splice>, EditError> {
     let key = addition.key();
+    // It was taken away, and is now granted again.
+    if item.as_bool() == Some(false) {
+        return tree.replace(key, item, &addition.only());
+    }
     let repeats = |entry: &Entry<'_>| {
         canonical(key, &format!("[{}]", entry.toml(tree))).is_ok_and(|other| other == form)
     };

@@ -10,6 +10,7 @@ use sallyport_contract::{Decision, Denial, text::one_line};
 use url::Url;
 
 use crate::{
+    capability::Capability,
     folder::{Access, FsEntry, plain_path},
     grant::Grant,
     net::pattern::Target,
@@ -75,6 +76,42 @@ impl Policy {
         Explanation::of(&verdict, question, steps)
     }
 
+    /// Explains what becomes of a page that a running call opens in the browser.
+    pub fn explain_open_url(
+        &self,
+        question: &Question<'_>,
+        grant: &Grant,
+        url: &Url,
+    ) -> Explanation {
+        let entry = match grant.page(url) {
+            Ok(entry) => entry,
+            Err(denial) => {
+                return Explanation::denied(denial, entries_of(grant, Capability::OpenUrl, None));
+            }
+        };
+        let verdict = self.decide_open_url(question, grant, url);
+        let decided = verdict.rule.is_none().then_some(&entry.place);
+        let mut steps = entries_of(grant, Capability::OpenUrl, decided);
+        steps.extend(self.spoken(&verdict));
+        Explanation::of(&verdict, question, steps)
+    }
+
+    /// Explains whether a plugin holds a capability.
+    pub fn explain_capability(&self, grant: &Grant, capability: Capability) -> Explanation {
+        let table = &grant.table().capabilities;
+        let entries = table.entries(capability);
+        let won = table.denied_at(capability).or_else(|| Some(entries.first()?.0));
+        let holds = grant.holds(capability);
+        let steps = entries_of(grant, capability, won.filter(|_| holds || entries.is_empty()));
+        match won.filter(|_| holds) {
+            Some(place) => {
+                let reason = format!("the entry at {place} grants it");
+                Explanation { decision: Decision::Allow, reason, steps, fix: None }
+            }
+            None => Explanation::denied(grant.deny(capability, capability.word()), steps),
+        }
+    }
+
     /// Explains what becomes of an access to a file, by its path as the guest or the host has it.
     pub fn explain_path(&self, grant: &Grant, path: &str, wanted: Access) -> Explanation {
         let plain = plain_path(&format!("/{}", path.trim_start_matches('/'))).ok();
@@ -132,9 +169,11 @@ impl Explanation {
 impl Rule {
     /// The rule in a line: `deny mail.send_email when size(args.to) > 50`.
     fn in_words(&self) -> String {
-        let net = self.net.as_ref().map(|net| format!(" for {net}")).unwrap_or_default();
+        let net = self.net.as_ref().map(|net| format!(" for {net}"));
+        let pages = self.open_url.as_ref().map(|pages| format!(" for opening {pages}"));
+        let about = net.or(pages).unwrap_or_default();
         let when = self.when.as_ref().map(|when| format!(" when {}", one_line(&when.to_string())));
-        format!("{} {}{net}{}", self.decision.word(), self.tools, when.unwrap_or_default())
+        format!("{} {}{about}{}", self.decision.word(), self.tools, when.unwrap_or_default())
     }
 }
 
@@ -152,7 +191,24 @@ fn dangers(grant: &Grant) -> Vec<Step> {
     let fs = fs.map(|entry| step(&entry.place, format!("fs entry {entry}")));
     let secrets = grant.secrets().iter();
     let secrets = secrets.map(|entry| step(&entry.place, format!("secrets entry {entry}")));
-    net.chain(fs).chain(secrets).collect()
+    let held = grant.held().dangers();
+    let held = held.flat_map(|(of, _)| entries_of(grant, of, None));
+    let held = held.map(|entry| Step { won: true, ..entry });
+    net.chain(fs).chain(secrets).chain(held).collect()
+}
+
+/// The entries about a capability, also the one that takes it away, which has won then.
+fn entries_of(grant: &Grant, capability: Capability, decided: Option<&Place>) -> Vec<Step> {
+    let table = &grant.table().capabilities;
+    let denied = table.denied_at(capability);
+    let entries = table.entries(capability).into_iter();
+    let entries = entries.chain(denied.map(|place| (place, "false".to_owned())));
+    let step = |(place, text): (&Place, String)| Step {
+        place: place.clone(),
+        text: format!("{capability} entry {text}"),
+        won: denied.or(decided) == Some(place),
+    };
+    entries.map(step).collect()
 }
 
 /// The entries of a `net` list about a request. One that denies has won, whatever else there is.

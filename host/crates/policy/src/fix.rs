@@ -7,11 +7,15 @@
 //! It is for the user's own file: it repeats what stands there, and nothing of what the
 //! administrator's or a project's file says.
 
-use std::{collections::BTreeSet, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 use serde_json::Value;
 
 use crate::{
+    capability::Capabilities,
     net::{NetPattern, entry::entry_for_request},
     rule::RuleText,
     secret::SecretName,
@@ -27,6 +31,8 @@ pub(crate) struct Ground {
     pub(crate) is_ruled: bool,
     /// The secrets that the policy knows the source of.
     pub(crate) secrets: BTreeSet<SecretName>,
+    /// The quotas of scratches, the least that any plugin's table states.
+    pub(crate) scratch_quotas: BTreeMap<String, u64>,
 }
 
 impl Ground {
@@ -47,12 +53,13 @@ pub(crate) struct TableText<'g> {
     pub(crate) net: Vec<String>,
     pub(crate) fs: Vec<String>,
     pub(crate) secrets: Vec<String>,
+    pub(crate) capabilities: Capabilities,
 }
 
 impl<'g> TableText<'g> {
     /// The table as it stands.
     pub(crate) fn new(ground: &'g Ground) -> Self {
-        let PluginTable { net, fs, secrets, .. } = ground.users();
+        let PluginTable { net, fs, secrets, capabilities, .. } = ground.users();
         let allows = net.allows.iter().map(ToString::to_string);
         let denies = net.denies.iter().map(ToString::to_string);
         Self {
@@ -60,6 +67,7 @@ impl<'g> TableText<'g> {
             net: allows.chain(denies).collect(),
             fs: fs.iter().map(ToString::to_string).collect(),
             secrets: secrets.iter().map(ToString::to_string).collect(),
+            capabilities: capabilities.clone(),
         }
     }
 
@@ -75,6 +83,9 @@ impl<'g> TableText<'g> {
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "{key} = {}", toml_list(entries.iter().cloned()));
             }
+        }
+        for (key, value) in self.capabilities.lines() {
+            let _ = writeln!(text, "{key} = {value}");
         }
         if !limits.is_empty() {
             let _ = writeln!(text, "limits = {limits}");

@@ -3,24 +3,35 @@
 //! It is computed once, when a plugin is loaded. From then on every question about the plugin's
 //! powers is answered from here, and every refusal carries the policy text that would lift it.
 
-use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use sallyport_contract::{Denial, PluginName, text::one_line};
 use serde_json::{Map, Value};
+use url::Url;
 
 use crate::{
+    capability::{
+        self, Capability, Held, ListenGrant, NotifyGrant, OpenUrlEntry, OpenUrlGrant,
+        PackagesGrant, ProcessGrant, ScheduleGrant, ScratchEntry, ScratchGrant, StateGrant,
+        UiGrant,
+    },
     environment::EnvEntry,
     fix::Ground,
     folder::{Access, FsEntry, FsMount, are_nested},
     glob::Globs,
     limits::Limits,
-    manifest::Manifest,
+    manifest::{Manifest, Role},
     net::{NetGrant, NetPattern, entry::Allow},
     refusal,
     request::{FsRequest, Request},
     secret::{self, SecretGrant, SecretWay},
     table::{PluginTable, Tables},
     unit::ByteSize,
+    verdict::page_line,
 };
 
 /// All that one plugin may do. What is not in it is denied:
@@ -29,6 +40,7 @@ use crate::{
 /// * files: no folder exists, except the [`fs`](Self::fs) mounts;
 /// * environment: empty, except for the variables of [`env`](Self::env);
 /// * secrets: none, except as [`secrets`](Self::secrets) says;
+/// * capabilities of the host: none, except as [`state`](Self::state) and its neighbours say;
 /// * time, memory and the like: what [`limits`](Self::limits) says.
 #[derive(Debug, Clone)]
 pub struct Grant {
@@ -39,6 +51,7 @@ pub struct Grant {
     request: Request,
     env: Vec<String>,
     secrets: Vec<SecretGrant>,
+    held: Held,
     notes: Vec<String>,
 }
 
@@ -46,7 +59,8 @@ impl Grant {
     /// Returns the grant of a plugin that may do nothing but compute.
     pub fn none(plugin: PluginName) -> Self {
         let tables = Tables::empty(plugin.clone());
-        let ground = Ground { tables, is_ruled: false, secrets: BTreeSet::new() };
+        let (secrets, scratch_quotas) = (BTreeSet::new(), BTreeMap::new());
+        let ground = Ground { tables, is_ruled: false, secrets, scratch_quotas };
         Self::new(ground, &Manifest::bare(plugin), &Map::new())
     }
 
@@ -60,11 +74,14 @@ impl Grant {
             format!("{place} grants {pattern}, which the manifest does not request")
         };
         notes.extend(net.unrequested().map(unrequested));
+        notes.extend(idle_roles(manifest));
         let limits = Limits::of(&table.limits);
         let fs = effective_mounts(&table.fs, &request.fs, &mut notes);
         let env = effective_env(table, request, &mut notes);
         let secrets = effective_secrets(table, request, &mut notes);
-        Self { limits, net, fs, request: request.clone(), env, secrets, notes, ground }
+        let held = Held::new(&ground, &request.capabilities, &mut notes);
+        let request = request.clone();
+        Self { limits, net, fs, request, env, secrets, held, notes, ground }
     }
 
     /// Returns the same plugin's grant without any power: what is left are its limits.
@@ -77,6 +94,7 @@ impl Grant {
             request: Request::none(),
             env: Vec::new(),
             secrets: Vec::new(),
+            held: Held::none(&self.ground),
             notes: Vec::new(),
         }
     }
@@ -111,6 +129,65 @@ impl Grant {
         &self.secrets
     }
 
+    /// How much it may keep.
+    pub fn state(&self) -> Option<&StateGrant> {
+        self.held.state.as_ref()
+    }
+
+    /// Which timers it may set.
+    pub fn schedule(&self) -> Option<&ScheduleGrant> {
+        self.held.schedule.as_ref()
+    }
+
+    /// How often it may speak to the person.
+    pub fn notify(&self) -> Option<&NotifyGrant> {
+        self.held.notify.as_ref()
+    }
+
+    /// Whether it may show how far a call has come.
+    pub fn progress(&self) -> bool {
+        self.held.progress
+    }
+
+    /// Which pages it may open in the user's browser.
+    pub fn open_url(&self) -> Option<&OpenUrlGrant> {
+        self.held.open_url.as_ref()
+    }
+
+    /// Which packages it may have fetched.
+    pub fn packages(&self) -> &PackagesGrant {
+        &self.held.packages
+    }
+
+    /// The scratches that the guest sees. None lies in or around another one, or a folder.
+    pub fn scratch(&self) -> &[ScratchGrant] {
+        &self.held.scratch
+    }
+
+    /// What it may listen to.
+    pub fn listen(&self) -> &[ListenGrant] {
+        &self.held.listen
+    }
+
+    /// What it may do as the user's side of a session.
+    pub fn ui(&self) -> Option<UiGrant> {
+        self.held.ui
+    }
+
+    /// How it may run as a program of this machine.
+    pub fn process(&self) -> Option<&ProcessGrant> {
+        self.held.process.as_ref()
+    }
+
+    /// Whether it holds a capability, or any part of it.
+    pub fn holds(&self, capability: Capability) -> bool {
+        self.held.holds(capability)
+    }
+
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
+    }
+
     /// What a call may use.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -127,17 +204,44 @@ impl Grant {
         let mounts = self.fs.iter().map(describe);
         let env = self.env.iter().map(|name| format!("see the environment variable {name}"));
         let secrets = self.secrets.iter().map(|grant| grant.way.power(&grant.name));
-        self.net.powers().chain(mounts).chain(env).chain(secrets).collect()
+        let others = self.held.powers();
+        self.net.powers().chain(mounts).chain(env).chain(secrets).chain(others).collect()
     }
 
     /// Whether the plugin can change anything, or carry anything away. Reading alone is neither, but
     /// for secrets: a tool's answer carries them away.
     pub fn can_change_or_leak(&self) -> bool {
-        !self.net.is_empty() || self.can_write() || !self.secrets.is_empty()
+        !self.dangers().is_empty()
     }
 
-    pub(crate) fn can_write(&self) -> bool {
+    fn can_write(&self) -> bool {
         self.fs.iter().any(|mount| mount.access == Access::ReadWrite)
+    }
+
+    /// What it can change or carry away, in words: `reach the network`.
+    pub(crate) fn dangers(&self) -> Vec<&'static str> {
+        let dangers = [
+            (!self.net.is_empty(), "reach the network"),
+            (self.can_write(), "change files"),
+            (!self.secrets.is_empty(), "use secrets"),
+        ];
+        let dangers = dangers.into_iter().filter_map(|(is_real, words)| is_real.then_some(words));
+        dangers.chain(self.held.dangers().map(|(_, words)| words)).collect()
+    }
+
+    /// The scratches and addresses that would be granted next to what is requested.
+    pub(crate) fn lacking(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
+        let wishes = || self.request.capabilities.iter().map(|request| &request.wish);
+        let scratches = capability::new_scratches(&self.ground, wishes());
+        (scratches, capability::new_listens(&self.held, wishes()))
+    }
+
+    /// The entry that lets a page be opened.
+    pub(crate) fn page(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
+        match self.open_url() {
+            Some(pages) => pages.permit(url),
+            None => Err(self.deny(Capability::OpenUrl, &page_line(url))),
+        }
     }
 
     /// Returns the refusal of a request that would have gone to an address which
@@ -161,10 +265,38 @@ impl Grant {
         refusal::files_text(&self.ground, self, &self.request.fs, guest_path, wanted)
     }
 
+    /// Returns the refusal of something that only a capability lets a plugin do; of a UI that is
+    /// granted, to answer a question. `what` is what it tried, such as `set a timer`.
+    pub fn deny(&self, capability: Capability, what: &str) -> Denial {
+        let requests = &self.request.capabilities;
+        capability::denial(&self.ground, self, requests, capability, what)
+    }
+
+    /// Returns the refusal of a program of this machine that the kernel cannot wall in. `what` is
+    /// what it tried, such as `run`.
+    pub fn deny_unwalled(&self, what: &str) -> Denial {
+        capability::of_unwalled(&self.ground, &self.held, what)
+    }
+
     /// Returns the refusal of a secret that the plugin tried to read.
     pub fn deny_secret(&self, name: &str) -> Denial {
         secret::refusal(&self.ground, &self.request.secrets, name)
     }
+}
+
+/// Roles that a plugin cannot play with what it requests.
+fn idle_roles(manifest: &Manifest) -> impl Iterator<Item = String> {
+    let lacks = |role: &Role| {
+        let needed = match role {
+            Role::Tools | Role::Provider | Role::Guide => return None,
+            Role::Listener => Capability::Listen,
+            Role::Ui => Capability::Ui,
+        };
+        let role = role.word();
+        (!manifest.request.asks_for(needed))
+            .then(|| format!("the role \"{role}\" is void: the manifest does not request {needed}"))
+    };
+    manifest.roles.iter().filter_map(lacks)
 }
 
 fn filled_requests(
@@ -242,7 +374,10 @@ fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<String>) {
 }
 
 fn effective_env(table: &PluginTable, request: &Request, notes: &mut Vec<String>) -> Vec<String> {
-    let is_requested = |entry: &&EnvEntry| request.env.iter().any(|r| r.name == entry.name);
+    // A program of this machine has no way to name its variables, so the operator does.
+    let is_any = request.asks_for(Capability::Process);
+    let is_requested =
+        |entry: &&EnvEntry| is_any || request.env.iter().any(|r| r.name == entry.name);
     let (both, unused): (Vec<_>, Vec<_>) = table.env.iter().partition(is_requested);
     notes.extend(unused.into_iter().map(|EnvEntry { name, place }| {
         format!("{place} grants the variable {name}, which the manifest does not request")

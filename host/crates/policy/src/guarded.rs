@@ -166,4 +166,21 @@ mod tests {
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
     }
+    /// A program of this machine writes to its folders like any other plugin, or more easily.
+    #[test]
+    fn the_folders_of_a_program_are_guarded_too() {
+        let rows =
+            [("/srv/tasks", false), ("/home/a/.config/sallyport/plugins", true), ("/", true)];
+        for (path, refused) in rows {
+            let entry = format!("{{ path = '{path}', mount = '{path}', access = 'read-write' }}");
+            for process in ["process = true", "process = { unwalled = true }"] {
+                let text = format!("[plugin.a]\n{process}\nfs = [{entry}]");
+                let policy = Policy::of_user("policy.toml", &text, None).unwrap();
+                let own = ["/home/a/.config/sallyport".into()];
+                let real = |path: &Path| path.to_owned();
+                let result = policy.guard(&Surroundings { own: &own, home: None, real: &real });
+                assert_eq!(result.is_err(), refused, "{text}: {result:?}");
+            }
+        }
+    }
 }

@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod capabilities;
 mod files;
 mod refused;
 mod requests;
@@ -39,7 +40,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::{
-    Access, Grant, Manifest, Policy, RuleText, SecretWay,
+    Access, Capability, Grant, Manifest, Policy, RuleText, SecretWay,
     edit::{self, Addition, EditError, SecretAddition, SecretWayText},
     net::grant::sentence,
     source::quoted,
@@ -76,6 +77,17 @@ pub enum Need {
     Env(String),
     /// The value of a secret.
     Secret(String),
+    /// A capability of the host.
+    Capability(Capability),
+    /// A page to be opened in the browser.
+    Page(Url),
+    /// A package.
+    Package {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+    },
     /// A call of a tool.
     Call(ToolId),
 }
@@ -156,6 +168,15 @@ impl Learned {
                 Need::Net { .. } | Need::Path { .. } => {}
                 Need::Env(name) => keep(env(name, manifest, grant), &mut additions, &mut open),
                 Need::Secret(name) => keep(secret(name, policy, grant), &mut additions, &mut open),
+                Need::Capability(of) => match capabilities::of_capability(*of, manifest, grant) {
+                    Ok(found) => additions.extend(found),
+                    Err(denial) => leave_open(&denial, &mut open),
+                },
+                Need::Page(url) => keep(capabilities::page(url, grant), &mut additions, &mut open),
+                Need::Package { name, version } => {
+                    let taken = capabilities::package(name, version, grant);
+                    keep(taken, &mut additions, &mut open);
+                }
                 Need::Call(tool) => keep(call(tool, policy, grant, digest), &mut rules, &mut open),
             }
         }
@@ -181,7 +202,7 @@ impl Proposal {
 
 impl Need {
     fn without_query(mut self) -> Self {
-        if let Self::Net { url, .. } = &mut self {
+        if let Self::Net { url, .. } | Self::Page(url) = &mut self {
             url.set_query(None);
             url.set_fragment(None);
         }
@@ -194,8 +215,10 @@ impl Need {
             Self::Path { guest_path: text, .. } | Self::Env(text) | Self::Secret(text) => {
                 text.len()
             }
+            Self::Page(url) => url.as_str().len(),
+            Self::Package { name, version } => name.len() + version.len(),
             // Names are bounded by their own type.
-            Self::Call(_) => 0,
+            Self::Capability(_) | Self::Call(_) => 0,
         }
     }
 }

@@ -8,7 +8,7 @@
 //! is an error.
 //!
 //! Suggested reading order: [`document`], [`manifest`], [`request`], [`policy`], [`grant`],
-//! [`net`], [`rule`], [`verdict`].
+//! [`net`], [`capability`], [`rule`], [`verdict`].
 //!
 //! ```
 //! use sallyport_policy::{Manifest, Policy};
@@ -33,6 +33,7 @@
 // A new capability has to be looked at wherever capabilities are told apart.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod capability;
 pub mod check;
 mod condition;
 pub mod document;
@@ -68,6 +69,11 @@ pub mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use capability::{
+    Capability, CapabilityRequest, ListenAddress, ListenGrant, ListenKind, NotifyGrant,
+    OpenUrlGrant, PackagesGrant, ProcessGrant, ScheduleGrant, ScratchGrant, StateGrant, UiGrant,
+    Wish,
+};
 pub use check::{Installed, Remark};
 pub use document::{Document, Item, Section};
 pub use example::ExampleResult;
@@ -77,7 +83,7 @@ pub use glob::{GlobError, Globs};
 pub use grant::Grant;
 pub use guarded::Surroundings;
 pub use limits::Limits;
-pub use manifest::Manifest;
+pub use manifest::{Instance, Manifest, Role};
 pub use net::{NetGrant, NetPattern, NetPermit, Origin, is_public};
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{Proxy, ProxyAddress};

@@ -91,6 +91,10 @@ pub const HTTP_TIME_STANDARD: Duration = Duration::from_secs(60);
 /// nobody is there.
 pub const APPROVAL_TIME_STANDARD: Duration = Duration::from_secs(5 * 60);
 
+/// The wait of a session's instance for its next call: a conversation that pauses goes on where it
+/// was, one that is left gives its memory back.
+pub const IDLE_STANDARD: Duration = Duration::from_secs(10 * 60);
+
 /// The most that any one buffer may hold by policy, as for a guest's memory.
 const BUFFER_BYTES_MAX: u64 = MEMORY_BYTES_MAX;
 
@@ -134,6 +138,8 @@ pub struct Limits {
     pub http_time: Duration,
     /// How long a call waits for a person's answer.
     pub approval_time: Duration,
+    /// How long an instance that a session keeps may wait for its next call.
+    pub idle: Duration,
 }
 
 /// A limit that a policy can state.
@@ -156,21 +162,24 @@ pub(crate) enum Limit {
     HttpRedirects,
     HttpTime,
     ApprovalTime,
+    Idle,
 }
 
 /// In which unit a limit is written, and from where to where it may go: milliseconds, bytes, pieces.
 #[derive(Debug, Clone)]
-enum Span {
+pub(crate) enum Span {
     Time(RangeInclusive<u64>),
     Bytes(RangeInclusive<u64>),
     Count(RangeInclusive<u32>),
+    /// Yes or no, which are 1 and 0.
+    Flag,
 }
 
 /// A limit with its key, and what holds of it.
 type Key = (Limit, &'static str, Span, fn(&Limits) -> u64);
 
 /// Every limit, in the order in which they are written.
-const KEYS: [Key; 17] = [
+const KEYS: [Key; 18] = [
     (Limit::Time, "time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.time)),
     (Limit::Cpu, "cpu", Span::Time(1..=TIME_MAX_MS), |l| l.cpu.map_or(UNLIMITED, ms)),
     (Limit::Memory, "memory", Span::Bytes(MEMORY_BYTES_MIN..=MEMORY_BYTES_MAX), |l| l.memory_bytes),
@@ -196,6 +205,7 @@ const KEYS: [Key; 17] = [
     }),
     (Limit::HttpTime, "http-time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.http_time)),
     (Limit::ApprovalTime, "approval-time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.approval_time)),
+    (Limit::Idle, "idle", Span::Time(1..=TIME_MAX_MS), |l| ms(l.idle)),
 ];
 
 /// What holds of a limit that there is not, unless somebody states it.
@@ -250,6 +260,7 @@ impl Limits {
             http_redirects: count(Limit::HttpRedirects).unwrap_or(HTTP_REDIRECTS_STANDARD),
             http_time: time(Limit::HttpTime).unwrap_or(HTTP_TIME_STANDARD),
             approval_time: time(Limit::ApprovalTime).unwrap_or(APPROVAL_TIME_STANDARD),
+            idle: time(Limit::Idle).unwrap_or(IDLE_STANDARD),
         }
     }
 }
@@ -303,7 +314,7 @@ impl StatedLimits {
 }
 
 impl Span {
-    fn read(&self, item: Item<'_>) -> Result<Stated, SourceError> {
+    pub(crate) fn read(&self, item: Item<'_>) -> Result<Stated, SourceError> {
         let place = item.place();
         let value = match self {
             Self::Time(range) => {
@@ -311,15 +322,17 @@ impl Span {
             }
             Self::Bytes(range) => within(item, bytes, range, ByteSize)?,
             Self::Count(range) => u64::from(item.count(range.clone())?),
+            Self::Flag => u64::from(item.boolean()?),
         };
         Ok(Stated { value, place })
     }
 
-    fn text(&self, value: u64) -> String {
+    pub(crate) fn text(&self, value: u64) -> String {
         match self {
             Self::Time(_) => format!("\"{}\"", TimeSpan(Duration::from_millis(value))),
             Self::Bytes(_) => format!("\"{}\"", ByteSize(value)),
             Self::Count(_) => value.to_string(),
+            Self::Flag => (value != 0).to_string(),
         }
     }
 }

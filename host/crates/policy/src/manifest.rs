@@ -27,6 +27,8 @@ pub struct Manifest {
     pub description: String,
     /// The parts that it plays.
     pub roles: Vec<Role>,
+    /// How long an instance of it lives.
+    pub instance: Instance,
     /// What it asks for.
     pub request: Request,
     /// What can be set.
@@ -38,9 +40,57 @@ pub struct Manifest {
 pub enum Role {
     /// It exports tools for a model to call.
     Tools,
+    /// It brings a model.
+    Provider,
+    /// It turns signals from outside into input.
+    Listener,
+    /// It describes a persona.
+    Guide,
+    /// It is the user's side of a session.
+    Ui,
 }
 
-const ROLES: [(&str, Role); 1] = [("tools", Role::Tools)];
+impl Role {
+    const WORDS: [(&str, Self); 5] = [
+        ("tools", Self::Tools),
+        ("provider", Self::Provider),
+        ("listener", Self::Listener),
+        ("guide", Self::Guide),
+        ("ui", Self::Ui),
+    ];
+
+    /// The word that manifests use for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Provider => "provider",
+            Self::Listener => "listener",
+            Self::Guide => "guide",
+            Self::Ui => "ui",
+        }
+    }
+}
+
+/// How long an instance of a plugin lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instance {
+    /// For one call.
+    Call,
+    /// For a session, or until it has idled too long.
+    Session,
+}
+
+impl Instance {
+    const WORDS: [(&str, Self); 2] = [("call", Self::Call), ("session", Self::Session)];
+
+    /// The word that manifests use for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Session => "session",
+        }
+    }
+}
 
 struct Version(String);
 
@@ -81,16 +131,24 @@ impl Manifest {
             // Requests refer to settings.
             let settings = SettingsSchema::read(root)?;
             let request = root.optional("request", |item| Request::read(item, &settings))?;
-            let roles = root.list("roles", |item| item.choice(&ROLES))?;
+            let roles = root.list("roles", |item| item.choice(&Role::WORDS))?;
+            let instance = root.optional("instance", |item| item.choice(&Instance::WORDS))?;
             Ok(Self {
                 name: root.required("name", Item::parsed)?,
                 version: root.required("version", Item::parsed).map(|Version(text)| text)?,
                 description: root.required("description", Item::prose)?,
                 roles: if roles.is_empty() { vec![Role::Tools] } else { roles },
+                instance: instance.unwrap_or(Instance::Call),
                 request: request.unwrap_or_else(Request::none),
                 settings,
             })
         })
+    }
+
+    /// Returns the manifest of a folder with a script, which comes without one: it asks to run as a
+    /// program of this machine, with the folders and variables that its policy names.
+    pub fn of_script(name: PluginName, description: String) -> Self {
+        Self { description, request: Request::of_script(), ..Self::bare(name) }
     }
 
     /// Returns the manifest of a component that comes without one: it asks for nothing.
@@ -100,6 +158,7 @@ impl Manifest {
             version: "0.0.0".to_owned(),
             description: String::new(),
             roles: vec![Role::Tools],
+            instance: Instance::Call,
             request: Request::none(),
             settings: SettingsSchema::none(),
         }

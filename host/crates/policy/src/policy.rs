@@ -23,14 +23,14 @@ use crate::{
     manifest::Manifest,
     net::{NetPermit, grant::request_line, pattern::Target},
     proxy::Proxy,
-    question::Question,
+    question::{Question, ROLE_PREFIX},
     rule::Rule,
     secret::{SecretEntry, SecretName, SecretSource, SecretSources, check_sources},
     source::SourceError,
     table::{PluginTable, Tables},
     tier::Tier,
     unit::ByteSize,
-    verdict::Verdict,
+    verdict::{Verdict, page_line},
 };
 
 /// Most text that the conditions of one file may hold together, in bytes: dozens of long ones, and
@@ -189,8 +189,20 @@ impl Policy {
             tables: tables.unwrap_or_else(|| Tables::empty(plugin.clone())),
             is_ruled: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
             secrets: self.secrets.keys().cloned().collect(),
+            scratch_quotas: self.scratch_quotas(),
         };
         Grant::new(ground, manifest, settings)
+    }
+
+    /// The quotas of scratches: one that several plugins share has the least that any of them states.
+    fn scratch_quotas(&self) -> BTreeMap<String, u64> {
+        let entries = self.plugins.values().flat_map(|tables| &tables.joined.capabilities.scratch);
+        let mut quotas = BTreeMap::new();
+        for (name, bytes) in entries.filter_map(|entry| Some((&entry.name, entry.quota_bytes?))) {
+            let least = quotas.entry(name.clone()).or_insert(bytes);
+            *least = bytes.min(*least);
+        }
+        quotas
     }
 
     /// Decides whether a call may be made, by the plugin that holds `grant`.
@@ -198,12 +210,20 @@ impl Policy {
     /// Of all rules that match, the strictest wins. Without one, a plugin that can neither change
     /// nor leak anything may be called, and for every other plugin a person is asked.
     pub fn decide(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
-        let about = |rule: &&Rule| rule.is_about_call(question.tool, question.digest);
-        let tool = question.tool.to_string();
-        let facts = Facts::new(question.situation(&tool), grant);
-        let spoken = self.rules.iter().filter(about).filter_map(|rule| rule.judge(&facts));
+        let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
         let default = || default_of_call(question.tool, grant);
-        Verdict::of(Subject::Call, spoken.collect(), facts.situation(), default)
+        self.judge(question, grant, Subject::Call, about, default)
+    }
+
+    /// Decides about a run that no model asked for: a timer that fires, a listener that handles, a
+    /// provider that generates. The question's tool stands for the role, as `PLUGIN.role:timer`.
+    ///
+    /// Of all rules that match, the strictest wins. Without one it may run: whoever chose the plugin
+    /// for that role, by its name, has agreed to it.
+    pub fn decide_role(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
+        let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
+        let reason = || format!("no rule for it, and {}", chosen(question.tool));
+        self.judge(question, grant, Subject::Call, about, || (Decision::Allow, reason()))
     }
 
     /// Decides about a request that a running call sends, and that the plugin's grant permits.
@@ -218,19 +238,47 @@ impl Policy {
         url: &Url,
         permit: &NetPermit<'_>,
     ) -> Verdict {
-        let tool = question.tool.to_string();
-        let facts = Facts::new(question.situation(&tool), grant);
         // What is no target is permitted by nothing either.
         let target = Target::new(method, url).ok();
-        let about = |rule: &&Rule| {
+        let about = |rule: &Rule| {
             let is_about = |to| rule.is_about_access(question.tool, question.digest, to);
             target.as_ref().is_some_and(is_about)
         };
-        let spoken = self.rules.iter().filter(about).filter_map(|rule| rule.judge(&facts));
         let subject = Subject::Access { what: request_line(method, url) };
         let default =
             || (permit.decision(), format!("no rule for it; entry at {}", permit.place()));
-        Verdict::of(subject, spoken.collect(), facts.situation(), default)
+        self.judge(question, grant, subject, about, default)
+    }
+
+    /// Decides about a page that a running call opens in the user's browser.
+    ///
+    /// Of all rules about such a page, the strictest wins. Without one, the entry that grants it
+    /// says whether a person is asked. A page that is not granted is denied, whatever rules say.
+    pub fn decide_open_url(&self, question: &Question<'_>, grant: &Grant, url: &Url) -> Verdict {
+        let subject = Subject::Access { what: page_line(url) };
+        let entry = match grant.page(url) {
+            Ok(entry) => entry,
+            Err(denial) => return Verdict::ungranted(subject, denial),
+        };
+        let about = |rule: &Rule| rule.is_about_page(question.tool, question.digest, url);
+        let default = || (entry.decision, format!("no rule for it; entry at {}", entry.place));
+        self.judge(question, grant, subject, about, default)
+    }
+
+    /// What the rules about something say, or the default where none does.
+    fn judge(
+        &self,
+        question: &Question<'_>,
+        grant: &Grant,
+        subject: Subject,
+        about: impl Fn(&Rule) -> bool,
+        default: impl FnOnce() -> (Decision, String),
+    ) -> Verdict {
+        let tool = question.tool.to_string();
+        let facts = Facts::new(question.situation(&tool), grant);
+        let rules = self.rules.iter().filter(|rule| about(rule));
+        let spoken = rules.filter_map(|rule| rule.judge(&facts)).collect();
+        Verdict::of(subject, spoken, facts.situation(), default)
     }
 
     /// Says what is to be expected for calls of a tool, whatever their arguments. A rule with a
@@ -280,16 +328,19 @@ impl Totals {
     }
 }
 
+/// Why a role needs nobody's word a second time.
+fn chosen(tool: &ToolId) -> String {
+    match tool.tool.as_str().strip_prefix(ROLE_PREFIX) {
+        Some("timer") => "the timer is its own".to_owned(),
+        Some("http") => "it was chosen to answer requests".to_owned(),
+        Some(role) => format!("it was chosen as {role}"),
+        None => "it was chosen by its name".to_owned(),
+    }
+}
+
 fn default_of_call(tool: &ToolId, grant: &Grant) -> (Decision, String) {
     let plugin = &tool.plugin;
-    let dangers = [
-        (!grant.net().is_empty(), "reach the network"),
-        (grant.can_write(), "change files"),
-        (!grant.secrets().is_empty(), "use secrets"),
-    ];
-    let dangers = dangers.into_iter().filter_map(|(is_real, words)| is_real.then_some(words));
-    let dangers: Vec<_> = dangers.collect();
-    match dangers.as_slice() {
+    match grant.dangers().as_slice() {
         [] => {
             let reason =
                 format!("no rule for it, and {plugin} can neither change nor leak anything");

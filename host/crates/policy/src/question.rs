@@ -7,6 +7,13 @@
 use sallyport_contract::{CallContext, ToolId};
 use serde_json::Value;
 
+/// What the tool of a question begins with where it stands for a role that a plugin plays, and no
+/// model asked for the run. No plugin's own tool may be called so.
+pub const ROLE_PREFIX: &str = "role:";
+
+/// The roles that rules can name after it.
+pub const ROLE_RUNS: [&str; 5] = ["timer", "listener", "provider", "ui", "http"];
+
 /// A call that is to be decided about, or that reaches for something while it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {

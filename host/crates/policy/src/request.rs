@@ -5,6 +5,7 @@ use std::{fmt, path::PathBuf};
 use serde_json::{Map, Value};
 
 use crate::{
+    capability::{Capability, CapabilityRequest, Wish, read_all},
     document::{Item, Section},
     environment::read_env_name,
     folder::{Access, FsEntry, read_path},
@@ -25,6 +26,8 @@ pub struct Request {
     pub env: Vec<EnvRequest>,
     /// Secrets.
     pub secrets: Vec<SecretRequest>,
+    /// Capabilities of the host.
+    pub capabilities: Vec<CapabilityRequest>,
 }
 
 /// A request for network access.
@@ -112,7 +115,26 @@ impl Mistake for TemplateError {
 impl Request {
     /// Returns the request of a plugin that asks for nothing.
     pub fn none() -> Self {
-        Self { net: Vec::new(), fs: Vec::new(), env: Vec::new(), secrets: Vec::new() }
+        Self {
+            net: Vec::new(),
+            fs: Vec::new(),
+            env: Vec::new(),
+            secrets: Vec::new(),
+            capabilities: Vec::new(),
+        }
+    }
+
+    /// Returns the request of a script, which says nothing about itself.
+    pub(crate) fn of_script() -> Self {
+        let why = || "it is a script".to_owned();
+        let folders = FsRequest { access: Access::ReadWrite, path: None, why: why() };
+        let process = CapabilityRequest { wish: Wish::Process, why: why() };
+        Self { fs: vec![folders], capabilities: vec![process], ..Self::none() }
+    }
+
+    /// Whether it asks for a capability.
+    pub(crate) fn asks_for(&self, capability: Capability) -> bool {
+        self.capabilities.iter().any(|request| request.wish.capability() == capability)
     }
 
     pub(crate) fn read(item: Item<'_>, settings: &SettingsSchema) -> Result<Self, SourceError> {
@@ -122,6 +144,7 @@ impl Request {
                 fs: section.list("fs", FsRequest::read)?,
                 env: section.list("env", EnvRequest::read)?,
                 secrets: section.list("secrets", SecretRequest::read)?,
+                capabilities: read_all(section)?,
             })
         })
     }
@@ -179,7 +202,7 @@ impl SecretRequest {
     }
 }
 
-fn read_why(section: &mut Section<'_>) -> Result<String, SourceError> {
+pub(crate) fn read_why(section: &mut Section<'_>) -> Result<String, SourceError> {
     section.required("why", Item::prose)
 }
 

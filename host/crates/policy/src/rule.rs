@@ -3,8 +3,10 @@
 use std::{fmt, str::FromStr};
 
 use sallyport_contract::{Decision, NameError, PluginName, ToolId};
+use url::Url;
 
 use crate::{
+    capability::UrlPattern,
     condition::{Condition, Facts, Failure},
     document::Item,
     example::Example,
@@ -34,6 +36,8 @@ pub(crate) struct Rule {
     pub(crate) tools: ToolPattern,
     /// Which requests of a running call it is about; without a pattern, it is about calling.
     pub(crate) net: Option<NetPattern>,
+    /// Which pages it is about that a running call opens in the browser.
+    pub(crate) open_url: Option<UrlPattern>,
     pub(crate) digest: Option<Digest>,
     pub(crate) when: Option<Condition>,
     pub(crate) decision: Decision,
@@ -62,6 +66,8 @@ pub struct RuleText {
     pub tool: String,
     /// The requests of a running call, when the rule is about such.
     pub net: Option<String>,
+    /// The pages that a running call opens, when the rule is about such.
+    pub open_url: Option<String>,
     /// Digest of the only component that it is about.
     pub digest: Option<String>,
     /// What it says.
@@ -188,6 +194,7 @@ impl Rule {
             Ok(Self {
                 tools: section.required("tool", Item::parsed)?,
                 net: section.optional("net", Item::parsed)?,
+                open_url: section.optional("open-url", Item::parsed)?,
                 digest: section.optional("digest", Item::parsed)?,
                 when: section.optional("when", Condition::read)?,
                 decision: section.required("decision", |item| read_decision(item, tier))?,
@@ -196,13 +203,18 @@ impl Rule {
                 place,
             })
         })?;
+        if rule.net.is_some() && rule.open_url.is_some() {
+            let error =
+                rule.place.clone().error("a rule cannot be about \"net\" and \"open-url\" at once");
+            return Err(error.with_hint("write two rules"));
+        }
         rule.check_examples()?;
         Ok(rule)
     }
 
     /// Whether the rule speaks about calling a tool of this component.
     pub(crate) fn is_about_call(&self, tool: &ToolId, digest: &str) -> bool {
-        self.net.is_none() && self.is_about(tool, digest)
+        self.net.is_none() && self.open_url.is_none() && self.is_about(tool, digest)
     }
 
     /// Whether the rule speaks about a request that the tool sends. What stops a request is read
@@ -215,13 +227,25 @@ impl Rule {
         self.net.as_ref().is_some_and(matches) && self.is_about(tool, digest)
     }
 
+    /// Whether the rule speaks about a page that the tool opens, read as for requests.
+    pub(crate) fn is_about_page(&self, tool: &ToolId, digest: &str, url: &Url) -> bool {
+        let matches = |pattern: &UrlPattern| match self.decision {
+            Decision::Allow => pattern.matches(url),
+            Decision::Ask | Decision::Deny => pattern.denies(url),
+        };
+        self.open_url.as_ref().is_some_and(matches) && self.is_about(tool, digest)
+    }
+
     fn is_about(&self, tool: &ToolId, digest: &str) -> bool {
         self.tools.matches(tool) && self.digest.as_ref().is_none_or(|own| own.is_of(digest))
     }
 
     /// Whether the rule speaks about any call of any tool of a plugin.
     pub(crate) fn is_about_every_call_of(&self, plugin: &PluginName) -> bool {
-        let narrows = self.net.is_some() || self.digest.is_some() || self.when.is_some();
+        let narrows = self.net.is_some()
+            || self.open_url.is_some()
+            || self.digest.is_some()
+            || self.when.is_some();
         !narrows && self.tools == ToolPattern::AllOf(plugin.clone())
     }
 
@@ -283,14 +307,21 @@ fn read_decision(item: Item<'_>, tier: Tier) -> Result<Decision, SourceError> {
 impl RuleText {
     /// Returns the rule that allows a tool, or all tools of a plugin.
     pub fn allowing(tool: String) -> Self {
-        Self { tool, net: None, digest: None, decision: Decision::Allow, message: None }
+        Self {
+            tool,
+            net: None,
+            open_url: None,
+            digest: None,
+            decision: Decision::Allow,
+            message: None,
+        }
     }
 }
 
 impl fmt::Display for RuleText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "[[rule]]\ntool = {}", toml_string(&self.tool))?;
-        let optional = [("net", &self.net), ("digest", &self.digest)];
+        let optional = [("net", &self.net), ("open-url", &self.open_url), ("digest", &self.digest)];
         for (key, text) in optional {
             if let Some(text) = text {
                 writeln!(f, "{key} = {}", toml_string(text))?;

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use sallyport_contract::PluginName;
 
 use crate::{
+    capability::Capabilities,
     document::{Item, Section},
     environment::EnvEntry,
     folder::{FsEntry, conflict},
@@ -24,6 +25,7 @@ pub(crate) struct PluginTable {
     pub(crate) fs: Vec<FsEntry>,
     pub(crate) env: Vec<EnvEntry>,
     pub(crate) secrets: Vec<SecretGrant>,
+    pub(crate) capabilities: Capabilities,
     pub(crate) limits: StatedLimits,
 }
 
@@ -45,6 +47,7 @@ impl PluginTable {
             fs: Vec::new(),
             env: Vec::new(),
             secrets: Vec::new(),
+            capabilities: Capabilities::none(),
             limits: StatedLimits::none(),
         }
     }
@@ -61,6 +64,7 @@ impl PluginTable {
             let fs = granted(section, "fs", tier, |item| FsEntry::read(item, home))?;
             let env = granted(section, "env", tier, EnvEntry::read)?;
             let secrets = granted(section, "secrets", tier, SecretGrant::read)?;
+            let capabilities = Capabilities::read(section, tier)?;
             let limits = section.optional("limits", StatedLimits::read)?;
             let alone = Self {
                 plugin,
@@ -68,9 +72,10 @@ impl PluginTable {
                 fs: Vec::new(),
                 env,
                 secrets: Vec::new(),
+                capabilities,
                 limits: limits.unwrap_or_else(StatedLimits::none),
             };
-            alone.with_folders(fs)?.with_secrets(secrets)
+            alone.with_folders(fs)?.with_secrets(secrets)?.checked()
         })
     }
 
@@ -84,17 +89,22 @@ impl PluginTable {
         plugin: &PluginName,
         tables: impl IntoIterator<Item = (Tier, Self)>,
     ) -> Result<Self, SourceError> {
-        tables.into_iter().try_fold(Self::empty(plugin.clone()), |mut joined, (tier, table)| {
-            joined.net.extend(table.net);
-            joined.env.extend(table.env);
-            match tier {
-                Tier::Admin | Tier::User => joined.limits.join(table.limits),
-                Tier::Project => joined.limits.tighten(table.limits),
-            }
-            let is_new = |entry: &FsEntry| !joined.fs.iter().any(|other| entry.repeats(other));
-            let more = table.fs.into_iter().filter(is_new).collect();
-            joined.with_folders(more)?.with_secrets(table.secrets)
-        })
+        let joined = tables.into_iter().try_fold(
+            Self::empty(plugin.clone()),
+            |mut joined, (tier, table)| {
+                joined.net.extend(table.net);
+                joined.env.extend(table.env);
+                joined.capabilities.join(tier, table.capabilities);
+                match tier {
+                    Tier::Admin | Tier::User => joined.limits.join(table.limits),
+                    Tier::Project => joined.limits.tighten(table.limits),
+                }
+                let is_new = |entry: &FsEntry| !joined.fs.iter().any(|other| entry.repeats(other));
+                let more = table.fs.into_iter().filter(is_new).collect();
+                joined.with_folders(more)?.with_secrets(table.secrets)
+            },
+        );
+        joined?.checked()
     }
 
     fn with_folders(mut self, entries: Vec<FsEntry>) -> Result<Self, SourceError> {
@@ -104,6 +114,11 @@ impl PluginTable {
                 Some(conflict) => return Err(entry.place.mistake(&conflict)),
             }
         }
+        Ok(self)
+    }
+
+    fn checked(self) -> Result<Self, SourceError> {
+        self.capabilities.check(&self.fs)?;
         Ok(self)
     }
 

@@ -4,11 +4,19 @@ use sallyport_contract::{Decision, Denial, Subject, ToolId};
 use url::Url;
 
 use crate::{
-    net::{NetPattern, grant::sentence, pattern::Target},
+    capability::UrlPattern,
+    net::{
+        NetPattern,
+        grant::{request_line, sentence},
+        pattern::Target,
+    },
     question::Situation,
     rule::{Rule, RuleText},
     source::Place,
 };
+
+/// What the opening of a page begins with where a record names it.
+const OPEN: &str = "open";
 
 /// What a policy says about a call, or about an access of a running call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +31,8 @@ pub struct Verdict {
     pub matched: Vec<Matched>,
     /// What the verdict is about.
     pub subject: Subject,
+    /// The refusal of what the plugin is not granted at all; rules have no say then.
+    ungranted: Option<Denial>,
 }
 
 /// A rule that spoke about a call or an access.
@@ -62,7 +72,19 @@ impl Verdict {
             }
         };
         let matched = spoken.into_iter().map(|(_, matched)| matched).collect();
-        Self { decision, reason, rule, matched, subject }
+        Self { decision, reason, rule, matched, subject, ungranted: None }
+    }
+
+    /// The verdict about what is not granted: no rule makes up for that.
+    pub(crate) fn ungranted(subject: Subject, denial: Denial) -> Self {
+        Self {
+            decision: Decision::Deny,
+            reason: denial.why.clone(),
+            rule: None,
+            matched: Vec::new(),
+            subject,
+            ungranted: Some(denial),
+        }
     }
 
     /// The verdict that is to be expected, of rules that surely match and rules that may.
@@ -89,14 +111,17 @@ impl Verdict {
         let note = || Some("its condition depends on the call".to_owned());
         let open = open.iter().map(|rule| rule.matched(false, note()));
         let matched = spoken.into_iter().map(|(_, matched)| matched).chain(open).collect();
-        Self { decision, reason, rule, matched, subject: Subject::Call }
+        Self { decision, reason, rule, matched, subject: Subject::Call, ungranted: None }
     }
 
     /// Returns the refusal of what was denied, or of what nobody was there to agree to.
     ///
-    /// The fix is a rule that allows it. There is none where a rule of the policy decided: it would
-    /// stay the strictest, and has to be changed itself.
+    /// The fix is a rule that allows it, or the grant where it is that which is missing. There is none
+    /// where a rule of the policy decided: it would stay the strictest, and has to be changed itself.
     pub fn denial(&self, tool: &ToolId) -> Denial {
+        if let Some(denial) = &self.ungranted {
+            return denial.clone();
+        }
         let what = match &self.subject {
             Subject::Call => format!("{tool} may not be called"),
             Subject::Access { what } => sentence(&tool.plugin, what),
@@ -112,18 +137,22 @@ impl Verdict {
     /// Returns the rule that would have allowed it without asking: what "always" writes, bound to
     /// the component with this digest.
     ///
-    /// `None` when a rule of the policy decided, since no other rule can soften it, and for an
-    /// access that no pattern can name exactly.
+    /// `None` when a rule of the policy decided, since no other rule can soften it, for what is not
+    /// granted, and for an access that no pattern can name exactly.
     pub fn remedy(&self, tool: &ToolId, digest: Option<&str>) -> Option<RuleText> {
-        if self.rule.is_some() {
+        if self.rule.is_some() || self.ungranted.is_some() {
             return None;
         }
-        let net = match &self.subject {
-            Subject::Call => None,
-            Subject::Access { what } => Some(exact_pattern(what)?),
-        };
-        let digest = digest.map(str::to_owned);
-        Some(RuleText { net, digest, ..RuleText::allowing(tool.to_string()) })
+        let rule =
+            RuleText { digest: digest.map(str::to_owned), ..RuleText::allowing(tool.to_string()) };
+        let Subject::Access { what } = &self.subject else { return Some(rule) };
+        match what.split_once(' ') {
+            Some((OPEN, url)) => {
+                let pattern = UrlPattern::exact(&Url::parse(url).ok()?)?;
+                Some(RuleText { open_url: Some(pattern.to_string()), ..rule })
+            }
+            Some(_) | None => Some(RuleText { net: Some(exact_pattern(what)?), ..rule }),
+        }
     }
 }
 
@@ -144,6 +173,11 @@ fn with_note(reason: String, matched: &Matched) -> String {
         Some(note) => format!("{reason}; {note}"),
         None => reason,
     }
+}
+
+/// Returns the opening of a page as records name it: without what of the address may be secret.
+pub(crate) fn page_line(url: &Url) -> String {
+    request_line(OPEN, url)
 }
 
 /// The pattern of one request and no other, for what a record calls `METHOD URL`.

@@ -23,6 +23,7 @@ use serde_json::{Number, Value};
 
 use super::Failure;
 use crate::{
+    capability::Capability,
     grant::Grant,
     question::{CONTEXT_KEYS, Situation},
 };
@@ -38,7 +39,7 @@ const DEPTH_MAX: usize = 128;
 const TEXT_BYTES_PER_STEP: usize = 64;
 
 /// The names of the keys of `grants`.
-pub(super) const GRANT_KEYS: [&str; 4] = ["net", "fs", "env", "secrets"];
+pub(super) const GRANT_KEYS: [&str; 5] = ["net", "fs", "env", "secrets", "capabilities"];
 
 type Boxed<'v> = Box<dyn Val + 'v>;
 
@@ -232,7 +233,10 @@ fn grants(grant: &Grant) -> (Boxed<'_>, u64) {
     let net: BTreeSet<String> = grant.net().patterns().map(|pattern| pattern.to_string()).collect();
     let secrets = grant.secrets().iter().map(|secret| secret.name.as_str());
     let secrets: Vec<&str> = secrets.collect();
-    let entries = net.len() + 5 * grant.fs().len() + grant.env().len() + secrets.len();
+    let held = Capability::ALL.into_iter().filter(|capability| grant.holds(*capability));
+    let capabilities: Vec<&str> = held.map(Capability::word).collect();
+    let names = grant.env().len() + secrets.len() + capabilities.len();
+    let entries = net.len() + 5 * grant.fs().len() + names;
     let fs = grant.fs().iter().map(|mount| {
         map([("mount", borrowed(&mount.guest)), ("access", borrowed(mount.access.word()))])
     });
@@ -241,6 +245,7 @@ fn grants(grant: &Grant) -> (Boxed<'_>, u64) {
         list(fs),
         list(grant.env().iter().map(|name| borrowed(name))),
         list(secrets.into_iter().map(borrowed)),
+        list(capabilities.into_iter().map(borrowed)),
     ];
     let weight = (GRANT_KEYS.len() + 1) * 2 + 4 * entries;
     (map(GRANT_KEYS.into_iter().zip(held)), weight as u64)

@@ -4,6 +4,7 @@ use sallyport_contract::Decision;
 
 use super::{entry::canonical, error::EditError};
 use crate::{
+    capability::Capability,
     fix::{toml_list, toml_string},
     folder::Access,
 };
@@ -19,6 +20,16 @@ pub enum Addition {
     Env(String),
     /// A secret.
     Secret(SecretAddition),
+    /// A capability that is granted with yes or no.
+    Capability(CapabilityAddition),
+    /// A page that may be opened in the browser, as a pattern.
+    Page(String),
+    /// A package that may be fetched: `six`, `six==1.17.0`, or `*` for all.
+    Package(String),
+    /// A scratch.
+    Scratch(ScratchAddition),
+    /// Something to listen to.
+    Listen(ListenAddition),
     /// A limit, which takes the place of the one that is there.
     Limit {
         /// Its key.
@@ -92,6 +103,36 @@ pub enum SecretWayText {
     },
 }
 
+/// A capability that is granted with yes or no.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CapabilityAddition {
+    /// Which one.
+    pub capability: Capability,
+    /// A setting of it, which takes the place of the one that is there: its key, and its value as
+    /// for a limit.
+    pub setting: Option<(String, String)>,
+}
+
+/// An entry of a `scratch` list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ScratchAddition {
+    /// The scratch's name.
+    pub name: String,
+    /// Where the plugin sees it; `None` is its name under `/`.
+    pub mount: Option<String>,
+    /// How much it may hold, such as `64MiB`.
+    pub quota: Option<String>,
+}
+
+/// An entry of a `listen` list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListenAddition {
+    /// An address such as `http://127.0.0.1:8077/hooks`, or `stdin`.
+    pub at: String,
+    /// Whether other machines may reach it.
+    pub public: bool,
+}
+
 /// The keys of a table with their values, as TOML.
 type Pairs = Vec<(&'static str, String)>;
 
@@ -103,6 +144,11 @@ impl Addition {
             Self::Fs(_) => "fs",
             Self::Env(_) => "env",
             Self::Secret(_) => "secrets",
+            Self::Capability(addition) => addition.capability.word(),
+            Self::Page(_) => Capability::OpenUrl.word(),
+            Self::Package(_) => Capability::Packages.word(),
+            Self::Scratch(_) => Capability::Scratch.word(),
+            Self::Listen(_) => Capability::Listen.word(),
             Self::Limit { .. } => "limits",
         }
     }
@@ -111,7 +157,15 @@ impl Addition {
     pub(super) fn only(&self) -> String {
         match self {
             Self::Limit { key, value } => braced(&[(&key_text(key), limit_value(value))]),
-            Self::Net(_) | Self::Fs(_) | Self::Env(_) | Self::Secret(_) => {
+            Self::Capability(_) => self.entry(),
+            Self::Page(_) => braced(&[("allow", format!("[{}]", self.entry()))]),
+            Self::Net(_)
+            | Self::Fs(_)
+            | Self::Env(_)
+            | Self::Secret(_)
+            | Self::Package(_)
+            | Self::Scratch(_)
+            | Self::Listen(_) => {
                 format!("[{}]", self.entry())
             }
         }
@@ -121,9 +175,13 @@ impl Addition {
     pub(super) fn entry(&self) -> String {
         match self {
             Self::Net(net) if net.is_plain() => toml_string(&net.pattern),
-            Self::Env(name) => toml_string(name),
+            Self::Capability(addition) => addition.value(),
+            Self::Listen(listen) if !listen.public => toml_string(&listen.at),
+            Self::Env(text) | Self::Page(text) | Self::Package(text) => toml_string(text),
             Self::Limit { value, .. } => limit_value(value),
-            Self::Net(_) | Self::Fs(_) | Self::Secret(_) => braced(&self.pairs()),
+            Self::Net(_) | Self::Fs(_) | Self::Secret(_) | Self::Scratch(_) | Self::Listen(_) => {
+                braced(&self.pairs())
+            }
         }
     }
 
@@ -133,7 +191,13 @@ impl Addition {
             Self::Net(net) => net.pairs(),
             Self::Fs(fs) => fs.pairs(),
             Self::Secret(secret) => secret.pairs(),
-            Self::Env(_) | Self::Limit { .. } => Vec::new(),
+            Self::Scratch(scratch) => scratch.pairs(),
+            Self::Listen(listen) => listen.pairs(),
+            Self::Env(_)
+            | Self::Capability(_)
+            | Self::Page(_)
+            | Self::Package(_)
+            | Self::Limit { .. } => Vec::new(),
         }
     }
 
@@ -195,6 +259,39 @@ impl SecretAddition {
             }
         }
         pairs
+    }
+}
+
+impl CapabilityAddition {
+    fn value(&self) -> String {
+        match &self.setting {
+            None => "true".to_owned(),
+            Some((key, value)) => braced(&[(&key_text(key), setting_value(value))]),
+        }
+    }
+}
+
+impl ScratchAddition {
+    fn pairs(&self) -> Pairs {
+        let mut pairs = vec![("name", toml_string(&self.name))];
+        pairs.extend(self.mount.as_ref().map(|mount| ("mount", toml_string(mount))));
+        pairs.extend(self.quota.as_ref().map(|quota| ("quota", toml_string(quota))));
+        pairs
+    }
+}
+
+impl ListenAddition {
+    fn pairs(&self) -> Pairs {
+        let public = self.public.then(|| ("public", "true".to_owned()));
+        [("at", toml_string(&self.at))].into_iter().chain(public).collect()
+    }
+}
+
+/// Returns a truth value or a number as that, and anything else as a text.
+pub(super) fn setting_value(value: &str) -> String {
+    match value {
+        "true" | "false" => value.to_owned(),
+        _ => limit_value(value),
     }
 }
 

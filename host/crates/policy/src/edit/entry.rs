@@ -6,8 +6,13 @@ use toml_edit::{Item, Table, TableLike, Value};
 
 use super::{addition::braced, error::EditError, removal::plain_path, tree::Tree};
 use crate::{
-    RuleText, document::Document, net::pattern::DenyPattern, source::SourceError,
-    table::PluginTable, tier::Tier,
+    Capability, ListenGrant, RuleText,
+    capability::{PackagePattern, UrlPattern},
+    document::Document,
+    net::pattern::DenyPattern,
+    source::SourceError,
+    table::PluginTable,
+    tier::Tier,
 };
 
 /// What stands for a home folder where only the form of an entry is looked at.
@@ -67,7 +72,9 @@ impl<'d> Entry<'d> {
     pub(super) fn is_rule(self, rule: &RuleText) -> bool {
         let texts = self.table().and_then(texts).unwrap_or_default();
         let same = |(key, text): &(&str, &str)| match *key {
-            "net" => self.text(key).map(canonical_pattern) == Some(canonical_pattern(text)),
+            "net" | "open-url" => {
+                self.text(key).map(canonical_pattern) == Some(canonical_pattern(text))
+            }
             _ => self.text(key) == Some(text),
         };
         let wanted = rule_texts(rule);
@@ -106,6 +113,7 @@ pub(super) fn rule_texts(rule: &RuleText) -> Vec<(&'static str, &str)> {
     let pairs = [
         ("tool", Some(rule.tool.as_str())),
         ("net", rule.net.as_deref()),
+        ("open-url", rule.open_url.as_deref()),
         ("digest", rule.digest.as_deref()),
         ("decision", Some(rule.decision.word())),
         ("message", rule.message.as_deref()),
@@ -133,10 +141,28 @@ fn forms(table: &PluginTable) -> Vec<String> {
     let fs = table.fs.iter().map(ToString::to_string);
     let env = table.env.iter().map(|entry| entry.name.clone());
     let secrets = table.secrets.iter().map(ToString::to_string);
-    net.chain(fs).chain(env).chain(secrets).collect()
+    let capabilities = Capability::ALL.into_iter();
+    let capabilities = capabilities.flat_map(|of| table.capabilities.entries(of));
+    let capabilities = capabilities.map(|(_, text)| text);
+    net.chain(fs).chain(env).chain(secrets).chain(capabilities).collect()
 }
 
 /// Returns a network pattern in the form in which two that are equal look equal.
 pub(super) fn canonical_pattern(text: &str) -> String {
     text.parse::<DenyPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.0.to_string())
+}
+
+/// Returns a pattern of pages in such a form.
+pub(super) fn canonical_page(text: &str) -> String {
+    text.parse::<UrlPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.to_string())
+}
+
+/// Returns a package in such a form.
+pub(super) fn canonical_package(text: &str) -> String {
+    text.parse::<PackagePattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.to_string())
+}
+
+/// Returns an address to listen to in such a form.
+pub(super) fn canonical_address(text: &str) -> String {
+    ListenGrant::canonical(text).unwrap_or_else(|| text.to_owned())
 }

@@ -6,12 +6,15 @@ use sallyport_contract::{Decision, PluginName};
 use toml_edit::Item;
 
 use super::{
-    LIMITS, PLUGINS, RULES,
-    entry::{Entry, canonical_pattern, entries},
+    LIMITS, PAGES, PLUGINS, RULES,
+    entry::{
+        Entry, canonical_address, canonical_package, canonical_page, canonical_pattern, entries,
+    },
     error::EditError,
     splice::{Splice, apply},
-    tree::Tree,
+    tree::{Place, Tree},
 };
+use crate::Capability;
 
 /// Most names that an error offers in place of one that is not there.
 const NEAR_MAX: usize = 3;
@@ -33,6 +36,16 @@ pub enum Target {
     Env(String),
     /// This secret, in whatever way it is granted.
     Secret(String),
+    /// This capability, whatever is granted of it, or that it is taken away.
+    Capability(Capability),
+    /// The pages of this pattern, that may be opened in the browser.
+    Page(String),
+    /// This package, as the file has it.
+    Package(String),
+    /// The scratch of this name.
+    Scratch(String),
+    /// This address to listen to, or `stdin`.
+    Listen(String),
     /// This limit, so that the standard one holds again.
     Limit(String),
     /// The plugin's whole table. Rules about the plugin stay.
@@ -46,6 +59,8 @@ pub struct RuleTarget {
     pub tool: String,
     /// The requests that they are about; `None` is a rule about calling.
     pub net: Option<String>,
+    /// The pages that they are about.
+    pub open_url: Option<String>,
     /// What they say; `None` when it does not matter, so long as all of them say the same.
     pub decision: Option<Decision>,
 }
@@ -66,13 +81,49 @@ pub fn revoke(text: &str, plugin: &PluginName, target: &Target) -> Result<String
     let splices = match target {
         Target::Plugin => tree.remove_key(&path),
         Target::Limit(key) => remove_limit(&tree, plugin, key)?,
-        Target::Net(_) | Target::Deny(_) | Target::Fs(_) | Target::Env(_) | Target::Secret(_) => {
+        Target::Capability(capability) => match table.get(capability.word()) {
+            Some(_) => tree.remove_key(&[PLUGINS, plugin.as_str(), capability.word()]),
+            None => return Err(target.absent(capabilities_of(&table))),
+        },
+        Target::Page(_) => remove_page(&tree, plugin, target)?,
+        Target::Net(_)
+        | Target::Deny(_)
+        | Target::Fs(_)
+        | Target::Env(_)
+        | Target::Secret(_)
+        | Target::Package(_)
+        | Target::Scratch(_)
+        | Target::Listen(_) => {
             let item = table.get(target.key()).ok_or_else(|| target.absent(Vec::new()))?;
             let doomed = target.find(&tree, item)?;
             tree.remove_entries(&[PLUGINS, plugin.as_str(), target.key()], &doomed)
         }
     };
     Ok(apply(text, splices))
+}
+
+fn capabilities_of(table: &Place<'_>) -> Vec<String> {
+    let is_capability = |name: &String| Capability::of_word(name).is_some();
+    table.names().into_iter().filter(is_capability).collect()
+}
+
+/// Removes a page. Without its last one the list would mean every page, so all of it goes.
+fn remove_page(
+    tree: &Tree<'_>,
+    plugin: &PluginName,
+    target: &Target,
+) -> Result<Vec<Splice>, EditError> {
+    let path = [PLUGINS, plugin.as_str(), target.key(), PAGES];
+    let absent = || target.absent(Vec::new());
+    let plugins = tree.place(&path[..2])?.ok_or_else(absent)?;
+    let is_table = plugins.get(target.key()).is_some_and(Item::is_table_like);
+    let pages = if is_table { tree.place(&path[..3])? } else { None };
+    let item = pages.as_ref().and_then(|pages| pages.get(PAGES)).ok_or_else(absent)?;
+    let doomed = target.find(tree, item)?;
+    match entries(tree, PAGES, item)?.len() == doomed.len() {
+        true => Ok(tree.remove_key(&path[..3])),
+        false => Ok(tree.remove_entries(&path, &doomed)),
+    }
 }
 
 fn remove_limit(tree: &Tree<'_>, plugin: &PluginName, key: &str) -> Result<Vec<Splice>, EditError> {
@@ -94,6 +145,11 @@ impl Target {
             Self::Fs(_) => "fs",
             Self::Env(_) => "env",
             Self::Secret(_) => "secrets",
+            Self::Capability(capability) => capability.word(),
+            Self::Page(_) => Capability::OpenUrl.word(),
+            Self::Package(_) => Capability::Packages.word(),
+            Self::Scratch(_) => Capability::Scratch.word(),
+            Self::Listen(_) => Capability::Listen.word(),
             Self::Limit(_) => LIMITS,
             Self::Plugin => PLUGINS,
         }
@@ -107,6 +163,11 @@ impl Target {
             Self::Fs(_) => "folder or file",
             Self::Env(_) => "environment variable",
             Self::Secret(_) => "secret",
+            Self::Capability(_) => "capability",
+            Self::Page(_) => "page",
+            Self::Package(_) => "package",
+            Self::Scratch(_) => "scratch",
+            Self::Listen(_) => "address to listen to",
             Self::Limit(_) => "limit",
             Self::Plugin => "table for the plugin",
         }
@@ -134,8 +195,13 @@ impl Target {
             Self::Deny(_) => vec![entry.text("deny").map(canonical_pattern)],
             Self::Fs(_) => vec![entry.text("path").map(plain_path), entry.mount()],
             Self::Env(_) => vec![entry.plain().map(str::to_owned)],
-            Self::Secret(_) => vec![entry.text("name").map(str::to_owned)],
-            Self::Limit(_) | Self::Plugin => Vec::new(),
+            Self::Secret(_) | Self::Scratch(_) => vec![entry.text("name").map(str::to_owned)],
+            Self::Page(_) => vec![entry.plain().map(canonical_page)],
+            Self::Package(_) => vec![entry.plain().map(canonical_package)],
+            Self::Listen(_) => {
+                vec![entry.plain().or_else(|| entry.text("at")).map(canonical_address)]
+            }
+            Self::Capability(_) | Self::Limit(_) | Self::Plugin => Vec::new(),
         };
         texts.into_iter().flatten().collect()
     }
@@ -144,7 +210,13 @@ impl Target {
         match self {
             Self::Net(pattern) | Self::Deny(pattern) => canonical_pattern(pattern),
             Self::Fs(path) => plain_path(path),
-            Self::Env(name) | Self::Secret(name) | Self::Limit(name) => name.clone(),
+            Self::Page(pattern) => canonical_page(pattern),
+            Self::Package(package) => canonical_package(package),
+            Self::Listen(address) => canonical_address(address),
+            Self::Capability(capability) => capability.word().to_owned(),
+            Self::Env(name) | Self::Secret(name) | Self::Scratch(name) | Self::Limit(name) => {
+                name.clone()
+            }
             Self::Plugin => String::new(),
         }
     }
@@ -187,19 +259,24 @@ pub fn remove_rule(text: &str, target: &RuleTarget) -> Result<String, EditError>
 impl RuleTarget {
     fn means(&self, rule: Entry<'_>) -> bool {
         let pattern = |text: Option<&str>| text.map(canonical_pattern);
+        let page = |text: Option<&str>| text.map(canonical_page);
         rule.text("tool") == Some(&self.tool)
             && pattern(rule.text("net")) == pattern(self.net.as_deref())
+            && page(rule.text("open-url")) == page(self.open_url.as_deref())
             && self.decision.is_none_or(|decision| rule.text("decision") == Some(decision.word()))
     }
 
     fn absent(&self, rules: &[Entry<'_>]) -> EditError {
-        let name = |tool: &str, net: Option<&str>| match net {
-            Some(net) => format!("{tool} {}", canonical_pattern(net)),
-            None => tool.to_owned(),
+        let name = |tool: &str, net: Option<&str>, page: Option<&str>| {
+            let net = net.map(|net| format!(" {}", canonical_pattern(net)));
+            let page = page.map(|page| format!(" {}", canonical_page(page)));
+            format!("{tool}{}", net.or(page).unwrap_or_default())
         };
-        let known =
-            rules.iter().filter_map(|rule| Some(name(rule.text("tool")?, rule.text("net"))));
-        absent("rule for", &name(&self.tool, self.net.as_deref()), known.collect())
+        let known = rules.iter().filter_map(|rule| {
+            Some(name(rule.text("tool")?, rule.text("net"), rule.text("open-url")))
+        });
+        let own = name(&self.tool, self.net.as_deref(), self.open_url.as_deref());
+        absent("rule for", &own, known.collect())
     }
 }
 

@@ -10,7 +10,10 @@ use sallyport_contract::{Denial, PluginName};
 use url::Url;
 
 use super::Need;
-use crate::Access;
+use crate::{
+    Access,
+    capability::{self, PACKAGE},
+};
 
 /// What stands at the end of a text that was cut.
 const CUT: char = '…';
@@ -28,6 +31,15 @@ impl Need {
             return tool.parse().ok().map(Self::Call);
         }
         let act = denial.what.strip_prefix(&format!("{plugin} may not "))?;
+        if let Some((name, version)) = act.strip_prefix(PACKAGE).and_then(|p| p.split_once("==")) {
+            return Some(Self::Package { name: name.to_owned(), version: version.to_owned() });
+        }
+        if let Some(Ok(url)) = act.strip_prefix("open ").map(Url::parse) {
+            return Some(Self::Page(url));
+        }
+        if let Some(of) = capability::of_reason(&denial.why) {
+            return Some(Self::Capability(of));
+        }
         let (verb, rest) = act.split_once(' ')?;
         if let Some(name) = act.strip_prefix("read the secret ") {
             return Some(Self::Secret(name.trim_matches('"').to_owned()));

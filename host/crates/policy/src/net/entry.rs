@@ -14,7 +14,8 @@ use crate::{
 };
 
 /// What an entry that allows may decide. An entry that denies says so with its own key.
-const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("ask", Decision::Ask)];
+pub(crate) const DECISIONS: [(&str, Decision); 2] =
+    [("allow", Decision::Allow), ("ask", Decision::Ask)];
 
 /// An entry that allows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -235,7 +235,11 @@ fn names_that_stand_for_nothing() {
         (".args.x == 1", "there is no variable \".args\"", "did you mean args?"),
         ("context.users == 'a'", "context has no \"users\"", context),
         ("context.userid == 'a'", "context has no \"userid\"", "did you mean context.user_id?"),
-        ("has(grants.network)", "grants has no \"network\"", "grants has net, fs, env, secrets"),
+        (
+            "has(grants.network)",
+            "grants has no \"network\"",
+            "grants has net, fs, env, secrets, capabilities",
+        ),
         ("len(args.to) > 5", "there is no function \"len\"", functions),
         ("args.s.startWith('a')", "there is no function \"startWith\"", "did you mean startsWith?"),
         ("timestamp('2026') == 1", "there is no function \"timestamp\"", functions),

@@ -5,12 +5,16 @@ use std::path::Path;
 use sallyport_contract::{Decision, PluginName};
 
 use crate::{
-    Access, Policy, RuleText,
-    edit::{self, Addition, EditError, FsAddition, NetAddition, ReachText, Target},
+    Access, Capability, Policy, RuleText,
+    edit::{
+        self, Addition, CapabilityAddition, EditError, FsAddition, ListenAddition, NetAddition,
+        ReachText, ScratchAddition, Target,
+    },
     source::Mistake,
 };
 
 mod addition;
+mod capability;
 mod diff;
 mod property;
 mod removal;
@@ -40,8 +44,29 @@ fn fs(path: &str) -> Addition {
     Addition::Fs(folder(path, Access::Read))
 }
 
+fn capability(capability: Capability, setting: Option<(&str, &str)>) -> Addition {
+    let setting = setting.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Addition::Capability(CapabilityAddition { capability, setting })
+}
+
+fn page(pattern: &str) -> Addition {
+    Addition::Page(pattern.into())
+}
+
+fn package(text: &str) -> Addition {
+    Addition::Package(text.into())
+}
+
+fn scratch(name: &str) -> Addition {
+    Addition::Scratch(ScratchAddition { name: name.into(), mount: None, quota: None })
+}
+
+fn listen(at: &str) -> Addition {
+    Addition::Listen(ListenAddition { at: at.into(), public: false })
+}
+
 fn rule(tool: &str, decision: Decision) -> RuleText {
-    RuleText { tool: tool.into(), net: None, digest: None, decision, message: None }
+    RuleText { tool: tool.into(), net: None, open_url: None, digest: None, decision, message: None }
 }
 
 /// Grants something to the plugin `w`.

@@ -16,7 +16,7 @@ use url::Url;
 use super::{GREEDY, decide, grammar_rules, manifest, parse_policy, reaches, send};
 use crate::{
     Access::{self, ReadWrite},
-    Grant, Limits, Policy, SecretSource, SecretWay, Section, SourceError, Surroundings,
+    Capability, Grant, Limits, Policy, SecretSource, SecretWay, Section, SourceError, Surroundings,
 };
 
 /// A table and a key in it; a file in which the key decides about a power; whether the power is
@@ -45,6 +45,26 @@ enum Power {
     ComeFrom(fn() -> SecretSource),
     /// Sends so many requests in a call.
     SendMany(u32),
+    /// Has a capability, or some of it.
+    Hold(Capability),
+    /// Keeps a value of so many bytes.
+    Keep(u64),
+    /// Sets so many timers that fire again after so many seconds.
+    Plan(u32, u64),
+    /// Sends so many messages in a minute.
+    Tell(u32),
+    /// Opens a page.
+    Open(&'static str),
+    /// Opens a page without a question.
+    OpenUnasked(&'static str),
+    /// Fills a scratch that it sees at a path with so many bytes.
+    Store(&'static str, u64),
+    /// Listens at an address.
+    Hear(&'static str),
+    /// Answers questions.
+    Confirm,
+    /// Runs as a program of the machine.
+    Process { network: bool, unwalled: bool },
     /// Sends a request past the proxy.
     Bypass(&'static str),
     /// Runs a tool without a question.
@@ -54,7 +74,8 @@ enum Power {
 }
 
 use Power::{
-    Bypass, Carry, ComeFrom, Fill, Reach, Read, Run, See, Send, SendMany, SendUnasked, Start, Touch,
+    Bypass, Carry, ComeFrom, Confirm, Fill, Hear, Hold, Keep, Open, OpenUnasked, Plan, Process,
+    Reach, Read, Run, See, Send, SendMany, SendUnasked, Start, Store, Tell, Touch,
 };
 
 const GET: &str = "GET https://api.example.com/a";
@@ -84,6 +105,58 @@ const ROWS: &[Row] = &[
     ("plugin", "secrets", "[plugin.weather]\nsecrets = []\n[secret.pin]\nenv = 'P'", Read("pin"), false),
     ("plugin", "limits", "[plugin.weather]\nlimits = { http-requests = 5 }", SendMany(5), true),
     ("plugin", "limits", "[plugin.weather]\nlimits = { http-requests = 5 }", SendMany(6), false),
+
+    ("plugin", "state", "[plugin.weather]\nstate = true", Hold(Capability::State), true),
+    ("plugin", "state", "[plugin.weather]\nstate = false", Hold(Capability::State), false),
+    ("plugin", "schedule", "[plugin.weather]\nschedule = true", Hold(Capability::Schedule), true),
+    ("plugin", "schedule", "[plugin.weather]\nschedule = false", Hold(Capability::Schedule), false),
+    ("plugin", "notify", "[plugin.weather]\nnotify = {}", Hold(Capability::Notify), true),
+    ("plugin", "notify", "[plugin.weather]\nnotify = false", Hold(Capability::Notify), false),
+    ("plugin", "progress", "[plugin.weather]\nprogress = true", Hold(Capability::Progress), true),
+    ("plugin", "progress", "[plugin.weather]\nprogress = false", Hold(Capability::Progress), false),
+    ("plugin", "open-url", "[plugin.weather]\nopen-url = true", Hold(Capability::OpenUrl), true),
+    ("plugin", "open-url", "[plugin.weather]\nopen-url = false", Hold(Capability::OpenUrl), false),
+    ("plugin", "packages", "[plugin.weather]\npackages = ['*']", Hold(Capability::Packages), true),
+    ("plugin", "packages", "[plugin.weather]\npackages = []", Hold(Capability::Packages), false),
+    ("plugin", "scratch", "[plugin.weather]\nscratch = [{ name = 'sandbox' }]", Hold(Capability::Scratch), true),
+    ("plugin", "scratch", "[plugin.weather]\nscratch = [{ name = 'other' }]", Hold(Capability::Scratch), false),
+    ("plugin", "listen", "[plugin.weather]\nlisten = ['stdin']", Hold(Capability::Listen), true),
+    ("plugin", "listen", "[plugin.weather]\nlisten = []", Hold(Capability::Listen), false),
+    ("plugin", "ui", "[plugin.weather]\nui = true", Hold(Capability::Ui), true),
+    ("plugin", "ui", "[plugin.weather]\nui = false", Hold(Capability::Ui), false),
+    ("plugin", "process", "[plugin.weather]\nprocess = true", Hold(Capability::Process), true),
+    ("plugin", "process", "[plugin.weather]\nprocess = false", Hold(Capability::Process), false),
+
+    ("state", "quota", "[plugin.weather]\nstate = { quota = '9KiB' }", Keep(9 << 10), true),
+    ("state", "quota", "[plugin.weather]\nstate = { quota = '8KiB' }", Keep(9 << 10), false),
+    ("state", "value", "[plugin.weather]\nstate = { value = '9KiB' }", Keep(9 << 10), true),
+    ("state", "value", "[plugin.weather]\nstate = { value = '8KiB' }", Keep(9 << 10), false),
+    ("schedule", "timers", "[plugin.weather]\nschedule = { timers = 5 }", Plan(5, 60), true),
+    ("schedule", "timers", "[plugin.weather]\nschedule = { timers = 4 }", Plan(5, 60), false),
+    ("schedule", "interval", "[plugin.weather]\nschedule = { interval = '5s' }", Plan(1, 5), true),
+    ("schedule", "interval", "[plugin.weather]\nschedule = { interval = '6s' }", Plan(1, 5), false),
+    ("notify", "per-minute", "[plugin.weather]\nnotify = { per-minute = 5 }", Tell(5), true),
+    ("notify", "per-minute", "[plugin.weather]\nnotify = { per-minute = 4 }", Tell(5), false),
+    ("open-url", "allow", "[plugin.weather]\nopen-url = { allow = ['https://*.example.com/**'] }", Open(API), true),
+    ("open-url", "allow", "[plugin.weather]\nopen-url = { allow = ['https://*.example.com/b'] }", Open(API), false),
+    ("open-url", "decision", "[plugin.weather]\nopen-url = { decision = 'allow' }", OpenUnasked(API), true),
+    ("open-url", "decision", "[plugin.weather]\nopen-url = { decision = 'ask' }", OpenUnasked(API), false),
+    ("scratch", "name", "[plugin.weather]\nscratch = [{ name = 'sandbox' }]", Store("/sandbox", 1), true),
+    ("scratch", "name", "[plugin.weather]\nscratch = [{ name = 'sandbax' }]", Store("/sandbox", 1), false),
+    ("scratch", "mount", "[plugin.weather]\nscratch = [{ name = 'sandbox', mount = '/work' }]", Store("/work", 1), true),
+    ("scratch", "mount", "[plugin.weather]\nscratch = [{ name = 'sandbox', mount = '/wark' }]", Store("/work", 1), false),
+    ("scratch", "quota", "[plugin.weather]\nscratch = [{ name = 'sandbox', quota = '9KiB' }]", Store("/sandbox", 9 << 10), true),
+    ("scratch", "quota", "[plugin.weather]\nscratch = [{ name = 'sandbox', quota = '8KiB' }]", Store("/sandbox", 9 << 10), false),
+    ("listen", "at", "[plugin.weather]\nlisten = [{ at = 'http://127.0.0.1:8077/a' }]", Hear("http://127.0.0.1:8077/a"), true),
+    ("listen", "at", "[plugin.weather]\nlisten = [{ at = 'http://127.0.0.1:8077/b' }]", Hear("http://127.0.0.1:8077/a"), false),
+    ("listen", "public", "[plugin.weather]\nlisten = [{ at = 'http://0.0.0.0:8077/a', public = true }]", Hear("http://0.0.0.0:8077/a"), true),
+    ("listen", "public", "[plugin.weather]\nlisten = [{ at = 'http://0.0.0.0:8077/a', public = false }]", Hear("http://0.0.0.0:8077/a"), false),
+    ("ui", "confirm", "[plugin.weather]\nui = { confirm = true }", Confirm, true),
+    ("ui", "confirm", "[plugin.weather]\nui = { confirm = false }", Confirm, false),
+    ("process", "network", "[plugin.weather]\nprocess = { network = true }", Process { network: true, unwalled: false }, true),
+    ("process", "network", "[plugin.weather]\nprocess = { network = false }", Process { network: true, unwalled: false }, false),
+    ("process", "unwalled", "[plugin.weather]\nprocess = { unwalled = true }", Process { network: false, unwalled: true }, true),
+    ("process", "unwalled", "[plugin.weather]\nprocess = { unwalled = false }", Process { network: false, unwalled: true }, false),
 
     ("net", "allow", "[plugin.weather]\nnet = [{ allow = 'GET https://*.example.com:400-500/**' }]", Send(GET), true),
     ("net", "allow", "[plugin.weather]\nnet = [{ allow = 'GET https://*.example.com:444-500/**' }]", Send(GET), false),
@@ -160,6 +233,7 @@ const LIMITS: &[LimitRow] = &[
     ("http-redirects", "4", |limits| limits.http_redirects.into(), 4),
     ("http-time", "'3s'", |limits| ms(limits.http_time), 3000),
     ("approval-time", "'1m'", |limits| ms(limits.approval_time), 60_000),
+    ("idle", "'20m'", |limits| ms(limits.idle), 1_200_000),
 ];
 
 fn started(file: &str) -> Result<(Policy, Grant), SourceError> {
@@ -192,9 +266,30 @@ fn passes(file: &str, power: &Power) -> bool {
         ComeFrom(source) => policy.secret_source(&"pin".parse().unwrap()) == Some(&source()),
         SendMany(requests) => *requests <= grant.limits().http_requests,
         Bypass(url) => policy.proxy().unwrap().for_url(&Url::parse(url).unwrap()).is_none(),
+        Hold(capability) => grant.holds(*capability),
+        Keep(bytes) => grant.state().is_some_and(|state| state.value_bytes_max >= *bytes),
+        Plan(timers, seconds) => grant.schedule().is_some_and(|schedule| {
+            schedule.timers_max >= *timers && schedule.interval_min.as_secs() <= *seconds
+        }),
+        Tell(messages) => grant.notify().is_some_and(|notify| notify.per_minute >= *messages),
+        Open(url) => opens(&grant, url).is_some(),
+        OpenUnasked(url) => opens(&grant, url) == Some(Decision::Allow),
+        Store(path, bytes) => {
+            let mut scratches = grant.scratch().iter();
+            scratches.any(|scratch| scratch.mount == *path && scratch.quota_bytes >= *bytes)
+        }
+        Hear(at) => grant.listen().iter().any(|entry| entry.to_string() == *at),
+        Confirm => grant.ui().is_some_and(|ui| ui.confirm),
+        Process { network, unwalled } => grant
+            .process()
+            .is_some_and(|process| process.network == *network && process.unwalled == *unwalled),
         Run => decide(&policy, &grant, "weather.get").0 == Decision::Allow,
         Start => true,
     }
+}
+
+fn opens(grant: &Grant, url: &str) -> Option<Decision> {
+    grant.open_url()?.check(&Url::parse(url).unwrap()).ok()
 }
 
 fn touches(grant: &Grant, path: &Path, wanted: Access) -> bool {
@@ -280,6 +375,9 @@ fn every_key_has_a_row_that_allows_and_one_that_denies() {
     }
     // No table was left out.
     let tables: BTreeSet<&str> = asked.iter().map(|(table, _)| table.as_str()).collect();
-    let known = ["file", "fs", "limits", "net", "plugin", "proxy", "rule", "secret", "secrets"];
+    let known = [
+        "file", "fs", "limits", "listen", "net", "notify", "open-url", "plugin", "process",
+        "proxy", "rule", "schedule", "scratch", "secret", "secrets", "state", "ui",
+    ];
     assert_eq!(tables, known.into());
 }

@@ -10,10 +10,11 @@ use super::{DIGEST, GREEDY, manifest, parse_policy, tool};
 use crate::Question;
 
 /// A key, lines of a rule about it, and whether a call of `weather.get` with `{"n": 6}`, or its
-/// request for `https://api.example.com/a`, passes beside them.
+/// request for `https://api.example.com/a`, or its page `https://www.example.com/a`, passes beside
+/// them.
 pub(super) type Row = (&'static str, &'static str, bool);
 
-pub(super) const ROWS: [Row; 16] = [
+pub(super) const ROWS: [Row; 18] = [
     ("tool", "tool = 'weather.get'\ndecision = 'deny'", false),
     ("tool", "tool = 'weather.*'\ndecision = 'deny'", false),
     ("tool", "tool = 'weather.put'\ndecision = 'deny'", true),
@@ -23,6 +24,16 @@ pub(super) const ROWS: [Row; 16] = [
         false,
     ),
     ("net", "tool = 'weather.get'\nnet = 'PUT https://api.example.com/*'\ndecision = 'deny'", true),
+    (
+        "open-url",
+        "tool = 'weather.get'\nopen-url = 'https://www.example.com/*'\ndecision = 'deny'",
+        false,
+    ),
+    (
+        "open-url",
+        "tool = 'weather.get'\nopen-url = 'https://www.example.com/b'\ndecision = 'deny'",
+        true,
+    ),
     ("digest", "tool = 'weather.get'\ndigest = '16ee56a487a0'\ndecision = 'deny'", false),
     ("digest", "tool = 'weather.get'\ndigest = '16ee56a487a1'\ndecision = 'deny'", true),
     ("when", "tool = 'weather.get'\nwhen = 'args.n > 5'\ndecision = 'deny'", false),
@@ -39,7 +50,8 @@ pub(super) const ROWS: [Row; 16] = [
 
 /// Whether the call and its request pass. What would be asked does not.
 fn passes(rule: &str) -> bool {
-    let table = "[plugin.weather]\nnet = ['GET https://api.example.com/**']\n";
+    let table = "[plugin.weather]\nnet = ['GET https://api.example.com/**']\n\
+                 open-url = { decision = 'allow' }\n";
     let allow = "[[rule]]\ntool = 'weather.*'\ndecision = 'allow'\n";
     let Ok(policy) = parse_policy(&format!("{table}{allow}[[rule]]\n{rule}")) else {
         return false;
@@ -51,7 +63,9 @@ fn passes(rule: &str) -> bool {
     let permit = grant.net().check("GET", &url).unwrap();
     let call = policy.decide(&question, &grant).decision;
     let access = policy.decide_access(&question, &grant, "GET", &url, &permit).decision;
-    call.max(access) == Decision::Allow
+    let page = Url::parse("https://www.example.com/a").unwrap();
+    let page = policy.decide_open_url(&question, &grant, &page).decision;
+    call.max(access).max(page) == Decision::Allow
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::{
     learn::{Learned, Need, Proposal},
 };
 
+mod capabilities;
 mod property;
 mod refused;
 

@@ -47,6 +47,7 @@ fn without_a_word_the_standard_holds() {
         http_redirects: 0,
         http_time: seconds(60),
         approval_time: seconds(300),
+        idle: seconds(600),
     };
     assert_eq!(Limits::standard(), standard);
     assert_eq!(Grant::none("x".parse().unwrap()).limits(), &standard);
@@ -74,6 +75,7 @@ fn each_limit_can_be_set_by_itself() {
         ("http-redirects = 20", Limits { http_redirects: 20, ..usual.clone() }),
         ("http-time = '2m'", Limits { http_time: seconds(120), ..usual.clone() }),
         ("approval-time = '1h'", Limits { approval_time: seconds(3600), ..usual.clone() }),
+        ("idle = '20m'", Limits { idle: seconds(1200), ..usual.clone() }),
     ];
     for (limit, want) in rows {
         let text = format!("[plugin.weather]\nlimits = {{ {limit} }}");

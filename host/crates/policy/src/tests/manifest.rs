@@ -60,9 +60,9 @@ fn mistakes_in_requests_and_settings() {
         ("[[request.net]]\nallow = 'GET https://a.io'\nwhy = ''", "6:7: \"why\" is empty", ""),
         ("[[request.nett]]\nwhy = 'w'", "4:11: unknown key \"nett\"", "did you mean \"net\"?"),
         (
-            "[[request.process]]\nname = 'x'",
-            "4:11: unknown key \"process\"",
-            "the keys known here are net, fs, env, secrets",
+            "[[request.gpu]]\nname = 'x'",
+            "4:11: unknown key \"gpu\"",
+            "the keys known here are net, fs, env, secrets, state, schedule, notify, progress, open-url, packages, scratch, listen, ui, process",
         ),
         (
             "[request]\nnet = ['GET https://a.io']",

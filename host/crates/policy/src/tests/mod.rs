@@ -10,6 +10,7 @@ use crate::{Grant, Manifest, Policy, Question, SourceError, Verdict};
 
 mod access;
 mod asking;
+mod capability;
 mod check;
 mod condition;
 mod decision;
@@ -40,7 +41,8 @@ mod tiers;
 /// Digest of the component of all plugins here.
 const DIGEST: &str = "16ee56a487a0c4c3c29a6d1cf9d5ee4a17e0a5b6c7d8e9f00112233445566778";
 
-/// Asks for all of the network that the tests use, for any folder, two variables and two secrets.
+/// Asks for all of the network that the tests use, for any folder, two variables, two secrets and
+/// every capability.
 const GREEDY: &str = r#"
     [[request.net]]
     allow = "* https://api.example.com/**"
@@ -76,6 +78,35 @@ const GREEDY: &str = r#"
     [[request.secrets]]
     name = "pin"
     reveal = true
+    why = "w"
+    [[request.state]]
+    why = "w"
+    [[request.schedule]]
+    why = "w"
+    [[request.notify]]
+    why = "w"
+    [[request.progress]]
+    why = "w"
+    [[request.open-url]]
+    why = "w"
+    [[request.packages]]
+    why = "w"
+    [[request.scratch]]
+    name = "sandbox"
+    why = "w"
+    [[request.listen]]
+    kind = "http"
+    why = "w"
+    [[request.listen]]
+    kind = "websocket"
+    why = "w"
+    [[request.listen]]
+    kind = "stdin"
+    why = "w"
+    [[request.ui]]
+    confirm = true
+    why = "w"
+    [[request.process]]
     why = "w"
 "#;
 

@@ -359,7 +359,7 @@ fn mistakes_in_variables_and_limits() {
     let size = "write a whole number and a unit: 512B, 64KiB, 128MiB, 1GiB";
     let keys = "the keys known here are time, cpu, memory, output, log, host-call, handles, files, \
                 concurrent-calls, queue-time, calls-per-minute, http-requests, http-body, \
-                http-total, http-redirects, http-time, approval-time";
+                http-total, http-redirects, http-time, approval-time, idle";
     let rows = [
         ("env = ['A=B']", "8: \"A=B\" is not the name of an environment variable", name),
         ("env = ['']", "8: \"\" is not the name of an environment variable", name),
@@ -398,9 +398,9 @@ fn mistakes_in_variables_and_limits() {
         ("limits = []", "10: \"limits\" must be a table, not an array", ""),
         ("nett = []", "1: unknown key \"nett\"", "did you mean \"net\"?"),
         (
-            "process = []",
-            "1: unknown key \"process\"",
-            "the keys known here are net, fs, env, secrets, limits",
+            "gpu = []",
+            "1: unknown key \"gpu\"",
+            "the keys known here are net, fs, env, secrets, state, schedule, notify, progress, open-url, packages, scratch, listen, ui, process, limits",
         ),
     ];
     for (line, want, hint) in rows {

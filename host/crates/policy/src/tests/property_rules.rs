@@ -196,7 +196,8 @@ proptest! {
     ) {
         let message = message.filter(|message| !message.trim().is_empty());
         let (net, decision) = (Some("GET https://a.io/x".to_owned()), Decision::Deny);
-        let text = crate::RuleText { tool: tool.into(), net, digest, decision, message };
+        let (tool, open_url) = (tool.to_owned(), None);
+        let text = crate::RuleText { tool, net, open_url, digest, decision, message };
         prop_assert!(Policy::of_user("p.toml", &text.to_string(), None).is_ok(), "{}", text);
     }
 

@@ -21,7 +21,8 @@ fn check_refused(rows: &[(&str, &str, &str)]) {
 
 #[test]
 fn mistakes_in_the_keys_of_a_rule() {
-    let keys = "the keys known here are tool, net, digest, when, decision, message, match";
+    let keys =
+        "the keys known here are tool, net, open-url, digest, when, decision, message, match";
     let method = "4:7: \"https://a.io/x\" does not say which methods it allows";
     let wide = "4:7: the host \"*\" would allow nearly the whole internet";
     let host = "name the host, or one level below a domain: *.example.com";

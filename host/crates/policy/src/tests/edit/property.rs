@@ -14,6 +14,7 @@ struct Table {
     env: Vec<&'static str>,
     fs: Vec<&'static str>,
     limits: Vec<&'static str>,
+    capabilities: Vec<&'static str>,
     list: List,
 }
 
@@ -57,6 +58,15 @@ const ENVS: [&str; 4] = ["'TZ'", "\"LANG\"", "'''HOME'''", "'A_1'"];
 const PATHS: [&str; 4] = ["~/notes", "/a", "/é # b", "/c/\\\"d\\\""];
 const LIMITS: [&str; 3] = ["time = '1s'", "log = 7", "memory = \"64MiB\""];
 
+const CAPABILITIES: [&str; 6] = [
+    "state = true",
+    "schedule = { timers = 7 }",
+    "open-url = { allow = ['https://a.io/**'], decision = \"allow\" }",
+    "packages = [ 'six', \"a==1.0\" ]",
+    "scratch = [{ name = 's', mount = '/s' }]",
+    "listen = ['stdin', { at = 'ws://0.0.0.0:80/a', public = true }]",
+];
+
 impl List {
     fn write(self, entries: &[String]) -> String {
         let comment = "# one, two ] }";
@@ -81,7 +91,9 @@ impl Table {
         let fs = self.fs.iter().map(|path| format!("{{ path = \"{path}\", access = 'read' }}"));
         let lists = [("net", own(&self.net)), ("env", own(&self.env)), ("fs", fs.collect())];
         let lists = lists.iter().map(|(key, list)| format!("{key} = {}", self.list.write(list)));
-        lists.chain(self.limits.iter().map(|limit| format!("limits.{limit}"))).collect()
+        let limits = self.limits.iter().map(|limit| format!("limits.{limit}"));
+        let capabilities = self.capabilities.iter().map(|line| (*line).to_owned());
+        lists.chain(capabilities).chain(limits).collect()
     }
 }
 
@@ -112,12 +124,13 @@ fn some(words: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static st
 }
 
 fn table() -> impl Strategy<Value = Table> {
-    let lists = (some(&NETS), some(&ENVS), some(&PATHS), some(&LIMITS));
-    (lists, select(&LISTS[..])).prop_map(|((net, env, fs, limits), list)| Table {
+    let lists = (some(&NETS), some(&ENVS), some(&PATHS), some(&LIMITS), some(&CAPABILITIES));
+    (lists, select(&LISTS[..])).prop_map(|((net, env, fs, limits, capabilities), list)| Table {
         net,
         env,
         fs,
         limits,
+        capabilities,
         list,
     })
 }
@@ -140,6 +153,12 @@ fn addition() -> impl Strategy<Value = Addition> {
         select(&["TZ", "NEW", "HOME"][..]).prop_map(env),
         select(&["/a", "/new \"x\"", "~/notes"][..]).prop_map(fs),
         select(&["time", "cpu"][..]).prop_map(|key| limit(key, "1s")),
+        select(&[Capability::State, Capability::Notify][..]).prop_map(|of| capability(of, None)),
+        Just(capability(Capability::Schedule, Some(("timers", "7")))),
+        select(&["https://a.io/**", "https://b.io/x"][..]).prop_map(page),
+        select(&["six", "A==1.0", "new"][..]).prop_map(package),
+        select(&["s", "new"][..]).prop_map(scratch),
+        select(&["stdin", "http://127.0.0.1:8077/a"][..]).prop_map(listen),
     ]
 }
 
@@ -161,8 +180,30 @@ fn plugin_holdings(table: &PluginTable) -> Vec<String> {
     let denies = table.net.denies.iter().map(ToString::to_string);
     let fs = table.fs.iter().map(ToString::to_string);
     let env = table.env.iter().map(|entry| entry.name.clone());
-    let all = allows.chain(denies).chain(fs).chain(env).chain(limits.map(str::to_owned));
+    let capabilities = Capability::ALL.into_iter().flat_map(|of| capability_holdings(table, of));
+    let all = allows
+        .chain(denies)
+        .chain(capabilities)
+        .chain(fs)
+        .chain(env)
+        .chain(limits.map(str::to_owned));
     all.map(|entry| format!("{} {entry}", table.plugin)).collect()
+}
+
+/// What is held of a capability: each entry of a list, each page, each setting.
+fn capability_holdings(table: &PluginTable, of: Capability) -> Vec<String> {
+    let entries = table.capabilities.entries(of).into_iter().map(|(_, text)| text);
+    if matches!(of, Capability::Packages | Capability::Scratch | Capability::Listen) {
+        return entries.map(|text| format!("{of} {text}")).collect();
+    }
+    let parts = entries.flat_map(|text| -> Vec<String> {
+        text.split([',', '[', ']', '{', '}']).map(|part| part.trim().to_owned()).collect()
+    });
+    let parts =
+        parts.filter(|part| !["", "true", "allow =", "decision = \"allow\""].contains(&&**part));
+    let is_itself = of != Capability::OpenUrl && !table.capabilities.entries(of).is_empty();
+    let itself = is_itself.then(|| "itself".to_owned());
+    parts.chain(itself).map(|part| format!("{of} {part}")).collect()
 }
 
 /// Whether a text is another one with something put in between, blanks and line ends aside.
@@ -188,7 +229,7 @@ proptest! {
             let after = edit::grant(&text, &plugin(name), &addition).unwrap();
             let more: BTreeSet<_> = holdings(&text).union(&holdings(&alone)).cloned().collect();
             prop_assert_eq!(holdings(&after), more, "{}", after);
-            prop_assert!(matches!(addition, Addition::Limit { .. }) || is_within(&text, &after), "{}", after);
+            prop_assert!(matches!(addition, Addition::Limit { .. } | Addition::Capability(_)) || is_within(&text, &after), "{}", after);
             prop_assert_eq!(comments(&after), comments(&text));
             prop_assert_eq!(edit::grant(&after, &plugin(name), &addition), Ok(after.clone()));
             text = after;
@@ -204,6 +245,11 @@ proptest! {
             Addition::Fs(fs) => Target::Fs(fs.path.clone()),
             Addition::Env(env) => Target::Env(env.clone()),
             Addition::Limit { key, .. } => Target::Limit(key.clone()),
+            Addition::Capability(added) => Target::Capability(added.capability),
+            Addition::Page(page) => Target::Page(page.clone()),
+            Addition::Package(package) => Target::Package(package.clone()),
+            Addition::Scratch(scratch) => Target::Scratch(scratch.name.clone()),
+            Addition::Listen(listen) => Target::Listen(listen.at.clone()),
             Addition::Secret(_) => unreachable!("no secret is added here"),
         };
         let granted = edit::grant(&before, &plugin(name), &addition).unwrap();
@@ -237,13 +283,22 @@ proptest! {
 
     #[test]
     fn no_text_makes_an_edit_panic(text in "[\\[\\]{}a-c.\"'= \r\n,#\u{feff}é]{0,60}", end in "\\PC{0,8}") {
-        let heads = ["", "plugin.w = ", "[plugin.w]\nenv = ", "[plugin.w.", "[[plugin.w.fs]]\n", "plugin = {w."];
+        let heads = ["", "[plugin.w]\nopen-url = ", "[plugin.w.open-url]\nallow = ", "[plugin.w]\nstate = ", "plugin.w = ", "[plugin.w]\nenv = ", "[plugin.w.", "[[plugin.w.fs]]\n", "plugin = {w."];
         for head in heads {
             let text = format!("{head}{text}{end}");
-            for addition in [env("A"), net("GET https://a.io"), fs("/a"), limit("time", "1s")] {
+            let additions = [
+                env("A"), net("GET https://a.io"), fs("/a"), limit("time", "1s"), page("https://a.io"),
+                capability(Capability::State, Some(("quota", "1KiB"))), package("six"), listen("stdin"),
+            ];
+            for addition in additions {
                 let _ = grant(&text, &addition);
             }
-            for target in [Target::Plugin, Target::Env(end.clone()), Target::Limit("a".into())] {
+            let targets = [
+                Target::Plugin, Target::Env(end.clone()), Target::Limit("a".into()),
+                Target::Page(end.clone()), Target::Package(end.clone()), Target::Listen(end.clone()),
+                Target::Capability(Capability::State),
+            ];
+            for target in targets {
                 let _ = revoke(&text, &target);
             }
             let _ = edit::diff(&text, &end);

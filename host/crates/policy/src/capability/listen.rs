@@ -1,0 +1,318 @@
+//! What a plugin may listen to: addresses of this machine, with a path, or standard input.
+//!
+//! The host holds the sockets. An address is one of the loopback, unless its entry says
+//! `public = true`.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    str::FromStr,
+};
+
+use url::{Host, Url};
+
+use crate::{
+    document::Item,
+    fix::toml_string,
+    net::{
+        PatternError,
+        host::HostPattern,
+        path::PlainPath,
+        pattern::{refuse_extras, split_port},
+    },
+    source::{Mistake, Place, SourceError, quoted},
+};
+
+/// Most entries of one plugin: each is a socket.
+pub(super) const LISTENS_MAX: usize = 16;
+
+/// Longest address, in bytes.
+const ADDRESS_BYTES_MAX: usize = 1024;
+
+/// The word for standard input.
+const STDIN: &str = "stdin";
+
+/// A kind of signals from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ListenKind {
+    /// HTTP requests.
+    Http,
+    /// WebSocket connections.
+    WebSocket,
+    /// Lines of standard input.
+    Stdin,
+}
+
+/// Something that a plugin may listen to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenGrant {
+    /// What arrives there.
+    pub kind: ListenKind,
+    /// Where; `None` is standard input.
+    pub at: Option<ListenAddress>,
+    /// Where the entry stands.
+    pub place: Place,
+}
+
+/// An address with a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenAddress {
+    /// The address; port 0 is any that is free.
+    pub addr: SocketAddr,
+    /// The path: it and everything below it is served, unless another entry names more of it.
+    pub path: String,
+    /// Whether other machines may be able to reach it.
+    pub public: bool,
+}
+
+/// Why a text names nothing to listen to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum ListenError {
+    #[error("an address of {bytes} bytes is longer than {ADDRESS_BYTES_MAX}")]
+    TooLong { bytes: usize },
+    #[error("{} begins with neither http:// nor ws://", quoted(text))]
+    Scheme { text: String },
+    #[error("{} is no address of a machine", quoted(host))]
+    Name { host: String },
+    #[error("{} says no port", quoted(text))]
+    NoPort { text: String },
+    #[error("{} is not a port", quoted(port))]
+    Port { port: String },
+    #[error("the path {} is not one that is asked for as it stands", quoted(path))]
+    Path { path: String },
+    #[error(transparent)]
+    Part(#[from] PatternError),
+}
+
+impl Mistake for ListenError {
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::TooLong { .. } => return None,
+            Self::Scheme { text } => match text.split_once("://") {
+                Some(("https" | "wss", _)) => {
+                    "what listens here is not encrypted: write http:// or ws://".to_owned()
+                }
+                Some(_) | None => {
+                    "write it like http://127.0.0.1:8077/hooks, ws://127.0.0.1:8078/chat, or stdin"
+                        .to_owned()
+                }
+            },
+            Self::Name { .. } => "write 127.0.0.1, [::1] or localhost".to_owned(),
+            Self::NoPort { .. } => "add a port, such as :8077, or :0 for any".to_owned(),
+            Self::Port { .. } => "write a number from 1 to 65535, or 0 for any".to_owned(),
+            Self::Path { .. } => "write plain segments, without dots, stars or %".to_owned(),
+            Self::Part(error) => return error.hint(),
+        })
+    }
+}
+
+/// What an entry names, before anybody says whether it may be public.
+#[derive(Debug)]
+struct Written {
+    kind: ListenKind,
+    at: Option<(SocketAddr, String)>,
+}
+
+impl ListenKind {
+    const WORDS: [(&str, Self); 3] =
+        [("http", Self::Http), ("websocket", Self::WebSocket), (STDIN, Self::Stdin)];
+
+    /// The word that manifests use for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::WebSocket => "websocket",
+            Self::Stdin => STDIN,
+        }
+    }
+
+    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        item.choice(&Self::WORDS)
+    }
+
+    /// What a plugin does with it.
+    pub(super) fn act(self) -> &'static str {
+        match self {
+            Self::Http => "listen to HTTP requests",
+            Self::WebSocket => "listen to WebSocket connections",
+            Self::Stdin => "read standard input",
+        }
+    }
+
+    fn scheme(self) -> Option<&'static str> {
+        match self {
+            Self::Http => Some("http"),
+            Self::WebSocket => Some("ws"),
+            Self::Stdin => None,
+        }
+    }
+}
+
+impl FromStr for Written {
+    type Err = ListenError;
+
+    fn from_str(text: &str) -> Result<Self, ListenError> {
+        if text == STDIN {
+            return Ok(Self { kind: ListenKind::Stdin, at: None });
+        }
+        if text.len() > ADDRESS_BYTES_MAX {
+            return Err(ListenError::TooLong { bytes: text.len() });
+        }
+        let scheme = || ListenError::Scheme { text: text.to_owned() };
+        let (word, rest) = text.split_once("://").ok_or_else(scheme)?;
+        let kinds = [ListenKind::Http, ListenKind::WebSocket];
+        let kind = kinds.into_iter().find(|kind| kind.scheme() == Some(word)).ok_or_else(scheme)?;
+        refuse_extras(text, rest)?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, port) = split_port(authority);
+        let port = port.ok_or_else(|| ListenError::NoPort { text: text.to_owned() })?;
+        let addr = SocketAddr::new(parse_host(host)?.to_canonical(), parse_port(port)?);
+        Ok(Self { kind, at: Some((addr, parse_path(path)?)) })
+    }
+}
+
+/// Only what is an address already: a name is somebody else's word for one.
+fn parse_host(host: &str) -> Result<IpAddr, ListenError> {
+    let name = || ListenError::Name { host: host.to_owned() };
+    match HostPattern::parse_wide(host)? {
+        HostPattern::Exact(Host::Ipv4(addr)) => Ok(addr.into()),
+        HostPattern::Exact(Host::Ipv6(addr)) => Ok(addr.into()),
+        HostPattern::Exact(Host::Domain(name)) if name == "localhost" => {
+            Ok(Ipv4Addr::LOCALHOST.into())
+        }
+        HostPattern::Exact(Host::Domain(_)) | HostPattern::OneLabelBelow(_) | HostPattern::Any => {
+            Err(name())
+        }
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, ListenError> {
+    let plain = |port: &u16| port.to_string() == text;
+    text.parse().ok().filter(plain).ok_or_else(|| ListenError::Port { port: text.to_owned() })
+}
+
+/// A path that no client and no server rewrites.
+fn parse_path(path: &str) -> Result<String, ListenError> {
+    let path = if path.is_empty() { "/" } else { path };
+    let is_stable = || {
+        let url = Url::parse(&format!("http://127.0.0.1{path}")).ok()?;
+        (url.path() == path && PlainPath::new(path).is_some()).then_some(())
+    };
+    let odd = path.contains(['*', '%', ';']) || path.contains("//") || is_stable().is_none();
+    match odd {
+        true => Err(ListenError::Path { path: path.to_owned() }),
+        false if path.len() > 1 => Ok(path.strip_suffix('/').unwrap_or(path).to_owned()),
+        false => Ok(path.to_owned()),
+    }
+}
+
+impl ListenGrant {
+    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        let place = item.place();
+        if !item.is_table() {
+            return Self::of(item.parsed()?, false, place);
+        }
+        item.section(|section| {
+            let written = section.required("at", Item::parsed)?;
+            let public = section.optional("public", Item::boolean)?.unwrap_or(false);
+            Self::of(written, public, place)
+        })
+    }
+
+    fn of(written: Written, public: bool, place: Place) -> Result<Self, SourceError> {
+        let Written { kind, at } = written;
+        let is_loopback = at.as_ref().is_none_or(|(addr, _)| addr.ip().is_loopback());
+        if public && is_loopback {
+            let error = place.error("\"public\" has no effect on what only this machine reaches");
+            return Err(error.with_hint("leave it out"));
+        }
+        if !public && !is_loopback {
+            let message = "other machines could reach this address";
+            let hint = "write 127.0.0.1 or [::1], or add public = true to say that you mean it";
+            return Err(place.error(message).with_hint(hint));
+        }
+        let at = at.map(|(addr, path)| ListenAddress { addr, path, public });
+        Ok(Self { kind, at, place })
+    }
+
+    /// What a fix grants: any port that is free on this machine.
+    pub(super) fn usual(kind: ListenKind, place: Place) -> Self {
+        let addr = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let at = ListenAddress { addr, path: "/".to_owned(), public: false };
+        Self { kind, at: kind.scheme().map(|_| at), place }
+    }
+
+    /// Returns the one form of an address, if the text is one.
+    pub(crate) fn canonical(text: &str) -> Option<String> {
+        let Written { kind, at } = text.parse().ok()?;
+        let at = at.map(|(addr, path)| ListenAddress { addr, path, public: false });
+        let place = Place { file: String::new(), line: 0, column: 0 };
+        Some(Self { kind, at, place }.to_string())
+    }
+
+    /// Whether another entry says the same.
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        (self.kind, &self.at) == (other.kind, &other.at)
+    }
+
+    /// Why the entry cannot stand beside another one, if so.
+    pub(super) fn conflict(&self, other: &Self) -> Option<&'static str> {
+        let (Some(own), Some(theirs)) = (&self.at, &other.at) else {
+            return self.repeats(other).then_some("says the same");
+        };
+        match () {
+            () if self.repeats(other) => Some("says the same"),
+            () if own.addr.port() != theirs.addr.port() || own.addr.port() == 0 => None,
+            () if own.addr == theirs.addr => (own.path == theirs.path).then_some("serves the same"),
+            () if own.takes_all(theirs) || theirs.takes_all(own) => Some("takes the same port"),
+            () => None,
+        }
+    }
+
+    /// What the plugin does there, for the person who decides.
+    pub(super) fn power(&self) -> String {
+        match &self.at {
+            None => self.kind.act().to_owned(),
+            Some(ListenAddress { public: false, .. }) => format!("listen at {self}"),
+            Some(ListenAddress { public: true, .. }) => {
+                format!("listen at {self}, where other machines can reach it")
+            }
+        }
+    }
+
+    /// The entry as TOML.
+    pub(super) fn text(&self) -> String {
+        let at = toml_string(&self.to_string());
+        match &self.at {
+            Some(ListenAddress { public: true, .. }) => format!("{{ at = {at}, public = true }}"),
+            Some(_) | None => at,
+        }
+    }
+}
+
+impl ListenAddress {
+    /// Whether a path is served here: it is the address's own or lies below it.
+    pub fn serves(&self, path: &str) -> bool {
+        match path.strip_prefix(self.path.trim_end_matches('/')) {
+            Some(below) => below.is_empty() || below.starts_with('/'),
+            None => false,
+        }
+    }
+
+    /// Whether its socket stands in the way of another address with the same port.
+    fn takes_all(&self, other: &Self) -> bool {
+        let (own, theirs) = (self.addr.ip(), other.addr.ip());
+        own.is_unspecified() && (own.is_ipv6() || theirs.is_ipv4())
+    }
+}
+
+impl fmt::Display for ListenGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.at, self.kind.scheme()) {
+            (Some(ListenAddress { addr, path, .. }), Some(scheme)) => {
+                write!(f, "{scheme}://{addr}{path}")
+            }
+            (Some(_), None) | (None, _) => f.write_str(STDIN),
+        }
+    }
+}

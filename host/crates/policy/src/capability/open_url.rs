@@ -1,0 +1,220 @@
+//! Which pages a plugin may open in the user's browser.
+//!
+//! Addresses are compared as those of requests are, but for the method: a browser only ever looks.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use sallyport_contract::{Decision, Denial};
+use url::Url;
+
+use super::deny;
+use crate::{
+    document::Item,
+    fix::{Ground, toml_list, toml_string},
+    net::{
+        NetPattern, PatternError,
+        entry::DECISIONS,
+        grant::request_line,
+        pattern::{Target, UrlError},
+    },
+    source::{Mistake, Place, SourceError},
+};
+
+/// What a browser does with an address.
+const METHOD: &str = "GET";
+
+/// Most addresses that one entry may list.
+pub(super) const PATTERNS_MAX: usize = 1000;
+
+/// The pages that one plugin may open.
+#[derive(Debug, Clone)]
+pub struct OpenUrlGrant {
+    ground: Arc<Ground>,
+    pub(super) entries: Vec<OpenUrlEntry>,
+}
+
+/// What one file says about opening pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenUrlEntry {
+    /// The pages; without any, every page of http and https.
+    pub(crate) allow: Vec<UrlPattern>,
+    /// Whether such a page is opened at once, or a person is asked.
+    pub(crate) decision: Decision,
+    pub(crate) place: Place,
+}
+
+/// Addresses of pages that belong together: `https://*.example.com/**`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UrlPattern(NetPattern);
+
+/// Why a text is no such pattern.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct UrlPatternError(PatternError);
+
+impl Mistake for UrlPatternError {
+    fn hint(&self) -> Option<String> {
+        self.0.hint()
+    }
+}
+
+impl FromStr for UrlPattern {
+    type Err = UrlPatternError;
+
+    fn from_str(text: &str) -> Result<Self, UrlPatternError> {
+        format!("{METHOD} {text}").parse().map(Self).map_err(UrlPatternError)
+    }
+}
+
+impl fmt::Display for UrlPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        f.write_str(text.strip_prefix(METHOD).unwrap_or(&text).trim_start())
+    }
+}
+
+impl UrlPattern {
+    /// The pattern of one page and no other.
+    pub(crate) fn exact(url: &Url) -> Option<Self> {
+        crate::verdict::exact_pattern(&request_line(METHOD, url))?.parse().ok().map(Self)
+    }
+
+    pub(crate) fn matches(&self, url: &Url) -> bool {
+        Target::new(METHOD, url).is_ok_and(|target| self.0.matches(&target))
+    }
+
+    /// Whether the pattern stops a page: also where only a lenient server would read the path so.
+    pub(crate) fn denies(&self, url: &Url) -> bool {
+        Target::new(METHOD, url).is_ok_and(|target| self.0.denies(&target))
+    }
+
+    /// Whether every page of `other` is one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.0.covers(&other.0)
+    }
+
+    /// Whether there can be pages that are in both.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.0.meet(&other.0).is_some()
+    }
+}
+
+impl OpenUrlEntry {
+    /// Every page, each of which somebody is asked about.
+    pub(crate) fn asking(place: Place) -> Self {
+        Self { allow: Vec::new(), decision: Decision::Ask, place }
+    }
+
+    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        let place = item.place();
+        if item.is_boolean() {
+            return Ok(Self::asking(place));
+        }
+        if !item.is_table() {
+            return item.mismatch("true, false or a table");
+        }
+        item.section(|section| {
+            let allow = section.optional("allow", read_patterns)?.unwrap_or_default();
+            let decision = section.optional("decision", |item| item.choice(&DECISIONS))?;
+            Ok(Self { allow, decision: decision.unwrap_or(Decision::Ask), place })
+        })
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        self.allow.is_empty()
+    }
+
+    fn matches(&self, url: &Url) -> bool {
+        self.is_any() || self.allow.iter().any(|pattern| pattern.matches(url))
+    }
+
+    /// Whether a rule about a pattern of pages can ever speak.
+    pub(crate) fn meets(&self, pattern: &UrlPattern) -> bool {
+        self.is_any() || self.allow.iter().any(|own| own.meets(pattern))
+    }
+
+    /// The value of the key, as TOML.
+    pub(crate) fn text(&self) -> String {
+        let allow = self.allow.iter().map(|pattern| toml_string(&pattern.to_string()));
+        let allow = (!self.is_any()).then(|| format!("allow = {}", toml_list(allow)));
+        let decision = match self.decision {
+            Decision::Ask => None,
+            Decision::Allow | Decision::Deny => {
+                Some(format!("decision = \"{}\"", self.decision.word()))
+            }
+        };
+        let stated: Vec<_> = allow.into_iter().chain(decision).collect();
+        match stated.is_empty() {
+            true => "true".to_owned(),
+            false => format!("{{ {} }}", stated.join(", ")),
+        }
+    }
+
+    fn powers(&self) -> Vec<String> {
+        let asks = if self.decision == Decision::Ask { " (asks)" } else { "" };
+        let pages: Vec<_> = match self.is_any() {
+            true => vec!["any page".to_owned()],
+            false => self.allow.iter().map(ToString::to_string).collect(),
+        };
+        pages.iter().map(|page| format!("open {page} in the browser{asks}")).collect()
+    }
+}
+
+fn read_patterns(item: Item<'_>) -> Result<Vec<UrlPattern>, SourceError> {
+    let place = item.place();
+    let patterns: Vec<_> = item.list(Item::parsed)?;
+    match patterns.len() {
+        0 => {
+            let error = place.error("\"allow\" holds no address");
+            Err(error.with_hint("leave it out to allow every page, or write false for none"))
+        }
+        1..=PATTERNS_MAX => Ok(patterns),
+        _ => Err(place.error(format!("\"allow\" holds more than {PATTERNS_MAX} addresses"))),
+    }
+}
+
+impl OpenUrlGrant {
+    pub(super) fn new(ground: Arc<Ground>, entries: Vec<OpenUrlEntry>) -> Self {
+        Self { ground, entries }
+    }
+
+    /// Checks whether a page may be opened, and whether a person is asked about it.
+    ///
+    /// Of several files that grant it, the least strict counts.
+    ///
+    /// # Errors
+    ///
+    /// It may not; the refusal says why and how to lift it.
+    pub fn check(&self, url: &Url) -> Result<Decision, Denial> {
+        self.permit(url).map(|entry| entry.decision)
+    }
+
+    /// The entry that lets a page be opened.
+    pub(crate) fn permit(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
+        if let Err(error) = fault(url) {
+            return Err(deny::of_page(&self.ground, url, Some(error)));
+        }
+        let matching = self.entries.iter().filter(|entry| entry.matches(url));
+        let found = matching.min_by_key(|entry| entry.decision);
+        found.ok_or_else(|| deny::of_page(&self.ground, url, None))
+    }
+
+    /// Whether some page is opened without a question.
+    pub(crate) fn is_unasked(&self) -> bool {
+        self.entries.iter().any(|entry| entry.decision == Decision::Allow)
+    }
+
+    pub(super) fn powers(&self) -> Vec<String> {
+        let mut powers: Vec<String> = self.entries.iter().flat_map(OpenUrlEntry::powers).collect();
+        powers.dedup();
+        powers
+    }
+}
+
+/// Why an address is never opened, whoever grants it. What a path hides is for patterns to mind.
+fn fault(url: &Url) -> Result<(), UrlError> {
+    match Target::new(METHOD, url) {
+        Ok(_) | Err(UrlError::HiddenPath) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,188 @@
+//! Which packages of a language a plugin may have fetched.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use sallyport_contract::Denial;
+
+use super::deny;
+use crate::{
+    document::Item,
+    fix::Ground,
+    source::{Mistake, Place, SourceError, quoted},
+};
+
+/// Most entries of one plugin: more than any program depends on.
+pub(super) const PACKAGES_MAX: usize = 1000;
+
+/// Longest name or version, in bytes: longer than any that an index holds.
+const PART_BYTES_MAX: usize = 128;
+
+/// The packages that one plugin may have fetched.
+#[derive(Debug, Clone)]
+pub struct PackagesGrant {
+    ground: Arc<Ground>,
+    is_requested: bool,
+    pub(super) entries: Vec<PackageEntry>,
+}
+
+/// An entry of a policy's `packages` list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PackageEntry {
+    pub(crate) pattern: PackagePattern,
+    pub(crate) place: Place,
+}
+
+/// A package, in one version or in all of them, or every package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PackagePattern {
+    Any,
+    /// The name as indexes compare it, and as it was written; the version likewise.
+    Named {
+        name: String,
+        version: Option<String>,
+    },
+}
+
+/// Why a text names no package.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not a package", quoted(text))]
+pub(crate) struct PackageError {
+    text: String,
+}
+
+impl Mistake for PackageError {
+    fn hint(&self) -> Option<String> {
+        let name: String = self.text.chars().take_while(|c| is_part(*c)).collect();
+        Some(match normal_name(&name) {
+            Some(name) => format!("write \"{name}\", or one version of it: \"{name}==1.2.3\""),
+            None => "write \"six\", \"six==1.17.0\", or \"*\" for every package".to_owned(),
+        })
+    }
+}
+
+impl FromStr for PackagePattern {
+    type Err = PackageError;
+
+    fn from_str(text: &str) -> Result<Self, PackageError> {
+        let refused = || PackageError { text: text.to_owned() };
+        if text == "*" {
+            return Ok(Self::Any);
+        }
+        let (name, version) = match text.split_once("==") {
+            Some((name, version)) => (name.trim_end(), Some(version.trim_start())),
+            None => (text, None),
+        };
+        let name = normal_name(name).ok_or_else(refused)?;
+        let version = version.map(|text| plain_version(text).ok_or_else(refused)).transpose()?;
+        Ok(Self::Named { name, version })
+    }
+}
+
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// The name as indexes compare it: small letters, and one `-` for any row of `-`, `_` and `.`.
+fn normal_name(name: &str) -> Option<String> {
+    let ends = [name.chars().next()?, name.chars().next_back()?];
+    let is_name = name.len() <= PART_BYTES_MAX
+        && name.chars().all(is_part)
+        && ends.iter().all(char::is_ascii_alphanumeric);
+    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
+    is_name.then(|| parts.collect::<Vec<_>>().join("-").to_ascii_lowercase())
+}
+
+fn plain_version(version: &str) -> Option<String> {
+    let plain = |c: char| is_part(c) || matches!(c, '+' | '!');
+    let is_version = version.len() <= PART_BYTES_MAX
+        && version.chars().next().is_some_and(|c| c.is_ascii_alphanumeric())
+        && version.chars().all(plain);
+    is_version.then(|| version.to_ascii_lowercase())
+}
+
+/// Whether two versions are the same: `1.2` is `1.2.0`.
+fn is_same_version(a: &str, b: &str) -> bool {
+    let shortened = |version: &str| {
+        let is_release = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let mut short = version;
+        while let Some(front) = short.strip_suffix(".0").filter(|_| is_release) {
+            short = front;
+        }
+        short.to_owned()
+    };
+    shortened(a) == shortened(b)
+}
+
+impl PackagePattern {
+    /// Whether every package of `other` is one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any, _) => true,
+            (Self::Named { .. }, Self::Any) => false,
+            (Self::Named { name, version }, Self::Named { name: others, version: theirs }) => {
+                let same = |own: &String| theirs.as_ref().is_some_and(|v| is_same_version(own, v));
+                name == others && version.as_ref().is_none_or(same)
+            }
+        }
+    }
+}
+
+impl fmt::Display for PackagePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("*"),
+            Self::Named { name, version: None } => f.write_str(name),
+            Self::Named { name, version: Some(version) } => write!(f, "{name}=={version}"),
+        }
+    }
+}
+
+impl PackageEntry {
+    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        let place = item.place();
+        Ok(Self { pattern: item.parsed()?, place })
+    }
+}
+
+impl PackagesGrant {
+    pub(super) fn new(ground: Arc<Ground>, is_requested: bool, entries: Vec<PackageEntry>) -> Self {
+        Self { ground, is_requested, entries }
+    }
+
+    /// Whether there is no package that could be fetched.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Checks whether a version of a package may be fetched.
+    ///
+    /// # Errors
+    ///
+    /// It may not; the refusal says why and how to lift it.
+    pub fn check(&self, name: &str, version: &str) -> Result<(), Denial> {
+        let wanted = exact(name, version);
+        let covers =
+            |wanted: &PackagePattern| self.entries.iter().any(|entry| entry.pattern.covers(wanted));
+        match wanted.as_ref().is_some_and(covers) {
+            true => Ok(()),
+            false => Err(deny::of_package(&self.ground, self.is_requested, name, version, wanted)),
+        }
+    }
+
+    /// What it lets a plugin do, for the person who decides.
+    pub(super) fn power(&self) -> Option<String> {
+        let is_any = |entry: &PackageEntry| entry.pattern == PackagePattern::Any;
+        let names: Vec<_> = self.entries.iter().map(|entry| entry.pattern.to_string()).collect();
+        match () {
+            () if names.is_empty() => None,
+            () if self.entries.iter().any(is_any) => Some("fetch any package".to_owned()),
+            () => Some(format!("fetch the packages {}", names.join(", "))),
+        }
+    }
+}
+
+/// The pattern of one version of a package and nothing else.
+pub(super) fn exact(name: &str, version: &str) -> Option<PackagePattern> {
+    let (name, version) = (normal_name(name)?, Some(plain_version(version)?));
+    Some(PackagePattern::Named { name, version })
+}

@@ -1,0 +1,100 @@
+//! Scratches: temporary file systems of a session, by name, shared by the plugins that are granted
+//! them.
+
+use std::fmt;
+
+use sallyport_contract::PluginName;
+
+use crate::{
+    document::Item,
+    fix::toml_string,
+    folder::read_path,
+    limits::within,
+    source::{Place, SourceError, quoted},
+    unit::ByteSize,
+};
+
+/// What a scratch holds where no entry says: a data set to compute on, in memory or on a small disk.
+pub const SCRATCH_QUOTA_STANDARD_BYTES: u64 = 64 << 20;
+
+/// The largest quota of a scratch: it is gone after the session, so it is no place for more.
+const SCRATCH_QUOTA_BYTES_MAX: u64 = 64 << 30;
+
+/// Most scratches of one plugin.
+pub(super) const SCRATCHES_MAX: usize = 16;
+
+/// A scratch as a plugin sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScratchGrant {
+    /// Its name.
+    pub name: String,
+    /// Where the guest finds it.
+    pub mount: String,
+    /// The most that all of its files may come to; the same for every plugin that shares it.
+    pub quota_bytes: u64,
+}
+
+/// An entry of a policy's `scratch` list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScratchEntry {
+    pub(crate) name: String,
+    pub(crate) mount: String,
+    pub(crate) quota_bytes: Option<u64>,
+    pub(crate) place: Place,
+}
+
+impl ScratchEntry {
+    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+        let place = item.place();
+        item.section(|section| {
+            let name = section.required("name", read_name)?;
+            let mount = section.optional("mount", read_mount)?;
+            let bytes = |item: Item<'_>| item.bytes().map(|ByteSize(bytes)| bytes);
+            let quota_bytes = section.optional("quota", |item| {
+                within(item, bytes, &(1..=SCRATCH_QUOTA_BYTES_MAX), ByteSize)
+            })?;
+            let mount = mount.unwrap_or_else(|| format!("/{name}"));
+            Ok(Self { name, mount, quota_bytes, place })
+        })
+    }
+
+    /// Whether another entry says the same.
+    pub(crate) fn repeats(&self, other: &Self) -> bool {
+        (&self.name, &self.mount, self.quota_bytes)
+            == (&other.name, &other.mount, other.quota_bytes)
+    }
+}
+
+/// Reads the name of a scratch, which is spelt like the name of a plugin.
+pub(crate) fn read_name(item: Item<'_>) -> Result<String, SourceError> {
+    let place = item.place();
+    let name = item.string()?;
+    match name.parse::<PluginName>() {
+        Ok(_) => Ok(name),
+        Err(_) => {
+            let error = place.error(format!("{} is not the name of a scratch", quoted(&name)));
+            Err(error.with_hint("use lower-case letters, digits, '-' and '_', like \"sandbox\""))
+        }
+    }
+}
+
+fn read_mount(item: Item<'_>) -> Result<String, SourceError> {
+    let place = item.place();
+    let mount = read_path(item)?.to_string_lossy().into_owned();
+    match mount.as_str() {
+        "/" => Err(place.error("a scratch cannot be the root of all folders")),
+        _ => Ok(mount),
+    }
+}
+
+impl fmt::Display for ScratchEntry {
+    /// The entry as TOML.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, mount) = (toml_string(&self.name), toml_string(&self.mount));
+        write!(f, "{{ name = {name}, mount = {mount}")?;
+        if let Some(bytes) = self.quota_bytes {
+            write!(f, ", quota = \"{}\"", ByteSize(bytes))?;
+        }
+        f.write_str(" }")
+    }
+}

@@ -1,0 +1,159 @@
+//! What several files make of capabilities together: either may grant, each may take away.
+
+use std::time::Duration;
+
+use proptest::{prelude::*, sample::select};
+use serde_json::Map;
+
+use super::super::{GREEDY, check_error, manifest};
+use crate::{Capability, Grant, Policy, SourceError, Tier};
+
+fn parse(texts: [&str; 3]) -> Result<Policy, SourceError> {
+    let tiers = [Tier::Admin, Tier::User, Tier::Project].into_iter().zip(texts);
+    let files = tiers.map(|(tier, line)| {
+        let text = format!("[plugin.weather]\n{line}");
+        Policy::parse(tier, &format!("{}.toml", tier.word()), &text, None)
+    });
+    Policy::of(files.collect::<Result<_, _>>()?)
+}
+
+fn together(texts: [&str; 3]) -> Grant {
+    parse(texts).unwrap_or_else(|error| panic!("{error}")).grant(&manifest(GREEDY), &Map::new())
+}
+
+#[test]
+fn of_several_files_the_strictest_setting_counts() {
+    let quota = |grant: &Grant| grant.state().map(|state| state.quota_bytes);
+    let rows = [
+        (["state = true", "", ""], Some(1 << 20)),
+        (["state = true", "state = { quota = 7 }", ""], Some(7)),
+        (["state = { quota = 7 }", "state = { quota = 9 }", ""], Some(7)),
+        (["state = { quota = 9 }", "state = { quota = 7 }", ""], Some(7)),
+        (["", "state = { quota = 9 }", "state = { quota = 7 }"], Some(7)),
+        (["", "state = { quota = 9 }", "state = { quota = 10 }"], Some(9)),
+        // A project grants nothing, and takes away from what holds.
+        (["", "state = true", "state = { quota = 7 }"], Some(7)),
+        (["", "state = true", "state = { quota = '2MiB' }"], Some(1 << 20)),
+        (["", "", "state = { quota = 7 }"], None),
+        (["state = false", "state = true", ""], None),
+        (["", "state = true", "state = false"], None),
+        (["state = true", "state = false", ""], None),
+    ];
+    for (texts, want) in rows {
+        assert_eq!(quota(&together(texts)), want, "{texts:?}");
+    }
+    let interval = |texts| together(texts).schedule().unwrap().interval_min;
+    let rows = [
+        (["schedule = { interval = '5s' }", "schedule = { interval = '9s' }", ""], 9),
+        (["", "schedule = { interval = '5s' }", "schedule = { interval = '9s' }"], 9),
+        (["", "schedule = { interval = '5s' }", "schedule = { interval = '2s' }"], 5),
+        // Whoever wants less than the standard minute grants that.
+        (["", "schedule = true", "schedule = { interval = '2s' }"], 60),
+    ];
+    for (texts, want) in rows {
+        assert_eq!(interval(texts), Duration::from_secs(want), "{texts:?}");
+    }
+}
+
+#[test]
+fn a_no_to_a_flag_is_not_overruled() {
+    let confirm = |texts| together(texts).ui().unwrap().confirm;
+    assert!(confirm(["ui = true", "ui = { confirm = true }", ""]));
+    assert!(!confirm(["ui = { confirm = false }", "ui = { confirm = true }", ""]));
+    assert!(!confirm(["", "ui = { confirm = true }", "ui = { confirm = false }"]));
+}
+
+#[test]
+fn every_capability_can_be_taken_away_by_a_project_and_granted_by_none() {
+    for of in Capability::ALL {
+        let grant = match of {
+            Capability::Packages => "['six']",
+            Capability::Scratch => "[{ name = 'sandbox' }]",
+            Capability::Listen => "['stdin']",
+            Capability::State
+            | Capability::Schedule
+            | Capability::Notify
+            | Capability::Progress
+            | Capability::OpenUrl
+            | Capability::Ui
+            | Capability::Process => "true",
+        };
+        let (grant, deny) = (format!("{of} = {grant}"), format!("{of} = false"));
+        assert!(together(["", &grant, ""]).holds(of) && together([&grant, "", ""]).holds(of));
+        assert!(!together(["", &grant, &deny]).holds(of));
+        assert!(!together([&deny, &grant, ""]).holds(of));
+        let column = of.word().len() + 4;
+        let want = format!(
+            "project.toml:2:{column}: \"{of}\" grants, and a project's policy can only tighten"
+        );
+        check_error(parse(["", "", &grant]), &want, "move it to your own policy, or leave it out");
+    }
+    let want = "project.toml:2:18: \"confirm\" grants, and a project's policy can only tighten";
+    let hint = "move it to your own policy, or leave it out";
+    check_error(parse(["", "", "ui = { confirm = true }"]), want, hint);
+}
+
+#[test]
+fn lists_of_several_files_are_one_and_what_both_say_stands_once() {
+    let both = "listen = ['stdin']\nscratch = [{ name = 'sandbox' }]\npackages = ['six']";
+    let grant = together([both, both, ""]);
+    assert_eq!((grant.listen().len(), grant.scratch().len()), (1, 1));
+    let grant = together(["packages = ['a']", "packages = ['b']", ""]);
+    assert!(grant.packages().check("a", "1").is_ok() && grant.packages().check("b", "1").is_ok());
+    let error =
+        parse(["scratch = [{ name = 'a' }]", "scratch = [{ name = 'b', mount = '/a' }]", ""]);
+    assert!(error.unwrap_err().to_string().starts_with("user.toml:2:12: the mount"));
+    let process =
+        parse(["process = true", "fs = [{ path = '/a', mount = '/b', access = 'read' }]", ""]);
+    assert!(process.unwrap_err().to_string().starts_with("user.toml:2:7: \"mount\""));
+}
+
+/// What a file may say.
+const LINES: [&str; 12] = [
+    "",
+    "state = true",
+    "state = { quota = '1KiB', value = 7 }",
+    "state = false",
+    "schedule = { timers = 3, interval = '5s' }",
+    "schedule = { timers = 100 }",
+    "notify = { per-minute = 20 }",
+    "notify = { per-minute = 2 }",
+    "ui = { confirm = true }",
+    "ui = { confirm = false }",
+    "process = { network = true }",
+    "process = { network = false }",
+];
+
+/// What a grant holds, as numbers of which more is more.
+fn amounts(grant: &Grant) -> [u64; 8] {
+    let state = grant.state();
+    let schedule = grant.schedule();
+    let a_day_ms = 24 * 60 * 60 * 1000;
+    let often = |ms: u128| a_day_ms - u64::try_from(ms).unwrap();
+    [
+        state.map_or(0, |state| state.quota_bytes),
+        state.map_or(0, |state| state.value_bytes_max),
+        schedule.map_or(0, |schedule| schedule.timers_max.into()),
+        schedule.map_or(0, |schedule| often(schedule.interval_min.as_millis())),
+        grant.notify().map_or(0, |notify| notify.per_minute.into()),
+        grant.ui().map_or(0, |ui| 1 + u64::from(ui.confirm)),
+        grant.process().map_or(0, |process| 1 + u64::from(process.network)),
+        grant.powers().len() as u64,
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn a_project_never_adds_anything(
+        admin in select(&LINES[..]), user in select(&LINES[..]), project in select(&LINES[..]),
+    ) {
+        let without = amounts(&together([admin, user, ""]));
+        if let Ok(policy) = parse([admin, user, project]) {
+            let with = amounts(&policy.grant(&manifest(GREEDY), &Map::new()));
+            let is_less = with.iter().zip(&without).all(|(with, without)| with <= without);
+            prop_assert!(is_less, "{:?} {:?}", with, without);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Capabilities: granted and taken away in the way that the file is written.
+
+use super::*;
+
+#[test]
+fn a_capability_is_granted_beside_what_is_there() {
+    let head = "[plugin.w] # mine\n";
+    let state = capability(Capability::State, None);
+    let quota = capability(Capability::State, Some(("quota", "2MiB")));
+    let confirm = capability(Capability::Ui, Some(("confirm", "true")));
+    let timers = capability(Capability::Schedule, Some(("timers", "7")));
+    let rows = [
+        ("", &state, "state = true\n"),
+        ("state = true # keep\n", &state, "state = true # keep\n"),
+        ("state = false # no\n", &state, "state = true # no\n"),
+        ("state = {} # e\n", &state, "state = {} # e\n"),
+        ("", &quota, "state = { quota = \"2MiB\" }\n"),
+        ("state = true # keep\n", &quota, "state = { quota = \"2MiB\" } # keep\n"),
+        ("state = { value = 9 } # v\n", &quota, "state = { value = 9, quota = \"2MiB\" } # v\n"),
+        ("state = { quota = 9 } # q\n", &quota, "state = { quota = \"2MiB\" } # q\n"),
+        ("state.value = 9 # v\n", &quota, "state.value = 9 # v\nstate.quota = \"2MiB\"\n"),
+        ("ui = { confirm = false }\n", &confirm, "ui = { confirm = true }\n"),
+        ("schedule = true\n", &timers, "schedule = { timers = 7 }\n"),
+    ];
+    for (before, addition, after) in rows {
+        check_grant(&format!("{head}{before}"), addition, &format!("{head}{after}"));
+    }
+    let table = "[plugin.w.state] # keys\nvalue = 9 # v\n";
+    check_grant(table, &quota, "[plugin.w.state] # keys\nvalue = 9 # v\nquota = \"2MiB\"\n");
+    check_grant("", &state, "[plugin.w]\nstate = true\n");
+}
+
+#[test]
+fn a_page_is_added_to_those_that_are_listed() {
+    let (a, b) = ("https://a.io/**", page("https://b.io/x"));
+    let rows = [
+        (String::new(), "open-url = { allow = [\"https://b.io/x\"] }\n".to_owned()),
+        // Every page may be opened already.
+        ("open-url = true # all\n".to_owned(), "open-url = true # all\n".to_owned()),
+        (
+            "open-url = { decision = 'allow' }\n".into(),
+            "open-url = { decision = 'allow' }\n".into(),
+        ),
+        ("open-url = false\n".into(), "open-url = { allow = [\"https://b.io/x\"] }\n".into()),
+        (
+            format!("open-url = {{ allow = ['{a}'] }} # one\n"),
+            format!("open-url = {{ allow = ['{a}', \"https://b.io/x\"] }} # one\n"),
+        ),
+        (
+            "open-url = { allow = ['https://b.io:443/x'] }\n".into(),
+            "open-url = { allow = ['https://b.io:443/x'] }\n".into(),
+        ),
+    ];
+    for (before, after) in rows {
+        check_grant(&format!("[plugin.w]\n{before}"), &b, &format!("[plugin.w]\n{after}"));
+    }
+    let unfit = grant("", &page("https://*"));
+    assert!(matches!(unfit, Err(EditError::Unfit { .. })), "{unfit:?}");
+}
+
+#[test]
+fn entries_of_lists_are_added_once() {
+    let public = Addition::Listen(ListenAddition { at: "http://0.0.0.0:80".into(), public: true });
+    let (name, quota) = ("s".to_owned(), Some("1MiB".to_owned()));
+    let mount = Some("/work".to_owned());
+    let full = Addition::Scratch(ScratchAddition { name, mount, quota });
+    let rows = [
+        ("", package("six"), "packages = [\"six\"]\n"),
+        ("packages = ['Six'] # p\n", package("six"), "packages = ['Six'] # p\n"),
+        ("packages = ['six'] # p\n", package("six==1.0"), "packages = ['six', \"six==1.0\"] # p\n"),
+        ("packages = false # p\n", package("six"), "packages = [\"six\"] # p\n"),
+        ("", listen("stdin"), "listen = [\"stdin\"]\n"),
+        (
+            "listen = ['stdin']\n",
+            public.clone(),
+            "listen = ['stdin', { at = \"http://0.0.0.0:80\", public = true }]\n",
+        ),
+        (
+            "listen = ['http://localhost:80/']\n",
+            listen("http://127.0.0.1:80"),
+            "listen = ['http://localhost:80/']\n",
+        ),
+        ("", full.clone(), "scratch = [{ name = \"s\", mount = \"/work\", quota = \"1MiB\" }]\n"),
+        (
+            "scratch = [{ name = 's', mount = '/s/' }]\n",
+            scratch("s"),
+            "scratch = [{ name = 's', mount = '/s/' }]\n",
+        ),
+    ];
+    for (before, addition, after) in rows {
+        check_grant(&format!("[plugin.w]\n{before}"), &addition, &format!("[plugin.w]\n{after}"));
+    }
+    let tables = "[[plugin.w.scratch]]\nname = 't' # t\n";
+    check_grant(tables, &scratch("s"), &format!("{tables}\n[[plugin.w.scratch]]\nname = \"s\"\n"));
+    for unfit in
+        [package("six>1"), listen("http://a.io:80"), listen("http://0.0.0.0:80"), scratch("A")]
+    {
+        assert!(matches!(grant("", &unfit), Err(EditError::Unfit { .. })), "{unfit:?}");
+    }
+    let unfit = [("quota", "0"), ("qouta", "1"), ("quota", "a\"b")];
+    for setting in unfit {
+        let addition = capability(Capability::State, Some(setting));
+        assert!(matches!(grant("", &addition), Err(EditError::Unfit { .. })), "{setting:?}");
+    }
+}
+
+#[test]
+fn a_capability_and_its_parts_are_taken_away() {
+    let head = "[plugin.w]\nenv = ['TZ'] # e\n";
+    let rows = [
+        ("state = { quota = 9 } # s\n", Target::Capability(Capability::State), ""),
+        ("listen = ['stdin']\n", Target::Capability(Capability::Listen), ""),
+        ("packages = ['Six', 'a'] # p\n", Target::Package("six".into()), "packages = ['a'] # p\n"),
+        ("packages = ['six'] # p\n", Target::Package("SIX".into()), ""),
+        ("listen = ['http://localhost:80']\n", Target::Listen("http://127.0.0.1:80/".into()), ""),
+        (
+            "listen = ['stdin', { at = 'ws://0.0.0.0:80', public = true }] # l\n",
+            Target::Listen("ws://0.0.0.0:80/".into()),
+            "listen = ['stdin'] # l\n",
+        ),
+        ("scratch = [{ name = 's' }]\n", Target::Scratch("s".into()), ""),
+        (
+            "open-url = { allow = ['https://a.io', 'https://b.io'] } # o\n",
+            Target::Page("https://b.io/".into()),
+            "open-url = { allow = ['https://a.io'] } # o\n",
+        ),
+        // Without an address the table would mean every page.
+        (
+            "open-url = { allow = ['https://a.io'], decision = 'ask' } # o\n",
+            Target::Page("https://a.io/".into()),
+            "",
+        ),
+    ];
+    for (line, target, left) in rows {
+        check_revoke(&format!("{head}{line}"), &target, &format!("{head}{left}"));
+    }
+    check_revoke(
+        &format!("{head}\n[plugin.w.open-url]\nallow = ['https://a.io']\n"),
+        &Target::Page("https://a.io".into()),
+        head,
+    );
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let text = "[plugin.w]\nstate = true\nopen-url = true\npackages = ['six']\n";
+    let rows = [
+        (
+            Target::Capability(Capability::Ui),
+            "capability \"ui\"",
+            "there is \"open-url\", \"packages\", \"state\"",
+        ),
+        (Target::Package("sixx".into()), "package \"sixx\"", "there is \"six\""),
+        (Target::Page("https://a.io/".into()), "page \"https://a.io/\"", ""),
+        (Target::Listen("stdin".into()), "address to listen to \"stdin\"", ""),
+        (Target::Scratch("s".into()), "scratch \"s\"", ""),
+    ];
+    for (target, want, hint) in rows {
+        check_refused(revoke(text, &target), &format!("there is no {want}"), hint);
+    }
+    let listed = "[plugin.w]\nopen-url = { allow = ['https://b.io/x'] }";
+    let want = "there is no page \"https://b.io/\"";
+    check_refused(
+        revoke(listed, &Target::Page("https://b.io".into())),
+        want,
+        "there is \"https://b.io/x\"",
+    );
+}

@@ -1,0 +1,96 @@
+//! Capabilities that were missed: what is proposed, and what is left to the operator.
+
+use super::*;
+use crate::{Capability, Grant, tests::GREEDY};
+
+fn page(url: &str) -> Need {
+    Need::Page(Url::parse(url).unwrap())
+}
+
+fn package(name: &str, version: &str) -> Need {
+    Need::Package { name: name.into(), version: version.into() }
+}
+
+/// Checks the policy that a proposal makes of another one, and what it leaves open.
+#[track_caller]
+fn check_all(requests: &str, before: &str, needs: &[Need], after: &str, open: &[&str]) -> Grant {
+    let proposal = propose(requests, before, needs);
+    assert_eq!(proposal.open, open);
+    let text = proposal.apply(before).unwrap();
+    assert_eq!(text, after);
+    policy(&text).grant(&manifest(requests), &Map::new())
+}
+
+#[test]
+fn every_capability_that_is_missed_is_proposed() {
+    let mut needs: Vec<_> = Capability::ALL.map(Need::Capability).into();
+    needs.retain(|need| *need != Need::Capability(Capability::Packages));
+    needs.push(package("Six", "1.17.0"));
+    let after = "[plugin.weather]\nstate = true\nschedule = true\nnotify = true\nprogress = true\n\
+                 open-url = true\nscratch = [{ name = \"sandbox\", mount = \"/sandbox\" }]\n\
+                 listen = [\"http://127.0.0.1:0/\", \"ws://127.0.0.1:0/\", \"stdin\"]\nui = true\n\
+                 process = true\npackages = [\"Six==1.17.0\"]\n";
+    let grant = check_all(GREEDY, "", &needs, after, &[]);
+    assert!(Capability::ALL.into_iter().all(|of| grant.holds(of)));
+    // What is granted meanwhile needs nothing, but for a UI that missed that it may answer.
+    let answers = after.replace("ui = true", "ui = { confirm = true }");
+    check_all(GREEDY, after, &needs, &answers, &[]);
+    check_all(GREEDY, &answers, &needs, &answers, &[]);
+}
+
+#[test]
+fn pages_and_packages_are_proposed_one_by_one() {
+    let needs = [
+        page("https://a.io/x?secret#y"),
+        page("https://b.io/"),
+        page("ftp://c.io/"),
+        package("six", "1.0"),
+        package("../six", "1"),
+    ];
+    let open = [
+        "weather may not open ftp://c.io/: only http and https are possible",
+        "weather may not fetch the package ../six==1: it is not the name and version of a package",
+    ];
+    let before =
+        "[plugin.weather]\nopen-url = { allow = ['https://b.io/**'], decision = 'allow' }\n";
+    let after = "[plugin.weather]\nopen-url = { allow = ['https://b.io/**', \"https://a.io/x\"], \
+                 decision = 'allow' }\npackages = [\"six==1.0\"]\n";
+    check_all(GREEDY, before, &needs, after, &open);
+}
+
+#[test]
+fn what_is_not_requested_or_taken_away_is_left_open() {
+    let before = "[plugin.weather]\nstate = false\nopen-url = true\n";
+    let needs = [Need::Capability(Capability::State), page("https://a.io/")];
+    let open = [
+        "weather may not keep state: the policy takes \"state\" away at policy.toml:2",
+        "weather may not open https://a.io/: the entry at policy.toml:3 asks a person",
+    ];
+    check_all(GREEDY, before, &needs, before, &open);
+    let open = [
+        "weather may not use \"state\": its manifest does not request \"state\"",
+        "weather may not open https://a.io/: its manifest does not request \"open-url\"",
+    ];
+    check_all("", "", &needs, "", &open);
+}
+
+#[test]
+fn every_refusal_of_a_capability_says_what_it_was_about() {
+    let watches = "[plugin.weather]\nui = true";
+    for text in ["", "[plugin.weather]\nstate = false", watches] {
+        for requests in [GREEDY, ""] {
+            let grant = policy(text).grant(&manifest(requests), &Map::new());
+            for of in
+                Capability::ALL.into_iter().filter(|of| *of == Capability::Ui || !grant.holds(*of))
+            {
+                let denial = grant.deny(of, "read standard input");
+                let need = Need::of_refusal(grant.plugin(), &denial);
+                assert_eq!(need, Some(Need::Capability(of)), "{denial:?}");
+            }
+            let denial = grant.packages().check("six", "1.0").unwrap_err();
+            assert_eq!(Need::of_refusal(grant.plugin(), &denial), Some(package("six", "1.0")));
+            let denial = grant.deny(Capability::OpenUrl, "open https://a.io/");
+            assert_eq!(Need::of_refusal(grant.plugin(), &denial), Some(page("https://a.io/")));
+        }
+    }
+}
