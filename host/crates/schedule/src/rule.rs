@@ -1,0 +1,133 @@
+//! A moment that was read: what it takes to say when it comes, once or again and again.
+
+use croner::{Cron, errors::CronError, parser::CronParser};
+use jiff::{Timestamp, Zoned, tz::TimeZone};
+use sallyport_contract::{services::Moment, text};
+
+use crate::error::MomentError;
+
+/// Longest cron expression. One that names every minute and hour by itself is about as long.
+const CRON_BYTES_MAX: usize = 256;
+
+/// Longest name of a time zone; the longest that there is has half as many.
+const ZONE_BYTES_MAX: usize = 64;
+
+/// How much of a text an error quotes.
+const QUOTE_CHARS_MAX: usize = 40;
+
+/// How much is said of what is wrong with one.
+const WHY_CHARS_MAX: usize = 160;
+
+/// What a moment means.
+#[derive(Debug)]
+pub(crate) enum Rule {
+    Once { at_ms: u64 },
+    Every { set_ms: u64, every_ms: u64 },
+    Calendar { cron: Box<Cron>, text: String, zone: TimeZone },
+}
+
+impl Rule {
+    /// # Errors
+    ///
+    /// The expression or the zone cannot be read, or no calendar goes so far.
+    pub(crate) fn read(moment: &Moment, set_ms: u64) -> Result<Self, MomentError> {
+        match moment {
+            Moment::AtMs(at_ms) => Ok(Self::Once { at_ms: *at_ms }),
+            Moment::InMs(in_ms) => Ok(Self::Once { at_ms: later(set_ms, *in_ms)? }),
+            Moment::EveryMs(every_ms) => Ok(Self::Every { set_ms, every_ms: (*every_ms).max(1) }),
+            Moment::Calendar { cron, time_zone } => Ok(Self::Calendar {
+                cron: Box::new(read_cron(cron)?),
+                text: quote(cron),
+                zone: time_zone.as_deref().map_or_else(|| Ok(TimeZone::system()), read_zone)?,
+            }),
+        }
+    }
+
+    /// Returns the first time after a moment; `None` when there is none any more.
+    ///
+    /// # Errors
+    ///
+    /// It never comes, or no calendar goes so far.
+    pub(crate) fn next(&self, after_ms: u64) -> Result<Option<u64>, MomentError> {
+        match self {
+            Self::Once { at_ms } => Ok(Some(*at_ms).filter(|at_ms| *at_ms > after_ms)),
+            Self::Every { set_ms, every_ms } => {
+                let passed = after_ms.saturating_sub(*set_ms) / every_ms;
+                let since_set = passed.saturating_add(1).saturating_mul(*every_ms);
+                later(*set_ms, since_set).map(Some)
+            }
+            Self::Calendar { cron, text, zone } => {
+                let after = timestamp(after_ms)?.to_zoned(zone.clone());
+                let never = |_| MomentError::Never { cron: text.clone() };
+                let next = cron.find_next_occurrence(&after, false).map_err(never)?;
+                u64::try_from(next.timestamp().as_millisecond())
+                    .map(Some)
+                    .map_err(|_| MomentError::TooFar)
+            }
+        }
+    }
+
+    /// The moment on the calendar of this rule.
+    ///
+    /// # Errors
+    ///
+    /// No calendar goes so far.
+    pub(crate) fn zoned(&self, at_ms: u64) -> Result<Zoned, MomentError> {
+        let zone = match self {
+            Self::Calendar { zone, .. } => zone.clone(),
+            Self::Once { .. } | Self::Every { .. } => TimeZone::UTC,
+        };
+        Ok(timestamp(at_ms)?.to_zoned(zone))
+    }
+}
+
+/// Returns the moment so many milliseconds later.
+///
+/// # Errors
+///
+/// No calendar goes so far.
+fn later(at_ms: u64, by_ms: u64) -> Result<u64, MomentError> {
+    let at_ms = at_ms.checked_add(by_ms).ok_or(MomentError::TooFar)?;
+    timestamp(at_ms).map(|_| at_ms)
+}
+
+/// # Errors
+///
+/// No calendar goes so far.
+pub(crate) fn timestamp(at_ms: u64) -> Result<Timestamp, MomentError> {
+    let at_ms = i64::try_from(at_ms).map_err(|_| MomentError::TooFar)?;
+    Timestamp::from_millisecond(at_ms).map_err(|_| MomentError::TooFar)
+}
+
+fn read_cron(text: &str) -> Result<Cron, MomentError> {
+    let wrong = |why: &str| MomentError::Cron { cron: quote(text), why: why.to_owned() };
+    if text.len() > CRON_BYTES_MAX || !text.is_ascii() {
+        return Err(wrong("it has at most 256 signs, all of them ASCII"));
+    }
+    if !matches!(text.split_ascii_whitespace().count(), 5 | 6) {
+        return Err(wrong("it has five fields, minute hour day month weekday, or seconds first"));
+    }
+    CronParser::new().parse(text).map_err(|error| match error {
+        CronError::InvalidPattern(why)
+        | CronError::IllegalCharacters(why)
+        | CronError::ComponentError(why) => {
+            wrong(text::excerpt(&why, WHY_CHARS_MAX).trim_end_matches('.'))
+        }
+        CronError::EmptyPattern
+        | CronError::InvalidDate
+        | CronError::InvalidTime
+        | CronError::TimeSearchLimitExceeded => wrong("no day is like this"),
+    })
+}
+
+fn read_zone(name: &str) -> Result<TimeZone, MomentError> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
+    let known = (name.len() <= ZONE_BYTES_MAX && name.bytes().all(fits))
+        .then(|| TimeZone::get(name).ok())
+        .flatten();
+    known.ok_or_else(|| MomentError::Zone { name: quote(name) })
+}
+
+fn quote(text: &str) -> String {
+    text::excerpt(text, QUOTE_CHARS_MAX)
+}

@@ -1,0 +1,157 @@
+//! Moments back in words, short, as they stand in a list or an answer.
+
+use jiff::{Timestamp, Unit, Zoned, civil::Weekday};
+use sallyport_contract::{services::Moment, text};
+
+use crate::words::names;
+
+const SECOND_MS: u64 = 1000;
+const MINUTE_MS: u64 = 60 * SECOND_MS;
+const HOUR_MS: u64 = 60 * MINUTE_MS;
+
+/// How much of a cron expression is shown that has no words of its own.
+const CRON_CHARS_MAX: usize = 60;
+
+/// The lengths of time that have a name, the longest first.
+const UNITS: [(u64, &str); 5] = [
+    (7 * 24 * HOUR_MS, "week"),
+    (24 * HOUR_MS, "day"),
+    (HOUR_MS, "hour"),
+    (MINUTE_MS, "minute"),
+    (SECOND_MS, "second"),
+];
+
+/// Says when a moment in milliseconds since 1970 is, to somebody whose clock shows `now`: `in 20
+/// minutes`, `today at 17:00`, `tomorrow at 09:00`, `on Friday at 12:00`, `on 24 December at 18:00`.
+pub fn when(at_ms: u64, now: &Zoned) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|at_ms| Timestamp::from_millisecond(at_ms).ok());
+    let Some(at) = at.map(|at| at.to_zoned(now.time_zone().clone())) else {
+        return "after the year 9999".to_owned();
+    };
+    let ahead_ms = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
+    match u64::try_from(ahead_ms) {
+        Ok(ahead_ms) if ahead_ms < SECOND_MS => "now".to_owned(),
+        Ok(ahead_ms) if ahead_ms < HOUR_MS => format!("in {}", about(ahead_ms)),
+        Err(_) if ahead_ms.unsigned_abs() < HOUR_MS => {
+            format!("{} ago", about(ahead_ms.unsigned_abs()))
+        }
+        _ => format!("{} at {:02}:{:02}", day(&at, now), at.hour(), at.minute()),
+    }
+}
+
+/// Says when a moment comes, once or again: `tomorrow at 09:00`, `every weekday at 08:30`. `next_ms`
+/// is the next time that it does.
+pub fn describe(moment: &Moment, next_ms: u64, now: &Zoned) -> String {
+    match moment {
+        Moment::AtMs(_) | Moment::InMs(_) => when(next_ms, now),
+        Moment::EveryMs(every_ms) => every(*every_ms),
+        Moment::Calendar { cron, time_zone } => {
+            let said = calendar(cron).unwrap_or_else(|| {
+                format!("by the calendar \"{}\"", text::excerpt(cron, CRON_CHARS_MAX))
+            });
+            let elsewhere =
+                time_zone.as_deref().filter(|zone| now.time_zone().iana_name() != Some(zone));
+            match elsewhere {
+                Some(zone) => format!("{said} in {}", text::excerpt(zone, CRON_CHARS_MAX)),
+                None => said,
+            }
+        }
+    }
+}
+
+/// A length below an hour, in full seconds or minutes.
+fn about(ms: u64) -> String {
+    if ms < MINUTE_MS {
+        return counted(ms.div_ceil(SECOND_MS).clamp(1, 59), "second");
+    }
+    counted((ms + MINUTE_MS / 2) / MINUTE_MS, "minute")
+}
+
+fn day(at: &Zoned, now: &Zoned) -> String {
+    let days = now.date().until((Unit::Day, at.date())).map_or(i32::MAX, |span| span.get_days());
+    match days {
+        0 => "today".to_owned(),
+        1 => "tomorrow".to_owned(),
+        -1 => "yesterday".to_owned(),
+        2..=6 => format!("on {}", names::weekday_name(at.weekday())),
+        _ if at.year() == now.year() => {
+            format!("on {} {}", at.day(), names::month_name(at.month()))
+        }
+        _ => format!("on {} {} {}", at.day(), names::month_name(at.month()), at.year()),
+    }
+}
+
+fn every(every_ms: u64) -> String {
+    let (unit_ms, name) = UNITS
+        .into_iter()
+        .find(|(unit_ms, _)| every_ms >= *unit_ms && every_ms.is_multiple_of(*unit_ms))
+        .unwrap_or((1, "millisecond"));
+    match every_ms / unit_ms {
+        1 => format!("every {name}"),
+        count => format!("every {}", counted(count, name)),
+    }
+}
+
+fn counted(count: u64, name: &str) -> String {
+    match count {
+        1 => format!("1 {name}"),
+        _ => format!("{count} {name}s"),
+    }
+}
+
+/// The words of a cron expression with one time of day on simple days; `None` of any other.
+fn calendar(cron: &str) -> Option<String> {
+    let fields: Vec<&str> = cron.split_ascii_whitespace().collect();
+    let [minute, hour, day, month, weekday] = fields[..] else { return None };
+    let (minute, hour) = (figures(minute, 59)?, figures(hour, 23)?);
+    let days = match (day, month, weekday) {
+        ("*", "*", "*") => "day".to_owned(),
+        ("*", "*", "1-5") => "weekday".to_owned(),
+        ("*", "*", weekdays) => week(weekdays)?,
+        ("L", "*", "*") => "last day of the month".to_owned(),
+        (day, "*", "*") => format!("{} of the month", place(figures(day, 31)?)),
+        (day, month, "*") => {
+            let month = i8::try_from(figures(month, 12).filter(|month| *month > 0)?).ok()?;
+            format!("{} {}", figures(day, 31)?, names::month_name(month))
+        }
+        _ => return None,
+    };
+    Some(format!("every {days} at {hour:02}:{minute:02}"))
+}
+
+fn week(field: &str) -> Option<String> {
+    if let Some(day) = field.strip_suffix('L') {
+        return Some(format!("last {} of the month", weekday(day)?));
+    }
+    if let Some((day, nth)) = field.split_once('#') {
+        return Some(format!("{} {} of the month", place(figures(nth, 5)?), weekday(day)?));
+    }
+    let mut names: Vec<String> = field.split(',').map(weekday).collect::<Option<_>>()?;
+    let last = names.pop()?;
+    match names.is_empty() {
+        true => Some(last),
+        false => Some(format!("{} and {last}", names.join(", "))),
+    }
+}
+
+fn weekday(field: &str) -> Option<String> {
+    let number = i8::try_from(figures(field, 6)?).ok()?;
+    Weekday::from_sunday_zero_offset(number).ok().map(names::weekday_name)
+}
+
+fn place(number: u32) -> String {
+    let end = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{end}")
+}
+
+/// A number in figures alone, up to a greatest one.
+fn figures(field: &str, max: u32) -> Option<u32> {
+    let known = field.bytes().all(|byte| byte.is_ascii_digit());
+    field.parse().ok().filter(|number| known && *number <= max)
+}

@@ -1,0 +1,34 @@
+//! Tests of the crate: calendars around the changes of clocks, and what people say.
+
+use jiff::{Timestamp, Zoned, civil::DateTime, tz::TimeZone};
+use sallyport_contract::services::Moment;
+
+use crate::*;
+
+mod calendars;
+mod property;
+mod spoken;
+mod words;
+
+const VIENNA: &str = "Europe/Vienna";
+
+/// A moment on the clocks of Vienna, which go from 2:00 to 3:00 on 29 March 2026 and from 3:00 back
+/// to 2:00 on 25 October.
+fn vienna(text: &str) -> Zoned {
+    let at: DateTime = text.parse().unwrap();
+    at.to_zoned(TimeZone::get(VIENNA).unwrap()).unwrap()
+}
+
+fn ms(at: &Zoned) -> u64 {
+    u64::try_from(at.timestamp().as_millisecond()).unwrap()
+}
+
+/// A moment as the clocks of Vienna show it, with what they are ahead of UTC.
+fn shown(at_ms: u64) -> String {
+    let at = Timestamp::from_millisecond(i64::try_from(at_ms).unwrap()).unwrap();
+    at.to_zoned(TimeZone::get(VIENNA).unwrap()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
+}
+
+fn calendar(cron: &str) -> Moment {
+    Moment::Calendar { cron: cron.to_owned(), time_zone: Some(VIENNA.to_owned()) }
+}

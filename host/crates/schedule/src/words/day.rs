@@ -1,0 +1,226 @@
+//! A day and a time of it, once: `tomorrow at 9`, `on Friday at noon`, `24 December at 18:00`.
+
+use jiff::{
+    Span, Zoned,
+    civil::{Date, Weekday},
+};
+
+use super::{
+    clock::{self, Clock, Part, TimeOfDay},
+    names::{self, Count},
+    reader::Reader,
+};
+
+/// The hour that is meant by a day alone: the begin of most people's work.
+pub(super) const DAY_HOUR: i8 = 9;
+
+/// How many years are looked through for a day of the year. The 29th of February may be eight away.
+const YEARS_MAX: i16 = 8;
+
+/// A day as it was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Day {
+    Today,
+    In(i32),
+    Next(Weekday),
+    Coming(Weekday),
+    Of(Date),
+    OfYear { month: i8, day: i8 },
+    OfMonth(i8),
+}
+
+/// What was said about one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    day: Option<Day>,
+    part: Option<Part>,
+    clock: Option<Clock>,
+}
+
+impl Said {
+    /// Reads day and time in any order, each at most once.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut said = Self::default();
+        loop {
+            reader.skip_fillers();
+            if !said.read_one(reader) {
+                break;
+            }
+        }
+        (said != Self::default()).then_some(said)
+    }
+
+    fn read_one(&mut self, reader: &mut Reader<'_>) -> bool {
+        if self.day.is_none()
+            && let Some((day, part)) = reader.attempt(read_day)
+        {
+            self.day = Some(day);
+            self.part = self.part.or(part);
+            return true;
+        }
+        if self.clock.is_none()
+            && let Some(clock) = Clock::read(reader)
+        {
+            self.clock = Some(clock);
+            return true;
+        }
+        if self.part.is_none()
+            && let Some(part) = reader.attempt(read_part)
+        {
+            self.part = Some(part);
+            return true;
+        }
+        false
+    }
+
+    /// Returns the first moment after now that was meant; `None` when it is over.
+    pub(super) fn resolve(self, now: &Zoned) -> Option<Zoned> {
+        let is_today = matches!(self.day, None | Some(Day::Today));
+        let otherwise = self.day.filter(|_| !is_today).map(|_| DAY_HOUR);
+        let times = clock::times(self.clock, self.part, is_today, otherwise);
+        let days = self.days(now.date());
+        days.into_iter()
+            .flat_map(|day| times.iter().map(move |time| (day, *time)))
+            .filter_map(|(day, time)| at(now, day, time))
+            .find(|moment| moment > now)
+    }
+
+    /// The days that may be meant, in their order.
+    fn days(self, today: Date) -> Vec<Date> {
+        match self.day {
+            None => ahead(today, &[0, 1]),
+            Some(Day::Today) => vec![today],
+            Some(Day::In(days)) => ahead(today, &[days]),
+            Some(Day::Next(weekday)) => {
+                let days = (until(today, weekday) + 6) % 7 + 1;
+                ahead(today, &[days])
+            }
+            Some(Day::Coming(weekday)) => {
+                let days = until(today, weekday);
+                ahead(today, &[days, days + 7])
+            }
+            Some(Day::Of(date)) => vec![date],
+            Some(Day::OfYear { month, day }) => {
+                let years = today.year()..=today.year().saturating_add(YEARS_MAX);
+                years.filter_map(|year| Date::new(year, month, day).ok()).collect()
+            }
+            Some(Day::OfMonth(day)) => {
+                let months = (0..12)
+                    .filter_map(|n| today.first_of_month().checked_add(Span::new().months(n)).ok());
+                let of_month = |month: Date| Date::new(month.year(), month.month(), day).ok();
+                months.filter_map(of_month).collect()
+            }
+        }
+    }
+}
+
+/// Days from a date to the next day of this name; 0 when it is one.
+fn until(today: Date, weekday: Weekday) -> i32 {
+    i32::from(today.weekday().until(weekday))
+}
+
+fn ahead(today: Date, days: &[i32]) -> Vec<Date> {
+    days.iter().filter_map(|days| today.checked_add(Span::new().days(*days)).ok()).collect()
+}
+
+/// A time that the clock skips on that day comes as much later.
+fn at(now: &Zoned, day: Date, time: TimeOfDay) -> Option<Zoned> {
+    let day = day.checked_add(Span::new().days(time.days)).ok()?;
+    day.at(time.hour, time.minute, 0, 0).to_zoned(now.time_zone().clone()).ok()
+}
+
+/// `in the morning`, `this evening` without a day.
+fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
+    reader.eat("in");
+    reader.skip_fillers();
+    Part::read(reader)
+}
+
+/// A day, with the part of it that its name holds.
+fn read_day(reader: &mut Reader<'_>) -> Option<(Day, Option<Part>)> {
+    if reader.eat("tonight") {
+        return Some((Day::Today, Some(Part::Night)));
+    }
+    if let Some(part) =
+        reader.attempt(|reader| reader.eat("this").then(|| Part::read(reader)).flatten())
+    {
+        return Some((Day::Today, Some(part)));
+    }
+    let day = reader
+        .attempt(read_near)
+        .or_else(|| reader.attempt(read_weekday))
+        .or_else(|| reader.attempt(read_date))?;
+    Some((day, Part::read(reader)))
+}
+
+fn read_near(reader: &mut Reader<'_>) -> Option<Day> {
+    if reader.eat("today") {
+        Some(Day::Today)
+    } else if reader.eat("tomorrow") {
+        Some(Day::In(1))
+    } else if reader.eat("day after tomorrow") {
+        Some(Day::In(2))
+    } else if reader.eat("next week") {
+        Some(Day::In(7))
+    } else {
+        None
+    }
+}
+
+fn read_weekday(reader: &mut Reader<'_>) -> Option<Day> {
+    let next = reader.eat("next");
+    if !next {
+        reader.eat_any(&["this", "coming"]);
+    }
+    let (weekday, count) = reader.one(names::weekday)?;
+    match count {
+        Count::One if next => Some(Day::Next(weekday)),
+        Count::One => Some(Day::Coming(weekday)),
+        Count::Many => None,
+    }
+}
+
+/// `2026-12-24`, `24 December`, `December 24th, 2026`, `the 24th`, `the 24th of December`.
+fn read_date(reader: &mut Reader<'_>) -> Option<Day> {
+    if let Some(date) = reader.one(date) {
+        return Some(Day::Of(date));
+    }
+    let (month, day) = match reader.attempt(read_day_and_month) {
+        Some(both) => both,
+        None => {
+            let day = names::ordinal(reader)?;
+            return day_number(day).map(Day::OfMonth);
+        }
+    };
+    let year = reader.attempt(|reader| {
+        reader.eat(",");
+        reader.one(|word| word.parse().ok().filter(|year: &i16| *year > 1969))
+    });
+    match year {
+        Some(year) => Date::new(year, month, day).ok().map(Day::Of),
+        None => Some(Day::OfYear { month, day }),
+    }
+}
+
+/// A date alone. A date that a time goes on behind would be read as well, without the time.
+fn date(word: &str) -> Option<Date> {
+    word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-').then(|| word.parse().ok())?
+}
+
+/// A day of the year, in either order.
+pub(super) fn read_day_and_month(reader: &mut Reader<'_>) -> Option<(i8, i8)> {
+    if let Some(month) = reader.one(names::month) {
+        reader.eat("the");
+        let day = names::ordinal(reader).or_else(|| reader.one(names::number))?;
+        return Some((month, day_number(day)?));
+    }
+    let day = names::ordinal(reader).or_else(|| reader.one(names::number))?;
+    reader.eat("of");
+    let month = reader.one(names::month)?;
+    Some((month, day_number(day)?))
+}
+
+/// The number of a day of a month.
+pub(super) fn day_number(number: u32) -> Option<i8> {
+    i8::try_from(number).ok().filter(|day| (1..=31).contains(day))
+}

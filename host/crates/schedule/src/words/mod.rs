@@ -1,0 +1,141 @@
+//! What people say for a moment, in English, and what it means.
+//!
+//! A text is one of four things: a length of time from now on, a repetition, a point in time as
+//! programs write it, or a day and a time of it. Each is read to the end of the text or not at all:
+//! what is not understood as a whole is an error, never a guess at a part of it.
+
+mod clock;
+mod day;
+mod length;
+pub(crate) mod names;
+mod reader;
+mod repeat;
+
+use jiff::{Span, Timestamp, Zoned, civil::DateTime};
+use sallyport_contract::{services::Moment, text};
+
+use crate::error::WordsError;
+use day::Said;
+use length::Length;
+use reader::Reader;
+use repeat::Repeat;
+
+/// Longest text that is read; a sentence.
+const TEXT_BYTES_MAX: usize = 200;
+
+/// How much of a text an error quotes.
+const QUOTE_CHARS_MAX: usize = 60;
+
+/// What people put before a moment without any meaning.
+const LEADS: [&str; 3] = ["please", "remind me", "wake me"];
+
+/// Returns the moment that is meant by a text, for somebody whose clock shows `now`.
+///
+/// A repetition by the calendar holds in the time zone of `now`.
+///
+/// # Errors
+///
+/// The text is not understood, or what it means is over.
+pub fn words(said: &str, now: &Zoned) -> Result<Moment, WordsError> {
+    let not_understood = || WordsError::NotUnderstood { text: quote(said) };
+    if said.len() > TEXT_BYTES_MAX {
+        return Err(not_understood());
+    }
+    if let Some(at) = point(said, now) {
+        return once(Some(at), said, now);
+    }
+    let words = reader::split(said);
+    let mut reader = Reader::new(&words);
+    reader.eat_any(&LEADS);
+    if let Some(length) = reader.attempt(|reader| whole(reader, read_length)) {
+        return from_now(length, said, now);
+    }
+    if let Some(repeat) = reader.attempt(|reader| whole(reader, Repeat::read)) {
+        return repeated(repeat, now);
+    }
+    if let Some((length, clock)) = reader.attempt(|reader| whole(reader, read_days_and_clock)) {
+        return once(in_days(length, clock, now), said, now);
+    }
+    let read = reader.attempt(|reader| whole(reader, Said::read)).ok_or_else(not_understood)?;
+    once(read.resolve(now), said, now)
+}
+
+/// Reads something that has to be all that is left.
+fn whole<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
+    let value = read(reader)?;
+    reader.eat("please");
+    reader.is_at_end().then_some(value)
+}
+
+/// `in 20 minutes`, `for an hour`, `20 minutes from now`.
+fn read_length(reader: &mut Reader<'_>) -> Option<Length> {
+    reader.eat_any(&["in", "for", "after"]);
+    let length = Length::read(reader)?;
+    reader.eat_any(&["from now", "later"]);
+    Some(length)
+}
+
+/// `in 3 days at 9`.
+fn read_days_and_clock(reader: &mut Reader<'_>) -> Option<(Length, clock::Clock)> {
+    let length = read_length(reader).filter(|length| length.ms == 0)?;
+    reader.skip_fillers();
+    Some((length, clock::Clock::read(reader)?))
+}
+
+fn from_now(length: Length, said: &str, now: &Zoned) -> Result<Moment, WordsError> {
+    if length.months == 0 && length.days == 0 {
+        return match length.ms {
+            0 => Err(WordsError::Past { text: quote(said) }),
+            ms => Ok(Moment::InMs(ms)),
+        };
+    }
+    once(later(length, now), said, now)
+}
+
+/// The same time of day so many days later, and then so much after it.
+fn later(length: Length, now: &Zoned) -> Option<Zoned> {
+    let days = Span::new().try_months(length.months).ok()?.try_days(length.days).ok()?;
+    let ms = Span::new().try_milliseconds(i64::try_from(length.ms).ok()?).ok()?;
+    now.checked_add(days).ok()?.checked_add(ms).ok()
+}
+
+fn in_days(length: Length, clock: clock::Clock, now: &Zoned) -> Option<Zoned> {
+    let time = *clock.times(None, false).first()?;
+    let day = later(length, now)?.date().checked_add(Span::new().days(time.days)).ok()?;
+    day.at(time.hour, time.minute, 0, 0).to_zoned(now.time_zone().clone()).ok()
+}
+
+fn once(at: Option<Zoned>, said: &str, now: &Zoned) -> Result<Moment, WordsError> {
+    let past = || WordsError::Past { text: quote(said) };
+    let at = at.filter(|at| at > now).ok_or_else(past)?;
+    u64::try_from(at.timestamp().as_millisecond()).map(Moment::AtMs).map_err(|_| past())
+}
+
+fn repeated(repeat: Repeat, now: &Zoned) -> Result<Moment, WordsError> {
+    let moment = match repeat {
+        Repeat::Every(every_ms) => Moment::EveryMs(every_ms),
+        Repeat::Cron(cron) => {
+            let time_zone = now.time_zone().iana_name().map(str::to_owned);
+            Moment::Calendar { cron, time_zone }
+        }
+    };
+    let now_ms = u64::try_from(now.timestamp().as_millisecond()).unwrap_or_default();
+    crate::first(&moment, now_ms, 0)?;
+    Ok(moment)
+}
+
+/// A point in time as programs write it: `2026-12-24 18:00`, `2026-12-24T18:00:00Z`.
+fn point(text: &str, now: &Zoned) -> Option<Zoned> {
+    let text = text.trim().trim_end_matches(['.', '!']);
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Some(at.to_zoned(now.time_zone().clone()));
+    }
+    if !text.contains(':') {
+        return None;
+    }
+    text.parse::<DateTime>().ok()?.to_zoned(now.time_zone().clone()).ok()
+}
+
+fn quote(said: &str) -> String {
+    text::excerpt(said, QUOTE_CHARS_MAX)
+}

@@ -1,0 +1,99 @@
+//! A text as words, and a place in it that can be gone back to.
+
+/// Words that only hold others together.
+const FILLERS: [&str; 5] = ["at", "on", "by", "the", ","];
+
+/// Splits a text into words: in small letters, figures apart from what follows them (`2h30m`,
+/// `9:30pm`, `24th`), points of abbreviations taken away, commas as words of their own.
+pub(super) fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for part in text.to_lowercase().replace(',', " , ").split_whitespace() {
+        let word = without_points(part);
+        if word.contains('-') {
+            words.push(word);
+        } else {
+            split_figures(&word, &mut words);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// `p.m.` is `pm`, but `1.5` stays.
+fn without_points(word: &str) -> String {
+    let word = word.trim_end_matches(['.', '!', '?', ';']);
+    if word.contains(|c: char| c.is_ascii_digit()) {
+        word.to_owned()
+    } else {
+        word.replace('.', "")
+    }
+}
+
+fn split_figures(word: &str, words: &mut Vec<String>) {
+    let mut current = String::new();
+    for c in word.chars() {
+        if !current.is_empty() && current.ends_with(is_of_name) != is_of_name(c) {
+            words.push(std::mem::take(&mut current));
+        }
+        current.push(c);
+    }
+    words.push(current);
+}
+
+/// The sign in `o'clock` belongs to the word.
+fn is_of_name(c: char) -> bool {
+    c.is_alphabetic() || matches!(c, '\'' | '’')
+}
+
+/// The words that are left to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader<'w> {
+    rest: &'w [String],
+}
+
+impl<'w> Reader<'w> {
+    pub(super) fn new(words: &'w [String]) -> Self {
+        Self { rest: words }
+    }
+
+    pub(super) fn is_at_end(self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn word(&mut self) -> Option<&'w str> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
+    /// Reads these words, or none.
+    pub(super) fn eat(&mut self, words: &str) -> bool {
+        self.attempt(|reader| {
+            words.split(' ').all(|word| reader.word() == Some(word)).then_some(())
+        })
+        .is_some()
+    }
+
+    /// Reads one of these, if it is next.
+    pub(super) fn eat_any(&mut self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.eat(word))
+    }
+
+    /// Reads words that only hold others together.
+    pub(super) fn skip_fillers(&mut self) {
+        while self.eat_any(&FILLERS) {}
+    }
+
+    /// Reads what `read` reads, or nothing.
+    pub(super) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let mut ahead = *self;
+        let value = read(&mut ahead)?;
+        *self = ahead;
+        Some(value)
+    }
+
+    /// Reads a word for which `known` has a meaning.
+    pub(super) fn one<T>(&mut self, known: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        self.attempt(|reader| reader.word().and_then(known))
+    }
+}
