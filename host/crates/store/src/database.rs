@@ -1,14 +1,18 @@
 //! A connection to the database file, set up the one way that all parts of the store need it.
 
 use std::{
+    error::Error,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
+use rusqlite::{
+    Connection, OpenFlags, Row, Transaction, TransactionBehavior, config::DbConfig, types::Type,
+};
+use sallyport_contract::PluginName;
 
-use crate::{error::StoreError, migration, private};
+use crate::{error::StoreError, memories, migration, private};
 
 /// The database, within the folder.
 pub(crate) const FILE: &str = "store.sqlite3";
@@ -63,6 +67,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    memories::register();
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
     // Moving the log on every exit would cost each command a wait for the disk.
@@ -112,4 +117,20 @@ pub(crate) fn signed(number: u64) -> i64 {
 /// The number that was written with [`signed`]. Somebody else wrote one that is below zero.
 pub(crate) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
+}
+
+/// Reads the name of a plugin. What is none was not written by this program.
+pub(crate) fn plugin_name(row: &Row<'_>, column: &str) -> rusqlite::Result<PluginName> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error| foreign(row, column, error))
+}
+
+/// A value that is not what this program writes there.
+pub(crate) fn foreign(
+    row: &Row<'_>,
+    column: &str,
+    error: impl Into<Box<dyn Error + Send + Sync>>,
+) -> rusqlite::Error {
+    let index = row.as_ref().column_index(column).unwrap_or_default();
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
 }

@@ -75,6 +75,12 @@ pub enum StoreError {
         /// The most that is taken.
         bytes_max: usize,
     },
+    /// What is meant to be a vector points nowhere, has numbers that are none, or too many.
+    #[error("{dimensions} numbers that a model made of a text cannot be compared with others")]
+    NoVector {
+        /// How many numbers there are.
+        dimensions: usize,
+    },
     /// What is meant to be the head of the audit at an earlier time is none.
     #[error("{text:?} is not the head of an audit")]
     NoHead {
@@ -156,6 +162,7 @@ impl StoreError {
                 Some(format!("restore {0}, or move it away and keep it", path.display()))
             }
             Self::TooLong { .. } | Self::SessionExists { .. } | Self::TooFewRecords { .. } => None,
+            Self::NoVector { .. } => Some("use another model for embeddings".into()),
             Self::NoSessionId { .. } => {
                 Some("use ASCII letters, digits and the signs - _ . alone".into())
             }

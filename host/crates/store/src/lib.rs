@@ -1,4 +1,5 @@
-//! What outlives a process: the sessions, their approvals, and the audit of every decision and call.
+//! What outlives a process: the sessions, their approvals, the audit of every decision and call, and
+//! what plugins keep: state, timers, messages and memories.
 //!
 //! Everything lies in one private folder: `store.sqlite3`, and beside it the key and the head of
 //! the audit. No other crate knows SQL, so that another database could take this one's place
@@ -24,17 +25,27 @@
 //! # }
 //! ```
 //!
-//! Suggested reading order: [`Store`], [`sessions`], [`approvals`], [`audit`].
+//! Suggested reading order: [`Store`], [`sessions`], [`approvals`], [`audit`], [`state`],
+//! [`timers`], [`notices`], [`presence`], [`memories`].
 
 pub mod approvals;
 pub mod audit;
+pub mod memories;
+pub mod notices;
+pub mod presence;
 pub mod sessions;
+pub mod state;
+pub mod timers;
 
+mod clock;
 mod database;
 mod error;
 mod migration;
 mod private;
+mod process;
+mod refusal;
 mod store;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -45,8 +56,15 @@ pub use audit::{
     Entry, Problem, Records, Verification,
 };
 pub use error::StoreError;
+pub use memories::{
+    By, Forget, Found, Memories, Memory, MemoryKind, NewMemory, Recall, Recalled, Shown, Vector,
+};
+pub use notices::{KeptNotices, Taken};
+pub use presence::{OpenSession, Presence};
 pub use sessions::{
     Hit, NewRecord, NewSession, Piece, Record, Session, SessionFilter, SessionRecords, Sessions,
     Used,
 };
+pub use state::{State, StateOwner};
 pub use store::Store;
+pub use timers::{Claim, KeptTimers};

@@ -5,10 +5,19 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{approvals, audit, sessions};
+use crate::{approvals, audit, memories, notices, presence, sessions, state, timers};
 
 /// Every step, oldest first. A noun that needs a table brings its own step.
-pub(crate) const STEPS: [&str; 3] = [audit::TABLE, approvals::TABLE, sessions::TABLES];
+pub(crate) const STEPS: [&str; 8] = [
+    audit::TABLE,
+    approvals::TABLE,
+    sessions::TABLES,
+    state::TABLES,
+    timers::TABLE,
+    notices::TABLE,
+    presence::TABLE,
+    memories::TABLES,
+];
 
 /// The number of the newest form.
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;

@@ -10,10 +10,17 @@ use rusqlite::Connection;
 use crate::{
     approvals::Approvals,
     audit::{Audit, AuditLog},
+    clock::Clock,
     database,
     error::StoreError,
+    memories::Memories,
+    notices::KeptNotices,
+    presence::Presence,
     private,
+    refusal::Refusal,
     sessions::Sessions,
+    state::State,
+    timers::KeptTimers,
 };
 
 /// What outlives a process, in one folder. Clones share one connection.
@@ -66,6 +73,31 @@ impl Store {
         Sessions::new(self)
     }
 
+    /// What plugins remember.
+    pub fn state(&self) -> State {
+        State::new(self.clone(), Clock::of_wall())
+    }
+
+    /// What is to happen at its time.
+    pub fn timers(&self) -> KeptTimers {
+        KeptTimers::new(self.clone(), Clock::of_wall())
+    }
+
+    /// Messages that wait for somebody to read them.
+    pub fn notices(&self) -> KeptNotices<'_> {
+        KeptNotices::new(self)
+    }
+
+    /// Which sessions are open at present.
+    pub fn presence(&self) -> Presence<'_> {
+        Presence::new(self)
+    }
+
+    /// What is recalled by its meaning.
+    pub fn memories(&self) -> Memories<'_> {
+        Memories::new(self)
+    }
+
     /// Does something with the database, which is opened if it is not yet. A failure to open is
     /// not kept: the next use tries again.
     pub(crate) fn with<T>(
@@ -78,5 +110,31 @@ impl Store {
             None => database::open(&self.0.folder)?,
         };
         work(slot.insert(connection))
+    }
+
+    /// Does something in one commit, or not at all.
+    pub(crate) fn write<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Refusal>,
+    ) -> Result<T, StoreError> {
+        self.with(|connection| {
+            let failed = database::failed(self.folder());
+            let transaction = database::begin(connection).map_err(failed)?;
+            let value = work(&transaction).map_err(|refusal| refusal.into_error(failed))?;
+            transaction.commit().map_err(failed)?;
+            Ok(value)
+        })
+    }
+
+    /// Reads something, all of it as it was at one moment.
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Refusal>,
+    ) -> Result<T, StoreError> {
+        self.with(|connection| {
+            let failed = database::failed(self.folder());
+            let transaction = connection.unchecked_transaction().map_err(failed)?;
+            work(&transaction).map_err(|refusal| refusal.into_error(failed))
+        })
     }
 }

@@ -39,6 +39,13 @@ pub enum AuditEffect {
         /// What came of it.
         answer: String,
     },
+    /// Something was done through a capability of the host.
+    Used {
+        /// The capability, as policies name it.
+        capability: String,
+        /// What was done.
+        what: String,
+    },
     /// The gate refused a host call.
     Refused {
         /// What was refused.
@@ -64,6 +71,7 @@ impl AuditEffect {
             Effect::Changed { path } => Self::Changed { path },
             Effect::SecretUsed { name, to } => Self::SecretUsed { name, to },
             Effect::Asked { what, answer } => Self::Asked { what, answer },
+            Effect::Used { capability, what } => Self::Used { capability, what },
             Effect::Refused(denial) => Self::Refused { what: denial.what, why: denial.why },
         })
     }
@@ -85,6 +93,7 @@ impl AuditEffect {
             Self::Changed { path } => (Some(path), None),
             Self::SecretUsed { name, to } => (Some(name), to.as_mut()),
             Self::Asked { what, answer } => (Some(what), Some(answer)),
+            Self::Used { capability, what } => (Some(capability), Some(what)),
             Self::Refused { what, why } => (Some(what), Some(why)),
             Self::LeftOut { .. } => (None, None),
         };

@@ -3,7 +3,7 @@
 use blake3::OUT_LEN;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::words;
+use crate::words;
 
 /// Keeps a text, unless it is kept already, and returns its key.
 pub(super) fn keep(connection: &Connection, text: &str, search: &str) -> rusqlite::Result<i64> {

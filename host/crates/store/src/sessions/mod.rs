@@ -27,11 +27,10 @@ mod append;
 mod body;
 mod fork;
 mod remove;
-mod words;
 
 use rusqlite::Connection;
 
-use crate::{database, error::StoreError, store::Store};
+use crate::{database, error::StoreError, refusal::Refusal, store::Store};
 
 pub use list::SessionFilter;
 pub use read::SessionRecords;
@@ -262,58 +261,17 @@ impl<'s> Sessions<'s> {
         })
     }
 
-    /// Does something in one commit, or not at all.
     fn write<T>(
         self,
         work: impl FnOnce(&Connection) -> Result<T, Refusal>,
     ) -> Result<T, StoreError> {
-        self.store.with(|connection| {
-            let failed = database::failed(self.store.folder());
-            let transaction = database::begin(connection).map_err(failed)?;
-            let value = work(&transaction).map_err(|refusal| refusal.into_error(failed))?;
-            transaction.commit().map_err(failed)?;
-            Ok(value)
-        })
+        self.store.write(work)
     }
 
-    /// Reads something, all of it as it was at one moment.
     fn read_only<T>(
         self,
         work: impl FnOnce(&Connection) -> Result<T, Refusal>,
     ) -> Result<T, StoreError> {
-        self.store.with(|connection| {
-            let failed = database::failed(self.store.folder());
-            let transaction = connection.unchecked_transaction().map_err(failed)?;
-            work(&transaction).map_err(|refusal| refusal.into_error(failed))
-        })
-    }
-}
-
-/// Why something was not done: the database failed, or the request cannot be met. Below the methods
-/// above nobody knows the path that an error of the database names.
-#[derive(Debug)]
-enum Refusal {
-    Sql(rusqlite::Error),
-    Told(StoreError),
-}
-
-impl Refusal {
-    fn into_error(self, failed: impl Fn(rusqlite::Error) -> StoreError) -> StoreError {
-        match self {
-            Self::Sql(error) => failed(error),
-            Self::Told(error) => error,
-        }
-    }
-}
-
-impl From<rusqlite::Error> for Refusal {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sql(error)
-    }
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self::Told(error)
+        self.store.read(work)
     }
 }

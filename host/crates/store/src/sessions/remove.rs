@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{Refusal, body};
-use crate::approvals;
+use crate::{approvals, notices};
 
 /// Records that are removed in one commit. Nobody else can write meanwhile: some tens of
 /// milliseconds.
@@ -12,11 +12,12 @@ const STEP_RECORDS_MAX: u32 = 100;
 /// Pages of the index that are written anew in one commit, of 4 KiB each: some milliseconds.
 const STEP_PAGES: i64 = 256;
 
-/// Takes a session out of the list, with its approvals. Its records are left over.
+/// Takes a session out of the list, with its approvals and the messages that only it would show. Its records are left over.
 pub(super) fn detach(connection: &Connection, key: i64) -> Result<(), Refusal> {
     let sql = "DELETE FROM session WHERE key = ?1 RETURNING id";
     let id: String = connection.query_row(sql, [key], |row| row.get(0))?;
     approvals::forget(connection, &id)?;
+    notices::forget(connection, &id)?;
     connection.execute("INSERT INTO leftover (session) VALUES (?1)", [key])?;
     Ok(())
 }

@@ -2,10 +2,11 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::{session::check_length, words};
+use super::session::check_length;
 use crate::{
     database::{signed, unsigned},
     error::StoreError,
+    words,
 };
 
 /// Longest query. People type a few words; each costs a walk through the index.

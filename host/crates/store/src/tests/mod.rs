@@ -1,26 +1,40 @@
 //! Tests of the crate against databases, heads and keys that somebody has been at.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use rusqlite::Connection;
+use sallyport_contract::Owner;
 use tempfile::TempDir;
 
 use crate::{
     AuditFilter, AuditKind, AuditLog, AuditRecord, Entry, Store, Verification, audit::Who,
-    database::FILE,
+    clock::Clock, database::FILE, process::Process,
 };
 
 mod approvals;
 mod crash;
 mod folder;
 mod log;
+mod memories;
 mod mend;
+mod notices;
+mod presence;
 mod property;
 mod prune;
 mod read;
 mod record;
 mod sessions;
+mod state;
 mod tamper;
+mod timers;
 
 /// Far more than any of these tests needs; a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -91,6 +105,59 @@ impl Fixture {
     fn sql(&self, text: &str) {
         let connection = Connection::open(self.path().join(FILE)).unwrap();
         connection.execute_batch(text).unwrap();
+    }
+
+    /// A number that the database itself counts.
+    fn count(&self, sql: &str) -> u64 {
+        let connection = Connection::open(self.path().join(FILE)).unwrap();
+        connection.query_row(sql, (), |row| row.get::<_, i64>(0)).unwrap() as u64
+    }
+}
+
+/// A clock that a test sets.
+#[derive(Clone, Default)]
+struct Hands(Arc<AtomicU64>);
+
+impl Hands {
+    fn set(&self, now_ms: u64) {
+        self.0.store(now_ms, Ordering::SeqCst);
+    }
+
+    fn clock(&self) -> Clock {
+        let hands = self.clone();
+        Clock::of(move || hands.0.load(Ordering::SeqCst))
+    }
+}
+
+/// The plugin `plugin` of the user `user`.
+fn owner(plugin: &str, user: &str) -> Owner {
+    Owner { plugin: plugin.parse().unwrap(), user: user.to_owned() }
+}
+
+/// Other processes, by what this one can tell of them.
+#[derive(Clone, Copy)]
+enum Other {
+    /// Its number is given to nobody.
+    Ended,
+    /// Its number is given to this process, which started later.
+    Replaced,
+    /// It ran before the machine was started again.
+    BeforeTheStart,
+    /// It runs in another container.
+    Elsewhere,
+}
+
+impl Other {
+    fn name(self) -> String {
+        let own = Process::own().to_string();
+        let mut parts: Vec<&str> = own.split(' ').collect();
+        match self {
+            Self::Ended => parts[2] = "2147483647",
+            Self::Replaced => parts[3] = "1",
+            Self::BeforeTheStart => parts[0] = "another-start",
+            Self::Elsewhere => parts[1] = "pid:[1]",
+        }
+        parts.join(" ")
     }
 }
 

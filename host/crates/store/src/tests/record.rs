@@ -42,6 +42,7 @@ fn hostile(text: &str) -> AuditRecord {
             AuditEffect::Changed { path: text() },
             AuditEffect::Asked { what: text(), answer: text() },
             AuditEffect::SecretUsed { name: text(), to: some() },
+            AuditEffect::Used { capability: text(), what: text() },
             AuditEffect::Refused { what: text(), why: text() },
         ],
         ..record(1)

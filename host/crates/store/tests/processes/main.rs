@@ -13,6 +13,7 @@ use std::{
 use sallyport_store::Store;
 
 mod audit;
+mod kept;
 mod sessions;
 
 /// Names the folder to the other process.

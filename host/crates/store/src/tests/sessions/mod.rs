@@ -55,12 +55,6 @@ impl Fixture {
         self.sessions().list(filter).unwrap().into_iter().map(|session| session.id).collect()
     }
 
-    /// A number that the database itself counts.
-    fn count(&self, sql: &str) -> u64 {
-        let connection = Connection::open(self.path().join(FILE)).unwrap();
-        connection.query_row(sql, (), |row| row.get::<_, i64>(0)).unwrap() as u64
-    }
-
     /// Bodies, words and left-over records, as many as there are.
     fn kept(&self) -> [u64; 3] {
         ["body", "words", "leftover"]

@@ -6,15 +6,17 @@
 //! rows of three letters would do the same only for words of three letters and more, in an index
 //! several times as large and without a sense of whole words.
 
+use std::cmp::Reverse;
+
 /// Stands between two letters that are words of their own. Texts lose their own control characters
 /// on the way into the index, so this and the next two mean only what is said here.
 const BETWEEN: char = '\u{1f}';
 
 /// Stands before what was found.
-pub(super) const FOUND_BEGIN: char = '\u{1d}';
+pub(crate) const FOUND_BEGIN: char = '\u{1d}';
 
 /// Stands behind what was found.
-pub(super) const FOUND_END: char = '\u{1e}';
+pub(crate) const FOUND_END: char = '\u{1e}';
 
 /// Most of a text that is searched. People look for what was said, which is shorter; of a long
 /// result of a tool, the start says what it is.
@@ -23,6 +25,10 @@ const SEARCHED_BYTES_MAX: usize = 16 << 10;
 /// Shortest start of a word that finds longer ones: three letters of Latin, two of most other
 /// alphabets, one of Korean. Fewer begin so many words that they tell nothing and take seconds.
 const START_BYTES_MIN: usize = 3;
+
+/// Most words of a text that is compared with others by its words. Each costs a walk through the
+/// index; the longest of a text say the most about it.
+const ANY_WORDS_MAX: usize = 64;
 
 /// Blocks of scripts that put no spaces between words, in their order: Thai and Lao, Tibetan,
 /// Myanmar, Khmer, the Tai scripts, Chinese and Japanese, and what belongs to them further up.
@@ -45,18 +51,18 @@ const UNSPACED: [(char, char); 12] = [
 const IDEOGRAPHS: (char, char) = ('\u{20000}', '\u{3ffff}');
 
 /// The text that goes into the index.
-pub(super) fn indexed(text: &str) -> String {
+pub(crate) fn indexed(text: &str) -> String {
     split(&text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)])
 }
 
 /// A piece of what came out of the index, as it was before.
-pub(super) fn restored(piece: &str) -> String {
+pub(crate) fn restored(piece: &str) -> String {
     piece.replace(BETWEEN, "")
 }
 
 /// Writes a query in the language of the index, in which only what stands between quotes is free of
 /// meaning. `None` when nothing is asked for.
-pub(super) fn query(text: &str) -> Option<String> {
+pub(crate) fn query(text: &str) -> Option<String> {
     let mut terms = Vec::new();
     for (number, part) in text.split('"').enumerate() {
         let part = split(part);
@@ -67,6 +73,19 @@ pub(super) fn query(text: &str) -> Option<String> {
         }
     }
     (!terms.is_empty()).then(|| terms.join(" AND "))
+}
+
+/// Writes a query that finds whatever has any of a text's words, in the same language. `None` when
+/// it has none.
+pub(crate) fn any_of(text: &str) -> Option<String> {
+    let split = indexed(text);
+    let apart = |c: char| c.is_whitespace() || c == BETWEEN || c == '"';
+    let mut words: Vec<&str> = split.split(apart).filter(|word| has_word(word)).collect();
+    words.sort_unstable_by_key(|word| (Reverse(word.len()), *word));
+    words.dedup();
+    words.truncate(ANY_WORDS_MAX);
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
 /// A whole word counts twice, so it ranks above a longer one.

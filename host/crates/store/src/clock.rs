@@ -1,0 +1,37 @@
+//! The clock of the wall, as far as those ask for it whose callers do not say what time it is.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// Tells the time in milliseconds since 1970. It may step back.
+#[derive(Clone)]
+pub(crate) struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
+
+impl Clock {
+    /// The system's own.
+    pub(crate) fn of_wall() -> Self {
+        Self(Arc::new(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        }))
+    }
+
+    /// One that a test moves.
+    #[cfg(test)]
+    pub(crate) fn of(tell: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clock").finish_non_exhaustive()
+    }
+}

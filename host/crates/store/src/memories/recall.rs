@@ -1,0 +1,240 @@
+//! Finding memories again: by what they mean, by their words, and one after the other.
+
+use rusqlite::{Connection, Row, ToSql, named_params, params};
+
+use super::{
+    Memory,
+    remember::{Kept, Vector, check_length},
+};
+use crate::{
+    database::{signed, unsigned},
+    error::StoreError,
+    words,
+};
+
+/// Longest query that a person types.
+const QUERY_BYTES_MAX: usize = 1024;
+
+/// What is to be recalled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Recall<'r> {
+    /// Whose memories.
+    pub user: &'r str,
+    /// What they are to be like.
+    pub by: By<'r>,
+    /// At most this many.
+    pub limit: usize,
+    /// What need not be recalled, since the model sees it anyway.
+    pub shown: Option<Shown<'r>>,
+}
+
+/// What memories are compared with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum By<'b> {
+    /// What a model made of a text.
+    Vector(Vector<'b>),
+    /// The words of a text. Any of them will do; those that are rare count more.
+    Words(&'b str),
+}
+
+/// The part of a conversation that the model sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown<'s> {
+    /// The session.
+    pub session_id: &'s str,
+    /// The first turn that it sees.
+    pub from_turn: u64,
+}
+
+/// What was recalled.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recalled {
+    /// The memories, the closest first.
+    pub found: Vec<Found>,
+    /// How many memories could not be compared, because they have no vector or one of another
+    /// model.
+    pub not_compared: u64,
+}
+
+/// A memory that was recalled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The memory.
+    pub memory: Memory,
+    /// How close it is, 1 at most: of vectors the cosine of their angle; of words how good it is
+    /// beside the best one.
+    pub similarity: f64,
+}
+
+/// What memories are compared with, as the database takes it. Without any word there is nothing to
+/// look for.
+pub(super) enum Key<'k> {
+    Vector(Kept<'k>),
+    Words(Option<String>),
+}
+
+impl<'k> Key<'k> {
+    /// # Errors
+    ///
+    /// The vector is none.
+    pub(super) fn of(by: By<'k>) -> Result<Self, StoreError> {
+        match by {
+            By::Vector(vector) => Kept::of(vector).map(Self::Vector),
+            By::Words(text) => Ok(Self::Words(words::any_of(text))),
+        }
+    }
+}
+
+pub(super) fn recall(
+    connection: &Connection,
+    wanted: &Recall<'_>,
+    key: &Key<'_>,
+) -> rusqlite::Result<Recalled> {
+    match key {
+        Key::Vector(vector) => Ok(Recalled {
+            found: by_vector(connection, wanted, vector)?,
+            not_compared: not_compared(connection, wanted.user, vector)?,
+        }),
+        Key::Words(None) => Ok(Recalled::default()),
+        Key::Words(Some(words)) => {
+            Ok(Recalled { found: by_words(connection, wanted, words)?, not_compared: 0 })
+        }
+    }
+}
+
+/// What leaves out the places that the model sees.
+const UNSEEN: &str = "(:session IS NULL OR session_id <> :session OR turn < :turn)";
+
+/// What leaves out no place.
+const ANYWHERE: &str = "TRUE";
+
+/// Reads the memories whose keys `best` selects, those with the least score first, each with the
+/// last of its places that `places` leaves. The places of the best alone are looked up.
+fn select(best: &str, places: &str) -> String {
+    format!(
+        "SELECT memory.key AS key, memory.text AS text, embedder, session_id, turn, kind, at_ms, score
+         FROM ({best}) AS best JOIN memory ON memory.key = best.key
+         JOIN memory_source AS source ON source.memory = memory.key
+         AND (source.session_id, source.turn, source.kind) = (
+             SELECT session_id, turn, kind FROM memory_source
+             WHERE memory = best.key AND {places}
+             ORDER BY at_ms DESC, session_id, turn DESC, kind LIMIT 1
+         )
+         ORDER BY score, memory.key DESC"
+    )
+}
+
+fn by_vector(
+    connection: &Connection,
+    wanted: &Recall<'_>,
+    vector: &Kept<'_>,
+) -> rusqlite::Result<Vec<Found>> {
+    let best = format!(
+        "SELECT key, vec_distance_cosine(vector, :vector) AS score FROM memory
+         WHERE user = :user AND embedder = :embedder AND dimensions = :dimensions
+         AND EXISTS (SELECT 1 FROM memory_source WHERE memory = memory.key AND {UNSEEN})
+         ORDER BY score, key DESC LIMIT :limit"
+    );
+    let Kept { embedder, dimensions, bytes } = vector;
+    let own: [(&str, &dyn ToSql); 3] =
+        [(":vector", bytes), (":embedder", embedder), (":dimensions", dimensions)];
+    rows(connection, &select(&best, UNSEEN), wanted, &own, |row| {
+        let distance: f64 = row.get("score")?;
+        Ok(Found { memory: Memory::read(row)?, similarity: 1.0 - distance })
+    })
+}
+
+fn by_words(
+    connection: &Connection,
+    wanted: &Recall<'_>,
+    words: &str,
+) -> rusqlite::Result<Vec<Found>> {
+    let sql = select(&best_by_words(UNSEEN), UNSEEN);
+    let mut found = rows(connection, &sql, wanted, &[(":words", &words)], |row| {
+        // Less is better, and all are below zero.
+        Ok(Found { memory: Memory::read(row)?, similarity: -row.get::<_, f64>("score")? })
+    })?;
+    let best = found.first().map_or(1.0, |found| found.similarity).max(f64::MIN_POSITIVE);
+    found.iter_mut().for_each(|found| found.similarity /= best);
+    Ok(found)
+}
+
+fn best_by_words(places: &str) -> String {
+    format!(
+        "SELECT rowid AS key, bm25(memory_words) AS score FROM memory_words
+         WHERE memory_words MATCH :words
+         AND EXISTS (SELECT 1 FROM memory WHERE key = memory_words.rowid AND user = :user)
+         AND EXISTS (
+             SELECT 1 FROM memory_source WHERE memory = memory_words.rowid AND {places}
+         )
+         ORDER BY score, key DESC LIMIT :limit"
+    )
+}
+
+fn rows(
+    connection: &Connection,
+    sql: &str,
+    wanted: &Recall<'_>,
+    own: &[(&str, &dyn ToSql)],
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<Found>,
+) -> rusqlite::Result<Vec<Found>> {
+    let session = wanted.shown.map(|shown| shown.session_id);
+    let turn = wanted.shown.map(|shown| signed(shown.from_turn));
+    let limit = signed(wanted.limit as u64);
+    let mut values: Vec<(&str, &dyn ToSql)> = own.to_vec();
+    values.extend_from_slice(named_params! {
+        ":user": wanted.user, ":session": session, ":turn": turn, ":limit": limit,
+    });
+    connection.prepare(sql)?.query_map(values.as_slice(), read)?.collect()
+}
+
+fn not_compared(connection: &Connection, user: &str, vector: &Kept<'_>) -> rusqlite::Result<u64> {
+    let sql = "SELECT count(*) FROM memory WHERE user = ?1
+        AND (embedder IS NOT ?2 OR dimensions IS NOT ?3)";
+    let values = params![user, vector.embedder, vector.dimensions];
+    connection.query_row(sql, values, |row| row.get(0)).map(unsigned)
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    user: &str,
+    count_max: usize,
+) -> rusqlite::Result<Vec<Memory>> {
+    let best = "SELECT memory AS key, -max(at_ms) AS score FROM memory_source
+        WHERE memory IN (SELECT key FROM memory WHERE user = ?1)
+        GROUP BY memory ORDER BY score, key DESC LIMIT ?2";
+    let values = params![user, signed(count_max as u64)];
+    connection.prepare(&select(best, ANYWHERE))?.query_map(values, Memory::read)?.collect()
+}
+
+pub(super) fn without_vector(
+    connection: &Connection,
+    user: &str,
+    embedder: &str,
+    count_max: usize,
+) -> rusqlite::Result<Vec<Memory>> {
+    let best = "SELECT key, key AS score FROM memory WHERE user = ?1 AND embedder IS NOT ?2
+        ORDER BY key LIMIT ?3";
+    let values = params![user, embedder, signed(count_max as u64)];
+    connection.prepare(&select(best, ANYWHERE))?.query_map(values, Memory::read)?.collect()
+}
+
+/// # Errors
+///
+/// The query is too long.
+pub(super) fn check_query(query: &str) -> Result<(), StoreError> {
+    check_length("a query", query, QUERY_BYTES_MAX)
+}
+
+pub(super) fn search(
+    connection: &Connection,
+    user: &str,
+    query: &str,
+    count_max: usize,
+) -> rusqlite::Result<Vec<Memory>> {
+    let Some(words) = words::query(query) else { return Ok(Vec::new()) };
+    let limit = signed(count_max as u64);
+    let values = named_params! { ":words": words, ":user": user, ":limit": limit };
+    let sql = select(&best_by_words(ANYWHERE), ANYWHERE);
+    connection.prepare(&sql)?.query_map(values, Memory::read)?.collect()
+}

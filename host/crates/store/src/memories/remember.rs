@@ -1,0 +1,144 @@
+//! Keeping a text, with the place that it comes from and its vector.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{MemoryKind, forget};
+use crate::{
+    database::{signed, unsigned},
+    error::StoreError,
+    words,
+};
+
+/// Longest text of a memory: a long turn. Models that make vectors read less.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// Most numbers of a vector. The longest that providers make has half as many.
+const DIMENSIONS_MAX: usize = 8192;
+
+/// Longest name of a model.
+const EMBEDDER_BYTES_MAX: usize = 256;
+
+/// Most memories of a user. All vectors of a user are compared when something is recalled; so many
+/// of a usual length take a tenth of a second.
+const MEMORIES_MAX: u64 = 20_000;
+
+/// What is to be remembered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NewMemory<'m> {
+    /// Whose memory it is.
+    pub user: &'m str,
+    /// What is remembered. Space around it does not count.
+    pub text: &'m str,
+    /// What a model made of it.
+    pub vector: Option<Vector<'m>>,
+    /// The session that it comes from.
+    pub session_id: &'m str,
+    /// The turn of that session.
+    pub turn: u64,
+    /// What it is.
+    pub kind: MemoryKind,
+    /// When it was said, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// What a model made of a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Vector<'v> {
+    /// The model.
+    pub embedder: &'v str,
+    /// The numbers. How long the vector is does not count, only where it points.
+    pub values: &'v [f32],
+}
+
+/// A vector as it is kept: of length one, so that no sum over it is too large.
+#[derive(Debug)]
+pub(super) struct Kept<'v> {
+    pub(super) embedder: &'v str,
+    pub(super) dimensions: i64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl<'v> Kept<'v> {
+    /// # Errors
+    ///
+    /// It points nowhere, has too many numbers, or one that is none.
+    pub(super) fn of(vector: Vector<'v>) -> Result<Self, StoreError> {
+        let Vector { embedder, values } = vector;
+        check_length("the name of a model", embedder, EMBEDDER_BYTES_MAX)?;
+        let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+        let fits = (1..=DIMENSIONS_MAX).contains(&values.len());
+        if !fits || !length.is_finite() || length == 0.0 {
+            return Err(StoreError::NoVector { dimensions: values.len() });
+        }
+        let scaled = |value: &f32| ((f64::from(*value) / length) as f32).to_ne_bytes();
+        let bytes = values.iter().flat_map(scaled).collect();
+        Ok(Self { embedder, dimensions: signed(values.len() as u64), bytes })
+    }
+}
+
+/// # Errors
+///
+/// The text is too long, or the vector is none.
+pub(super) fn check<'m>(memory: &NewMemory<'m>) -> Result<Option<Kept<'m>>, StoreError> {
+    check_length("a memory", memory.text, TEXT_BYTES_MAX)?;
+    memory.vector.map(Kept::of).transpose()
+}
+
+pub(super) fn check_length(
+    what: &'static str,
+    text: &str,
+    bytes_max: usize,
+) -> Result<(), StoreError> {
+    match text.len() {
+        bytes if bytes > bytes_max => Err(StoreError::TooLong { what, bytes, bytes_max }),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn remember(
+    connection: &Connection,
+    memory: &NewMemory<'_>,
+    vector: Option<&Kept<'_>>,
+) -> rusqlite::Result<u64> {
+    let key = keep(connection, memory.user, memory.text.trim())?;
+    if let Some(vector) = vector {
+        embed(connection, memory.user, unsigned(key), vector)?;
+    }
+    let sql = "INSERT OR REPLACE INTO memory_source (memory, session_id, turn, kind, at_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5)";
+    let (turn, at_ms) = (signed(memory.turn), signed(memory.at_ms));
+    connection.execute(sql, params![key, memory.session_id, turn, memory.kind.word(), at_ms])?;
+    forget::forget_oldest(connection, memory.user, MEMORIES_MAX)?;
+    Ok(unsigned(key))
+}
+
+/// Keeps a text, unless the user has it already, and returns its key.
+fn keep(connection: &Connection, user: &str, text: &str) -> rusqlite::Result<i64> {
+    let hash = blake3::hash(text.as_bytes());
+    let sql = "SELECT key FROM memory WHERE user = ?1 AND hash = ?2";
+    let known = connection.query_row(sql, params![user, hash.as_bytes()], |row| row.get(0));
+    if let Some(key) = known.optional()? {
+        return Ok(key);
+    }
+    let sql = "INSERT INTO memory (user, hash, text) VALUES (?1, ?2, ?3)";
+    connection.execute(sql, params![user, hash.as_bytes(), text])?;
+    let key = connection.last_insert_rowid();
+    let indexed = words::indexed(text);
+    if !indexed.is_empty() {
+        let sql = "INSERT INTO memory_words (rowid, text) VALUES (?1, ?2)";
+        connection.execute(sql, params![key, indexed])?;
+    }
+    Ok(key)
+}
+
+pub(super) fn embed(
+    connection: &Connection,
+    user: &str,
+    id: u64,
+    vector: &Kept<'_>,
+) -> rusqlite::Result<bool> {
+    let sql = "UPDATE memory SET embedder = ?3, dimensions = ?4, vector = ?5
+        WHERE key = ?1 AND user = ?2";
+    let Kept { embedder, dimensions, bytes } = vector;
+    Ok(connection.execute(sql, params![signed(id), user, embedder, dimensions, bytes])? > 0)
+}

@@ -1,0 +1,153 @@
+//! Presence: which sessions are open at present, and in which processes.
+//!
+//! A process enters a session, beats while it lives, and leaves. One that was killed has left as
+//! well; one that stands still counts until its last beat is too long ago.
+
+use rusqlite::{Connection, Row, params};
+
+use crate::{
+    database::{signed, unsigned},
+    error::StoreError,
+    process::{self, Life, Process},
+    store::Store,
+};
+
+/// How often a process should beat. A beat is one small write.
+pub const BEAT_MS: u64 = 10_000;
+
+/// How long a session counts as open after a beat: three of them may be missed while the machine is
+/// busy.
+const BEAT_AGE_MS_MAX: u64 = 4 * BEAT_MS;
+
+/// The table of open sessions.
+pub(crate) const TABLE: &str = "
+    CREATE TABLE presence (
+        session_id TEXT NOT NULL,
+        process TEXT NOT NULL,
+        user TEXT NOT NULL,
+        beat_ms INTEGER NOT NULL,
+        PRIMARY KEY (session_id, process)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// The open sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct Presence<'s> {
+    store: &'s Store,
+}
+
+/// A session that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenSession {
+    /// The session.
+    pub session_id: String,
+    /// Who has it open.
+    pub user: String,
+}
+
+impl<'s> Presence<'s> {
+    pub(crate) fn new(store: &'s Store) -> Self {
+        Self { store }
+    }
+
+    /// Writes down that this process has a session open. Those who are gone are removed.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written.
+    pub fn enter(self, user: &str, session_id: &str, now_ms: u64) -> Result<(), StoreError> {
+        self.store.write(|connection| {
+            remove_gone(connection)?;
+            Ok(enter(connection, Process::own(), user, session_id, now_ms)?)
+        })
+    }
+
+    /// Writes down that this process lives, for all sessions that it has open.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written.
+    pub fn beat(self, now_ms: u64) -> Result<(), StoreError> {
+        let sql = "UPDATE presence SET beat_ms = ?2 WHERE process = ?1";
+        let values = (Process::own().to_string(), signed(now_ms));
+        self.store.write(|connection| Ok(connection.execute(sql, values)?)).map(drop)
+    }
+
+    /// Writes down that this process has a session open no longer.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written.
+    pub fn leave(self, session_id: &str) -> Result<(), StoreError> {
+        let sql = "DELETE FROM presence WHERE session_id = ?1 AND process = ?2";
+        let values = (session_id, Process::own().to_string());
+        self.store.write(|connection| Ok(connection.execute(sql, values)?)).map(drop)
+    }
+
+    /// Tells whether some process has a session open.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be read.
+    pub fn is_open(self, session_id: &str, now_ms: u64) -> Result<bool, StoreError> {
+        Ok(self.list(now_ms)?.iter().any(|open| open.session_id == session_id))
+    }
+
+    /// Tells whether a user has any session open.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be read.
+    pub fn any_open(self, user: &str, now_ms: u64) -> Result<bool, StoreError> {
+        Ok(self.list(now_ms)?.iter().any(|open| open.user == user))
+    }
+
+    /// Lists the open sessions, each once for everybody who has it open.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be read.
+    pub fn list(self, now_ms: u64) -> Result<Vec<OpenSession>, StoreError> {
+        self.store.read(|connection| Ok(list(connection, now_ms)?))
+    }
+}
+
+/// Lists the open sessions, within a transaction of somebody else.
+pub(crate) fn list(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<OpenSession>> {
+    let sql = "SELECT session_id, user, process, beat_ms FROM presence ORDER BY session_id, user";
+    let read = |row: &Row<'_>| {
+        let age_ms = now_ms.saturating_sub(unsigned(row.get("beat_ms")?));
+        let holder: String = row.get("process")?;
+        let is_open = age_ms <= BEAT_AGE_MS_MAX && process::life(&holder) != Life::Gone;
+        let open = OpenSession { session_id: row.get("session_id")?, user: row.get("user")? };
+        Ok(is_open.then_some(open))
+    };
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map((), read)?;
+    let mut open: Vec<_> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    open.dedup();
+    Ok(open)
+}
+
+pub(crate) fn enter(
+    connection: &Connection,
+    process: &Process,
+    user: &str,
+    session_id: &str,
+    now_ms: u64,
+) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO presence (session_id, process, user, beat_ms)
+        VALUES (?1, ?2, ?3, ?4)";
+    connection.execute(sql, params![session_id, process.to_string(), user, signed(now_ms)])?;
+    Ok(())
+}
+
+fn remove_gone(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("SELECT DISTINCT process FROM presence")?;
+    let names: Vec<String> =
+        statement.query_map((), |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for name in names.iter().filter(|name| process::life(name) == Life::Gone) {
+        connection.execute("DELETE FROM presence WHERE process = ?1", [name])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,324 @@
+//! Memories are recalled by what they mean, or by their words, and forgotten without a trace.
+
+use super::*;
+use crate::{By, Forget, MemoryKind, NewMemory, Recall, Recalled, Shown, StoreError, Vector};
+
+fn memory<'m>(text: &'m str, values: Option<&'m [f32]>) -> NewMemory<'m> {
+    let vector = values.map(|values| Vector { embedder: "small", values });
+    let (session_id, kind) = ("s-1", MemoryKind::Turn);
+    NewMemory { user: "me", text, vector, session_id, turn: 1, kind, at_ms: 1000 }
+}
+
+fn by<'r>(by: By<'r>) -> Recall<'r> {
+    Recall { user: "me", by, limit: 9, shown: None }
+}
+
+fn near(values: &[f32]) -> Recall<'_> {
+    by(By::Vector(Vector { embedder: "small", values }))
+}
+
+impl Fixture {
+    fn remember(&self, memory: &NewMemory<'_>) -> u64 {
+        self.store.memories().remember(memory).unwrap()
+    }
+
+    fn recall(&self, wanted: &Recall<'_>) -> Recalled {
+        self.store.memories().recall(wanted).unwrap()
+    }
+
+    /// The texts that are recalled by words.
+    fn by_words(&self, words: &str) -> Vec<String> {
+        texts(&self.recall(&by(By::Words(words))))
+    }
+
+    fn listed(&self) -> Vec<String> {
+        let memories = self.store.memories().list("me", 99).unwrap();
+        memories.into_iter().map(|memory| memory.text).collect()
+    }
+}
+
+fn texts(recalled: &Recalled) -> Vec<String> {
+    recalled.found.iter().map(|found| found.memory.text.clone()).collect()
+}
+
+#[test]
+fn the_closest_are_recalled_first() {
+    let fixture = Fixture::new();
+    for (text, values) in [("east", [1.0, 0.0]), ("north", [0.0, 3.0]), ("west", [-1e30, 0.0])] {
+        fixture.remember(&memory(text, Some(&values)));
+    }
+    let recalled = fixture.recall(&near(&[2.0, 0.5]));
+    assert_eq!(texts(&recalled), ["east", "north", "west"]);
+    assert_eq!(recalled.not_compared, 0);
+    let similar: Vec<f64> = recalled.found.iter().map(|found| found.similarity).collect();
+    for (similarity, want) in similar.iter().zip([0.970, 0.243, -0.970]) {
+        assert!((similarity - want).abs() < 0.001, "{similar:?}");
+    }
+    let recalled = fixture.recall(&near(&[1e38, 1e38]));
+    assert!((recalled.found[0].similarity - 0.707).abs() < 0.001, "{recalled:?}");
+    assert_eq!(fixture.recall(&Recall { limit: 1, ..near(&[0.0, 1.0]) }).found.len(), 1);
+    let found = &fixture.recall(&near(&[0.0, 1.0])).found[0].memory;
+    assert_eq!((found.text.as_str(), found.session_id.as_str(), found.turn), ("north", "s-1", 1));
+    assert_eq!((found.kind, found.at_ms), (MemoryKind::Turn, 1000));
+    assert_eq!(found.embedder.as_deref(), Some("small"));
+}
+
+#[test]
+fn vectors_of_different_models_are_not_compared_and_that_is_told() {
+    let fixture = Fixture::new();
+    fixture.remember(&memory("here", Some(&[1.0, 0.0])));
+    fixture.remember(&memory("longer", Some(&[1.0, 0.0, 0.0])));
+    fixture.remember(&memory("none", None));
+    let vector = Some(Vector { embedder: "other", values: &[1.0, 0.0] });
+    let there = fixture.remember(&NewMemory { vector, ..memory("there", None) });
+    fixture.remember(&NewMemory { user: "you", ..memory("yours", Some(&[1.0, 0.0])) });
+    let recalled = fixture.recall(&near(&[1.0, 0.0]));
+    assert_eq!((texts(&recalled), recalled.not_compared), (vec!["here".to_owned()], 3));
+    // Made anew by the present model, they are.
+    let memories = fixture.store.memories();
+    let without = memories.without_vector("me", "small", 9).unwrap();
+    let without: Vec<&str> = without.iter().map(|memory| memory.text.as_str()).collect();
+    assert_eq!(without, ["none", "there"]);
+    let vector = Vector { embedder: "small", values: &[0.0, 1.0] };
+    assert!(memories.embed("me", there, vector).unwrap());
+    assert!(!memories.embed("you", there, vector).unwrap());
+    assert!(!memories.embed("me", 99, vector).unwrap());
+    let recalled = fixture.recall(&near(&[1.0, 0.0]));
+    assert_eq!((recalled.found.len(), recalled.not_compared), (2, 2));
+}
+
+#[test]
+fn what_is_no_vector_is_refused() {
+    let fixture = Fixture::new();
+    let long = [1.0; 8193];
+    let rows: [&[f32]; 6] = [&[], &[0.0, 0.0], &[f32::NAN, 1.0], &[f32::INFINITY], &[-0.0], &long];
+    for values in rows {
+        for error in [
+            fixture.store.memories().remember(&memory("a", Some(values))).unwrap_err(),
+            fixture.store.memories().recall(&near(values)).unwrap_err(),
+        ] {
+            assert!(matches!(error, StoreError::NoVector { .. }), "{error}");
+        }
+    }
+    assert_eq!(fixture.listed(), [""; 0]);
+    fixture.remember(&memory("longest", Some(&long[..8192])));
+    fixture.remember(&memory("tiny", Some(&[f32::MIN_POSITIVE])));
+}
+
+#[test]
+fn the_same_text_is_kept_once_with_all_its_places() {
+    let fixture = Fixture::new();
+    let first = fixture.remember(&memory("same", Some(&[1.0, 0.0])));
+    let later = NewMemory { session_id: "s-2", turn: 7, at_ms: 2000, ..memory(" same\n", None) };
+    assert_eq!(fixture.remember(&later), first);
+    let initial = NewMemory { kind: MemoryKind::Initial, at_ms: 500, ..memory("same", None) };
+    assert_eq!(fixture.remember(&initial), first);
+    let recalled = fixture.recall(&near(&[1.0, 0.0]));
+    let [found] = &recalled.found[..] else { panic!("{recalled:?}") };
+    assert_eq!((found.memory.session_id.as_str(), found.memory.turn), ("s-2", 7));
+    assert_eq!(found.memory.text, "same");
+    assert_eq!(fixture.by_words("same"), ["same"]);
+    assert_eq!(fixture.listed(), ["same"]);
+    assert_eq!(fixture.store.memories().search("me", "sam", 9).unwrap().len(), 1);
+    // It goes with the last place that it comes from.
+    let memories = fixture.store.memories();
+    assert_eq!(memories.forget("me", Forget::Session("s-2")).unwrap(), 0);
+    assert_eq!(fixture.recall(&near(&[1.0, 0.0])).found[0].memory.session_id, "s-1");
+    assert_eq!(memories.forget("me", Forget::Session("s-1")).unwrap(), 1);
+    assert_eq!(fixture.listed(), [""; 0]);
+}
+
+#[test]
+fn what_the_model_sees_anyway_is_not_recalled() {
+    let fixture = Fixture::new();
+    for (session_id, turn, text) in [("s-1", 1, "old"), ("s-1", 2, "new"), ("s-2", 9, "other")] {
+        let values = Some(&[1.0, 0.0][..]);
+        fixture.remember(&NewMemory { session_id, turn, ..memory(text, values) });
+    }
+    for by in [near(&[1.0, 0.0]), by(By::Words("old new other"))] {
+        let shown = Some(Shown { session_id: "s-1", from_turn: 2 });
+        let mut recalled = texts(&fixture.recall(&Recall { shown, ..by }));
+        recalled.sort();
+        assert_eq!(recalled, ["old", "other"]);
+    }
+    // A text that was said elsewhere too comes from there.
+    fixture.remember(&NewMemory { session_id: "s-2", turn: 3, ..memory("new", None) });
+    let shown = Some(Shown { session_id: "s-1", from_turn: 0 });
+    let recalled = fixture.recall(&Recall { shown, ..by(By::Words("new")) });
+    assert_eq!((texts(&recalled), recalled.found[0].memory.turn), (vec!["new".to_owned()], 3));
+}
+
+#[test]
+fn any_of_the_words_will_do_and_rare_ones_count_more() {
+    let fixture = Fixture::new();
+    let said = [
+        "the cat sat on the mat",
+        "the dog sat on the log",
+        "the sum of the parts",
+        "café près de l'Élysée",
+        "我在北京大学学习中文",
+        "हिन्दी में एक वाक्य",
+    ];
+    for text in said {
+        fixture.remember(&memory(text, None));
+    }
+    let rows: [(&str, &[usize]); 7] = [
+        ("where is the cat?", &[0, 2, 1]),
+        ("sat dog", &[1, 0]),
+        ("a CAFE", &[3]),
+        ("北京", &[4]),
+        ("हिन्दी", &[5]),
+        ("nothing of it", &[2]),
+        ("unknown", &[]),
+    ];
+    for (query, want) in rows {
+        let want: Vec<&str> = want.iter().map(|n| said[*n]).collect();
+        assert_eq!(fixture.by_words(query), want, "{query}");
+    }
+    let recalled = fixture.recall(&by(By::Words("sat dog")));
+    assert_eq!(recalled.found[0].similarity, 1.0);
+    assert!(recalled.found[1].similarity < 1.0 && recalled.found[1].similarity > 0.0);
+    let others = Recall { user: "you", ..by(By::Words("cat")) };
+    assert_eq!(fixture.recall(&others).found, []);
+}
+
+#[test]
+fn no_text_is_a_command_to_the_index() {
+    let fixture = Fixture::new();
+    fixture.remember(&memory("AND text near fools", None));
+    let texts = [
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "AND",
+        "NOT",
+        "text:fools",
+        "^fools",
+        "fools*",
+        "NEAR(fools, 2)",
+        "-fools",
+        "{text} : fools",
+        "(((",
+        "fools\0text",
+        "\u{1d}\u{1f}fools",
+        "'; DROP TABLE memory; --",
+        "🎉",
+        "\u{301}",
+        "a OR",
+        "OR b",
+        "\\",
+        "?1",
+        ":user",
+    ];
+    for text in texts {
+        fixture.by_words(text);
+        fixture.store.memories().search("me", text, 9).unwrap();
+        fixture.remember(&memory(text, None));
+    }
+    for sign in ["a ", "\"", "北", "* ", "NEAR(", "fools "] {
+        fixture.by_words(&sign.repeat(100_000 / sign.len()));
+    }
+    assert!(fixture.by_words("fools\" xyz \"near").contains(&"AND text near fools".to_owned()));
+}
+
+#[test]
+fn the_list_and_the_search_show_what_there_is() {
+    let fixture = Fixture::new();
+    for n in 0..5 {
+        let text = format!("needle {n}");
+        fixture.remember(&NewMemory { at_ms: n, ..memory(&text, None) });
+    }
+    fixture.remember(&NewMemory { user: "you", ..memory("needle", None) });
+    assert_eq!(fixture.listed()[0], "needle 4");
+    let memories = fixture.store.memories();
+    assert_eq!(memories.list("me", 2).unwrap().len(), 2);
+    assert_eq!(memories.search("me", "needl 3", 9).unwrap()[0].text, "needle 3");
+    assert_eq!(memories.search("me", "needle", 3).unwrap().len(), 3);
+    assert_eq!(memories.search("me", "needle nothing", 3).unwrap(), []);
+    let error = memories.search("me", &"a".repeat(1025), 3).unwrap_err();
+    assert!(matches!(error, StoreError::TooLong { what: "a query", .. }));
+    let error = memories.remember(&memory(&"a".repeat(65_537), None)).unwrap_err();
+    assert!(matches!(error, StoreError::TooLong { what: "a memory", .. }));
+}
+
+#[test]
+fn what_is_forgotten_leaves_no_byte() {
+    let fixture = Fixture::new();
+    let secret = "xylophone-of-glass";
+    let id = fixture.remember(&memory(secret, Some(&[1.0, 0.0])));
+    let kept = fixture.remember(&memory("kept", None));
+    fixture.remember(&NewMemory { user: "you", ..memory("yours", None) });
+    let memories = fixture.store.memories();
+    assert_eq!(memories.forget("you", Forget::Ids(&[id])).unwrap(), 0);
+    assert_eq!(memories.forget("me", Forget::Ids(&[id, id, 99])).unwrap(), 1);
+    assert_eq!(
+        (fixture.listed(), fixture.by_words("xylophone")),
+        (vec!["kept".to_owned()], vec![])
+    );
+    for entry in fs::read_dir(fixture.path()).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        for part in ["xylophone", "glass"] {
+            assert!(!bytes.windows(part.len()).any(|window| window == part.as_bytes()), "{part}");
+        }
+    }
+    assert_eq!(memories.forget("me", Forget::Session("s-9")).unwrap(), 0);
+    assert_eq!(memories.forget("me", Forget::All).unwrap(), 1);
+    assert_eq!(memories.forget("me", Forget::Ids(&[kept])).unwrap(), 0);
+    assert_eq!(memories.list("you", 9).unwrap().len(), 1);
+    assert_eq!(fixture.count("SELECT count(*) FROM memory_source"), 1);
+    assert_eq!(fixture.count("SELECT count(*) FROM memory_words"), 1);
+}
+
+#[test]
+fn a_turn_is_forgotten_where_it_stands_and_nowhere_else() {
+    let fixture = Fixture::new();
+    let at = |session_id, turn, kind, text| {
+        fixture.remember(&NewMemory { session_id, turn, kind, ..memory(text, None) });
+    };
+    at("s-1", 1, MemoryKind::Turn, "one");
+    at("s-1", 2, MemoryKind::Turn, "two");
+    at("s-2", 2, MemoryKind::Turn, "two");
+    at("s-1", 1, MemoryKind::Initial, "known");
+    let turn = |turn| Forget::Turn { session_id: "s-1", turn };
+    let memories = fixture.store.memories();
+    for (which, count) in [(turn(2), 0), (turn(9), 0), (turn(1), 1), (turn(1), 0)] {
+        assert_eq!(memories.forget("me", which).unwrap(), count, "{which:?}");
+    }
+    assert_eq!(memories.forget("you", Forget::Turn { session_id: "s-2", turn: 2 }).unwrap(), 0);
+    let mut left = fixture.listed();
+    left.sort();
+    assert_eq!(left, ["known", "two"]);
+    let two = memories.search("me", "two", 9).unwrap();
+    assert_eq!(two[0].session_id, "s-2");
+}
+
+#[test]
+fn removing_a_session_leaves_its_memories() {
+    let fixture = Fixture::new();
+    let new = crate::NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
+    fixture.store.sessions().create(&new).unwrap();
+    fixture.remember(&memory("kept", None));
+    fixture.store.sessions().remove("s-1").unwrap();
+    assert_eq!(fixture.listed(), ["kept"]);
+    assert_eq!(fixture.store.memories().forget("me", Forget::Session("s-1")).unwrap(), 1);
+}
+
+/// A full memory lets go of what was said longest ago.
+#[test]
+fn there_are_only_so_many() {
+    let fixture = Fixture::new();
+    fixture.remember(&memory("first", None));
+    fixture.sql(
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 19999)
+             INSERT INTO memory (user, hash, text) SELECT 'me', CAST(n AS BLOB), 'text ' || n FROM n;
+         INSERT OR IGNORE INTO memory_source SELECT key, 's', 1, 'turn', key FROM memory;
+         DELETE FROM memory_source WHERE session_id = 's' AND memory = 1;",
+    );
+    let count = || fixture.count("SELECT count(*) FROM memory");
+    assert_eq!(count(), 20_000);
+    fixture.remember(&NewMemory { at_ms: 5000, ..memory("last", None) });
+    assert_eq!(count(), 20_000);
+    assert_eq!(fixture.by_words("first last"), ["last", "first"]);
+    assert_eq!(fixture.count("SELECT count(*) FROM memory WHERE text = 'text 1'"), 0);
+}

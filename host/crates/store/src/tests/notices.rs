@@ -1,0 +1,154 @@
+//! Messages wait, come once, and are not lost.
+
+use sallyport_contract::services::{Audience, Notice};
+
+use super::*;
+use crate::{StoreError, Taken};
+
+const NOW_MS: u64 = 1_800_000_000_000;
+
+fn notice(session_id: &str, text: &str, audience: Audience) -> Notice {
+    Notice {
+        plugin: "timer".parse().unwrap(),
+        session_id: session_id.to_owned(),
+        text: text.to_owned(),
+        speech: Some("said".to_owned()),
+        audience,
+        late: true,
+    }
+}
+
+impl Fixture {
+    fn keep(&self, session_id: &str, text: &str, audience: Audience) {
+        self.store.notices().keep("me", &notice(session_id, text, audience)).unwrap();
+    }
+
+    fn take(&self, session_id: &str) -> Taken {
+        self.store.notices().take("me", session_id, NOW_MS).unwrap()
+    }
+}
+
+/// What was taken, as texts.
+fn texts(taken: &Taken) -> Vec<&str> {
+    taken.notices.iter().map(|notice| notice.text.as_str()).collect()
+}
+
+#[test]
+fn a_message_comes_once_and_as_it_was() {
+    let fixture = Fixture::new();
+    fixture.keep("s-1", "first", Audience::Conversation);
+    fixture.keep("s-1", "second", Audience::Conversation);
+    let taken = fixture.take("s-1");
+    assert_eq!(taken.notices[0], notice("s-1", "first", Audience::Conversation));
+    assert_eq!((texts(&taken), taken.more), (vec!["first", "second"], 0));
+    assert!(fixture.take("s-1").is_empty(), "while they are being shown");
+    fixture.store.notices().confirm(&taken).unwrap();
+    assert!(fixture.take("s-1").is_empty());
+    fixture.store.notices().confirm(&taken).unwrap();
+    fixture.store.notices().confirm(&Taken::default()).unwrap();
+}
+
+#[test]
+fn what_was_not_shown_waits_again() {
+    let fixture = Fixture::new();
+    fixture.keep("s-1", "a", Audience::Conversation);
+    let taken = fixture.take("s-1");
+    fixture.store.notices().give_back(&taken).unwrap();
+    assert_eq!(texts(&fixture.take("s-1")), ["a"]);
+}
+
+/// Between taking and confirming a process may end; nothing is lost with it.
+#[test]
+fn what_a_process_had_taken_comes_again_when_it_is_gone() {
+    let rows = [
+        (Other::Ended, 0),
+        (Other::Replaced, 0),
+        (Other::BeforeTheStart, 0),
+        (Other::Elsewhere, 60_000),
+    ];
+    for (other, wait_ms) in rows {
+        let fixture = Fixture::new();
+        fixture.keep("s-1", "a", Audience::Conversation);
+        fixture.take("s-1");
+        fixture.sql(&format!("UPDATE notice SET process = '{}'", other.name()));
+        let take = |now_ms| fixture.store.notices().take("me", "s-1", now_ms).unwrap();
+        if wait_ms > 0 {
+            assert!(take(NOW_MS + wait_ms - 1).is_empty());
+        }
+        assert_eq!(texts(&take(NOW_MS + wait_ms)), ["a"]);
+        assert!(take(NOW_MS + 10 * wait_ms).is_empty());
+    }
+}
+
+#[test]
+fn a_message_comes_to_those_it_is_for() {
+    let fixture = Fixture::new();
+    fixture.keep("s-1", "to one", Audience::Conversation);
+    fixture.keep("s-1", "to me", Audience::User);
+    fixture.store.notices().keep("you", &notice("s-2", "to you", Audience::User)).unwrap();
+    let taken = fixture.take("s-2");
+    assert_eq!(texts(&taken), ["to me"]);
+    fixture.store.notices().give_back(&taken).unwrap();
+    // Its own session is open, and will show it.
+    fixture.store.presence().enter("me", "s-1", NOW_MS).unwrap();
+    assert!(fixture.take("s-2").is_empty());
+    assert_eq!(texts(&fixture.take("s-1")), ["to one", "to me"]);
+    let yours = fixture.store.notices().take("you", "s-9", NOW_MS).unwrap();
+    assert_eq!(texts(&yours), ["to you"]);
+}
+
+#[test]
+fn of_too_many_the_oldest_become_a_number() {
+    let fixture = Fixture::new();
+    for n in 0..100 {
+        fixture.keep("s-1", &n.to_string(), Audience::Conversation);
+    }
+    fixture.keep("s-2", "elsewhere", Audience::Conversation);
+    let taken = fixture.take("s-1");
+    assert_eq!((taken.more, taken.notices.len()), (37, 63));
+    assert_eq!((texts(&taken)[0], texts(&taken)[62]), ("37", "99"));
+    // What is being shown is left as it is, and what comes meanwhile has its own room.
+    for n in 0..65 {
+        fixture.keep("s-1", &format!("new {n}"), Audience::Conversation);
+    }
+    let new = fixture.take("s-1");
+    assert_eq!((new.more, texts(&new)[0]), (2, "new 2"));
+    fixture.store.notices().give_back(&taken).unwrap();
+    assert_eq!((fixture.take("s-1").more, fixture.take("s-2").more), (37, 0));
+}
+
+#[test]
+fn a_great_many_are_handed_out_in_turn() {
+    let fixture = Fixture::new();
+    for n in 0..130 {
+        fixture.keep(&format!("s-{}", n % 10), &n.to_string(), Audience::User);
+    }
+    let mut seen = Vec::new();
+    for want in [100, 30, 0] {
+        let taken = fixture.take("s-1");
+        assert_eq!(taken.notices.len(), want);
+        seen.extend(taken.notices.into_iter().map(|notice| notice.text));
+    }
+    assert_eq!(seen, (0..130).map(|n| n.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_message_that_is_too_long_is_refused() {
+    let fixture = Fixture::new();
+    let long = notice("s-1", &"x".repeat(65_533), Audience::User);
+    let error = fixture.store.notices().keep("me", &long).unwrap_err();
+    assert!(matches!(error, StoreError::TooLong { what: "a message", bytes: 65_537, .. }));
+}
+
+#[test]
+fn the_messages_of_a_session_go_with_it() {
+    let fixture = Fixture::new();
+    let new = crate::NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
+    fixture.store.sessions().create(&new).unwrap();
+    fixture.keep("s-1", "to one", Audience::Conversation);
+    fixture.keep("s-1", "to me", Audience::User);
+    fixture.keep("s-2", "other", Audience::Conversation);
+    fixture.store.sessions().remove("s-1").unwrap();
+    assert_eq!(texts(&fixture.take("s-1")), ["to me"]);
+    assert_eq!(texts(&fixture.take("s-2")), ["other"]);
+}

@@ -1,0 +1,343 @@
+//! Timers: each fires when it is due, for one who has claimed it, and is not lost with them.
+
+use std::slice::from_ref;
+
+use sallyport_contract::services::{Firing, Moment, Plan, Timer, TimerError, Timers};
+
+use super::*;
+use crate::{Claim, KeptTimers};
+
+const LEASE_MS: u64 = 30_000;
+const MINUTE_MS: u64 = 60_000;
+
+/// When the tests begin.
+const START_MS: u64 = 1_800_000_000_000;
+
+struct Keeper {
+    timers: KeptTimers,
+    hands: Hands,
+    fixture: Fixture,
+}
+
+fn me() -> Owner {
+    owner("timer", "me")
+}
+
+fn plan(moment: Moment) -> Plan {
+    Plan {
+        moment,
+        label: Some("pasta".to_owned()),
+        payload: "{\"n\":1}".to_owned(),
+        session_id: "s-1".to_owned(),
+        interval_ms_min: MINUTE_MS,
+        timers_max: 9,
+    }
+}
+
+impl Keeper {
+    fn new() -> Self {
+        let (fixture, hands) = (Fixture::new(), Hands::default());
+        hands.set(START_MS);
+        Self { timers: KeptTimers::new(fixture.store.clone(), hands.clock()), hands, fixture }
+    }
+
+    fn add(&self, moment: Moment) -> Timer {
+        self.timers.add(&me(), plan(moment)).unwrap()
+    }
+
+    fn due(&self, after_ms: u64) -> Vec<String> {
+        let due = self.timers.due(START_MS + after_ms).unwrap();
+        due.into_iter().map(|timer| timer.id).collect()
+    }
+
+    fn claim(&self, timer: &Timer, after_ms: u64) -> Option<Claim> {
+        self.timers.claim(&timer.id, START_MS + after_ms, LEASE_MS).unwrap()
+    }
+
+    fn settle(&self, timer: &Timer, after_ms: u64) -> Firing {
+        let claim = self.claim(timer, after_ms).unwrap();
+        assert!(self.timers.settle(&claim).unwrap());
+        claim.firing
+    }
+
+    /// Makes every claim one of another process.
+    fn hand_over(&self, other: Other) {
+        let sql = format!("UPDATE timer SET process = '{}' WHERE process NOTNULL", other.name());
+        self.fixture.sql(&sql);
+    }
+}
+
+#[test]
+fn a_timer_is_listed_until_it_has_fired_or_is_cancelled() {
+    let keeper = Keeper::new();
+    let late = keeper.add(Moment::InMs(2 * MINUTE_MS));
+    let soon = keeper.add(Moment::AtMs(START_MS + MINUTE_MS));
+    let Timer { owner, label, payload, session_id, next_ms, moment, .. } = soon.clone();
+    assert_eq!((owner, label.as_deref(), payload.as_str()), (me(), Some("pasta"), "{\"n\":1}"));
+    assert_eq!((session_id.as_str(), next_ms), ("s-1", START_MS + MINUTE_MS));
+    assert_eq!(moment, Moment::AtMs(START_MS + MINUTE_MS));
+    assert_eq!(keeper.timers.list(&me()).unwrap(), [soon.clone(), late.clone()]);
+    keeper.settle(&soon, MINUTE_MS);
+    assert_eq!(keeper.timers.list(&me()).unwrap(), from_ref(&late));
+    assert!(keeper.timers.cancel(&me(), &late.id).unwrap());
+    assert!(!keeper.timers.cancel(&me(), &late.id).unwrap());
+    assert_eq!(keeper.timers.list(&me()).unwrap(), []);
+    assert_eq!(keeper.timers.next_due().unwrap(), None);
+    let next = keeper.add(Moment::InMs(1));
+    assert!(next.id != late.id && next.id != soon.id, "no name is given twice");
+}
+
+#[test]
+fn nobody_touches_the_timers_of_others_but_an_operator() {
+    let keeper = Keeper::new();
+    let mine = keeper.add(Moment::InMs(MINUTE_MS));
+    for other in [owner("timer", "you"), owner("other", "me")] {
+        assert!(!keeper.timers.cancel(&other, &mine.id).unwrap());
+        assert_eq!(keeper.timers.list(&other).unwrap(), []);
+        let theirs = keeper.timers.add(&other, plan(Moment::InMs(5))).unwrap();
+        assert_eq!(keeper.timers.list(&other).unwrap(), [theirs]);
+    }
+    assert_eq!(keeper.timers.all().unwrap().len(), 3);
+    for id in ["", "t", "t-", "t-01", "t-+1", "T-1", "1", "t--1", "t-99", "t-99999999999999999999"]
+    {
+        assert_eq!(keeper.timers.cancel_any(id).unwrap(), None, "{id}");
+        assert_eq!(keeper.timers.claim(id, u64::MAX / 4, 1).unwrap(), None, "{id}");
+    }
+    assert_eq!(keeper.timers.cancel_any(&mine.id).unwrap(), Some(mine));
+    assert_eq!(keeper.timers.list(&me()).unwrap(), []);
+}
+
+#[test]
+fn the_timers_of_a_session_are_found() {
+    let keeper = Keeper::new();
+    let here = keeper.add(Moment::InMs(MINUTE_MS));
+    let elsewhere = Plan { session_id: "s-2".to_owned(), ..plan(Moment::InMs(1)) };
+    let there = keeper.timers.add(&me(), elsewhere).unwrap();
+    assert_eq!(keeper.timers.of_session(&me(), "s-1").unwrap(), [here]);
+    assert_eq!(keeper.timers.of_session(&me(), "s-2").unwrap(), [there]);
+    assert_eq!(keeper.timers.of_session(&owner("timer", "you"), "s-1").unwrap(), []);
+}
+
+#[test]
+fn what_cannot_be_set_is_refused_with_words() {
+    let keeper = Keeper::new();
+    let calendar = |cron: &str| Moment::Calendar { cron: cron.to_owned(), time_zone: None };
+    let rows = [
+        (plan(Moment::AtMs(START_MS - 1)), "is in the past"),
+        (plan(Moment::EveryMs(MINUTE_MS - 1)), "at least 1m are needed"),
+        (plan(calendar("* * * * * *")), "at least 1m are needed"),
+        (plan(calendar("0 0 30 2 *")), "never fires"),
+        (Plan { label: Some("x".repeat(257)), ..plan(Moment::InMs(1)) }, "a label of 257 bytes"),
+        (Plan { payload: "x".repeat(65_537), ..plan(Moment::InMs(1)) }, "a payload of 65537 bytes"),
+    ];
+    for (plan, want) in rows {
+        let error = keeper.timers.add(&me(), plan).unwrap_err();
+        assert!(matches!(&error, TimerError::Invalid(why) if why.contains(want)), "{error}");
+    }
+    assert_eq!(keeper.timers.all().unwrap(), []);
+}
+
+#[test]
+fn there_are_only_so_many() {
+    let keeper = Keeper::new();
+    let add = |moment| keeper.timers.add(&me(), Plan { timers_max: 2, ..plan(moment) });
+    let once = add(Moment::InMs(MINUTE_MS)).unwrap();
+    add(Moment::EveryMs(MINUTE_MS)).unwrap();
+    assert_eq!(add(Moment::InMs(1)), Err(TimerError::TooMany { max: 2 }));
+    keeper.timers.add(&owner("timer", "you"), plan(Moment::InMs(1))).unwrap();
+    // One that fires for the last time can set the next.
+    let claim = keeper.claim(&once, MINUTE_MS).unwrap();
+    add(Moment::InMs(2 * MINUTE_MS)).unwrap();
+    assert_eq!(add(Moment::InMs(1)), Err(TimerError::TooMany { max: 2 }));
+    keeper.timers.settle(&claim).unwrap();
+    assert_eq!(add(Moment::InMs(1)), Err(TimerError::TooMany { max: 2 }));
+}
+
+#[test]
+fn one_that_is_due_is_claimed_once_and_fires_once() {
+    let keeper = Keeper::new();
+    let timer = keeper.add(Moment::InMs(MINUTE_MS));
+    assert_eq!(keeper.timers.next_due().unwrap(), Some(START_MS + MINUTE_MS));
+    assert_eq!(keeper.due(MINUTE_MS - 1), [""; 0]);
+    assert_eq!(keeper.claim(&timer, MINUTE_MS - 1), None);
+    assert_eq!(keeper.due(MINUTE_MS), from_ref(&timer.id));
+    let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
+    let (due_ms, timer) = (START_MS + MINUTE_MS, timer);
+    let want = Firing { timer: timer.clone(), due_ms, late: false, missed: 0, again: false };
+    assert_eq!(claim.firing, want);
+    assert_eq!((keeper.due(MINUTE_MS), keeper.claim(&timer, MINUTE_MS)), (vec![], None));
+    assert_eq!(keeper.timers.next_due().unwrap(), Some(START_MS + MINUTE_MS + LEASE_MS));
+    assert!(keeper.timers.settle(&claim).unwrap());
+    assert!(!keeper.timers.settle(&claim).unwrap());
+    assert_eq!(keeper.timers.all().unwrap(), []);
+}
+
+#[test]
+fn a_repeated_timer_fires_once_for_all_that_was_missed() {
+    let rows = [
+        (MINUTE_MS, false, 0, 2 * MINUTE_MS),
+        (MINUTE_MS + 2000, false, 0, 2 * MINUTE_MS),
+        (MINUTE_MS + 2001, true, 0, 2 * MINUTE_MS),
+        (2 * MINUTE_MS, true, 1, 3 * MINUTE_MS),
+        (60 * MINUTE_MS + 5, true, 59, 61 * MINUTE_MS),
+    ];
+    for (now, late, missed, next) in rows {
+        let keeper = Keeper::new();
+        let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+        let firing = keeper.settle(&timer, now);
+        assert_eq!(firing.due_ms, START_MS + MINUTE_MS);
+        assert_eq!((firing.late, firing.missed, firing.again), (late, missed, false), "{now}");
+        assert_eq!(firing.timer.next_ms, START_MS + next);
+        assert_eq!(keeper.due(now), [""; 0], "once");
+        assert_eq!(keeper.due(next), from_ref(&timer.id));
+        assert_eq!(keeper.timers.list(&me()).unwrap()[0].next_ms, START_MS + next);
+    }
+}
+
+#[test]
+fn a_calendar_goes_on_where_it_says() {
+    let keeper = Keeper::new();
+    let time_zone = Some("UTC".to_owned());
+    // The tests begin on a Friday at 8:00.
+    let timer = keeper.add(Moment::Calendar { cron: "30 8 * * 1-5".to_owned(), time_zone });
+    let (half_hour, days) = (30 * MINUTE_MS, 24 * 60 * MINUTE_MS);
+    assert_eq!(timer.next_ms, START_MS + half_hour);
+    let firing = keeper.settle(&timer, half_hour);
+    assert_eq!(firing.timer.next_ms, START_MS + half_hour + 3 * days);
+    let firing = keeper.settle(&timer, half_hour + 5 * days + 1);
+    assert_eq!((firing.missed, firing.late), (2, true));
+    assert_eq!(firing.timer.next_ms, START_MS + half_hour + 6 * days);
+}
+
+/// Claims by a process that is gone are free at once; by one that cannot be seen, after the lease.
+#[test]
+fn what_a_process_has_left_behind_fires_again() {
+    let rows = [
+        (Some(Other::Ended), true),
+        (Some(Other::Replaced), true),
+        (Some(Other::BeforeTheStart), true),
+        (Some(Other::Elsewhere), false),
+        (None, false),
+    ];
+    for (other, at_once) in rows {
+        let keeper = Keeper::new();
+        let timer = keeper.add(Moment::InMs(MINUTE_MS));
+        let lost = keeper.claim(&timer, MINUTE_MS).unwrap();
+        other.into_iter().for_each(|other| keeper.hand_over(other));
+        assert_eq!(!keeper.due(MINUTE_MS).is_empty(), at_once);
+        let wait = if at_once { 0 } else { LEASE_MS };
+        if wait > 0 {
+            assert_eq!(keeper.claim(&timer, MINUTE_MS + wait - 1), None);
+        }
+        let claim = keeper.claim(&timer, MINUTE_MS + wait).unwrap();
+        assert!(claim.firing.again && claim.firing.late);
+        assert_eq!(claim.firing.due_ms, START_MS + MINUTE_MS);
+        assert!(!keeper.timers.renew(&lost, START_MS, LEASE_MS).unwrap());
+        assert!(!keeper.timers.release(&lost).unwrap());
+        assert!(!keeper.timers.settle(&lost).unwrap(), "the first claim stands no longer");
+        assert!(keeper.timers.settle(&claim).unwrap());
+    }
+}
+
+/// That it comes again is said of one time, and not of the next.
+#[test]
+fn what_has_fired_again_goes_on_as_before() {
+    let keeper = Keeper::new();
+    let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+    keeper.claim(&timer, MINUTE_MS).unwrap();
+    keeper.hand_over(Other::Ended);
+    assert!(keeper.settle(&timer, MINUTE_MS).again);
+    assert!(!keeper.settle(&timer, 2 * MINUTE_MS).again);
+}
+
+#[test]
+fn a_claim_lives_as_long_as_it_is_renewed() {
+    let keeper = Keeper::new();
+    let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+    let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
+    let later = MINUTE_MS + LEASE_MS;
+    assert!(keeper.timers.renew(&claim, START_MS + later - 1, LEASE_MS).unwrap());
+    assert_eq!(keeper.claim(&timer, later), None);
+    assert!(keeper.timers.settle(&claim).unwrap());
+    assert!(!keeper.timers.renew(&claim, START_MS + later, LEASE_MS).unwrap());
+    let next = keeper.claim(&timer, 2 * MINUTE_MS).unwrap();
+    assert!(!next.firing.again, "the next time is another one");
+    assert!(!keeper.timers.settle(&claim).unwrap(), "a claim is settled once");
+    assert!(keeper.timers.settle(&next).unwrap());
+}
+
+#[test]
+fn a_firing_that_has_not_begun_is_given_back() {
+    let keeper = Keeper::new();
+    let timer = keeper.add(Moment::InMs(MINUTE_MS));
+    let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
+    assert!(keeper.timers.release(&claim).unwrap());
+    assert!(!keeper.timers.release(&claim).unwrap());
+    assert!(!keeper.timers.settle(&claim).unwrap());
+    let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
+    assert!(!claim.firing.again);
+    keeper.hand_over(Other::Ended);
+    // One that comes again still does so after it was given back.
+    let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
+    assert!(claim.firing.again);
+    keeper.timers.release(&claim).unwrap();
+    assert!(keeper.claim(&timer, MINUTE_MS).unwrap().firing.again);
+}
+
+#[test]
+fn a_timer_that_is_cancelled_while_it_fires_stays_cancelled() {
+    let keeper = Keeper::new();
+    for moment in [Moment::InMs(MINUTE_MS), Moment::EveryMs(MINUTE_MS)] {
+        let timer = keeper.add(moment);
+        let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
+        assert!(keeper.timers.cancel(&me(), &timer.id).unwrap());
+        assert!(!keeper.timers.settle(&claim).unwrap());
+        assert_eq!(keeper.timers.all().unwrap(), []);
+    }
+}
+
+#[test]
+fn a_clock_that_steps_back_fires_nothing_twice() {
+    let keeper = Keeper::new();
+    let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+    let firing = keeper.settle(&timer, 90 * MINUTE_MS);
+    assert_eq!(firing.timer.next_ms, START_MS + 91 * MINUTE_MS);
+    keeper.hands.set(START_MS - 60 * MINUTE_MS);
+    for after in [0, MINUTE_MS, 90 * MINUTE_MS] {
+        assert_eq!((keeper.due(after), keeper.claim(&timer, after)), (vec![], None));
+    }
+    // A claim that is under way meanwhile stands, and is settled as ever.
+    let claim = keeper.claim(&timer, 91 * MINUTE_MS).unwrap();
+    assert_eq!(keeper.claim(&timer, MINUTE_MS), None);
+    assert!(keeper.timers.renew(&claim, START_MS, LEASE_MS).unwrap());
+    assert!(keeper.timers.settle(&claim).unwrap());
+    // What is set now counts from now.
+    assert_eq!(keeper.add(Moment::InMs(5)).next_ms, START_MS - 60 * MINUTE_MS + 5);
+}
+
+#[test]
+fn many_that_are_due_come_in_their_order_a_few_at_a_time() {
+    let keeper = Keeper::new();
+    for n in (1..=100).rev() {
+        let plan = Plan { timers_max: 100, ..plan(Moment::InMs(n)) };
+        keeper.timers.add(&me(), plan).unwrap();
+    }
+    let due = keeper.timers.due(START_MS + MINUTE_MS).unwrap();
+    assert_eq!(due.len(), 64);
+    assert!(due.is_sorted_by_key(|timer| timer.next_ms));
+    for timer in &due {
+        keeper.claim(timer, MINUTE_MS).unwrap();
+    }
+    assert_eq!(keeper.due(MINUTE_MS).len(), 36);
+}
+
+#[test]
+fn a_row_that_somebody_else_wrote_is_damage() {
+    let keeper = Keeper::new();
+    keeper.add(Moment::InMs(1));
+    for change in ["moment = '{}'", "plugin = 'No Name'", "moment = ''"] {
+        keeper.fixture.sql(&format!("UPDATE timer SET {change}"));
+        let error = keeper.timers.all().unwrap_err();
+        assert!(matches!(error, crate::StoreError::Damaged { .. }), "{error}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Who may let a timer fire, and how that ends.
+
+use rusqlite::{Connection, params};
+use sallyport_contract::services::{Firing, Timer};
+
+use super::{
+    LATE_MS,
+    rows::{self, COLUMNS, TimerRow},
+};
+use crate::{
+    database::signed,
+    process::{self, Life, Process},
+};
+
+/// Most timers that are listed as due. Whoever lets them fire comes back for the others.
+const DUE_MAX: usize = 64;
+
+/// The right to let a timer fire once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// What fires.
+    pub firing: Firing,
+    key: i64,
+    number: i64,
+    /// When it is due again, once this firing is settled.
+    next_ms: Option<u64>,
+}
+
+/// A claim that is about to be made.
+pub(super) struct Lease<'p> {
+    pub(super) holder: &'p Process,
+    pub(super) now_ms: u64,
+    pub(super) until_ms: u64,
+}
+
+impl Lease<'static> {
+    /// One that this process holds.
+    pub(super) fn own(now_ms: u64, lease_ms: u64) -> Self {
+        Self { holder: Process::own(), now_ms, until_ms: now_ms.saturating_add(lease_ms) }
+    }
+}
+
+impl TimerRow {
+    /// Whether it is due and nobody holds it.
+    fn is_free(&self, now_ms: u64) -> bool {
+        let held = self.process.as_deref().is_some_and(|holder| {
+            process::life(holder) != Life::Gone && self.lease_ms.is_some_and(|end| end > now_ms)
+        });
+        self.timer.next_ms <= now_ms && !held
+    }
+
+    fn firing(&self, now_ms: u64, next_ms: Option<u64>) -> Firing {
+        let due_ms = self.timer.next_ms;
+        let Self { timer, set_ms, process, again, .. } = self;
+        let again = *again || process.is_some();
+        let late = again || now_ms - due_ms > LATE_MS;
+        let missed = sallyport_schedule::missed(&timer.moment, *set_ms, due_ms, now_ms);
+        let timer = Timer { next_ms: next_ms.unwrap_or(due_ms), ..timer.clone() };
+        Firing { timer, due_ms, late, missed: missed.unwrap_or(0), again }
+    }
+
+    /// The next time of a repeated timer. One whose calendar cannot be read any more, or has come to
+    /// its end, fires for the last time.
+    fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        sallyport_schedule::next(&self.timer.moment, self.set_ms, now_ms).ok().flatten()
+    }
+}
+
+pub(super) fn due(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<Timer>> {
+    let sql = format!("SELECT {COLUMNS} FROM timer WHERE due_ms <= ?1 ORDER BY due_ms, key");
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([signed(now_ms)], TimerRow::read)?;
+    let free = rows.filter(|row| row.as_ref().map_or(true, |row| row.is_free(now_ms)));
+    free.map(|row| Ok(row?.timer)).take(DUE_MAX).collect()
+}
+
+/// Claims a timer, as the only one that writes meanwhile.
+pub(super) fn claim(
+    connection: &Connection,
+    id: &str,
+    lease: &Lease<'_>,
+) -> rusqlite::Result<Option<Claim>> {
+    let row = rows::find(connection, id)?.filter(|row| row.is_free(lease.now_ms));
+    let Some(row) = row else { return Ok(None) };
+    let (key, number) = (row.key, row.claims + 1);
+    let next_ms = row.next_ms(lease.now_ms);
+    let firing = row.firing(lease.now_ms, next_ms);
+    let sql =
+        "UPDATE timer SET claims = ?2, process = ?3, lease_ms = ?4, again = ?5 WHERE key = ?1";
+    let (holder, until_ms) = (lease.holder.to_string(), signed(lease.until_ms));
+    connection.execute(sql, params![key, number, holder, until_ms, firing.again])?;
+    Ok(Some(Claim { firing, key, number, next_ms }))
+}
+
+pub(super) fn renew(
+    connection: &Connection,
+    claim: &Claim,
+    until_ms: u64,
+) -> rusqlite::Result<bool> {
+    let sql = "UPDATE timer SET lease_ms = ?3
+        WHERE key = ?1 AND claims = ?2 AND process IS NOT NULL";
+    Ok(connection.execute(sql, (claim.key, claim.number, signed(until_ms)))? > 0)
+}
+
+pub(super) fn settle(connection: &Connection, claim: &Claim) -> rusqlite::Result<bool> {
+    let Some(next_ms) = claim.next_ms else {
+        let sql = "DELETE FROM timer WHERE key = ?1 AND claims = ?2 AND process IS NOT NULL";
+        return Ok(connection.execute(sql, (claim.key, claim.number))? > 0);
+    };
+    let sql = "UPDATE timer SET due_ms = ?3, process = NULL, lease_ms = NULL, again = 0
+        WHERE key = ?1 AND claims = ?2 AND process IS NOT NULL";
+    Ok(connection.execute(sql, (claim.key, claim.number, signed(next_ms)))? > 0)
+}
+
+pub(super) fn release(connection: &Connection, claim: &Claim) -> rusqlite::Result<bool> {
+    let sql = "UPDATE timer SET process = NULL, lease_ms = NULL
+        WHERE key = ?1 AND claims = ?2 AND process IS NOT NULL";
+    Ok(connection.execute(sql, (claim.key, claim.number))? > 0)
+}

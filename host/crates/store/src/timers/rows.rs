@@ -1,0 +1,148 @@
+//! The rows of timers, whoever holds them.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use sallyport_contract::services::{Moment, Owner, Plan, Timer};
+
+use crate::database::{foreign, plugin_name, signed, unsigned};
+
+/// The columns that [`TimerRow::read`] expects.
+pub(super) const COLUMNS: &str = "key, plugin, user, session_id, label, payload, moment, set_ms,
+    due_ms, claims, process, lease_ms, again";
+
+/// What stands before the number in a timer's name.
+const PREFIX: &str = "t-";
+
+/// A timer with what only its claims need.
+pub(super) struct TimerRow {
+    pub(super) key: i64,
+    pub(super) timer: Timer,
+    pub(super) set_ms: u64,
+    pub(super) claims: i64,
+    /// Who has claimed it and has not settled it.
+    pub(super) process: Option<String>,
+    pub(super) lease_ms: Option<u64>,
+    pub(super) again: bool,
+}
+
+/// Whose timers are meant. What is `None` does not matter.
+#[derive(Default)]
+pub(super) struct Which<'w> {
+    pub(super) owner: Option<&'w Owner>,
+    pub(super) session_id: Option<&'w str>,
+}
+
+impl TimerRow {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let key = row.get("key")?;
+        let timer = Timer {
+            id: name(key),
+            owner: Owner { plugin: plugin_name(row, "plugin")?, user: row.get("user")? },
+            moment: moment(row)?,
+            next_ms: unsigned(row.get("due_ms")?),
+            label: row.get("label")?,
+            payload: row.get("payload")?,
+            session_id: row.get("session_id")?,
+        };
+        Ok(Self {
+            key,
+            timer,
+            set_ms: unsigned(row.get("set_ms")?),
+            claims: row.get("claims")?,
+            process: row.get("process")?,
+            lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(unsigned),
+            again: row.get("again")?,
+        })
+    }
+}
+
+fn moment(row: &Row<'_>) -> rusqlite::Result<Moment> {
+    let text: String = row.get("moment")?;
+    serde_json::from_str(&text).map_err(|error| foreign(row, "moment", error))
+}
+
+fn name(key: i64) -> String {
+    format!("{PREFIX}{key}")
+}
+
+/// The number in a timer's name; `None` for what is no name as this program writes it.
+fn key(id: &str) -> Option<i64> {
+    let key = id.strip_prefix(PREFIX)?.parse().ok()?;
+    (name(key) == id).then_some(key)
+}
+
+pub(super) fn find(connection: &Connection, id: &str) -> rusqlite::Result<Option<TimerRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM timer WHERE key = ?1");
+    connection.query_row(&sql, [key(id)], TimerRow::read).optional()
+}
+
+/// Counts an owner's timers, without those that are firing for the last time: such a one may set
+/// its own successor.
+pub(super) fn count(connection: &Connection, owner: &Owner) -> rusqlite::Result<u64> {
+    let sql = "SELECT count(*) FROM timer
+        WHERE plugin = ?1 AND user = ?2 AND (repeats OR process IS NULL)";
+    connection.query_row(sql, (owner.plugin.as_str(), &owner.user), |row| row.get(0)).map(unsigned)
+}
+
+pub(super) fn insert(
+    connection: &Connection,
+    owner: &Owner,
+    plan: Plan,
+    set_ms: u64,
+    due_ms: u64,
+) -> rusqlite::Result<Timer> {
+    let sql = "INSERT INTO timer
+        (plugin, user, session_id, label, payload, moment, repeats, set_ms, due_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let Plan { moment, label, payload, session_id, .. } = plan;
+    let written = serde_json::to_string(&moment).expect("a moment is plain data");
+    connection.execute(
+        sql,
+        params![
+            owner.plugin.as_str(),
+            owner.user,
+            session_id,
+            label,
+            payload,
+            written,
+            sallyport_schedule::repeats(&moment),
+            signed(set_ms),
+            signed(due_ms)
+        ],
+    )?;
+    let id = name(connection.last_insert_rowid());
+    Ok(Timer { id, owner: owner.clone(), moment, next_ms: due_ms, label, payload, session_id })
+}
+
+/// Removes a timer, of an owner if one is named, and returns it.
+pub(super) fn cancel(
+    connection: &Connection,
+    id: &str,
+    owner: Option<&Owner>,
+) -> rusqlite::Result<Option<Timer>> {
+    let Some(row) = find(connection, id)? else { return Ok(None) };
+    if owner.is_some_and(|owner| *owner != row.timer.owner) {
+        return Ok(None);
+    }
+    connection.execute("DELETE FROM timer WHERE key = ?1", [row.key])?;
+    Ok(Some(row.timer))
+}
+
+pub(super) fn list(connection: &Connection, which: &Which<'_>) -> rusqlite::Result<Vec<Timer>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM timer WHERE (?1 IS NULL OR plugin = ?1)
+         AND (?2 IS NULL OR user = ?2) AND (?3 IS NULL OR session_id = ?3)
+         ORDER BY due_ms, key"
+    );
+    let plugin = which.owner.map(|owner| owner.plugin.as_str());
+    let user = which.owner.map(|owner| owner.user.as_str());
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map((plugin, user, which.session_id), TimerRow::read)?;
+    rows.map(|row| Ok(row?.timer)).collect()
+}
+
+pub(super) fn next_due(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    let sql = "SELECT min(CASE WHEN process IS NULL THEN due_ms ELSE max(due_ms, lease_ms) END)
+        FROM timer";
+    let next: Option<i64> = connection.query_row(sql, (), |row| row.get(0))?;
+    Ok(next.map(unsigned))
+}
