@@ -1,0 +1,301 @@
+//! `definition.json`: what a script says of itself.
+//!
+//! Such folders exist and have to work as they are, so a key that is not known is left alone with a
+//! remark, and a time that is too long is cut with one. What would make the tool another one than
+//! its author meant is an error.
+
+use std::{io::Read, path::Path, time::Duration};
+
+use sallyport_contract::{json, name::TOOL_NAME_BYTES_MAX, text};
+use serde_json::{Map, Value};
+
+use crate::{error::ScriptError, script};
+
+/// The name of the file.
+pub const DEFINITION_FILE: &str = "definition.json";
+
+/// Time of a call where the definition does not say: as such folders always had.
+pub const TIMEOUT_STANDARD: Duration = Duration::from_secs(30);
+
+/// The longest time that a definition can ask for. A call is not a service.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// The shortest time, so that rounding makes none of it nothing.
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+
+/// Largest definition. The largest schemas of real tools have a tenth of it.
+const DEFINITION_BYTES_MAX: u64 = 256 << 10;
+
+/// Longest description. Models get a few hundred characters at most.
+const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
+
+/// Most keys that are not known and named one by one.
+const REMARKS_MAX: usize = 8;
+
+/// How much of a key that is not known is shown.
+const KEY_CHARS_MAX: usize = 40;
+
+/// What a script says of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// The tool's name: letters, digits, `_`, `-` and `.`.
+    pub name: String,
+    /// What the tool does, for a model. It is foreign text.
+    pub description: String,
+    /// Whether it is to be offered.
+    pub enabled: bool,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// The JSON Schema of the arguments, an object. Nobody has looked into it yet.
+    pub parameters: Value,
+}
+
+/// A definition with its bytes and what was noticed in reading it.
+pub(crate) struct Parsed {
+    pub(crate) definition: Definition,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Definition {
+    /// Reads the definition of a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Parsed, ScriptError> {
+        let path = folder.join(DEFINITION_FILE);
+        let bytes = bytes(&path)?;
+        let not_text = |_| json::JsonError::Malformed("it is not UTF-8".into());
+        let keys = std::str::from_utf8(&bytes)
+            .map_err(not_text)
+            .and_then(|text| json::parse(text, text.len()))
+            .map_err(|error| ScriptError::NotJson { path: path.clone(), error })?;
+        let Value::Object(mut keys) = keys else {
+            let error = json::JsonError::Malformed("it is not an object".into());
+            return Err(ScriptError::NotJson { path, error });
+        };
+        let mut remarks = Vec::new();
+        let definition = Keys { path: &path, keys: &mut keys }.definition(&mut remarks)?;
+        remarks.extend(unknown(&keys));
+        Ok(Parsed { definition, bytes, remarks })
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
+    let unreadable = |error: std::io::Error| ScriptError::Unreadable {
+        path: path.to_owned(),
+        message: error.to_string(),
+    };
+    let mut bytes = Vec::new();
+    let file = script::open(path)?;
+    file.take(DEFINITION_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > DEFINITION_BYTES_MAX {
+        return Err(ScriptError::TooLarge {
+            path: path.to_owned(),
+            bytes_max: DEFINITION_BYTES_MAX,
+        });
+    }
+    Ok(bytes)
+}
+
+/// The keys of a definition that were not read yet.
+struct Keys<'a> {
+    path: &'a Path,
+    keys: &'a mut Map<String, Value>,
+}
+
+impl Keys<'_> {
+    fn definition(mut self, remarks: &mut Vec<String>) -> Result<Definition, ScriptError> {
+        Ok(Definition {
+            name: self.name()?,
+            description: self.description()?,
+            enabled: self.enabled()?,
+            timeout: self.timeout(remarks)?,
+            parameters: self.parameters()?,
+        })
+    }
+
+    fn name(&mut self) -> Result<String, ScriptError> {
+        let wanted = "a text of letters, digits, '_', '-' and '.', at most 128 of them";
+        match self.required("name")? {
+            Value::String(name) if is_name(&name) => Ok(name),
+            _ => Err(self.invalid("name", wanted)),
+        }
+    }
+
+    fn description(&mut self) -> Result<String, ScriptError> {
+        let wanted = "a text that is not empty, at most 16 KiB of it";
+        match self.required("description")? {
+            Value::String(text)
+                if !text.trim().is_empty() && text.len() <= DESCRIPTION_BYTES_MAX =>
+            {
+                Ok(text)
+            }
+            _ => Err(self.invalid("description", wanted)),
+        }
+    }
+
+    fn enabled(&mut self) -> Result<bool, ScriptError> {
+        match self.keys.remove("enabled") {
+            None => Ok(true),
+            Some(Value::Bool(enabled)) => Ok(enabled),
+            Some(_) => Err(self.invalid("enabled", "true or false")),
+        }
+    }
+
+    fn timeout(&mut self, remarks: &mut Vec<String>) -> Result<Duration, ScriptError> {
+        let Some(value) = self.keys.remove("timeout") else { return Ok(TIMEOUT_STANDARD) };
+        let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
+        let seconds = seconds.ok_or_else(|| self.invalid("timeout", "a number above 0"))?;
+        if seconds > TIMEOUT_MAX.as_secs_f64() {
+            remarks.push(format!("timeout is cut to {} seconds", TIMEOUT_MAX.as_secs()));
+            return Ok(TIMEOUT_MAX);
+        }
+        Ok(Duration::from_secs_f64(seconds).max(TIMEOUT_MIN))
+    }
+
+    fn parameters(&mut self) -> Result<Value, ScriptError> {
+        match self.required("parameters")? {
+            schema @ Value::Object(_) => Ok(schema),
+            _ => Err(self.invalid("parameters", "a JSON Schema, an object")),
+        }
+    }
+
+    fn required(&mut self, key: &'static str) -> Result<Value, ScriptError> {
+        let missing = || ScriptError::Missing { path: self.path.to_owned(), key };
+        self.keys.remove(key).ok_or_else(missing)
+    }
+
+    fn invalid(&self, key: &'static str, wanted: &'static str) -> ScriptError {
+        ScriptError::Invalid { path: self.path.to_owned(), key, wanted }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.bytes().all(fits)
+}
+
+fn unknown(left: &Map<String, Value>) -> Vec<String> {
+    let named = left.keys().take(REMARKS_MAX);
+    let mut remarks: Vec<String> = named
+        .map(|key| format!("the key \"{}\" is ignored", text::excerpt(key, KEY_CHARS_MAX)))
+        .collect();
+    if left.len() > REMARKS_MAX {
+        remarks.push(format!("{} more keys are ignored", left.len() - REMARKS_MAX));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: impl AsRef<[u8]>) -> Result<Parsed, ScriptError> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(DEFINITION_FILE), text).unwrap();
+        Definition::read(folder.path())
+    }
+
+    /// A definition with these keys besides, or in place of, those that it needs.
+    fn with(keys: Value) -> Value {
+        let mut all = json!({"name": "ps", "description": "Lists.", "parameters": {}});
+        let more = keys.as_object().cloned().unwrap_or_default();
+        all.as_object_mut().unwrap().extend(more);
+        all
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_it_always_was() {
+        let parameters = json!({"type": "object", "properties": {"sort": {"type": "string"}}});
+        let read = read(with(json!({"parameters": parameters})).to_string()).ok().unwrap();
+        let want = Definition {
+            name: "ps".into(),
+            description: "Lists.".into(),
+            enabled: true,
+            timeout: TIMEOUT_STANDARD,
+            parameters,
+        };
+        assert_eq!(read.definition, want);
+        assert!(read.remarks.is_empty(), "{:?}", read.remarks);
+    }
+
+    #[test]
+    fn what_is_said_holds() {
+        let keys = json!({"name": "My_tool-1.2", "enabled": false, "timeout": 2.5});
+        let definition = read(with(keys).to_string()).ok().unwrap().definition;
+        assert_eq!(definition.name, "My_tool-1.2");
+        assert!(!definition.enabled);
+        assert_eq!(definition.timeout, Duration::from_millis(2500));
+    }
+
+    #[test]
+    fn what_needs_no_error_is_a_remark() {
+        let rows = [
+            (json!({"version": "1"}), vec!["the key \"version\" is ignored"]),
+            (json!({"\u{1b}[31m": 1}), vec!["the key \"\\u{1b}[31m\" is ignored"]),
+            (json!({"timeout": 1e12}), vec!["timeout is cut to 3600 seconds"]),
+        ];
+        for (keys, want) in rows {
+            assert_eq!(read(with(keys).to_string()).ok().unwrap().remarks, want);
+        }
+        let many: Map<String, Value> = (0..30).map(|n| (format!("k{n}"), Value::Null)).collect();
+        let remarks = read(with(Value::Object(many)).to_string()).ok().unwrap().remarks;
+        assert_eq!(
+            (remarks.len(), remarks.last().unwrap().as_str()),
+            (9, "22 more keys are ignored")
+        );
+        let soon = read(with(json!({"timeout": 1e-300})).to_string()).ok().unwrap();
+        assert_eq!(soon.definition.timeout, TIMEOUT_MIN);
+    }
+
+    #[track_caller]
+    fn check_refused(text: impl AsRef<[u8]>, words: &str) {
+        let error = read(text).err().expect(words);
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(!error.hint().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (keys, words) in [
+            (json!({"name": ""}), "\"name\" has to be"),
+            (json!({"name": "a b"}), "\"name\" has to be"),
+            (json!({"name": "../x"}), "\"name\" has to be"),
+            (json!({"name": "\u{e9}"}), "\"name\" has to be"),
+            (json!({"name": "n".repeat(129)}), "\"name\" has to be"),
+            (json!({"name": 1}), "\"name\" has to be"),
+            (json!({"description": " "}), "\"description\" has to be"),
+            (json!({"description": "d".repeat(20_000)}), "\"description\" has to be"),
+            (json!({"description": null}), "\"description\" has to be"),
+            (json!({"enabled": "yes"}), "\"enabled\" has to be"),
+            (json!({"timeout": 0}), "\"timeout\" has to be"),
+            (json!({"timeout": -1}), "\"timeout\" has to be"),
+            (json!({"timeout": "30"}), "\"timeout\" has to be"),
+            (json!({"parameters": []}), "\"parameters\" has to be"),
+        ] {
+            check_refused(with(keys).to_string(), words);
+        }
+        for key in ["name", "description", "parameters"] {
+            let mut keys = with(json!({}));
+            keys.as_object_mut().unwrap().remove(key);
+            check_refused(keys.to_string(), &format!("{key:?} is missing"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_definition_is_refused() {
+        check_refused("", "not valid JSON");
+        check_refused("[]", "not an object");
+        check_refused("{\"name\":\"a\",\"name\":\"b\"}", "stands twice");
+        check_refused([0xff, 0xfe], "not UTF-8");
+        check_refused("[".repeat(100_000), "not valid JSON");
+        check_refused(" ".repeat(DEFINITION_BYTES_MAX as usize + 1), "more than 262144 bytes");
+        let folder = tempfile::tempdir().unwrap();
+        let read = |folder| Definition::read(folder).err().unwrap();
+        assert!(matches!(read(folder.path()), ScriptError::Unreadable { .. }));
+        fs::create_dir(folder.path().join(DEFINITION_FILE)).unwrap();
+        assert!(matches!(read(folder.path()), ScriptError::NotAFile { .. }));
+    }
+}

@@ -1,0 +1,276 @@
+//! A script: a folder with a definition and a program, as they were when they were read.
+
+use std::{
+    fmt,
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    definition::{Definition, Parsed},
+    error::ScriptError,
+};
+
+/// Largest program. What is built with a whole runtime inside has a third of it.
+const PROGRAM_BYTES_MAX: u64 = 256 << 20;
+
+/// The names that a program can have, in the order in which they are looked for.
+const PROGRAMS: [(&str, ProgramKind); 6] = [
+    ("run", ProgramKind::Native),
+    ("run.sh", ProgramKind::Native),
+    ("run.py", ProgramKind::Native),
+    ("run.rb", ProgramKind::Native),
+    ("main", ProgramKind::Native),
+    ("run.wasm", ProgramKind::Component),
+];
+
+/// Somebody may execute it.
+const EXECUTABLE: u32 = 0o111;
+
+/// What kind of program a script has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// The system runs it, behind the walls of this crate.
+    Native,
+    /// It is a WebAssembly command, for the sandbox.
+    Component,
+}
+
+/// The BLAKE3 hash of some bytes, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Digest(String);
+
+impl Digest {
+    /// Returns the digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes).to_string())
+    }
+
+    /// Returns the digest of a file that is open, from where it stands; `None` where it is larger
+    /// than a program can be.
+    pub(crate) fn of_program(file: &mut File) -> io::Result<Option<Self>> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file.take(PROGRAM_BYTES_MAX + 1))?;
+        let fits = hasher.count() <= PROGRAM_BYTES_MAX;
+        Ok(fits.then(|| Self(hasher.finalize().to_string())))
+    }
+
+    /// Returns it as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The program of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its file.
+    pub path: PathBuf,
+    /// What runs it.
+    pub kind: ProgramKind,
+    /// What its bytes were when they were read.
+    pub digest: Digest,
+}
+
+/// A folder with a definition and a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    /// The folder.
+    pub folder: PathBuf,
+    /// What it says of itself.
+    pub definition: Definition,
+    /// What it runs.
+    pub program: Program,
+    /// What definition and program were together: what is agreed to is bound to it.
+    pub digest: Digest,
+    /// What somebody who looks after it may want to know. It may quote the folder's files.
+    pub remarks: Vec<String>,
+}
+
+impl Script {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    ///
+    /// There is no definition, or one that cannot be used; or no program, or one that cannot be run.
+    pub fn read(folder: &Path) -> Result<Self, ScriptError> {
+        let Parsed { definition, bytes, mut remarks } = Definition::read(folder)?;
+        let (program, passed_over) = find_program(folder)?;
+        remarks.extend(passed_over);
+        let digest = together(&bytes, &program);
+        Ok(Self { folder: folder.to_owned(), definition, program, digest, remarks })
+    }
+}
+
+/// The digest of both. The length keeps bytes from moving from the one to the other.
+fn together(definition: &[u8], program: &Program) -> Digest {
+    let name = program.path.file_name().unwrap_or_default();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(definition.len() as u64).to_le_bytes());
+    hasher.update(definition).update(program.digest.as_str().as_bytes());
+    hasher.update(name.as_encoded_bytes());
+    Digest(hasher.finalize().to_string())
+}
+
+/// Finds the program of a folder, with remarks on what else might have been meant.
+///
+/// # Errors
+///
+/// There is none, it is not executable, or it cannot be read.
+pub fn find_program(folder: &Path) -> Result<(Program, Vec<String>), ScriptError> {
+    let there = PROGRAMS.iter().filter(|(name, _)| folder.join(name).symlink_metadata().is_ok());
+    let (files, others): (Vec<_>, Vec<_>) =
+        there.partition(|(name, _)| folder.join(name).is_file());
+    let Some(((name, kind), unused)) = files.split_first() else {
+        return Err(match others.first() {
+            Some((name, _)) => ScriptError::NotAFile { path: folder.join(name) },
+            None => ScriptError::NoProgram { folder: folder.to_owned() },
+        });
+    };
+    let other = others.iter().map(|(other, _)| format!("{other} is passed over: it is no file"));
+    let unused = unused.iter().map(|(unused, _)| format!("{unused} is not used: there is {name}"));
+    Ok((read_program(folder.join(name), *kind)?, other.chain(unused).collect()))
+}
+
+fn read_program(path: PathBuf, kind: ProgramKind) -> Result<Program, ScriptError> {
+    let unreadable = |error: io::Error| ScriptError::Unreadable {
+        path: path.clone(),
+        message: error.to_string(),
+    };
+    let mut file = open(&path)?;
+    let mode = file.metadata().map_err(unreadable)?.mode();
+    if kind == ProgramKind::Native && mode & EXECUTABLE == 0 {
+        return Err(ScriptError::NotExecutable { path });
+    }
+    match Digest::of_program(&mut file).map_err(unreadable)? {
+        Some(digest) => Ok(Program { path, kind, digest }),
+        None => Err(ScriptError::TooLarge { path, bytes_max: PROGRAM_BYTES_MAX }),
+    }
+}
+
+/// Opens a regular file. Whatever else stands there is not waited for.
+pub(crate) fn open(path: &Path) -> Result<File, ScriptError> {
+    let unreadable = |error: io::Error| ScriptError::Unreadable {
+        path: path.to_owned(),
+        message: error.to_string(),
+    };
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
+    match file.metadata().map_err(unreadable)?.is_file() {
+        true => Ok(file),
+        false => Err(ScriptError::NotAFile { path: path.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    const DEFINITION: &str = r#"{"name": "x", "description": "X.", "parameters": {}}"#;
+
+    /// A folder with these files, each with its mode; one whose name ends in `/` is a folder.
+    fn folder(files: &[(&str, u32)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("definition.json"), DEFINITION).unwrap();
+        for (name, mode) in files {
+            let path = folder.path().join(name);
+            match name.strip_suffix('/') {
+                Some(_) => fs::create_dir(&path).unwrap(),
+                None => fs::write(&path, name).unwrap(),
+            }
+            fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).unwrap();
+        }
+        folder
+    }
+
+    #[track_caller]
+    fn check(files: &[(&str, u32)], want: &str, kind: ProgramKind, remarks: &[&str]) {
+        let folder = folder(files);
+        let script = Script::read(folder.path()).unwrap();
+        assert_eq!(script.program.path, folder.path().join(want));
+        assert_eq!(script.program.kind, kind);
+        assert_eq!(script.program.digest, Digest::of(want.as_bytes()));
+        assert_eq!(script.remarks, remarks);
+    }
+
+    #[test]
+    fn the_first_program_is_the_one() {
+        use ProgramKind::{Component, Native};
+        for name in ["run", "run.sh", "run.py", "run.rb", "main"] {
+            check(&[(name, 0o755)], name, Native, &[]);
+        }
+        check(&[("run.wasm", 0o644)], "run.wasm", Component, &[]);
+        check(&[("run", 0o100), ("other", 0o755)], "run", Native, &[]);
+        check(
+            &[("main", 0o755), ("run.py", 0o755), ("run.wasm", 0o644)],
+            "run.py",
+            Native,
+            &["main is not used: there is run.py", "run.wasm is not used: there is run.py"],
+        );
+        check(
+            &[("run/", 0o755), ("run.sh", 0o755)],
+            "run.sh",
+            Native,
+            &["run is passed over: it is no file"],
+        );
+    }
+
+    #[test]
+    fn what_cannot_run_is_told() {
+        let read = |files: &[(&str, u32)]| Script::read(folder(files).path()).unwrap_err();
+        let none = read(&[("other.sh", 0o755)]);
+        assert!(matches!(none, ScriptError::NoProgram { .. }) && none.hint().contains("run.py"));
+        assert!(matches!(read(&[("main/", 0o755)]), ScriptError::NotAFile { .. }));
+        let closed = read(&[("run.sh", 0o644), ("main", 0o755)]);
+        assert!(matches!(closed, ScriptError::NotExecutable { .. }));
+        assert!(closed.hint().starts_with("chmod +x /"), "{}", closed.hint());
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = folder(&[]);
+        let pipe = folder.path().join("run");
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let error = Script::read(folder.path()).unwrap_err();
+        assert!(matches!(error, ScriptError::NotAFile { .. }), "{error:?}");
+        assert!(matches!(open(&pipe), Err(ScriptError::NotAFile { .. })));
+    }
+
+    #[test]
+    fn a_program_has_a_largest_size() {
+        let folder = folder(&[("run", 0o755)]);
+        let file = OpenOptions::new().write(true).open(folder.path().join("run")).unwrap();
+        file.set_len(PROGRAM_BYTES_MAX + 1).unwrap();
+        let error = Script::read(folder.path()).unwrap_err();
+        assert!(matches!(error, ScriptError::TooLarge { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn the_digest_is_that_of_both_files() {
+        let digest = |definition: &str, name: &str, program: &str| {
+            let folder = folder(&[(name, 0o755)]);
+            fs::write(folder.path().join("definition.json"), definition).unwrap();
+            fs::write(folder.path().join(name), program).unwrap();
+            Script::read(folder.path()).unwrap().digest
+        };
+        let first = digest(DEFINITION, "run", "a");
+        assert_eq!(first, digest(DEFINITION, "run", "a"));
+        assert_ne!(first, digest(DEFINITION, "run", "b"));
+        assert_ne!(first, digest(&format!("{DEFINITION} "), "run", "a"));
+        assert_ne!(first, digest(DEFINITION, "run.sh", "a"));
+        assert_eq!(first.as_str().len(), 64);
+    }
+}

@@ -1,0 +1,166 @@
+//! The system's table of processes: who descends from this one, and what they use together.
+
+use std::{collections::BTreeMap, fs, io, os::unix::fs::MetadataExt, time::Duration};
+
+use rustix::{
+    param::{clock_ticks_per_second, page_size},
+    process::{Pid, Uid, getpid},
+};
+
+/// Where Linux shows its processes.
+const PROCESSES: &str = "/proc";
+
+/// One process as the table shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) is_zombie: bool,
+    parent: i32,
+    threads: u32,
+    ticks: u64,
+    children_ticks: u64,
+    pages: u64,
+}
+
+/// What some processes use together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Usage {
+    /// Processes and their threads.
+    pub(super) tasks: u64,
+    /// Resident memory, with what they share counted for each.
+    pub(super) memory_bytes: u64,
+    /// Processor time, with that of children that are gone.
+    pub(super) cpu_time: Duration,
+}
+
+impl Process {
+    /// Reads a line of the table. A program chooses its own name, which may hold anything, so what
+    /// is read begins after the last bracket.
+    fn parse(line: &str) -> Option<Self> {
+        let (head, tail) = line.rsplit_once(')')?;
+        let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+        let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
+        Some(Self {
+            pid: head.split(' ').next()?.parse().ok()?,
+            is_zombie: *fields.first()? == "Z",
+            parent: fields.get(1)?.parse().ok()?,
+            ticks: number(11)?.saturating_add(number(12)?),
+            children_ticks: number(13)?.saturating_add(number(14)?),
+            threads: fields.get(17)?.parse().ok()?,
+            pages: number(21)?,
+        })
+    }
+
+    /// Reads the line of one process, which may be gone.
+    fn read(pid: &str) -> Option<Self> {
+        // A name need not be text.
+        let line = fs::read(format!("{PROCESSES}/{pid}/stat")).ok()?;
+        Self::parse(&String::from_utf8_lossy(&line))
+    }
+
+    /// Its number, as the system takes it.
+    pub(super) fn id(&self) -> Option<Pid> {
+        Pid::from_raw(self.pid)
+    }
+
+    /// Whether this very process started or adopted it.
+    pub(super) fn is_child(&self) -> bool {
+        self.parent == getpid().as_raw_pid()
+    }
+}
+
+/// All that descend from this process.
+pub(super) fn descendants() -> io::Result<Vec<Process>> {
+    let mut by_parent: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
+    for process in numbers()?.iter().filter_map(|pid| Process::read(pid)) {
+        by_parent.entry(process.parent).or_default().push(process);
+    }
+    let mut found = by_parent.remove(&getpid().as_raw_pid()).unwrap_or_default();
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        found.extend(by_parent.remove(&process.pid).unwrap_or_default());
+        next += 1;
+    }
+    Ok(found)
+}
+
+/// What these processes use together, and have used with those of this process that are gone.
+pub(super) fn usage(processes: &[Process]) -> Usage {
+    let ticks = processes.iter().map(|process| process.ticks + process.children_ticks);
+    Usage {
+        tasks: processes.iter().map(|process| u64::from(process.threads.max(1))).sum(),
+        memory_bytes: processes.iter().map(|process| process.pages * page_size() as u64).sum(),
+        cpu_time: time(ticks.sum::<u64>() + gone_ticks()),
+    }
+}
+
+/// Processor time of all descendants that are gone and were waited for.
+pub(super) fn time_of_gone() -> Duration {
+    time(gone_ticks())
+}
+
+/// How many processes and threads a user has.
+pub(crate) fn tasks_of(user: Uid) -> io::Result<u64> {
+    let is_theirs = |pid: &&String| {
+        fs::metadata(format!("{PROCESSES}/{pid}")).is_ok_and(|about| about.uid() == user.as_raw())
+    };
+    let pids = numbers()?;
+    let theirs = pids.iter().filter(is_theirs).filter_map(|pid| Process::read(pid));
+    Ok(theirs.map(|process| u64::from(process.threads)).sum())
+}
+
+/// How many processes and threads the whole system has, up to where the system's own count begins
+/// anew.
+pub(super) fn tasks_of_all() -> u16 {
+    rustix::system::sysinfo().procs
+}
+
+fn gone_ticks() -> u64 {
+    Process::read("self").map_or(0, |this| this.children_ticks)
+}
+
+fn time(ticks: u64) -> Duration {
+    Duration::from_millis(ticks.saturating_mul(1000) / clock_ticks_per_second().max(1))
+}
+
+/// The names of the folders that are processes.
+fn numbers() -> io::Result<Vec<String>> {
+    let names =
+        fs::read_dir(PROCESSES)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    Ok(names.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_whatever_the_program_calls_itself() {
+        for name in ["sh", "a b", "x) Z 1 2 (", "", "))))", "\u{fffd}"] {
+            let line = format!(
+                "77 ({name}) S 5 77 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 9 0 1 1000 321 99 1 1"
+            );
+            let want = Process {
+                pid: 77,
+                is_zombie: false,
+                parent: 5,
+                threads: 9,
+                ticks: 30,
+                children_ticks: 70,
+                pages: 321,
+            };
+            assert_eq!(Process::parse(&line), Some(want), "{name:?}");
+        }
+        for line in ["", "77", "77 (sh)", "77 (sh) S 5", "x (sh) S 5 7"] {
+            assert_eq!(Process::parse(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_in_the_table_with_its_threads() {
+        let this = Process::read("self").unwrap();
+        assert_eq!(this.pid, getpid().as_raw_pid());
+        assert!(this.threads >= 1 && this.pages > 0, "{this:?}");
+        assert!(tasks_of(rustix::process::getuid()).unwrap() >= u64::from(this.threads));
+    }
+}

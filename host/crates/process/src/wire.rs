@@ -1,0 +1,230 @@
+//! What the host, the watcher and the starter say to each other, over pipes that are theirs.
+//!
+//! ```text
+//! host → watcher     orders  input
+//! watcher → starter  orders  input, which is the program's from here on
+//! starter → watcher  on standard error: its mark, and why it failed if it did
+//! watcher → host     started  finished output errors | failed
+//! ```
+//!
+//! A *frame* is a length of four bytes, little-endian, and as much JSON. The length of what follows
+//! as bytes stands in the frame before.
+
+use std::{
+    io::{self, Read, Write},
+    path::PathBuf,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    error::RunError,
+    spec::{Exit, Spec, paths},
+};
+
+/// The hidden first argument. What stage it is follows.
+pub(crate) const ARGUMENT: &str = "__script-stage";
+
+/// The stage that stays outside the walls.
+pub(crate) const WATCHER: &str = "watcher";
+
+/// The stage that becomes the program.
+pub(crate) const STARTER: &str = "starter";
+
+/// Longest frame. A description of a run has some kilobytes; one of a hundred is a mistake.
+const FRAME_BYTES_MAX: usize = 1 << 20;
+
+/// What follows a mark: the program runs from here on.
+const READY: u8 = b'+';
+
+/// What follows a mark: there is no program, and a frame says why.
+const FAILED: u8 = b'-';
+
+/// What a watcher has to do. As many bytes of input follow as it says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Watch {
+    pub(crate) spec: Spec,
+    /// Where temporary folders are made.
+    #[serde(with = "paths::one")]
+    pub(crate) temporary: PathBuf,
+    pub(crate) input_bytes: u64,
+}
+
+/// What a starter has to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Start {
+    pub(crate) spec: Spec,
+    /// The private folder.
+    #[serde(with = "paths::one")]
+    pub(crate) scratch: PathBuf,
+    /// The process that started it.
+    pub(crate) watcher: i32,
+    pub(crate) mark: Mark,
+}
+
+/// What a watcher answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The program begins.
+    Started(Begun),
+    /// This is how it ended; output and errors follow as bytes.
+    Finished(Ended),
+    /// It did not run.
+    Failed(RunError),
+}
+
+/// What is there from the beginning of a program on, for whoever has to clear up.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Begun {
+    /// The number of its group.
+    pub(crate) group: i32,
+    /// Its private folder.
+    #[serde(with = "paths::one")]
+    pub(crate) scratch: PathBuf,
+}
+
+/// How a program ended, without what it wrote.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) exit: Exit,
+    pub(crate) cpu_time: Duration,
+    pub(crate) elapsed: Duration,
+    pub(crate) stdout_bytes: u64,
+    pub(crate) stderr_bytes: u64,
+}
+
+/// What only a starter knows and no program does, so that its words cannot be imitated: it is
+/// random, and gone from its memory when it becomes the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark([u8; 16]);
+
+/// What a starter said before anything else was written on the standard error.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Said<'a> {
+    /// The program runs; the rest is its own.
+    Ready(&'a [u8]),
+    /// The program did not start.
+    Failed(RunError),
+    /// It did not come so far.
+    Nothing,
+}
+
+impl Mark {
+    /// Makes one that nobody has.
+    pub(crate) fn random() -> io::Result<Self> {
+        let mut bytes = [0; 16];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+        Ok(Self(bytes))
+    }
+
+    /// Says that the next moment is the program's.
+    pub(crate) fn ready(&self, mut to: impl Write) -> io::Result<()> {
+        to.write_all(&self.then(READY))
+    }
+
+    /// Says why there is no program, whether or not it was announced.
+    pub(crate) fn failed(&self, mut to: impl Write, error: &RunError) -> io::Result<()> {
+        let words = [self.then(FAILED), frame(error)?].concat();
+        to.write_all(&words)
+    }
+
+    /// Finds out what was said.
+    pub(crate) fn heard<'a>(&self, stderr: &'a [u8]) -> Said<'a> {
+        let rest = stderr.strip_prefix(&*self.then(READY));
+        match rest.unwrap_or(stderr).strip_prefix(&*self.then(FAILED)).map(read) {
+            Some(Ok(error)) => Said::Failed(error),
+            Some(Err(_)) => Said::Nothing,
+            None => rest.map_or(Said::Nothing, Said::Ready),
+        }
+    }
+
+    fn then(&self, what: u8) -> Vec<u8> {
+        [self.0.as_slice(), &[what]].concat()
+    }
+}
+
+/// Returns a value as a frame.
+pub(crate) fn frame(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let json = serde_json::to_vec(value)?;
+    if json.len() > FRAME_BYTES_MAX {
+        return Err(io::Error::other("what is to be done takes more words than are read"));
+    }
+    let length = (json.len() as u32).to_le_bytes();
+    Ok([length.as_slice(), &json].concat())
+}
+
+/// Reads one frame, and not a byte more.
+pub(crate) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > FRAME_BYTES_MAX {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok(serde_json::from_slice(&bytes(from, length as u64)?)?)
+}
+
+/// Reads this many bytes, and not one more.
+pub(crate) fn bytes(from: impl Read, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(length).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 == length {
+        true => Ok(bytes),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure() -> RunError {
+        RunError::Changed { program: "run".into() }
+    }
+
+    #[track_caller]
+    fn check(write: impl Fn(&Mark, &mut Vec<u8>), want: Said<'_>) {
+        let mark = Mark::random().unwrap();
+        let mut stderr = Vec::new();
+        write(&mark, &mut stderr);
+        assert_eq!(mark.heard(&stderr), want);
+    }
+
+    #[test]
+    fn what_a_starter_says_is_told_from_what_a_program_says() {
+        check(|_, _| (), Said::Nothing);
+        check(|_, to| to.extend(b"panicked"), Said::Nothing);
+        check(|mark, to| mark.ready(to).unwrap(), Said::Ready(b""));
+        check(
+            |mark, to| {
+                mark.ready(&mut *to).unwrap();
+                to.extend(b"hello");
+            },
+            Said::Ready(b"hello"),
+        );
+        check(|mark, to| mark.failed(to, &failure()).unwrap(), Said::Failed(failure()));
+        check(
+            |mark, to| {
+                mark.ready(&mut *to).unwrap();
+                mark.failed(to, &failure()).unwrap();
+            },
+            Said::Failed(failure()),
+        );
+        check(|_, to| Mark::random().unwrap().failed(to, &failure()).unwrap(), Said::Nothing);
+    }
+
+    #[test]
+    fn a_frame_is_read_to_its_end_and_no_further() {
+        let mut bytes = frame(&"one").unwrap();
+        bytes.extend(b"rest");
+        let mut from = bytes.as_slice();
+        assert_eq!(read::<String>(&mut from).unwrap(), "one");
+        assert_eq!(from, b"rest");
+        for end in 0..bytes.len() - 4 {
+            assert!(read::<String>(&bytes[..end]).is_err(), "cut at {end}");
+        }
+        assert!(read::<String>(u32::MAX.to_le_bytes().as_slice()).is_err());
+        assert!(frame(&"x".repeat(FRAME_BYTES_MAX)).is_err());
+    }
+}

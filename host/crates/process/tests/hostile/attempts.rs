@@ -1,0 +1,136 @@
+//! What a bad program asks of the system. Each attempt has to fail, and how it failed is the answer.
+
+#![expect(clippy::print_stdout, reason = "what it says is how a test knows it")]
+
+use std::{
+    ffi::CString,
+    io,
+    net::{TcpListener, TcpStream, UdpSocket},
+    os::unix::net::{UnixDatagram, UnixListener, UnixStream},
+};
+
+use serde_json::{Map, Value};
+
+/// Something that a tool has no business with.
+type Attempt = (&'static str, fn() -> io::Result<()>);
+
+/// Sockets of every kind.
+pub(crate) const SOCKETS: [Attempt; 8] = [
+    ("tcp connect", || TcpStream::connect("127.0.0.1:9").map(drop)),
+    ("tcp listen", || TcpListener::bind("127.0.0.1:0").map(drop)),
+    ("udp", || UdpSocket::bind("127.0.0.1:0").map(drop)),
+    ("unix connect", || UnixStream::connect("/run/some.sock").map(drop)),
+    ("unix listen", || UnixListener::bind("own.sock").map(drop)),
+    ("unix pair of messages", || UnixDatagram::pair().map(drop)),
+    ("raw", || call(libc::SYS_socket, [2, 3, 1])),
+    ("packets", || call(libc::SYS_socket, [17, 2, 0])),
+];
+
+/// Everything else that is refused by name or argument.
+pub(crate) const ALL: [Attempt; 36] = [
+    ("ptrace", || call(libc::SYS_ptrace, [0, 0, 0])),
+    ("attach", || call(libc::SYS_ptrace, [16, parent(), 0])),
+    ("read memory", || call(libc::SYS_process_vm_readv, [parent(), 0, 0])),
+    ("write memory", || call(libc::SYS_process_vm_writev, [parent(), 0, 0])),
+    ("signal the watcher", || call(libc::SYS_kill, [parent(), 9, 0])),
+    ("signal everybody", || call(libc::SYS_kill, [1, 0, 0])),
+    ("new session", || call(libc::SYS_setsid, [0, 0, 0])),
+    ("new group", || call(libc::SYS_setpgid, [0, 0, 0])),
+    ("mount", || call(libc::SYS_mount, [0, 0, 0])),
+    ("unmount", || call(libc::SYS_umount2, [0, 0, 0])),
+    ("new root", || call(libc::SYS_chroot, [text("/"), 0, 0])),
+    ("unshare", || call(libc::SYS_unshare, [i64::from(libc::CLONE_NEWUSER), 0, 0])),
+    ("clone into a space", || call(libc::SYS_clone, [i64::from(libc::CLONE_NEWUSER | 17), 0, 0])),
+    ("enter a space", || call(libc::SYS_setns, [0, 0, 0])),
+    ("bpf", || call(libc::SYS_bpf, [0, 0, 0])),
+    ("keys", || call(libc::SYS_keyctl, [0, -4, 0])),
+    ("page faults", || call(libc::SYS_userfaultfd, [1, 0, 0])),
+    ("rings", || call(libc::SYS_io_uring_setup, [1, 0, 0])),
+    ("counters", || call(libc::SYS_perf_event_open, [0, 0, 0])),
+    ("kexec", || call(libc::SYS_kexec_load, [0, 0, 0])),
+    ("a module", || call(libc::SYS_init_module, [0, 0, 0])),
+    ("a descriptor of others", || call(libc::SYS_pidfd_getfd, [0, 0, 0])),
+    ("memory of nobody", || call(libc::SYS_memfd_create, [text("x"), 0, 0])),
+    ("shared segment", || call(libc::SYS_shmget, [0, 4096, 0o600])),
+    ("message queue", || call(libc::SYS_msgget, [0, 0o600, 0])),
+    ("mode by name", || call(libc::SYS_fchmodat, [-100, own_file(), 0o777])),
+    ("mode", || call(libc::SYS_fchmod, [0, 0o777, 0])),
+    ("owner by name", || call(libc::SYS_fchownat, [-100, own_file(), 0])),
+    ("owner", || call(libc::SYS_fchown, [0, 0, 0])),
+    ("attribute", || call(libc::SYS_setxattr, [own_file(), text("user.x"), text("x")])),
+    ("times by name", || call(libc::SYS_utimensat, [-100, own_file(), 0])),
+    ("limits of others", || call(libc::SYS_prlimit64, [parent(), 4, own_file()])),
+    ("processors of others", || call(libc::SYS_sched_setaffinity, [parent(), 8, own_file()])),
+    ("priority of others", || call(libc::SYS_setpriority, [0, parent(), 5])),
+    ("priority of all", || call(libc::SYS_setpriority, [2, 0, 5])),
+    ("disk priority of others", || call(libc::SYS_ioprio_set, [1, parent(), 0])),
+];
+
+/// Prints how each attempt went: "done", or the error's number.
+pub(crate) fn answer(attempts: &[Attempt]) {
+    let tried = attempts.iter().map(|(what, attempt)| {
+        let result = match attempt() {
+            Ok(()) => Value::from("done"),
+            Err(error) => Value::from(error.raw_os_error().unwrap_or_default()),
+        };
+        ((*what).to_owned(), result)
+    });
+    println!("{}", Value::Object(tried.collect::<Map<_, _>>()));
+}
+
+/// Makes a call look as on a kernel that has never heard of it, here and in all that is started.
+pub(crate) fn forget(call: i64) {
+    use seccompiler::{BpfProgram, SeccompAction as Action, SeccompFilter};
+    let rules = [(call, Vec::new())].into();
+    let arch = std::env::consts::ARCH.try_into().expect("an architecture");
+    let absent = Action::Errno(libc::ENOSYS.cast_unsigned());
+    let filter = SeccompFilter::new(rules, Action::Allow, absent, arch).expect("a filter");
+    let filter: BpfProgram = filter.try_into().expect("a filter");
+    seccompiler::apply_filter_all_threads(&filter).expect("a kernel with seccomp");
+}
+
+/// Memory that would be shared with children.
+pub(crate) struct Shared(&'static mut [u8]);
+
+impl Shared {
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        self.0
+    }
+}
+
+#[expect(unsafe_code, reason = "no safe interface makes shared memory without a file")]
+pub(crate) fn shared_memory(length: usize) -> io::Result<Shared> {
+    let (prot, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, of nobody else, that is never taken away again.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), length, prot, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Shared(std::slice::from_raw_parts_mut(start.cast(), length)))
+    }
+}
+
+fn parent() -> i64 {
+    i64::from(std::os::unix::process::parent_id())
+}
+
+/// The address of a text that stays.
+fn text(text: &str) -> i64 {
+    CString::new(text).expect("no NUL").into_raw() as i64
+}
+
+fn own_file() -> i64 {
+    text("/proc/self/stat")
+}
+
+#[expect(unsafe_code, reason = "the library has no names for what nobody should call")]
+fn call(number: i64, [a, b, c]: [i64; 3]) -> io::Result<()> {
+    // SAFETY: it is refused before the kernel looks at an argument; where it is not, the test fails
+    // whatever happens to this process.
+    match unsafe { libc::syscall(number, a, b, c, 0, 0, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

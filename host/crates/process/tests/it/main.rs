@@ -1,0 +1,153 @@
+//! Programs behind the walls, run to their ends: honest ones, and those that behave badly.
+//!
+//! What runs are shell scripts, and the package's own `hostile-process`, which is also the stages
+//! between these tests and them.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod files;
+mod limits;
+mod lives;
+mod start;
+mod walls;
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use sallyport_process::{
+    Digest, Exit, Finished, Limits, Network, RunError, Spec, Stage, Walls, run,
+};
+
+/// The program that is the stages, the host that can be killed, and a bad program.
+const HOSTILE: &str = env!("CARGO_BIN_EXE_hostile-process");
+
+/// How long a test waits for what has to happen soon.
+const SOON: Duration = Duration::from_secs(20);
+
+/// The time of a program that is to reach another limit first, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder with a program, and the description of a run of it.
+struct Tool {
+    folder: tempfile::TempDir,
+    spec: Spec,
+}
+
+impl Tool {
+    /// A shell script.
+    fn script(body: &str) -> Self {
+        Self::of("run.sh", format!("#!/bin/sh\n{body}\n").as_bytes())
+    }
+
+    /// A native program that does one of its acts.
+    fn act(act: &str) -> Self {
+        let mut tool = Self::of("main", &fs::read(HOSTILE).unwrap());
+        tool.spec.env.push(("ACT".into(), act.into()));
+        tool
+    }
+
+    fn of(name: &str, bytes: &[u8]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join(name);
+        fs::write(&program, bytes).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let spec = Spec {
+            program,
+            digest: Digest::of(bytes),
+            folder: folder.path().to_owned(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            network: Network::None,
+            walls: Walls::Required,
+            limits: Limits { time: PATIENCE, ..Limits::STANDARD },
+            env: Vec::new(),
+        };
+        Self { folder, spec }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Spec)) -> Self {
+        change(&mut self.spec);
+        self
+    }
+
+    /// Runs it with this input.
+    fn run(&self, input: &[u8]) -> Result<Finished, RunError> {
+        let stage = Stage::program(HOSTILE.into());
+        runtime().block_on(run(&stage, &self.spec, input))
+    }
+
+    /// Runs it, and returns what it printed when all went well.
+    #[track_caller]
+    fn prints(&self) -> String {
+        let finished = self.run(b"{}").unwrap();
+        assert_eq!(finished.exit, Exit::Code(0), "{finished:?}");
+        String::from_utf8(finished.stdout).unwrap()
+    }
+
+    /// Runs it to an end that it did not want.
+    #[track_caller]
+    fn ends(&self, want: Exit) -> Finished {
+        let finished = self.run(b"{}").unwrap();
+        assert_eq!(finished.exit, want, "{}", finished.stderr);
+        finished
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Runs one in a host of its own, which can be killed.
+#[expect(clippy::disallowed_methods, reason = "a host that can be killed")]
+fn host(tool: &Tool, before: &str, arguments: &str) -> std::process::Child {
+    let script = format!("{before}\nexec {HOSTILE} host {arguments}");
+    let mut host = Command::new("/bin/sh");
+    host.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut host = host.stderr(Stdio::inherit()).spawn().unwrap();
+    serde_json::to_writer(host.stdin.take().unwrap(), &tool.spec).unwrap();
+    host
+}
+
+/// A variable that all processes of a run have, and no others.
+fn marked(tool: Tool) -> (Tool, String) {
+    // Shells pass on what could be a name of theirs.
+    let folder = tool.folder.path().file_name().unwrap().to_string_lossy();
+    let mark = format!("MARK_{}", folder.replace('.', "_"));
+    let name = mark.clone();
+    (tool.with(|spec| spec.env.push((name, "1".into()))), mark)
+}
+
+/// How many processes have this variable.
+fn alive(mark: &str) -> usize {
+    let environment = |entry: fs::DirEntry| fs::read(entry.path().join("environ")).ok();
+    let processes = fs::read_dir("/proc").unwrap().flatten().filter_map(environment);
+    processes.filter(|bytes| String::from_utf8_lossy(bytes).contains(mark)).count()
+}
+
+/// Waits for what has to be so soon.
+#[track_caller]
+fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A file outside everything that is granted, and its folder.
+fn secret() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("id_ed25519");
+    fs::write(&file, "the secret").unwrap();
+    (folder, file)
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
