@@ -1,0 +1,155 @@
+//! The index that the operator chose.
+
+use std::{path::PathBuf, sync::Arc};
+
+use reqwest::Client;
+use sallyport_contract::{
+    BoxFuture,
+    services::{PackageError, PackageFile, Packages},
+};
+use url::Url;
+
+use crate::{
+    download::{self, unavailable},
+    kept::{self, digest},
+    listing::{self, Entry},
+    project::Project,
+    wheel,
+};
+
+/// Why an index cannot be used at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IndexError {
+    /// Its address is not one that packages can be fetched from.
+    #[error("{address:?} is not the address of a package index")]
+    Address {
+        /// As it was written, without a password.
+        address: String,
+    },
+    /// There is no way to fetch anything.
+    #[error("{0}")]
+    Client(String),
+}
+
+impl IndexError {
+    /// What can be done about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Address { .. } => Some("write it like https://packages.example.com/simple/"),
+            Self::Client(_) => None,
+        }
+    }
+}
+
+/// An index of packages, and what was fetched from it before.
+pub struct Index {
+    base: Url,
+    client: Client,
+    folder: PathBuf,
+}
+
+impl Index {
+    /// Opens an index. `address` is that of its root, below which each project has a page; `folder`
+    /// keeps what was fetched. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// The address is no http or https one.
+    pub fn open(address: &str, folder: PathBuf) -> Result<Self, IndexError> {
+        let parsed = Url::parse(address).ok();
+        let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+        let base = parsed.clone().filter(is_web).ok_or_else(|| IndexError::Address {
+            address: parsed.map(without_password).unwrap_or_else(|| address.to_owned()),
+        })?;
+        let client = download::client(base.scheme() == "https").map_err(IndexError::Client)?;
+        Ok(Self { base: with_slash(base), client, folder })
+    }
+
+    async fn find(&self, project: &Project) -> Result<Vec<u8>, PackageError> {
+        let address = self.base.join(&format!("{}/", project.name));
+        let address = address.map_err(|_| unavailable("its address is broken"))?;
+        let page = download::page(&self.client, address).await?;
+        let page = page.ok_or_else(|| {
+            PackageError::NotFound(format!("the index has no package {}", project.name))
+        })?;
+        let entries = listing::read(&page.url, &page.media_type, &page.text);
+        let entry = listing::choose(&entries, project)
+            .ok_or_else(|| PackageError::NotFound(missing(&entries, project)))?;
+        self.download(entry, project).await
+    }
+
+    async fn download(&self, entry: &Entry, project: &Project) -> Result<Vec<u8>, PackageError> {
+        let Project { name, version } = project;
+        let wanted = entry.digest.ok_or_else(|| {
+            unavailable(&format!("it gives no SHA-256 digest for {name} {version}"))
+        })?;
+        let bytes = download::wheel(&self.client, entry.url.clone()).await?;
+        let bytes = bytes.ok_or_else(|| {
+            unavailable(&format!("it lists {name} {version} and does not have it"))
+        })?;
+        if digest(&bytes) != wanted {
+            return Err(unavailable(&format!(
+                "what it sent for {name} {version} is not what it announced (its SHA-256 differs)"
+            )));
+        }
+        Ok(bytes)
+    }
+
+    async fn wheel(&self, project: &Project) -> Result<Vec<u8>, PackageError> {
+        let (folder, wanted) = (self.folder.clone(), project.clone());
+        if let Some(bytes) = apart(move || kept::find(&folder, &wanted)).await? {
+            return Ok(bytes);
+        }
+        let bytes = self.find(project).await?;
+        let (folder, project) = (self.folder.clone(), project.clone());
+        apart(move || {
+            // Where it cannot be kept, it is fetched again the next time.
+            let _ = kept::keep(&folder, &project, &bytes);
+            bytes
+        })
+        .await
+    }
+}
+
+impl Packages for Index {
+    fn fetch<'a>(
+        &'a self,
+        name: &'a str,
+        version: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageError>> {
+        Box::pin(async move {
+            let bytes = self.wheel(&Project::new(name, version)?).await?;
+            apart(move || wheel::unpack(&bytes)).await?.map(Arc::from)
+        })
+    }
+}
+
+/// Does what takes its time apart from everything that waits.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, PackageError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| unavailable("the host failed while it handled a package"))
+}
+
+/// A base without a slash at its end would lose its last part.
+fn with_slash(mut base: Url) -> Url {
+    if !base.path().ends_with('/') {
+        base.set_path(&format!("{}/", base.path()));
+    }
+    base
+}
+
+fn without_password(mut url: Url) -> String {
+    // An address that cannot have a password has none.
+    let _ = url.set_password(None);
+    url.to_string()
+}
+
+fn missing(entries: &[Entry], project: &Project) -> String {
+    let Project { name, version } = project;
+    match entries.iter().any(|entry| entry.name.version == *version) {
+        true => format!("{name} {version} has no wheel in pure Python"),
+        false => format!("the index has no wheel of {name} in version {version}"),
+    }
+}

@@ -1,0 +1,184 @@
+//! An index on the loopback, wheels made here, and everything that can be wrong with them.
+
+mod server;
+
+use std::{io::Write, sync::Arc};
+
+use data_encoding::HEXLOWER;
+use sallyport_contract::services::{PackageError, PackageFile, Packages};
+use zip::{ZipWriter, write::SimpleFileOptions};
+
+use crate::{Index, kept::digest, listing, project::Project, wheel, wheel::WheelName};
+use server::{Answer, Server};
+
+const JSON: &str = "application/vnd.pypi.simple.v1+json";
+const HTML: &str = "text/html; charset=utf-8";
+
+type Fetched = Result<Arc<[PackageFile]>, PackageError>;
+
+fn wheel_of(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (path, data) in files {
+        writer.start_file(*path, SimpleFileOptions::default()).unwrap();
+        writer.write_all(data).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn small() -> Vec<u8> {
+    wheel_of(&[("six.py", b"x = 6\n"), ("six-1.0.dist-info/METADATA", b"Name: six\n")])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&digest(bytes))
+}
+
+fn html(file: &str, fragment: &str) -> Answer {
+    let text = format!("<!DOCTYPE html><a HREF='../files/{file}#{fragment}'>{file}</a><br>");
+    Answer::ok(HTML, text)
+}
+
+fn json(file: &str, sha256: &str) -> Answer {
+    let url = format!("/files/{file}");
+    let file = serde_json::json!({"filename": file, "url": url, "hashes": {"sha256": sha256}});
+    Answer::ok(JSON, serde_json::json!({"meta": {}, "files": [file]}).to_string())
+}
+
+/// Serves one project, `six`, from a page and a file, and fetches it.
+async fn fetch(page: Answer, file: Answer, name: &str, version: &str) -> Fetched {
+    let server = Server::start(move |path| match path {
+        "/simple/six/" => page.clone(),
+        path if path.starts_with("/files/") || path.starts_with("/simple/files/") => file.clone(),
+        _ => Answer::status(404),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(&server.address("/simple"), folder.path().join("wheels")).unwrap();
+    index.fetch(name, version).await
+}
+
+const WHEEL: &str = "six-1.0-py2.py3-none-any.whl";
+
+#[tokio::test]
+async fn a_wheel_is_found_in_both_forms_of_a_page() {
+    let sha = hex(&small());
+    for page in [json(WHEEL, &sha), html(WHEEL, &format!("sha256={sha}"))] {
+        let files = fetch(page, Answer::ok("", small()), "Six", "1.0").await.unwrap();
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["six.py", "six-1.0.dist-info/METADATA"]);
+        assert_eq!(files[0].data, b"x = 6\n");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_had_is_said() {
+    let sha = hex(&small());
+    let good = || json(WHEEL, &sha);
+    let file = || Answer::ok("", small());
+    let rows = [
+        (good(), file(), "six", "2.0", "no wheel of six in version 2.0"),
+        (good(), file(), "seven", "1.0", "no package seven"),
+        (good(), file(), "../six", "1.0", "is not the name of a package"),
+        (good(), file(), "six", "../1.0", "is not a version"),
+        (good(), file(), "six", "", "is not a version"),
+        (json("six-1.0-cp311-cp311-linux_x86_64.whl", &sha), file(), "six", "1.0", "pure Python"),
+        (json("six-1.0.tar.gz", &sha), file(), "six", "1.0", "no wheel of six"),
+        (html(WHEEL, ""), file(), "six", "1.0", "gives no SHA-256"),
+        (html(WHEEL, "md5=0123"), file(), "six", "1.0", "gives no SHA-256"),
+        (json(WHEEL, &hex(b"other")), file(), "six", "1.0", "its SHA-256 differs"),
+        (good(), Answer::status(404), "six", "1.0", "does not have it"),
+        (good(), Answer::status(500), "six", "1.0", "answered 500"),
+        (Answer::status(403), file(), "six", "1.0", "answered 403"),
+        (Answer::ok(JSON, "{"), file(), "six", "1.0", "no wheel of six"),
+        (Answer::ok(HTML, "<a href='http://[::1'>"), file(), "six", "1.0", "no wheel of six"),
+        (Answer::hangs_up(), file(), "six", "1.0", "connection broke"),
+    ];
+    for (page, file, name, version, words) in rows {
+        let error = fetch(page, file, name, version).await.unwrap_err().to_string();
+        assert!(error.contains(words), "{name} {version}: {error:?} does not say {words:?}");
+        assert!(!error.contains("127.0.0.1"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_wheel_that_was_fetched_needs_no_index_any_more_and_a_changed_one_is_fetched_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let wheels = folder.path().join("wheels");
+    let page = json(WHEEL, &hex(&small()));
+    let server = Server::start(move |path| match path {
+        "/simple/six/" => page.clone(),
+        _ => Answer::ok("", small()),
+    });
+    let index = Index::open(&server.address("/simple/"), wheels.clone()).unwrap();
+    index.fetch("six", "1.0").await.unwrap();
+    let asked = server.asked();
+    index.fetch("six", "1.0").await.unwrap();
+    assert_eq!(server.asked(), asked, "the second time nobody is asked");
+    let kept = std::fs::read_dir(&wheels).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&kept, wheel_of(&[("six.py", b"evil")])).unwrap();
+    let files = index.fetch("six", "1.0").await.unwrap();
+    assert_eq!(files[0].data, b"x = 6\n");
+    assert!(server.asked() > asked, "what was changed is fetched again");
+}
+
+#[test]
+fn wheels_that_are_not_taken() {
+    let over = vec![0u8; 66 << 20];
+    let rows: [(Vec<u8>, &str); 6] = [
+        (b"PK nothing".to_vec(), "cannot be used"),
+        (small()[..60].to_vec(), "cannot be used"),
+        (wheel_of(&[("../out.py", b"")]), "leads out"),
+        (wheel_of(&[("/etc/x", b"")]), "leads out"),
+        (wheel_of(&[("a\\..\\b", b"")]), "leads out"),
+        (wheel_of(&[("big", &over)]), "more than 64 MiB"),
+    ];
+    for (bytes, words) in rows {
+        let error = wheel::unpack(&bytes).unwrap_err().to_string();
+        assert!(error.contains(words), "{error:?} does not say {words:?}");
+    }
+}
+
+#[test]
+fn file_names() {
+    let rows = [
+        ("tabulate-0.9.0-py3-none-any.whl", Some(("tabulate", "0.9.0", true))),
+        ("a_b-1.0.post1-2-py2.py3-none-any.whl", Some(("a_b", "1.0.post1", true))),
+        ("n-1-cp311-cp311-manylinux1_x86_64.whl", Some(("n", "1", false))),
+        ("n-1-py2-none-any.whl", Some(("n", "1", false))),
+        ("n-1.tar.gz", None),
+        ("n.whl", None),
+        ("", None),
+    ];
+    for (name, want) in rows {
+        let got = WheelName::parse(name);
+        let got = got.as_ref().map(|w| (w.project.as_str(), w.version.as_str(), w.is_pure));
+        assert_eq!(got, want, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_was_taken_back_is_the_last_choice() {
+    let page = "https://i.example/simple/six/".parse().unwrap();
+    let file = |name: &str, yanked: serde_json::Value| serde_json::json!({"filename": name, "url": name, "hashes": {}, "yanked": yanked});
+    let files = [
+        file("six-1.0-py3-none-any.whl", "broken".into()),
+        file("six-1.0-1-py3-none-any.whl", false.into()),
+    ];
+    let text = serde_json::json!({ "files": files }).to_string();
+    let entries = listing::read(&page, JSON, &text);
+    let chosen = listing::choose(&entries, &Project::new("six", "1.0").unwrap()).unwrap();
+    assert_eq!(chosen.url.path(), "/simple/six/six-1.0-1-py3-none-any.whl");
+}
+
+#[test]
+fn addresses() {
+    let folder = std::path::PathBuf::from("/nowhere");
+    for good in ["http://127.0.0.1:1/simple", "https://user:pin@i.example/"] {
+        assert!(Index::open(good, folder.clone()).is_ok(), "{good}");
+    }
+    for bad in ["", "i.example", "ftp://i.example/", "file:///etc"] {
+        let error = Index::open(bad, folder.clone()).err().unwrap();
+        assert!(error.hint().is_some(), "{bad}");
+    }
+    let error = Index::open("ftp://user:pin@i.example/", folder).err().unwrap();
+    assert!(!error.to_string().contains("pin"), "{error}");
+}
