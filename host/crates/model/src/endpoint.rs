@@ -129,6 +129,9 @@ pub enum SettingsError {
     /// The temperature is not a number from 0 up.
     #[error("the temperature is not a number from 0 up")]
     Temperature,
+    /// The protocol has no way to ask for vectors.
+    #[error("there are no embeddings in this protocol")]
+    NoEmbeddings,
 }
 
 impl SettingsError {
@@ -142,6 +145,7 @@ impl SettingsError {
             Self::Model => "give the name that the provider lists, for example gpt-5-mini",
             Self::Key => "copy the key again, without line breaks or spaces",
             Self::Temperature => "most providers take 0 to 2",
+            Self::NoEmbeddings => "name a model of a provider that has them, or none",
         }
     }
 }

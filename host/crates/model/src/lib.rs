@@ -5,11 +5,13 @@
 //! its JSON is seen elsewhere, except as an opaque part that is replayed untouched.
 //!
 //! [`connect`] is the one door: the adapter of the endpoint's protocol, inside the JSON protocol
-//! where the model knows no function calling, inside retries.
+//! where the model knows no function calling, inside what gives up a refused wish, inside retries.
+//! [`adopt`] is for models that others bring, and [`connect_embedder`] is its neighbour, for models that make vectors of texts.
 
 mod anthropic;
 pub mod catalog;
 pub mod chat;
+mod embed;
 mod endpoint;
 mod gemini;
 pub mod json_protocol;
@@ -22,18 +24,21 @@ pub mod raw;
 mod responses;
 mod retry;
 mod wire;
+mod wish;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 pub use chat::{
     AssistantMessage, Attachment, CallRequest, ChatModel, Cost, Delta, Finish, Message, ModelError,
     Opaque, Price, Reply, Request, ToolDefinition, ToolResult, Usage, UserMessage,
 };
+pub use embed::{EmbedEndpoint, Embedder, connect_embedder};
 pub use endpoint::{Effort, Endpoint, Protocol, SettingsError, ToolCalling};
 pub use json_protocol::JsonProtocol;
 pub use offline::Offline;
 use retry::Retrying;
 pub use wire::Adapter;
+use wish::Wishing;
 
 /// Returns the model behind an endpoint. Nothing is opened or sent before the first request.
 ///
@@ -42,14 +47,28 @@ pub use wire::Adapter;
 /// Settings that cannot work, with a hint.
 pub fn connect(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> {
     let time_max = endpoint.time_max;
-    Ok(Arc::new(Retrying::new(without_retries(endpoint)?, time_max)))
+    let wishing = Arc::new(Wishing::new(without_retries(endpoint)?));
+    Ok(Arc::new(Retrying::new(wishing, time_max)))
+}
+
+/// Returns a model from elsewhere as [`connect`] would: told of tools as it takes them, and asked
+/// again when that is worth it, until `time_max` is over.
+pub fn adopt(
+    model: Arc<dyn ChatModel>,
+    tool_calling: ToolCalling,
+    time_max: Duration,
+) -> Arc<dyn ChatModel> {
+    Arc::new(Retrying::new(taught(model, tool_calling), time_max))
+}
+
+fn taught(model: Arc<dyn ChatModel>, tool_calling: ToolCalling) -> Arc<dyn ChatModel> {
+    match tool_calling {
+        ToolCalling::Native => model,
+        ToolCalling::Json => Arc::new(JsonProtocol::new(model)),
+    }
 }
 
 fn without_retries(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> {
     let tool_calling = endpoint.tool_calling;
-    let adapter = Arc::new(Adapter::new(endpoint)?);
-    Ok(match tool_calling {
-        ToolCalling::Native => adapter,
-        ToolCalling::Json => Arc::new(JsonProtocol::new(adapter)),
-    })
+    Ok(taught(Arc::new(Adapter::new(endpoint)?), tool_calling))
 }

@@ -130,11 +130,16 @@ const TABLE: &[(&str, f64, f64, f64, f64)] = &[
 /// the vendor that some services put before it, `openai/gpt-5`; capitals make no difference.
 pub fn of(endpoint: &Endpoint, own: &[(String, Price)]) -> Option<Price> {
     let model = endpoint.model.trim().to_lowercase();
-    let stated = own.iter().map(|(glob, price)| (glob.as_str(), *price));
-    longest(&model, stated).or_else(|| match endpoint.protocol {
+    stated(&model, own).or_else(|| match endpoint.protocol {
         Protocol::Ollama => Some(FREE),
         _ => longest(&model, TABLE.iter().map(known)).or(is_at_home(endpoint).then_some(FREE)),
     })
+}
+
+/// Returns what a person says that the tokens of a model cost, if they say so.
+pub fn stated(model: &str, own: &[(String, Price)]) -> Option<Price> {
+    let model = model.trim().to_lowercase();
+    longest(&model, own.iter().map(|(glob, price)| (glob.as_str(), *price)))
 }
 
 fn known(row: &(&'static str, f64, f64, f64, f64)) -> (&'static str, Price) {

@@ -28,13 +28,15 @@ impl Session {
         self.front.enter(State::Thinking).await;
         self.make_room().await?;
         let memory = self.options.memory;
-        let View { messages, .. } = self.book.transcript().view(memory, &self.meter);
+        let (transcript, pages) = self.book.open();
+        let View { messages, .. } = transcript.view(memory, &self.meter);
         debug_assert_eq!(transcript::check(&messages).map_err(|e| e.to_string()), Ok(()));
         // Reading all of a conversation to estimate it costs time; without memory nobody asks.
         let estimated = (memory != Memory::None).then(|| self.meter.tokens(&messages));
-        let request = Request { messages: &messages, tools: self.toolset.definitions() };
+        let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
+        let request = Request { messages: &messages, tools, temperature };
         let answer = streamed(&*self.model, request, self.front.events());
-        let reply = self.front.attend(answer).await?.map_err(TurnEnd::ModelFailed)?;
+        let reply = self.front.attend(pages, answer).await?.map_err(TurnEnd::ModelFailed)?;
         drop(messages);
         if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
             self.meter.learn(estimated, usage.input_tokens);
@@ -103,8 +105,9 @@ impl Session {
         let asked = summary_request(transcript.summary(), &transcript.messages()[range]);
         debug_assert_eq!(transcript::check(&asked).map_err(|e| e.to_string()), Ok(()));
         let mut unheard = |_| {};
-        let answer = self.model.generate(Request { messages: &asked, tools: &[] }, &mut unheard);
-        let reply = match self.front.attend(answer).await? {
+        let request = Request { messages: &asked, ..Request::default() };
+        let answer = self.model.generate(request, &mut unheard);
+        let reply = match self.front.attend(self.book.pages_mut(), answer).await? {
             Ok(reply) => reply,
             Err(error) => return Ok(Err(error.to_string())),
         };

@@ -124,7 +124,7 @@ impl Batch {
         front.expect_calls(self.calls.iter().map(|call| call.id.clone()).collect());
         let mut going = self.decide(book, front).await;
         if going.is_ok() {
-            self.start();
+            self.start(front);
             going = self.settle(book, front).await;
         }
         if let Err(halt) = going {
@@ -144,7 +144,7 @@ impl Batch {
         let ended = self.calls.iter().filter_map(Call::record).collect();
         book.write(ended, front).await;
         for index in 0..self.calls.len() {
-            match self.admit(index, front).await? {
+            match self.admit(index, book, front).await? {
                 Some(Ok(admitted)) => self.calls[index].stage = Stage::Admitted(admitted),
                 Some(Err(refusal)) => self.end(index, (*refusal).into(), book, front).await,
                 None => {}
@@ -158,11 +158,13 @@ impl Batch {
     async fn admit(
         &mut self,
         index: usize,
+        book: &mut Book,
         front: &mut Front,
     ) -> Result<Option<Result<Admitted, Box<CallReport>>>, Halt> {
         while let Stage::Asked(asked) = &self.calls[index].stage {
             let mut admission = work::admit(&self.toolbox, asked.clone());
-            match front.attend_admission(&self.calls[index].id, admission.join()).await? {
+            let (id, pages) = (&self.calls[index].id, book.pages_mut());
+            match front.attend_admission(pages, id, admission.join()).await? {
                 Ruling::Made(ruling) => {
                     return Ok(Some(
                         ruling.unwrap_or_else(|error| Err(Box::new(work::lost(error)))),
@@ -192,12 +194,13 @@ impl Batch {
         front.emit(Event::ArgumentsEdited { call_id: call.id.clone(), arguments }).await;
     }
 
-    fn start(&mut self) {
+    fn start(&mut self, front: &mut Front) {
         for (index, call) in self.calls.iter_mut().enumerate() {
             if let Stage::Admitted(admitted) = &call.stage {
                 let (toolbox, admitted) = (Arc::clone(&self.toolbox), admitted.clone());
                 let task = self.running.spawn(async move { toolbox.run(admitted).await });
                 self.places.insert(task.id(), index);
+                front.expect_progress(&call.id);
                 call.stage = Stage::Running;
             }
         }
@@ -206,13 +209,14 @@ impl Batch {
     /// Waits until every running call has ended.
     async fn settle(&mut self, book: &mut Book, front: &mut Front) -> Result<(), Halt> {
         self.tell(front).await;
-        while let Some(joined) = front.attend(self.running.join_next_with_id()).await? {
+        loop {
+            let next = self.running.join_next_with_id();
+            let Some(joined) = front.attend(book.pages_mut(), next).await? else { return Ok(()) };
             if let Some((index, ending)) = self.place(joined, None) {
                 self.end(index, ending, book, front).await;
                 self.tell(front).await;
             }
         }
-        Ok(())
     }
 
     /// Ends what has not ended yet. A call that comes to its own end before it is stopped keeps it.
@@ -247,8 +251,9 @@ impl Batch {
         Some((index, ending))
     }
 
-    async fn end(&mut self, index: usize, ending: Ending, book: &mut Book, front: &Front) {
+    async fn end(&mut self, index: usize, ending: Ending, book: &mut Book, front: &mut Front) {
         let call = &mut self.calls[index];
+        front.end_progress(&call.id).await;
         call.stage = Stage::Ended(ending);
         book.write(call.record().into_iter().collect(), front).await;
     }

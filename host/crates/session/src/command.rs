@@ -2,18 +2,21 @@
 
 use std::{fmt, sync::Arc};
 
-use sallyport_contract::Answer;
+use sallyport_contract::{
+    Answer,
+    services::{self, Progress},
+};
 use sallyport_model::{ChatModel, UserMessage};
 
 /// What a front end may ask of a session.
 ///
 /// What starts something new, from [`SubmitInput`](Self::SubmitInput) to [`Pin`](Self::Pin), waits
 /// for the present turn to end; the rest is done at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Starts a turn.
     SubmitInput {
-        /// What the person said.
+        /// What the person said, or whoever is named as its origin.
         input: UserMessage,
     },
     /// Takes the last turn back, with all that was said in it. What its calls did stays done.
@@ -40,6 +43,16 @@ pub enum Command {
         id: u64,
         /// The arguments as JSON text.
         arguments: String,
+    },
+    /// Tells the person something that a plugin says, at once, and the model with the next input. It
+    /// is no turn and is not taken back with one.
+    Notice(services::Notice),
+    /// Tells how far a call has come. Only one that runs comes any further.
+    Progress {
+        /// The call.
+        call_id: String,
+        /// How far.
+        progress: Progress,
     },
     /// Ends the present turn, whatever it is doing. The session goes on.
     Cancel,

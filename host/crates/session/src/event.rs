@@ -6,7 +6,10 @@
 
 use std::{fmt, time::Duration};
 
-use sallyport_contract::{ApprovalRequest, CallReport};
+use sallyport_contract::{
+    ApprovalRequest, CallReport,
+    services::{self, Origin, Progress},
+};
 use sallyport_model::{Cost, Delta, ModelError, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -23,6 +26,8 @@ pub enum Event {
         turn: usize,
         /// The words of the input.
         text: String,
+        /// Where they came from, when the person did not type them.
+        origin: Option<Origin>,
     },
     /// A piece of the model's answer, while it arrives.
     Delta(Delta),
@@ -66,6 +71,13 @@ pub enum Event {
         /// The arguments that count from here on.
         arguments: String,
     },
+    /// A call that runs has come further. Of many such words in a moment, the last is told.
+    Progress {
+        /// Unique within the session.
+        call_id: String,
+        /// How far it has come.
+        progress: Progress,
+    },
     /// A call has ended, one way or another. Of several, the first that was asked for comes first.
     CallFinished {
         /// Unique within the session.
@@ -104,6 +116,11 @@ pub enum Event {
     Pinned {
         /// Which, from 1.
         turn: usize,
+    },
+    /// A plugin tells the person something, in the middle of a turn or between two.
+    Noticed {
+        /// What, and who says it.
+        notice: services::Notice,
     },
     /// Something that the person should know and that changes nothing.
     Notice(Notice),
@@ -285,6 +302,11 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// Earlier turns are not recalled by what they mean; the model is shown the newest ones.
+    RecallFailed {
+        /// Why.
+        why: String,
+    },
     /// The session is not being kept. It goes on, and all of it is written as soon as it can be.
     JournalFailed(JournalError),
 }
@@ -308,6 +330,9 @@ impl fmt::Display for Notice {
             Self::NoTurn => f.write_str("nothing has been said yet"),
             Self::NothingToSummarize => f.write_str("there is nothing to sum up"),
             Self::SummaryFailed { why } => write!(f, "no summary was made: {why}"),
+            Self::RecallFailed { why } => {
+                write!(f, "earlier turns are not recalled by what they mean: {why}")
+            }
             Self::JournalFailed(error) => write!(f, "this session is not being saved: {error}"),
         }
     }

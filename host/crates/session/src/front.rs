@@ -7,24 +7,35 @@
 use std::{
     collections::VecDeque,
     future::{self, Future},
+    mem,
     pin::pin,
     time::Duration,
 };
 
-use sallyport_contract::Answer;
+use sallyport_contract::{Answer, services};
 use sallyport_model::UserMessage;
-use tokio::{sync::mpsc, time::sleep_until};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
 
 use super::{
     approval::{Approvals, Change},
+    book::Pages,
     budget::{Budget, Deadline},
     command::{Command, Speaker},
     event::{Event, Notice, Position, State, TurnEnd},
+    journal::Record,
+    pace::Pace,
 };
 
 /// Inputs, and whatever else starts something new, that may wait for the present turn to end. More
 /// than a few were not meant for one conversation; each that is dropped is told.
 const TASKS_WAITING_MAX: usize = 16;
+
+/// Longest words, in bytes, that a plugin can tell the person at once: some pages, of which nobody
+/// reads more.
+const NOTICE_BYTES_MAX: usize = 16 * 1024;
 
 /// Talks to the front ends.
 pub(super) struct Front {
@@ -36,6 +47,10 @@ pub(super) struct Front {
     calls: Vec<String>,
     /// The call whose arguments can be edited, and what they were edited to.
     editing: Option<Editing>,
+    /// What is told of the calls that run.
+    pace: Pace,
+    /// What plugins said and the transcript does not have yet.
+    noticed: Vec<services::Notice>,
     /// When the present turn must be over.
     deadline: Option<Deadline>,
     /// What the session does, questions aside.
@@ -96,7 +111,11 @@ struct Editing {
 enum Happening {
     Told(Command),
     Questions(Change),
-    TimeUp { time_max: Duration },
+    /// A call has come further for a while.
+    ProgressDue,
+    TimeUp {
+        time_max: Duration,
+    },
 }
 
 impl Front {
@@ -112,6 +131,8 @@ impl Front {
             tasks: VecDeque::new(),
             calls: Vec::new(),
             editing: None,
+            pace: Pace::default(),
+            noticed: Vec::new(),
             deadline: None,
             activity: State::Ready,
             shown: None,
@@ -155,7 +176,7 @@ impl Front {
     }
 
     /// Waits for the next thing to do; `None` when there will be no more.
-    pub(super) async fn next_task(&mut self) -> Option<Task> {
+    pub(super) async fn next_task(&mut self, pages: &mut Pages) -> Option<Task> {
         while !self.closed {
             if let Some(task) = self.tasks.pop_front() {
                 return Some(task);
@@ -163,7 +184,7 @@ impl Front {
             self.enter(State::Ready).await;
             let happening = self.happening().await;
             // Between turns there is nothing to cancel but questions, and those are closed.
-            let _ = self.handle(happening).await;
+            let _ = self.handle(happening, pages).await;
         }
         None
     }
@@ -174,12 +195,16 @@ impl Front {
     /// # Errors
     ///
     /// It was called off; the work was dropped.
-    pub(super) async fn attend<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Halt> {
+    pub(super) async fn attend<T>(
+        &mut self,
+        pages: &mut Pages,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Halt> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 biased;
-                happening = self.happening() => self.handle(happening).await?,
+                happening = self.happening() => self.handle(happening, pages).await?,
                 result = &mut work => return Ok(result),
             }
         }
@@ -193,6 +218,7 @@ impl Front {
     /// It was called off; the work was dropped.
     pub(super) async fn attend_admission<T>(
         &mut self,
+        pages: &mut Pages,
         call_id: &str,
         work: impl Future<Output = T>,
     ) -> Result<Ruling<T>, Halt> {
@@ -201,9 +227,11 @@ impl Front {
         let ruling = loop {
             tokio::select! {
                 biased;
-                happening = self.happening() => if let Err(halt) = self.handle(happening).await {
-                    break Err(halt);
-                },
+                happening = self.happening() => {
+                    if let Err(halt) = self.handle(happening, pages).await {
+                        break Err(halt);
+                    }
+                }
                 result = &mut work => break Ok(Ruling::Made(result)),
             }
             if let Some((question, arguments)) = self.edit() {
@@ -231,12 +259,13 @@ impl Front {
             told = self.commands.recv() => Happening::Told(told.unwrap_or(Command::Close)),
             time_max = up(self.deadline) => Happening::TimeUp { time_max },
             change = self.approvals.next() => Happening::Questions(change),
+            () = reached(self.pace.due()) => Happening::ProgressDue,
         }
     }
 
-    async fn handle(&mut self, happening: Happening) -> Result<(), Halt> {
+    async fn handle(&mut self, happening: Happening, pages: &mut Pages) -> Result<(), Halt> {
         match happening {
-            Happening::Told(command) => return self.obey(command).await,
+            Happening::Told(command) => return self.obey(command, pages).await,
             Happening::TimeUp { time_max } => {
                 self.refuse_all().await;
                 return Err(Halt::TimeUp { time_max });
@@ -249,11 +278,16 @@ impl Front {
                 self.emit(event).await;
             }
             Happening::Questions(Change::Withdrawn { id }) => self.close_question(id).await,
+            Happening::ProgressDue => {
+                if let Some((call_id, progress)) = self.pace.next() {
+                    self.emit(Event::Progress { call_id, progress }).await;
+                }
+            }
         }
         Ok(())
     }
 
-    async fn obey(&mut self, command: Command) -> Result<(), Halt> {
+    async fn obey(&mut self, command: Command, pages: &mut Pages) -> Result<(), Halt> {
         match command {
             Command::SubmitInput { input } => self.queue(Task::Ask(input)).await,
             Command::Undo => self.queue(Task::Undo).await,
@@ -263,6 +297,12 @@ impl Front {
             Command::Pin => self.queue(Task::Pin).await,
             Command::ProvideConfirmation { id, answer } => self.answer(id, answer).await,
             Command::EditArguments { id, arguments } => self.edit_arguments(id, arguments).await,
+            Command::Notice(notice) => self.notice(notice, pages).await,
+            Command::Progress { call_id, progress } => {
+                if let Some(progress) = self.pace.take(&call_id, progress) {
+                    self.emit(Event::Progress { call_id, progress }).await;
+                }
+            }
             Command::Cancel => {
                 self.refuse_all().await;
                 return Err(Halt::Cancelled);
@@ -273,6 +313,33 @@ impl Front {
             }
         }
         Ok(())
+    }
+
+    /// Tells what a plugin says, once it is written down.
+    async fn notice(&mut self, mut notice: services::Notice, pages: &mut Pages) {
+        for words in [&mut notice.text].into_iter().chain(&mut notice.speech) {
+            words.truncate(words.floor_char_boundary(NOTICE_BYTES_MAX));
+        }
+        pages.write(&[Record::Noticed { notice: notice.clone() }], self).await;
+        self.noticed.push(notice.clone());
+        self.emit(Event::Noticed { notice }).await;
+    }
+
+    /// What plugins said since this was asked last.
+    pub(super) fn take_noticed(&mut self) -> Vec<services::Notice> {
+        mem::take(&mut self.noticed)
+    }
+
+    /// Hears of a call's progress from here on.
+    pub(super) fn expect_progress(&mut self, call_id: &str) {
+        self.pace.begin(call_id.to_owned());
+    }
+
+    /// Hears no more of a call's progress, and tells the last of it.
+    pub(super) async fn end_progress(&mut self, call_id: &str) {
+        if let Some(progress) = self.pace.end(call_id) {
+            self.emit(Event::Progress { call_id: call_id.to_owned(), progress }).await;
+        }
     }
 
     async fn queue(&mut self, task: Task) {
@@ -322,6 +389,14 @@ impl Front {
             index: place + 1,
             count: self.calls.len(),
         })
+    }
+}
+
+/// Waits for a moment, for ever if there is none.
+async fn reached(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => future::pending().await,
     }
 }
 

@@ -7,11 +7,11 @@
 
 use std::future;
 
-use sallyport_contract::BoxFuture;
+use sallyport_contract::{BoxFuture, services::Notice};
 use sallyport_model::{AssistantMessage, Cost, ToolResult, Usage, UserMessage};
 use serde::{Deserialize, Serialize};
 
-use crate::event::TurnUsage;
+use crate::{event::TurnUsage, recall::Recalled};
 
 /// Version of the records that this build writes.
 pub const VERSION: u32 = 1;
@@ -30,6 +30,9 @@ pub enum Record {
         /// What it should know from the start.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         memories: Vec<String>,
+        /// What it should know is recalled where it bears on an input, in place of being told whole.
+        #[serde(default, skip_serializing_if = "is_false")]
+        by_meaning: bool,
     },
     /// A model takes over.
     Model {
@@ -38,7 +41,7 @@ pub enum Record {
     },
     /// A turn begins.
     Input {
-        /// What the person said.
+        /// What the person said, or whoever is named as its origin.
         message: UserMessage,
     },
     /// The model answered.
@@ -97,6 +100,16 @@ pub enum Record {
         /// The names that it was told.
         tools: Vec<String>,
     },
+    /// What bears on the last input was recalled; the model is shown it until the turn ends.
+    Recalled {
+        /// What, the nearest first.
+        memories: Vec<Recalled>,
+    },
+    /// A plugin told the person something. The model is told with the next input.
+    Noticed {
+        /// What, and who said it.
+        notice: Notice,
+    },
     /// A turn is to stay in sight whatever else falls out of memory.
     Pinned {
         /// Which, from 1, those that were taken back by the person not counted.
@@ -130,6 +143,7 @@ impl Record {
                 Some(lines([tool, edited.as_deref().unwrap_or_default(), &result.content]))
             }
             Self::Note { text } | Self::Summary { text, .. } => Some(text.clone()),
+            Self::Noticed { notice } => Some(notice.text.clone()),
             _ => None,
         }
     }
@@ -143,6 +157,10 @@ impl Record {
             _ => None,
         }
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn lines<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {

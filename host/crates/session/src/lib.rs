@@ -11,6 +11,11 @@
 //! nothing but these records, one applied after another, in a live session as in one that
 //! [`history::restore`] brings back.
 //!
+//! Not all of it is between a person and a model. An input can come from elsewhere and says so, a
+//! plugin can tell the person something at any moment ([`Command::Notice`]), and what was said long
+//! ago can come back by what it means ([`Recall`]). What others wrote reaches the model as data under
+//! their name, in lines that are marked, never as the person's words.
+//!
 //! Suggested reading order: [`Event`] and [`Command`], then the loop in `turn`, then `calls`, then
 //! `transcript`.
 
@@ -28,6 +33,8 @@ pub mod journal;
 mod meaning;
 pub mod memory;
 mod naming;
+mod pace;
+mod recall;
 mod session;
 pub mod tape;
 #[cfg(test)]
@@ -51,8 +58,8 @@ pub use history::{Restored, restore};
 pub use journal::{Journal, JournalError, NoJournal, Record};
 pub use memory::Memory;
 pub use naming::ToolRef;
+pub use recall::{Recall, RecallError, Recalled, Wanted};
 
-use front::Front;
 use session::Session;
 
 /// Commands that may wait; a front end that sends more waits itself. A person never does, a
@@ -78,6 +85,8 @@ pub struct Parts {
     pub approvals: Approvals,
     /// Where everything is written that must not be lost.
     pub journal: Box<dyn Journal>,
+    /// What finds earlier turns by what they mean, for [`Memory::ByMeaning`].
+    pub recall: Option<Arc<dyn Recall>>,
     /// What was said before; `Restored::default()` for a new session.
     pub past: Restored,
     /// Everything else.
@@ -85,7 +94,7 @@ pub struct Parts {
 }
 
 /// What can be chosen about a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Names the session in every call that it makes.
     pub session_id: String,
@@ -96,6 +105,8 @@ pub struct Options {
     pub memories: Vec<String>,
     /// What the model is shown of a long conversation.
     pub memory: Memory,
+    /// How freely the model is wished to answer, from 0 up, in place of what its endpoint says.
+    pub temperature: Option<f64>,
     /// Most estimated tokens of tool definitions before the model is given a search in their place;
     /// without it, all tools are always listed.
     pub tool_tokens_max: Option<u64>,
@@ -116,6 +127,7 @@ impl Options {
             system_prompt: None,
             memories: Vec::new(),
             memory: Memory::None,
+            temperature: None,
             tool_tokens_max: Some(TOOL_TOKENS_MAX),
             spoken: false,
             limits: Limits::default(),
@@ -155,9 +167,7 @@ impl Handle {
 pub fn spawn(parts: Parts) -> Result<(Handle, mpsc::Receiver<Event>), Collision> {
     let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
-    let Parts { model, toolbox, approvals, journal, past, options } = parts;
-    let front = Front::new(inbox, outbox, approvals);
-    let session = Session::new(model, toolbox, journal, past, options, front)?;
+    let session = Session::new(parts, inbox, outbox)?;
     tokio::spawn(session.run());
     Ok((Handle { commands }, events))
 }

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use sallyport_contract::{Toolbox, mangle::Collision};
 use sallyport_model::{ChatModel, ToolDefinition, UserMessage};
+use tokio::sync::mpsc;
 
 use super::{
-    Options,
+    Options, Parts,
     book::Book,
     budget::Ledger,
-    command::Speaker,
+    command::{Command, Speaker},
     event::{Event, Notice},
     front::{Front, Task},
     history::Restored,
-    journal::{self, Journal, Record},
-    memory::{Meter, json_bytes},
+    journal::{self, Record},
+    memory::{Memory, Meter, json_bytes},
+    recall::{Attention, Recall},
     toolset::Toolset,
 };
 
@@ -28,6 +30,11 @@ pub(super) struct Session {
     pub(super) toolset: Toolset,
     /// What the definitions of tools come to in every request, by estimate.
     pub(super) toolset_tokens: u64,
+    /// What finds earlier turns by what they mean, where they are to be found so.
+    pub(super) recall: Option<Arc<dyn Recall>>,
+    /// What the model should know from the start.
+    pub(super) memories: Vec<String>,
+    pub(super) attention: Attention,
     pub(super) options: Options,
     pub(super) book: Book,
     pub(super) ledger: Ledger,
@@ -39,37 +46,40 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(
-        model: Arc<dyn ChatModel>,
-        toolbox: Arc<dyn Toolbox>,
-        journal: Box<dyn Journal>,
-        past: Restored,
-        options: Options,
-        front: Front,
+        parts: Parts,
+        commands: mpsc::Receiver<Command>,
+        events: mpsc::Sender<Event>,
     ) -> Result<Self, Collision> {
+        let Parts { model, toolbox, approvals, journal, recall, past, options } = parts;
         let toolset = Toolset::new(toolbox.tools(), options.tool_tokens_max)?;
-        let ledger = Ledger::new(options.limits, options.session_limits, past.spent);
-        let opening = opening(&past, &options, model.name());
-        let mut book = Book::new(past.transcript, journal);
-        opening.into_iter().for_each(|record| book.prepare(record));
         let toolset_tokens = toolset.definitions().iter().map(tokens).sum();
-        let (meter, lost_summary) = (Meter::new(), false);
+        let ledger = Ledger::new(options.limits, options.session_limits, past.spent);
+        let by_meaning = recall.is_some() && matches!(options.memory, Memory::ByMeaning { .. });
+        let began = Began::of(&past, &options, by_meaning);
+        let memories = began.memories.clone();
+        let opening = opening(&past, began, model.name());
+        let mut book = Book::new(past.transcript, journal, by_meaning);
+        opening.into_iter().for_each(|record| book.prepare(record));
         Ok(Self {
             model,
             toolbox,
             toolset,
             toolset_tokens,
+            recall: recall.filter(|_| by_meaning),
+            memories,
+            attention: Attention::default(),
             options,
             book,
             ledger,
-            meter,
-            front,
-            lost_summary,
+            meter: Meter::new(),
+            front: Front::new(commands, events, approvals),
+            lost_summary: false,
         })
     }
 
     /// Does one thing after another until there is nothing more to come.
     pub(super) async fn run(mut self) {
-        while let Some(task) = self.front.next_task().await {
+        while let Some(task) = self.front.next_task(self.book.pages_mut()).await {
             match task {
                 Task::Ask(input) => self.turn(input).await,
                 Task::Undo => self.undo().await,
@@ -79,12 +89,15 @@ impl Session {
                 Task::Pin => self.pin().await,
             }
         }
+        self.settle_errands().await;
     }
 
     async fn undo(&mut self) {
         if let Some(input) = self.last_input().await {
+            let turn = self.book.transcript().turns();
             self.book.write(vec![Record::Undone], &self.front).await;
             self.front.emit(Event::Undone { text: input.text }).await;
+            self.forget_turn(turn).await;
         }
     }
 
@@ -131,18 +144,39 @@ fn tokens(tool: &ToolDefinition) -> u64 {
     bytes as u64 / TOKEN_BYTES
 }
 
+/// What a model is told from the start.
+#[derive(PartialEq)]
+struct Began {
+    system_prompt: Option<String>,
+    memories: Vec<String>,
+    by_meaning: bool,
+}
+
+impl Began {
+    /// What holds from here on: a session that goes on keeps its own where nothing else is given.
+    fn of(past: &Restored, options: &Options, by_meaning: bool) -> Self {
+        let system_prompt = options.system_prompt.clone().or_else(|| past.system_prompt.clone());
+        let memories = match &options.memories {
+            none if none.is_empty() => past.memories.clone(),
+            memories => memories.clone(),
+        };
+        Self { system_prompt, memories, by_meaning }
+    }
+
+    fn before(past: &Restored) -> Self {
+        let (system_prompt, memories) = (past.system_prompt.clone(), past.memories.clone());
+        Self { system_prompt, memories, by_meaning: past.by_meaning }
+    }
+}
+
 /// What has to be said before a session begins or goes on.
-fn opening(past: &Restored, options: &Options, model: &str) -> Vec<Record> {
+fn opening(past: &Restored, began: Began, model: &str) -> Vec<Record> {
     let mut records = Vec::new();
-    let system_prompt = options.system_prompt.clone().or_else(|| past.system_prompt.clone());
-    let memories = match &options.memories {
-        none if none.is_empty() => past.memories.clone(),
-        memories => memories.clone(),
-    };
     let is_new = past.turns() == 0 && past.model.is_none();
-    if is_new || system_prompt != past.system_prompt || memories != past.memories {
+    if is_new || began != Began::before(past) {
+        let Began { system_prompt, memories, by_meaning } = began;
         let version = journal::VERSION;
-        records.push(Record::Began { version, system_prompt, memories });
+        records.push(Record::Began { version, system_prompt, memories, by_meaning });
     }
     if past.model.as_deref() != Some(model) {
         records.push(Record::Model { name: model.to_owned() });

@@ -1,6 +1,7 @@
 //! The loop: one input of the person, up to the last word on it.
 //!
-//! 1. The input is written down. One that is empty or far too long is refused.
+//! 1. The input is written down. One that is empty or far too long is refused. Where memory goes by
+//!    meaning, what bears on it is recalled.
 //! 2. The model is asked with what memory shows it of the transcript and with the tools; its words
 //!    are passed on while they arrive. No answer ends the turn.
 //! 3. The answer is written down, with names and ids of its calls made safe and unique. Without
@@ -41,8 +42,8 @@ use super::{
     session::Session,
 };
 
-/// Longest words of an input, in bytes: more than any model reads at once, little enough to keep and
-/// to send.
+/// Longest words of an input, those about its origin included, in bytes: more than any model reads
+/// at once, little enough to keep and to send.
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Most bytes of all files that come with an input: what the most generous provider takes in one
@@ -64,16 +65,25 @@ impl Session {
             return self.front.emit(Event::TurnEnded { reason, usage }).await;
         }
         self.begin(input).await;
-        let reason = loop {
-            if let Err(end) = self.step().await {
-                break end;
-            }
-        };
+        let reason = self.answer().await;
         self.end(reason).await;
+        self.remember_turn().await;
+    }
+
+    /// Has the input answered and returns how the turn ends.
+    async fn answer(&mut self) -> TurnEnd {
+        if let Err(halt) = self.recall_for_turn().await {
+            return halt.into();
+        }
+        loop {
+            if let Err(end) = self.step().await {
+                return end;
+            }
+        }
     }
 
     pub(super) fn check_input(&self, input: &UserMessage) -> Result<(), InputError> {
-        check_words(&input.text)?;
+        check_words(input)?;
         check_files(&input.attachments)?;
         if is_blank(&input.text) && input.attachments.is_empty() {
             return Err(InputError::Empty);
@@ -90,12 +100,13 @@ impl Session {
     }
 
     async fn begin(&mut self, input: UserMessage) {
-        let text = input.text.clone();
+        let (text, origin) = (input.text.clone(), input.origin.clone());
         self.lost_summary = false;
         self.front.expect_end(self.ledger.begin_turn());
+        self.book.catch_up(&mut self.front);
         self.book.write(vec![Record::Input { message: input }], &self.front).await;
         let turn = self.book.transcript().turns();
-        self.front.emit(Event::InputAccepted { turn, text }).await;
+        self.front.emit(Event::InputAccepted { turn, text, origin }).await;
     }
 
     async fn end(&mut self, reason: TurnEnd) {
@@ -111,7 +122,9 @@ impl Session {
     /// What has to be said so that the next input finds a conversation that can go on.
     fn closing(&self, end: &TurnEnd) -> Option<Record> {
         let note = match end {
-            TurnEnd::ModelFailed(ModelError::Refused { status: 400..=499, .. }) => {
+            TurnEnd::ModelFailed(
+                ModelError::Refused { status: 400..=499, .. } | ModelError::Declined { .. },
+            ) => {
                 return Some(Record::Forgotten);
             }
             TurnEnd::ModelFailed(_) => "[stopped: no answer came]",
@@ -207,8 +220,10 @@ impl Session {
     }
 }
 
-fn check_words(text: &str) -> Result<(), InputError> {
-    let (bytes, bytes_max) = (text.len(), INPUT_BYTES_MAX);
+fn check_words(input: &UserMessage) -> Result<(), InputError> {
+    let origin = input.origin.iter().flat_map(|origin| [&origin.label, &origin.connection]);
+    let words = origin.flatten().chain(&input.aside).map(String::len);
+    let (bytes, bytes_max) = (words.sum::<usize>() + input.text.len(), INPUT_BYTES_MAX);
     if bytes > bytes_max { Err(InputError::TooLong { bytes, bytes_max }) } else { Ok(()) }
 }
 

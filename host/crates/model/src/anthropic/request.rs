@@ -126,7 +126,7 @@ fn mark(block: &mut Value) {
 /// Files come before the words about them.
 fn input(said: &UserMessage) -> Vec<Value> {
     let files = said.attachments.iter().map(file);
-    let mut content: Vec<Value> = files.chain(words(&said.text)).collect();
+    let mut content: Vec<Value> = files.chain(words(&said.told())).collect();
     if content.is_empty() {
         content.extend(words(NO_WORDS));
     }

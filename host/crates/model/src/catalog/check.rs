@@ -109,7 +109,8 @@ async fn ask(
     tools: &[ToolDefinition],
 ) -> Result<Reply, ModelError> {
     let messages = [Message::user(words)];
-    model.generate(Request { messages: &messages, tools }, &mut |_| {}).await
+    let request = Request { messages: &messages, tools, ..Request::default() };
+    model.generate(request, &mut |_| {}).await
 }
 
 /// The steps when the settings alone show that nothing can work.

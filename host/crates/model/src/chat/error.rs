@@ -51,6 +51,34 @@ pub enum ModelError {
         /// What is wrong with it.
         message: String,
     },
+    /// A plugin stands for the model, and refuses this request.
+    #[error("{provider} refused the request: {message}")]
+    Declined {
+        /// Who refused.
+        provider: String,
+        /// What it said.
+        message: String,
+    },
+    /// A plugin stands for the model, and was stopped or broke.
+    #[error("{provider} gave no answer: {message}")]
+    Stopped {
+        /// Who gave none.
+        provider: String,
+        /// What happened to it.
+        message: String,
+    },
+    /// A plugin stands for the model, and is not allowed what it needs.
+    #[error("{provider} cannot answer: {message}")]
+    Denied {
+        /// Who cannot.
+        provider: String,
+        /// What it was denied, and why.
+        message: String,
+        /// The policy text that would lift it; for the person alone.
+        fix: Option<String>,
+        /// Somebody would have been asked, and nobody was there.
+        nobody_to_ask: bool,
+    },
 }
 
 impl ModelError {
@@ -65,6 +93,9 @@ impl ModelError {
             }
             Self::RateLimited { .. } => "wait a little, then ask again",
             Self::Refused { .. } => "check the model's name and the provider's message",
+            Self::Declined { .. } => "check the plugin's settings and what it says",
+            Self::Stopped { .. } => "`sallyport audit show` tells what the plugin did",
+            Self::Denied { .. } => "the policy decides what the plugin may do",
             Self::Broken { .. } => {
                 "ask again; if it stays, the server does not speak this protocol"
             }

@@ -2,6 +2,7 @@
 
 mod attachment;
 mod error;
+mod input;
 mod price;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 pub use attachment::{Attachment, Kind};
 pub use error::ModelError;
+pub use input::{QUOTE_MARK, UserMessage, lines, quoted};
 pub use price::{Cost, Price};
 
 /// One message of a conversation.
@@ -29,23 +31,6 @@ pub enum Message {
     Assistant(AssistantMessage),
     /// What a tool gave back.
     Tool(ToolResult),
-}
-
-/// What a person said, and what they sent along.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserMessage {
-    /// Their words.
-    pub text: String,
-    /// Files for the model to look at.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<Attachment>,
-}
-
-impl<T: Into<String>> From<T> for UserMessage {
-    /// Words alone.
-    fn from(text: T) -> Self {
-        Self { text: text.into(), attachments: Vec::new() }
-    }
 }
 
 impl Message {
@@ -123,13 +108,16 @@ impl From<&ToolSpec> for ToolDefinition {
     }
 }
 
-/// What a model is asked.
-#[derive(Debug, Clone, Copy)]
+/// What a model is asked. The default asks nothing.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
     /// The conversation so far; ends with a user message or with tool results.
     pub messages: &'a [Message],
     /// The tools that it may call, in a stable order.
     pub tools: &'a [ToolDefinition],
+    /// How freely it should answer, from 0 up, in place of what its endpoint says. It is a wish: a
+    /// model that takes none answers as it does.
+    pub temperature: Option<f64>,
 }
 
 /// What a model answered.

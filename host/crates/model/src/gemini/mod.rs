@@ -74,15 +74,25 @@ impl Format for GenerateContent {
     }
 }
 
-/// Returns the path of the method for one model. A name may bring its folder: `tunedModels/mine`.
+/// Returns the path of the method for one model.
 fn path(endpoint: &Endpoint) -> String {
-    let model = endpoint.model.trim();
-    let folder = if model.contains('/') { "" } else { "models/" };
-    let model = utf8_percent_encode(model, IN_PATH);
+    let model = resource_path(&endpoint.model);
     match endpoint.stream {
-        true => format!("{folder}{model}:streamGenerateContent?alt=sse"),
-        false => format!("{folder}{model}:generateContent"),
+        true => format!("{model}:streamGenerateContent?alt=sse"),
+        false => format!("{model}:generateContent"),
     }
+}
+
+/// Returns a model's full name. A name may bring its folder: `tunedModels/mine`.
+pub(crate) fn resource(model: &str) -> String {
+    let model = model.trim();
+    let folder = if model.contains('/') { "" } else { "models/" };
+    format!("{folder}{model}")
+}
+
+/// Returns a model's full name as it stands in an address.
+pub(crate) fn resource_path(model: &str) -> String {
+    utf8_percent_encode(&resource(model), IN_PATH).to_string()
 }
 
 #[cfg(test)]

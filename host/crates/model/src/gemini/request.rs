@@ -151,7 +151,7 @@ fn answer<'a>(
 /// Files come before the words about them.
 fn input(said: &UserMessage) -> Vec<Value> {
     let files = said.attachments.iter().map(file);
-    let mut parts: Vec<Value> = files.chain(words(&said.text)).collect();
+    let mut parts: Vec<Value> = files.chain(words(&said.told())).collect();
     if parts.is_empty() {
         parts.extend(words(NO_WORDS));
     }

@@ -47,8 +47,9 @@ impl JsonProtocol {
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<Reply, ModelError> {
         let mut plain = prompt::plain(request.messages, request.tools);
+        let asked = Request { tools: &[], ..request };
         let mut stage = Stage::new(on_delta);
-        let mut reply = self.ask(&plain, &mut stage).await?;
+        let mut reply = self.ask(Request { messages: &plain, ..asked }, &mut stage).await?;
         let mut answer = read(&reply);
         if let Err(flaw) = &answer
             && !is_cut(&reply)
@@ -57,7 +58,7 @@ impl JsonProtocol {
             prompt::ask_again(&mut plain, said, flaw);
             stage.begin_again();
             let usage = reply.usage;
-            reply = self.ask(&plain, &mut stage).await?;
+            reply = self.ask(Request { messages: &plain, ..asked }, &mut stage).await?;
             reply.usage = sum(usage, reply.usage);
             answer = read(&reply);
         }
@@ -66,9 +67,9 @@ impl JsonProtocol {
         Ok(finished(reply, text, answer.calls, request.messages))
     }
 
-    async fn ask(&self, messages: &[Message], stage: &mut Stage<'_>) -> Result<Reply, ModelError> {
+    async fn ask(&self, request: Request<'_>, stage: &mut Stage<'_>) -> Result<Reply, ModelError> {
         let mut pass = |delta| stage.pass(delta);
-        self.inner.generate(Request { messages, tools: &[] }, &mut pass).await
+        self.inner.generate(request, &mut pass).await
     }
 }
 

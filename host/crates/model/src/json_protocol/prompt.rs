@@ -98,14 +98,18 @@ fn assistant(text: String) -> Message {
     Message::Assistant(AssistantMessage { text, ..AssistantMessage::default() })
 }
 
+/// Adds to what the model is told, in one text: what stands behind words of others is not theirs.
 fn push_user(plain: &mut Vec<Message>, mut said: UserMessage, between: &str) {
+    let told = said.told().into_owned();
     match plain.last_mut() {
         Some(Message::User(last)) => {
             last.text.push_str(between);
-            last.text.push_str(&said.text);
+            last.text.push_str(&told);
             last.attachments.append(&mut said.attachments);
         }
-        _ => plain.push(Message::User(said)),
+        _ => {
+            plain.push(Message::User(UserMessage { attachments: said.attachments, ..told.into() }))
+        }
     }
 }
 

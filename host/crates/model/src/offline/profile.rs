@@ -84,16 +84,23 @@ impl<'a> Profile<'a> {
         for stem in profile.name.clone() {
             profile.add(&stem, if is_generic(&stem) { GENERIC } else { NAME });
         }
-        plugin.iter().for_each(|stem| profile.add(stem, PLUGIN));
+        // "create" says nothing, so its plugin's name says it all.
+        let by_plugin = profile.name.iter().all(|stem| is_generic(stem));
+        plugin.iter().for_each(|stem| profile.add(stem, if by_plugin { NAME } else { PLUGIN }));
         let description: String = tool.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
         stems(&description).iter().for_each(|stem| profile.add(stem, DESCRIPTION));
         profile.add_parameters(&tool.parameters);
         profile
     }
 
+    /// Returns the weight of a word itself.
+    pub(super) fn own_weight(&self, stem: &str) -> f64 {
+        self.words.get(stem).copied().unwrap_or(0.0)
+    }
+
     /// Returns the weight of a word, its own or that of a synonym.
     pub(super) fn weight(&self, stem: &str) -> f64 {
-        let own = self.words.get(stem).copied().unwrap_or(0.0);
+        let own = self.own_weight(stem);
         let groups = synonyms::groups(stem).iter();
         groups
             .filter_map(|group| self.groups.get(group))

@@ -5,7 +5,7 @@
 //! address, count for the tools that take one. The best tool is taken only when the sentence speaks
 //! of what the tool is for; a few words in common are not enough.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::fill::params::Sort;
 use super::profile::Profile;
@@ -24,6 +24,9 @@ const SIGHT: f64 = 2.0;
 /// one that the tool needs.
 const MISSING: f64 = 0.6;
 
+/// What remains of a synonym where another tool is called by the word itself.
+const NEIGHBOUR: f64 = 0.5;
+
 /// Least share of the sentence's words that a tool must know when none of its names is in it.
 const KNOWN_SHARE_MIN: f64 = 0.6;
 
@@ -33,6 +36,8 @@ pub(super) struct Catalogue<'a> {
     profiles: Vec<Profile<'a>>,
     /// In how many tools each stem stands.
     tools_with: HashMap<String, usize>,
+    /// The stems by which tools are called.
+    names: HashSet<String>,
 }
 
 /// The tool that a sentence asks for.
@@ -49,6 +54,7 @@ struct Sights {
     url: bool,
     path: bool,
     duration: bool,
+    moment: bool,
 }
 
 impl<'a> Catalogue<'a> {
@@ -58,7 +64,8 @@ impl<'a> Catalogue<'a> {
         for stem in profiles.iter().flat_map(Profile::words) {
             *tools_with.entry(stem.to_owned()).or_insert(0) += 1;
         }
-        Self { profiles, tools_with }
+        let names = profiles.iter().flat_map(|profile| profile.telling.iter().cloned()).collect();
+        Self { profiles, tools_with, names }
     }
 
     /// Returns the tool that fits best; of equals the first.
@@ -77,11 +84,19 @@ impl<'a> Catalogue<'a> {
     }
 
     fn score(&self, profile: &Profile<'_>, words: &[&str], sights: Sights) -> f64 {
-        let known: f64 = words.iter().map(|word| self.rarity(word) * profile.weight(word)).sum();
+        let known: f64 =
+            words.iter().map(|word| self.rarity(word) * self.weight(profile, word)).sum();
         let named = named_share(profile, words);
         let (fitting, missing) = sights.against(profile);
         let score = known + named + SIGHT * f64::from(fitting);
         score * MISSING.powi(missing)
+    }
+
+    /// What a word says about a tool. Where a tool is called by that very word, it says less about
+    /// others: "remind me" means the timer only as long as there are no reminders.
+    fn weight(&self, profile: &Profile<'_>, stem: &str) -> f64 {
+        let (own, weight) = (profile.own_weight(stem), profile.weight(stem));
+        if self.names.contains(stem) { own.max(weight * NEIGHBOUR) } else { weight }
     }
 
     /// 1 for a word of all tools, more for one that few have.
@@ -118,6 +133,7 @@ impl Sights {
             url: has(&[Kind::Url, Kind::Dotted]),
             path: has(&[Kind::Path, Kind::Dotted]),
             duration: super::fill::duration::find(sentence, &[]).is_some(),
+            moment: super::fill::moment::find(sentence, &[]).is_some(),
         }
     }
 
@@ -130,6 +146,7 @@ impl Sights {
                 Sort::Url => self.url,
                 Sort::Path => self.path,
                 Sort::Duration(_) => self.duration,
+                Sort::Moment => self.moment,
                 _ => continue,
             };
             fitting += i32::from(is_there);

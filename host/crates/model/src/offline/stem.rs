@@ -15,6 +15,9 @@ const STOP_WORDS: &str = "\
     their them then there these they this those to up us using ve want was we were what what's \
     whats when where which who will with would you your yours yes specified provided how's";
 
+/// Forms of a word that the rules leave apart, with the stem that they share.
+const IRREGULAR: &[(&str, &str)] = &[("reminder", "remind"), ("reminders", "remind")];
+
 /// True for a word (in lower case) that carries no meaning.
 pub(super) fn is_stop_word(lower: &str) -> bool {
     static WORDS: LazyLock<HashSet<&str>> =
@@ -26,6 +29,9 @@ pub(super) fn is_stop_word(lower: &str) -> bool {
 pub(super) fn stem(lower: &str) -> String {
     let word =
         ["'s", "’s", "'", "’"].iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(lower);
+    if let Some((_, stem)) = IRREGULAR.iter().find(|(form, _)| *form == word) {
+        return (*stem).to_owned();
+    }
     if word.len() < 4 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return word.to_owned();
     }
@@ -79,7 +85,8 @@ mod tests {
 
     #[test]
     fn forms_of_a_word_have_one_stem() {
-        let families: [&[&str]; 12] = [
+        let families: [&[&str]; 13] = [
+            &["remind", "reminds", "reminder", "reminders"],
             &["file", "files", "file's"],
             &["play", "plays", "playing", "played"],
             &["set", "sets", "setting"],

@@ -86,7 +86,7 @@ fn user(said: &UserMessage) -> Value {
     let is_image = |file: &&Attachment| file.kind() == Kind::Image;
     let (images, others): (Vec<_>, Vec<_>) = said.attachments.iter().partition(is_image);
     let files = others.into_iter().map(Attachment::in_words);
-    let words = Some(said.text.clone()).filter(|text| !text.is_empty());
+    let words = Some(said.told().into_owned()).filter(|text| !text.is_empty());
     let content: Vec<String> = files.chain(words).collect();
     let mut message = json!({ "role": "user", "content": content.join("\n\n") });
     if !images.is_empty() {

@@ -95,9 +95,10 @@ fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
 /// Words alone stay plain text: not every server takes parts.
 fn content(said: &UserMessage) -> Value {
     if said.attachments.is_empty() {
-        return json!(said.text);
+        return json!(said.told());
     }
-    let words = (!said.text.is_empty()).then(|| text_part(&said.text));
+    let told = said.told();
+    let words = (!told.is_empty()).then(|| text_part(&told));
     words.into_iter().chain(said.attachments.iter().map(part)).collect()
 }
 
@@ -233,14 +234,23 @@ mod tests {
             (file("text/plain", b"words"), text_part("<file name=\"f\">\nwords\n</file>")),
         ];
         for (file, want) in rows {
-            let told = UserMessage { text: "look".to_owned(), attachments: vec![file.clone()] };
+            let told = UserMessage {
+                text: "look".to_owned(),
+                attachments: vec![file.clone()],
+                ..UserMessage::default()
+            };
             assert_eq!(content(&told), json!([text_part("look"), want]));
-            let told = UserMessage { text: String::new(), attachments: vec![file] };
+            let told = UserMessage {
+                text: String::new(),
+                attachments: vec![file],
+                ..UserMessage::default()
+            };
             assert_eq!(content(&told), json!([want]));
         }
         let told = content(&UserMessage {
             text: String::new(),
             attachments: vec![file("audio/ogg", b"OggS"), file("text/plain", b"\xff")],
+            ..UserMessage::default()
         });
         for part in told.as_array().unwrap() {
             assert!(part["text"].as_str().unwrap().contains("left out"), "{part}");
@@ -264,7 +274,7 @@ mod tests {
                 output_tokens_max: Some(9),
                 ..Endpoint::new(Protocol::OpenAiChat, base_url, "m")
             };
-            let body = body(&endpoint, Request { messages: &messages, tools: &[] }, None);
+            let body = body(&endpoint, Request { messages: &messages, ..Request::default() }, None);
             let body: Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(body[name], json!(9), "{base_url}");
             assert_eq!(body["messages"][0]["tool_calls"][0]["id"], json!(id), "{base_url}");

@@ -120,8 +120,9 @@ fn spoken(role: &str, content: Value) -> Value {
 }
 
 fn content(said: &UserMessage) -> Value {
-    let is_silent = said.text.is_empty() && !said.attachments.is_empty();
-    let words = (!is_silent).then(|| input_text(&said.text));
+    let told = said.told();
+    let is_silent = told.is_empty() && !said.attachments.is_empty();
+    let words = (!is_silent).then(|| input_text(&told));
     words.into_iter().chain(said.attachments.iter().map(part)).collect()
 }
 

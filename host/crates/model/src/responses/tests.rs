@@ -96,7 +96,8 @@ proptest! {
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
         prop_assert!(ids.len() == calls.len() && !ids.contains(""));
         let messages = [Message::Assistant(reply.message)];
-        let body = request::body(&endpoint, Request { messages: &messages, tools: &[] }, None);
+        let request = Request { messages: &messages, ..Request::default() };
+        let body = request::body(&endpoint, request, None);
         let body: Value = serde_json::from_slice(&body).unwrap();
         let sent = body["input"].as_array().unwrap().iter();
         let sent = sent.filter(|item| item["type"] == "function_call");

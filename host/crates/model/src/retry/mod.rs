@@ -1,4 +1,4 @@
-//! A model that is asked again when its provider cannot answer just now.
+//! A model that is asked again when its provider cannot answer just now, and when that is worth it.
 //!
 //! What was passed on cannot be taken back, so an attempt that had said anything is the last one.
 //! Each wait is told before it begins; dropping the answer ends it.
@@ -59,9 +59,8 @@ impl Retrying {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
-            let wait = wait_before_next(&error, attempt).filter(|wait| {
-                !has_spoken && attempt < ATTEMPTS_MAX && begun.elapsed() + *wait < self.time_max
-            });
+            let wait = next_wait(&error, attempt, begun, self.time_max);
+            let wait = wait.filter(|_| !has_spoken);
             let Some(wait) = wait else { return Err(error) };
             attempt += 1;
             on_delta(Delta::Retry { attempt, wait, reason: error.to_string() });
@@ -88,6 +87,18 @@ impl ChatModel for Retrying {
     }
 }
 
+/// Returns how long to wait before another attempt; nothing when there is to be none. `attempt` is
+/// the one that failed, from 1, and `begun` is when the first began.
+pub(crate) fn next_wait(
+    error: &ModelError,
+    attempt: u32,
+    begun: Instant,
+    time_max: Duration,
+) -> Option<Duration> {
+    let wait = wait_before_next(error, attempt)?;
+    (attempt < ATTEMPTS_MAX && begun.elapsed() + wait < time_max).then_some(wait)
+}
+
 /// Returns how long to wait before the same is asked again; nothing when it would be of no use, or
 /// too long a wait.
 fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
@@ -97,9 +108,12 @@ fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
             wait(*retry_after, attempt)
         }
         ModelError::Unreachable { .. } => wait(None, attempt),
-        ModelError::Credentials { .. } | ModelError::Refused { .. } | ModelError::Broken { .. } => {
-            None
-        }
+        ModelError::Credentials { .. }
+        | ModelError::Refused { .. }
+        | ModelError::Broken { .. }
+        | ModelError::Declined { .. }
+        | ModelError::Stopped { .. }
+        | ModelError::Denied { .. } => None,
     }
 }
 

@@ -45,7 +45,7 @@ fn retrying(attempts: Vec<Attempt>) -> (Arc<Scripted>, Retrying) {
 async fn ask(model: &Retrying) -> (Result<Reply, ModelError>, Vec<Delta>) {
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let request = Request { messages: &[], tools: &[] };
+    let request = Request::default();
     let end = model.generate(request, &mut on_delta).await;
     (end, deltas)
 }

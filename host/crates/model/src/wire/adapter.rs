@@ -3,7 +3,7 @@
 //! What differs between providers is how a request is written and how an answer is read; that is a
 //! [`Format`], one for each protocol. All else is the same for all of them and stands here.
 
-use std::fmt::Debug;
+use std::{borrow::Cow, fmt::Debug};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream::BoxStream};
@@ -134,12 +134,22 @@ impl Adapter {
 
     async fn ask(&self, request: Request<'_>) -> Result<Response, ModelError> {
         let tools = self.tools.json(request.tools, |tools| self.format.tools(tools));
-        let body = self.format.body(&self.endpoint, request, tools.as_deref());
+        let endpoint = self.tempered(request.temperature);
+        let body = self.format.body(&endpoint, request, tools.as_deref());
         let accept = match self.endpoint.stream {
             true => self.format.stream_type(),
             false => line::JSON,
         };
         self.line.post(body, accept).await
+    }
+
+    /// Returns the endpoint as one request wishes it to be. No provider knows what is less than
+    /// nothing, so that is no wish.
+    fn tempered(&self, temperature: Option<f64>) -> Cow<'_, Endpoint> {
+        match temperature.filter(|wish| wish.is_finite() && *wish >= 0.0) {
+            Some(wish) => Cow::Owned(Endpoint { temperature: Some(wish), ..self.endpoint.clone() }),
+            None => Cow::Borrowed(&self.endpoint),
+        }
     }
 }
 

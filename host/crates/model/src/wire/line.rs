@@ -151,7 +151,7 @@ pub(super) fn content_type(response: &Response) -> &str {
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The media type of a whole answer.
-pub(super) const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 
 /// True for an answer in events. What was asked for counts only when the server does not say what
 /// it sends.

@@ -20,7 +20,7 @@ pub(crate) use adapter::{Exchange, Format, OnDelta, Pieces};
 pub(crate) use auth::headers;
 pub(crate) use http::BodyError;
 pub(crate) use ids::unique_ids;
-pub(crate) use line::Line;
+pub(crate) use line::{JSON, Line};
 pub(crate) use provider::Provider;
 pub(crate) use sse::{Events, events};
 pub(crate) use tools::WrittenTools;

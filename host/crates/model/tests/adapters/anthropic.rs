@@ -135,6 +135,7 @@ async fn files_come_before_the_words_about_them() {
             file("d.wav", "audio/wav", b"S"),
             file("e.bmp", "image/bmp", b"B"),
         ],
+        ..UserMessage::default()
     };
     let body = body(&[Message::User(said)]).await;
     let content = content(&body, 0);

@@ -127,6 +127,7 @@ async fn files_come_before_the_words_about_them() {
             file("d.txt", "text/plain", b"words"),
             file("e.zip", "application/zip", b"Z"),
         ],
+        ..UserMessage::default()
     };
     let contents = contents("m", &[Message::User(said)]).await;
     let parts = &contents[0]["parts"];

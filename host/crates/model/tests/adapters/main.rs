@@ -1,5 +1,5 @@
-//! The adapters of Anthropic, Gemini and Ollama against a server on the loopback that says exactly
-//! what a test wants.
+//! The adapters of Anthropic, Gemini and Ollama, and all embedders, against a server on the
+//! loopback that says exactly what a test wants.
 //!
 //! What all must do is written once and asked of each; what one alone must do has its own file.
 
@@ -8,6 +8,7 @@
 mod anthropic;
 #[path = "../openai/asking.rs"]
 mod asking;
+mod embed;
 mod failures;
 mod gemini;
 mod ollama;
@@ -15,6 +16,7 @@ mod ollama;
 mod server;
 mod streams;
 mod wires;
+mod wishes;
 
 use std::sync::Arc;
 

@@ -90,6 +90,7 @@ async fn pictures_go_beside_the_words_and_files_into_them() {
             file("b.txt", "text/plain", b"words"),
             file("c.wav", "audio/wav", b"S"),
         ],
+        ..UserMessage::default()
     };
     let message = messages(&[Message::User(said)]).await[0].take();
     assert_eq!(message["images"], json!(["UA=="]));

@@ -261,7 +261,7 @@ async fn nothing_is_said_of_an_answer_that_breaks_as_a_whole() {
         let server = Server::start(plain(200, JSON, &answer.to_string())).await;
         let model = connect(settings(protocol, &server, false));
         let mut said: Vec<Delta> = Vec::new();
-        let request = Request { messages: &hello(), tools: &[] };
+        let request = Request { messages: &hello(), ..Request::default() };
         let got = model.generate(request, &mut |delta| said.push(delta)).await;
         assert!(matches!(got, Err(ModelError::Broken { .. })), "{got:?}");
         assert_eq!(said, []);

@@ -53,7 +53,9 @@ async fn ask(
         parameters: json!({ "type": "object", "properties": {} }),
     };
     let (messages, tools) = ([Message::user("hello")], [tool("x"), tool("y")]);
-    model.generate(Request { messages: &messages, tools: &tools }, on_delta).await
+    model
+        .generate(Request { messages: &messages, tools: &tools, ..Request::default() }, on_delta)
+        .await
 }
 
 /// Asks, and plays the given pieces to whoever asks; then hangs up.

@@ -32,7 +32,8 @@ async fn ask(
     let protocol = JsonProtocol::new(Arc::clone(&model) as Arc<dyn ChatModel>);
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let reply = protocol.generate(Request { messages, tools }, &mut on_delta).await?;
+    let reply =
+        protocol.generate(Request { messages, tools, ..Request::default() }, &mut on_delta).await?;
     Ok(Outcome { reply, deltas, asked: model.asked() })
 }
 

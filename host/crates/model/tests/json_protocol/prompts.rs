@@ -1,5 +1,6 @@
 //! What the model is told.
 
+use sallyport_contract::services::Origin;
 use sallyport_model::{
     AssistantMessage, Attachment, CallRequest, Message, ToolDefinition, ToolResult, UserMessage,
 };
@@ -99,13 +100,23 @@ async fn files_stay_with_the_words_that_they_came_with() {
         data: [1_u8, 2].as_slice().into(),
     };
     let with = |text: &str, attachments: Vec<Attachment>| {
-        Message::User(UserMessage { text: text.to_owned(), attachments })
+        Message::User(UserMessage { text: text.to_owned(), attachments, ..UserMessage::default() })
     };
     check(
         &[with("x", vec![file.clone()]), with("y", vec![file.clone()])],
         &[with("x\n\ny", vec![file.clone(), file])],
     )
     .await;
+}
+
+#[tokio::test]
+async fn what_follows_words_of_others_is_not_theirs() {
+    let plugin = "webhook".parse().unwrap();
+    let origin = Some(Origin { plugin, label: None, connection: None });
+    let quoted = Message::User(UserMessage { origin, ..UserMessage::from("x") });
+    check(&[quoted.clone(), Message::user("y")], &[Message::user("[from webhook]\n| x\n\ny")])
+        .await;
+    check(&[Message::user("y"), quoted], &[Message::user("y\n\n[from webhook]\n| x")]).await;
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod definitions;
 mod everyday;
 mod hostile;
 mod phrasing;
+mod reminders;
 mod sentences;
 
 use futures::FutureExt;
@@ -17,7 +18,9 @@ fn generate(messages: &[Message], tools: &[ToolDefinition]) -> Reply {
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
     // It waits for nothing.
-    let reply = Offline.generate(Request { messages, tools }, &mut on_delta).now_or_never();
+    let reply = Offline
+        .generate(Request { messages, tools, ..Request::default() }, &mut on_delta)
+        .now_or_never();
     let reply = reply.unwrap().unwrap();
     let text = reply.message.text.clone();
     let want = if text.is_empty() { Vec::new() } else { vec![Delta::Text(text)] };

@@ -32,7 +32,8 @@ pub(crate) async fn ask(
     let model = Adapter::new(endpoint).unwrap();
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let reply = model.generate(Request { messages, tools }, &mut on_delta).await?;
+    let reply =
+        model.generate(Request { messages, tools, ..Request::default() }, &mut on_delta).await?;
     Ok((reply, deltas))
 }
 

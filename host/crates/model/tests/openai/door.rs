@@ -27,7 +27,7 @@ async fn each_protocol_has_its_adapter() {
             let settings = settings(server.base_url.clone(), false);
             let model = connect(Endpoint { protocol, tool_calling, ..settings }).unwrap();
             let messages = hello();
-            let request = Request { messages: &messages, tools: &[] };
+            let request = Request { messages: &messages, ..Request::default() };
             let got = model.generate(request, &mut |_| {}).await;
             assert!(matches!(got, Err(ModelError::Refused { status: 400, .. })), "{got:?}");
             let seen = server.seen();
@@ -58,7 +58,7 @@ async fn a_server_that_is_busy_for_a_moment_is_asked_again() {
     let messages = hello();
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let request = Request { messages: &messages, tools: &[] };
+    let request = Request { messages: &messages, ..Request::default() };
     let reply = model.generate(request, &mut on_delta).await.unwrap();
     assert_eq!(reply.message.text, "hi");
     let [Delta::Retry { attempt: 2, reason, .. }, Delta::Text(text)] = &deltas[..] else {
@@ -74,7 +74,7 @@ async fn an_answer_that_had_begun_is_not_asked_for_again() {
     let server = Server::start(script).await;
     let model = connect(settings(server.base_url.clone(), true)).unwrap();
     let messages = hello();
-    let request = Request { messages: &messages, tools: &[] };
+    let request = Request { messages: &messages, ..Request::default() };
     let got = model.generate(request, &mut |_| {}).await;
     assert!(matches!(got, Err(ModelError::Refused { status: 503, .. })), "{got:?}");
     assert_eq!(server.seen().len(), 1);

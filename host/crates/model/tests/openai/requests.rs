@@ -41,7 +41,8 @@ async fn sounds_and_pictures_go_along() {
         media_type: "audio/wav".to_owned(),
         data: b"RIFF"[..].into(),
     }];
-    let said = Message::User(UserMessage { text: String::new(), attachments });
+    let said =
+        Message::User(UserMessage { text: String::new(), attachments, ..UserMessage::default() });
     let body = sent(|_| {}, &[said]).await;
     let want =
         json!([{ "type": "input_audio", "input_audio": { "data": "UklGRg==", "format": "wav" } }]);
@@ -60,7 +61,9 @@ async fn tools_are_those_of_each_request() {
     let model = Adapter::new(settings(server.base_url.clone(), true)).unwrap();
     let messages = hello();
     for tools in &lists {
-        let _ = model.generate(Request { messages: &messages, tools }, &mut |_| {}).await;
+        let _ = model
+            .generate(Request { messages: &messages, tools, ..Request::default() }, &mut |_| {})
+            .await;
     }
     for (seen, tools) in server.seen().iter().zip(&lists) {
         let function = |tool: &ToolDefinition| {

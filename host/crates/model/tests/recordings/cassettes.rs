@@ -27,6 +27,8 @@ pub(crate) struct Recordings {
     pub(crate) conversations: Vec<Exchange>,
     /// Lists of models, or refusals to give one.
     pub(crate) lists: Vec<Exchange>,
+    /// Refusals to make vectors.
+    pub(crate) embeddings: Vec<Exchange>,
     /// How many others there are, by what they are.
     pub(crate) left_out: BTreeMap<String, usize>,
 }
@@ -59,6 +61,8 @@ impl Recordings {
             self.conversations.push(exchange(document, file, path, wire));
         } else if let Some(wire) = wires::of_list(&path) {
             self.lists.push(exchange(document, file, path, wire));
+        } else if let Some(wire) = wires::of_embeddings(&path) {
+            self.embeddings.push(exchange(document, file, path, wire));
         } else {
             *self.left_out.entry(not_a_conversation(&path)).or_default() += 1;
         }
@@ -98,7 +102,6 @@ fn not_a_conversation(path: &str) -> String {
         ("/cachedContents", "a cache that is filled by hand"),
         ("/files", "a store of files"),
         ("/rerank", "an order of documents"),
-        ("mbed", "embeddings"),
     ];
     let reason = reason.iter().find(|(part, _)| path.contains(part));
     reason.map_or_else(|| format!("unknown: {path}"), |(_, reason)| (*reason).to_owned())

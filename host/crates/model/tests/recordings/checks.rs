@@ -99,7 +99,7 @@ impl Differences {
             ModelError::Credentials { .. } => 401,
             ModelError::RateLimited { .. } => 429,
             ModelError::Refused { status, .. } => *status,
-            ModelError::Unreachable { .. } | ModelError::Broken { .. } => 0,
+            _ => 0,
         };
         self.equal(exchange, &format!("refusal: {error:?}"), status, exchange.status);
         let body: Value = serde_json::from_str(&exchange.body).unwrap_or_default();

@@ -8,6 +8,7 @@
 mod cassettes;
 mod checks;
 mod cuts;
+mod embeddings;
 mod lists;
 mod normal;
 mod play;

@@ -83,7 +83,7 @@ async fn ask(exchange: &Exchange, base_url: String, messages: &[Message]) -> Out
     let tools = wire.tools(request);
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let request = Request { messages, tools: &tools };
+    let request = Request { messages, tools: &tools, ..Request::default() };
     let reply = connect(endpoint).unwrap().generate(request, &mut on_delta).await?;
     Ok((reply, deltas))
 }

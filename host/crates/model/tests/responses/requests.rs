@@ -158,7 +158,12 @@ async fn files_go_along_in_the_form_that_fits() {
         file("text/plain", b"words"),
         file("application/pdf", b"%PDF"),
     ];
-    let sent = input(&[Message::User(UserMessage { text: "look".to_owned(), attachments })]).await;
+    let sent = input(&[Message::User(UserMessage {
+        text: "look".to_owned(),
+        attachments,
+        ..UserMessage::default()
+    })])
+    .await;
     let parts = sent[0]["content"].as_array().unwrap();
     let text = |text: &str| json!({ "type": "input_text", "text": text });
     let want = [

@@ -40,6 +40,7 @@ impl Conversation {
             toolbox: Arc::new(Tools { specs: script::tools(), result: script::result() }),
             approvals,
             journal: Box::new(InMemory::default()),
+            recall: None,
             past: Restored::default(),
             options,
         };

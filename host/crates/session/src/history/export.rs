@@ -6,10 +6,13 @@
 
 use std::fmt::Write;
 
-use sallyport_contract::text;
+use sallyport_contract::{services::Origin, text};
 use serde_json::{Value, json};
 
-use super::turns::{PastCall, PastTurn, Step, title, turns};
+use super::{
+    notices::{PastNotice, notices},
+    turns::{PastCall, PastTurn, Step, title, turns},
+};
 use crate::journal::Record;
 
 /// Version of the JSON form.
@@ -25,6 +28,10 @@ const UNTITLED: &str = "Session";
 pub fn json(records: &[Record]) -> Value {
     let turns: Vec<Value> = turns(records).iter().map(turn_json).collect();
     let mut object = json!({ "version": JSON_VERSION, "turns": turns });
+    let notices: Vec<Value> = notices(records).iter().map(notice_json).collect();
+    if !notices.is_empty() {
+        object["notices"] = notices.into();
+    }
     let about = [
         ("title", title(records)),
         ("model", last(records, model)),
@@ -38,8 +45,19 @@ pub fn json(records: &[Record]) -> Value {
     object
 }
 
-fn turn_json(turn: &PastTurn) -> Value {
+fn notice_json(past: &PastNotice) -> Value {
+    let notice = &past.notice;
     json!({
+        "after_turn": past.after_turn,
+        "plugin": notice.plugin,
+        "text": notice.text,
+        "speech": notice.speech,
+        "late": notice.late,
+    })
+}
+
+fn turn_json(turn: &PastTurn) -> Value {
+    let mut object = json!({
         "number": turn.number,
         "input": turn.input,
         "steps": turn.steps.iter().map(step_json).collect::<Vec<Value>>(),
@@ -47,7 +65,11 @@ fn turn_json(turn: &PastTurn) -> Value {
         "usage": turn.usage,
         "forgotten": turn.is_forgotten,
         "pinned": turn.is_pinned,
-    })
+    });
+    if !turn.recalled.is_empty() {
+        object["recalled"] = json!(turn.recalled);
+    }
+    object
 }
 
 fn step_json(step: &Step) -> Value {
@@ -78,7 +100,12 @@ pub fn markdown(records: &[Record]) -> String {
         page.line("System prompt:");
         page.block(&prompt);
     }
-    turns(records).iter().for_each(|turn| page.turn(turn));
+    let notices = notices(records);
+    page.notices(&notices, 0);
+    for turn in turns(records) {
+        page.turn(&turn);
+        page.notices(&notices, turn.number);
+    }
     page.0
 }
 
@@ -90,16 +117,41 @@ impl Page {
     fn turn(&mut self, turn: &PastTurn) {
         let pinned = if turn.is_pinned { " (pinned)" } else { "" };
         self.line(&format!("## {}. User{pinned}", turn.number));
+        if let Some(origin) = &turn.input.origin {
+            self.origin(origin);
+        }
         self.block(&turn.input.text);
         for file in &turn.input.attachments {
             let (name, media_type) = (inline(&file.name), inline(&file.media_type));
             self.line(&format!("Attached: {name} ({media_type}, {} bytes)", file.data.len()));
+        }
+        for recalled in &turn.recalled {
+            self.line("Recalled from earlier:");
+            self.block(&recalled.text);
         }
         turn.steps.iter().for_each(|step| self.step(step));
         match turn.end.as_deref() {
             Some("answered" | "spoken") => {}
             Some(end) => self.line(&format!("The turn ended: {}.", inline(end))),
             None => self.line("The turn was interrupted."),
+        }
+    }
+
+    /// Whose words follow, when the person did not type them.
+    fn origin(&mut self, origin: &Origin) {
+        let plugin = inline(&origin.plugin.to_string());
+        self.line(&match &origin.label {
+            Some(label) => format!("From {plugin}, {}:", inline(label)),
+            None => format!("From {plugin}:"),
+        });
+    }
+
+    /// What plugins said after a turn.
+    fn notices(&mut self, notices: &[PastNotice], turn: usize) {
+        for past in notices.iter().filter(|past| past.after_turn == turn) {
+            let late = if past.notice.late { " (late)" } else { "" };
+            self.line(&format!("Message of {}{late}:", inline(&past.notice.plugin.to_string())));
+            self.block(&past.notice.text);
         }
     }
 

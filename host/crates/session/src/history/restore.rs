@@ -11,6 +11,8 @@ pub struct Restored {
     pub system_prompt: Option<String>,
     /// What it was told to know from the start.
     pub memories: Vec<String>,
+    /// What it was told to know is recalled where it bears on an input.
+    pub(crate) by_meaning: bool,
     /// The name of the model that answered last.
     pub model: Option<String>,
     /// What was going on when the records end.
@@ -55,9 +57,10 @@ impl Restored {
             self.spent.add(&usage, cost);
         }
         match &mut record {
-            Record::Began { system_prompt, memories, .. } => {
+            Record::Began { system_prompt, memories, by_meaning, .. } => {
                 self.system_prompt.clone_from(system_prompt);
                 self.memories.clone_from(memories);
+                self.by_meaning = *by_meaning;
             }
             Record::Model { name } => self.model = Some(name.clone()),
             Record::Answer { message, .. } => self.transcript.settle_ids(message),

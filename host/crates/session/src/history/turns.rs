@@ -3,10 +3,14 @@
 use sallyport_contract::text;
 use sallyport_model::{AssistantMessage, CallRequest, ToolResult, UserMessage};
 
-use crate::{event::TurnUsage, journal::Record};
+use crate::{event::TurnUsage, journal::Record, recall::Recalled};
 
 /// Longest title, in characters: a line of a list beside a date and a number.
 const TITLE_CHARS_MAX: usize = 80;
+
+/// Longest words, in bytes, of the input and of the answers of a turn that it is remembered by: as
+/// much as the models that make vectors read of a text.
+const MEMORY_BYTES_MAX: usize = 2 * 1024;
 
 /// One input and what came of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +19,8 @@ pub struct PastTurn {
     pub number: usize,
     /// What the person said.
     pub input: UserMessage,
+    /// What bore on it and was recalled.
+    pub recalled: Vec<Recalled>,
     /// What came of it, in order.
     pub steps: Vec<Step>,
     /// How it ended, see [`TurnEnd::word`](crate::TurnEnd::word); `None` when it was interrupted.
@@ -82,9 +88,9 @@ fn take(turns: &mut Vec<PastTurn>, record: &Record) {
 }
 
 impl PastTurn {
-    fn new(number: usize, input: UserMessage) -> Self {
-        let (steps, end, usage) = (Vec::new(), None, None);
-        Self { number, input, steps, end, usage, is_forgotten: false, is_pinned: false }
+    pub(crate) fn new(number: usize, input: UserMessage) -> Self {
+        let (recalled, steps, end, usage) = (Vec::new(), Vec::new(), None, None);
+        Self { number, input, recalled, steps, end, usage, is_forgotten: false, is_pinned: false }
     }
 
     /// Its calls, in order.
@@ -95,12 +101,28 @@ impl PastTurn {
         })
     }
 
-    fn take(&mut self, record: &Record) {
+    /// Returns the words by which it can be found again, and which then stand for it: what was
+    /// asked, and what the model said to it. A turn without an answer in words has none.
+    pub fn memory(&self) -> Option<String> {
+        let said = self.steps.iter().filter_map(|step| match step {
+            Step::Said { text } => Some(text.trim()),
+            Step::Called(_) | Step::Noted { .. } => None,
+        });
+        let said = said.collect::<Vec<_>>().join("\n");
+        let asked = self.input.told();
+        let cut = |text: &str| text[..text.floor_char_boundary(MEMORY_BYTES_MAX)].to_owned();
+        let memory = format!("User: {}\nAssistant: {}", cut(asked.trim()), cut(&said));
+        (!said.is_empty()).then_some(memory)
+    }
+
+    /// Takes in what comes of it.
+    pub(crate) fn take(&mut self, record: &Record) {
         match record {
             Record::Answer { message, .. } => self.take_answer(message),
             Record::Result { result, tool, outcome, edited } => {
                 self.take_result(result, tool, outcome, edited.as_deref());
             }
+            Record::Recalled { memories } => self.recalled.clone_from(memories),
             Record::Note { text } => self.steps.push(Step::Noted { text: text.clone() }),
             Record::Forgotten => self.is_forgotten = true,
             Record::TurnEnded { end, usage } => {

@@ -134,7 +134,7 @@ fn of_bytes(bytes: usize) -> u64 {
 
 fn of_input(said: &UserMessage) -> u64 {
     let files: u64 = said.attachments.iter().map(of_file).sum();
-    of_bytes(said.text.len()) + files
+    of_bytes(said.told().len()) + files
 }
 
 fn of_file(file: &Attachment) -> u64 {

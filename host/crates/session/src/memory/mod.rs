@@ -5,6 +5,7 @@
 //! brings back what was left out.
 
 mod meter;
+mod recalled;
 mod shorten;
 mod summary;
 #[cfg(test)]
@@ -19,14 +20,15 @@ use serde::{Deserialize, Serialize};
 
 pub use meter::Meter;
 pub(crate) use meter::json_bytes;
+pub use recalled::Recollection;
 pub use summary::summary_request;
 
 use self::{units::Unit, window::Window};
 
-/// Stands behind an input of which some calls are not shown, so that the model does not think that
+/// Stands before an input of which some calls are not shown, so that the model does not think that
 /// it has done nothing yet.
-const LEFT_OUT: &str = "\n\n[Some calls that you have already made for this are left out here, with \
-    their results, since the conversation is too long. What they did stays done.]";
+const LEFT_OUT: &str = "[Some calls that you have already made for this input are left out after \
+    it, with their results, since the conversation is too long. What they did stays done.]";
 
 /// How much of a conversation is sent to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,14 @@ pub enum Memory {
     Summary {
         /// Most tokens, by estimate.
         tokens_max: u64,
+    },
+    /// The same as the window, and in front of the newest turns what bears on the last input of all
+    /// that was said or known before.
+    ByMeaning {
+        /// Most tokens of the window, by estimate.
+        tokens_max: u64,
+        /// Most tokens of what is recalled, by estimate.
+        recalled_tokens_max: u64,
     },
 }
 
@@ -61,8 +71,8 @@ pub struct Summary {
 pub struct View<'a> {
     /// The messages, fit to be sent.
     pub messages: Cow<'a, [Message]>,
-    /// How many messages of the transcript are not among them.
-    pub dropped: usize,
+    /// The places of the messages of the transcript that are not among them, in their order.
+    pub left_out: Vec<Range<usize>>,
     /// The messages of the transcript that are left out and that no summary stands for yet. A
     /// summary of them, made with [`summary_request`], stands for all up to the end of the range.
     /// Without one, this view is what is sent.
@@ -72,45 +82,69 @@ pub struct View<'a> {
 /// Returns what is sent of a transcript that could itself be sent.
 ///
 /// It keeps to the budget unless the system prompt, what is always kept and the last exchange are
-/// more than that. `pinned` holds places in the transcript. A summary takes the place of what it
-/// stands for in every memory, since somebody wanted it; one that stands for more messages than there
-/// are is not used.
+/// more than that; what was recalled has a budget of its own. `pinned` holds places in the
+/// transcript. A summary takes the place of what it stands for in every memory, since somebody wanted
+/// it; one that stands for more messages than there are is not used.
 pub fn view<'a>(
     memory: &Memory,
     transcript: &'a [Message],
     pinned: &BTreeSet<usize>,
     summary: Option<&Summary>,
+    recalled: &[Recollection<'_>],
     meter: &Meter,
 ) -> View<'a> {
     let summary = summary.filter(|summary| summary.is_usable(transcript));
     if *memory == Memory::None && summary.is_none() {
         // Nothing is left out, so nothing has to be estimated: that reads all of a conversation.
-        return View { messages: Cow::Borrowed(transcript), dropped: 0, wants_summary: None };
+        return whole(Cow::Borrowed(transcript));
     }
     let messages = shorten::results(transcript, memory.tokens_max(), meter);
     let units = units::cut(&messages, pinned, meter);
     if units.is_empty() {
-        return View { messages, dropped: 0, wants_summary: None };
+        return whole(messages);
     }
     let summed_up = summary.map_or_else(Vec::new, |s| summary::shown(s, memory, meter));
     let first = units::following(&units, summary.map_or(0, |summary| summary.through));
     let always = [units::system(&messages), &summed_up].concat();
     let start = Window::new(memory, meter, &always).start(&units, first);
     let dropped = units[..start].iter().filter(|unit| is_dropped(unit, &units, start));
-    let dropped = dropped.map(|unit| unit.range.len()).sum();
-    if dropped == 0 && summed_up.is_empty() {
-        return View { messages, dropped, wants_summary: None };
+    let left_out: Vec<Range<usize>> = dropped.map(|unit| unit.range.clone()).collect();
+    let is_unseen = |place: usize| is_among(place, &left_out);
+    let unseen = recalled.iter().filter(|one| one.place.is_none_or(is_unseen));
+    let stands_in = [recalled::shown(unseen), summed_up].concat();
+    if left_out.is_empty() && stands_in.is_empty() {
+        return whole(messages);
     }
     let wants_summary = unsummed(memory, &units, first, start);
-    let messages = Cow::Owned(assemble(&messages, &units, start, summed_up));
-    View { messages, dropped, wants_summary }
+    let messages = Cow::Owned(assemble(&messages, &units, start, stands_in));
+    View { messages, left_out, wants_summary }
+}
+
+impl View<'_> {
+    /// Whether a message of the transcript, by its place, is not in it.
+    pub fn leaves_out(&self, place: usize) -> bool {
+        is_among(place, &self.left_out)
+    }
+}
+
+/// Whether a place is in one of some ranges, which come in their order.
+fn is_among(place: usize, ranges: &[Range<usize>]) -> bool {
+    let range = ranges.get(ranges.partition_point(|range| range.end <= place));
+    range.is_some_and(|range| range.contains(&place))
+}
+
+/// A view in which nothing is left out.
+fn whole(messages: Cow<'_, [Message]>) -> View<'_> {
+    View { messages, left_out: Vec::new(), wants_summary: None }
 }
 
 impl Memory {
     fn tokens_max(&self) -> u64 {
         match *self {
             Self::None => u64::MAX,
-            Self::SlidingWindow { tokens_max } | Self::Summary { tokens_max } => tokens_max,
+            Self::SlidingWindow { tokens_max }
+            | Self::Summary { tokens_max }
+            | Self::ByMeaning { tokens_max, .. } => tokens_max,
         }
     }
 }
@@ -136,13 +170,13 @@ fn unsummed(memory: &Memory, units: &[Unit], first: usize, start: usize) -> Opti
     is_wanted.then(|| units[first].range.start..units[start].range.start)
 }
 
-/// Puts together what is sent: the system prompt, what is kept of old turns, the summary, and the
-/// newest units, led by the input that they belong to.
+/// Puts together what is sent: the system prompt, what is kept of old turns, what stands in the
+/// place of others, and the newest units, led by the input that they belong to.
 fn assemble(
     messages: &[Message],
     units: &[Unit],
     start: usize,
-    summed_up: Vec<Message>,
+    stands_in: Vec<Message>,
 ) -> Vec<Message> {
     let turn = units[start].turn;
     let kept = |units: &[Unit]| -> Vec<Message> {
@@ -151,14 +185,14 @@ fn assemble(
     };
     let mut sent = units::system(messages).to_vec();
     sent.extend(kept(&units[..turn]));
-    sent.extend(summed_up);
+    sent.extend(stands_in);
     if turn < start {
         let between = &units[turn + 1..start];
         let mut input = messages[units[turn].range.start].clone();
         if let Message::User(said) = &mut input
             && between.iter().any(|unit| !unit.kept)
         {
-            said.text.push_str(LEFT_OUT);
+            said.note(LEFT_OUT.to_owned());
         }
         sent.push(input);
         sent.extend(kept(between));

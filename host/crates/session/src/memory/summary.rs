@@ -7,7 +7,10 @@
 
 use std::fmt::Write;
 
-use sallyport_model::{AssistantMessage, Message};
+use sallyport_model::{
+    AssistantMessage, Message,
+    chat::{QUOTE_MARK, lines},
+};
 
 use super::{Memory, Meter, Summary};
 
@@ -26,9 +29,6 @@ const EARLIER_BYTES_MAX: usize = 16 * 1024;
 
 /// Of each message, at most so many calls and so many files: an answer with more is an accident.
 const ITEMS_MAX: usize = 64;
-
-/// Stands before every line that is data.
-const MARK: &str = "| ";
 
 /// What the model is told to do.
 const TASK: &str = "\
@@ -88,7 +88,7 @@ fn record(text: &mut String, message: &Message, bytes_max: usize) {
         Message::System { .. } => {}
         Message::User(said) => {
             mark(text, "The person:");
-            mark(text, excerpt(&said.text, bytes_max));
+            mark(text, excerpt(&said.told(), bytes_max));
             for file in said.attachments.iter().take(ITEMS_MAX) {
                 mark(text, &format!("(a file: {})", excerpt(&file.name, MESSAGE_BYTES_MIN)));
             }
@@ -115,11 +115,9 @@ fn record(text: &mut String, message: &Message, bytes_max: usize) {
 /// Writes every line of a text with the mark before it. Whatever a program may take for the end of
 /// a line ends one here.
 fn mark(text: &mut String, data: &str) {
-    let is_break =
-        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    for line in data.split(is_break).filter(|line| !line.is_empty()) {
+    for line in lines(data).filter(|line| !line.is_empty()) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{MARK}{line}");
+        let _ = writeln!(text, "{QUOTE_MARK}{line}");
     }
 }
 

@@ -5,13 +5,17 @@
 
 use std::{borrow::Cow, mem};
 
-use sallyport_contract::{Redactor, ToolSpec};
+use sallyport_contract::{
+    Redactor, ToolSpec,
+    services::{Notice, Origin},
+};
 use sallyport_model::{
     AssistantMessage, Attachment, CallRequest, Delta, Finish, Message, ModelError, Opaque, Reply,
     ToolDefinition, ToolResult, UserMessage,
 };
 
-use crate::Options;
+use super::line::Recollected;
+use crate::{Options, Recalled};
 
 pub(super) fn text(redactor: &Redactor, text: &mut String) {
     if let Cow::Owned(clean) = redactor.text(text) {
@@ -36,8 +40,32 @@ pub(super) fn message(redactor: &Redactor, message: &mut Message) {
     }
 }
 
+pub(super) fn notice(redactor: &Redactor, notice: &mut Notice) {
+    text(redactor, &mut notice.session_id);
+    text(redactor, &mut notice.text);
+    notice.speech.iter_mut().for_each(|speech| text(redactor, speech));
+}
+
+pub(super) fn recollected(redactor: &Redactor, end: &mut Recollected) {
+    match end {
+        Recollected::Found(memories) => {
+            for Recalled { id, text: words, similarity, turn: _ } in memories {
+                [id, words].into_iter().for_each(|part| text(redactor, part));
+                // JSON knows finite numbers only.
+                *similarity = if similarity.is_finite() { *similarity } else { 0.0 };
+            }
+        }
+        Recollected::Failed(message) => text(redactor, message),
+        Recollected::Dropped => {}
+    }
+}
+
 pub(super) fn input(redactor: &Redactor, message: &mut UserMessage) {
     text(redactor, &mut message.text);
+    message.aside.iter_mut().for_each(|aside| text(redactor, aside));
+    if let Some(Origin { plugin: _, label, connection }) = &mut message.origin {
+        [label, connection].into_iter().flatten().for_each(|part| text(redactor, part));
+    }
     for Attachment { name, media_type, data } in &mut message.attachments {
         text(redactor, name);
         text(redactor, media_type);
@@ -83,9 +111,16 @@ pub(super) fn error(redactor: &Redactor, error: &mut ModelError) {
         | ModelError::Unreachable { provider, message }
         | ModelError::RateLimited { provider, message, .. }
         | ModelError::Refused { provider, message, .. }
-        | ModelError::Broken { provider, message } => {
+        | ModelError::Broken { provider, message }
+        | ModelError::Declined { provider, message }
+        | ModelError::Stopped { provider, message } => {
             text(redactor, provider);
             text(redactor, message);
+        }
+        ModelError::Denied { provider, message, fix, .. } => {
+            text(redactor, provider);
+            text(redactor, message);
+            fix.iter_mut().for_each(|fix| text(redactor, fix));
         }
     }
 }

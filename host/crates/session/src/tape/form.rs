@@ -20,6 +20,8 @@ pub(super) struct OptionsForm {
     system_prompt: Option<String>,
     memories: Vec<String>,
     memory: Memory,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
     tool_tokens_max: Option<u64>,
     spoken: bool,
     #[serde(with = "LimitsForm")]
@@ -95,6 +97,7 @@ enum EffectForm {
     Changed { path: String },
     SecretUsed { name: String, to: Option<String> },
     Asked { what: String, answer: String },
+    Used { capability: String, what: String },
     Refused(#[serde(with = "DenialForm")] Denial),
 }
 
@@ -135,6 +138,9 @@ pub(super) enum ModelErrorForm {
     RateLimited { provider: String, message: String, retry_after: Option<Duration> },
     Refused { provider: String, status: u16, message: String, retry_after: Option<Duration> },
     Broken { provider: String, message: String },
+    Declined { provider: String, message: String },
+    Stopped { provider: String, message: String },
+    Denied { provider: String, message: String, fix: Option<String>, nobody_to_ask: bool },
 }
 
 /// Makes a module that writes a list of what has a mirror.

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use sallyport_contract::{CallReport, ToolId, ToolSpec};
+use sallyport_contract::{CallReport, ToolId, ToolSpec, services::Notice};
 use sallyport_model::{Delta, Message, ModelError, Price, Reply, ToolDefinition, UserMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::form::{self, ModelErrorForm, OptionsForm, ReplyForm, ReportForm};
-use crate::Options;
+use crate::{Options, Recalled};
 
 /// The version that this build writes, and the newest that it reads.
-pub(super) const VERSION: Version = Version { major: 1, minor: 0 };
+pub(super) const VERSION: Version = Version { major: 1, minor: 1 };
 
 /// Version of a tape. Another major version has other lines, a newer minor one may have more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub(super) enum Line {
     Decision(Decided),
     Report(Reported),
     Turn { elapsed: Duration },
+    Noticed { notice: Notice },
+    Recalls,
+    Recalled { end: Recollected },
 }
 
 /// What a tape begins with.
@@ -72,6 +75,15 @@ pub(super) struct Answered {
 pub(super) enum Answer {
     Reply(#[serde(with = "ReplyForm")] Reply),
     Failed(#[serde(with = "ModelErrorForm")] ModelError),
+    Dropped,
+}
+
+/// What came of asking what bears on an input.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Recollected {
+    Found(Vec<Recalled>),
+    Failed(String),
     Dropped,
 }
 

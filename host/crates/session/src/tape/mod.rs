@@ -21,6 +21,9 @@
 //! | `decision` | what the gate said to a call: `admitted`, `refused` or `dropped` |
 //! | `report` | how a call ended that was let through: `finished` or `dropped` |
 //! | `turn` | that the turn has ended, and how long it took |
+//! | `noticed` | what a plugin told the person |
+//! | `recalls` | that what was said is recalled by what it means |
+//! | `recalled` | how asking what bears on the last input ended: `found`, `failed` or `dropped` |
 //!
 //! `dropped` means that the session did not wait for the end. A reader knows all lines of its own
 //! major version up to its own minor one; fields that it does not know mean nothing to it, a line
@@ -32,7 +35,8 @@
 //!
 //! # What is not on it
 //!
-//! Of what the person does, only inputs and cancelling are played again. A turn that was taken back
+//! Of what the person does, only inputs and cancelling are played again, and what plugins said
+//! between two inputs is said again before the second. A turn that was taken back
 //! or asked again, another model, other arguments of a call, a summary that was asked for: from there
 //! on, a replay differs and says so. So it does where a cancelling came between two steps and stopped
 //! neither. Questions of the gate are not asked again; the decision is what

@@ -6,14 +6,16 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::ToolSpec;
+use sallyport_contract::{ToolSpec, services::Notice};
 use sallyport_model::UserMessage;
 use serde::Deserialize;
 
 use crate::Options;
 
 use super::{
-    line::{Answered, Asked, Decided, Decision, Header, Line, Reported, VERSION, Version},
+    line::{
+        Answered, Asked, Decided, Decision, Header, Line, Recollected, Reported, VERSION, Version,
+    },
     schedule::Schedule,
 };
 
@@ -28,6 +30,11 @@ const LINES_MAX: usize = 1_000_000;
 pub struct Tape {
     pub(super) header: Header,
     inputs: Vec<UserMessage>,
+    /// What plugins said, each with how many inputs came before it.
+    notices: Vec<(usize, Notice)>,
+    /// Whether what was said is recalled by what it means.
+    pub(super) has_recall: bool,
+    pub(super) recollections: VecDeque<At<Recollected>>,
     /// How long each turn took.
     pub(super) turns: VecDeque<Duration>,
     pub(super) requests: VecDeque<At<Asked>>,
@@ -145,10 +152,20 @@ impl Tape {
         &self.inputs
     }
 
+    /// What plugins said between the input before and this one, from 0; to be said again then. With
+    /// the number of all inputs, what they said after the last.
+    pub fn notices(&self, input: usize) -> impl Iterator<Item = &Notice> {
+        let notices = self.notices.iter().filter(move |(before, _)| *before == input);
+        notices.map(|(_, notice)| notice)
+    }
+
     fn begin(header: Header) -> Self {
         Self {
             header,
             inputs: Vec::new(),
+            notices: Vec::new(),
+            has_recall: false,
+            recollections: VecDeque::new(),
             turns: VecDeque::new(),
             requests: VecDeque::new(),
             answers: BTreeMap::new(),
@@ -184,6 +201,9 @@ impl Tape {
             Line::Tape(_) => return Err(self.damaged("a second beginning")),
             Line::Input { message } => self.inputs.push(message),
             Line::Cancel => {}
+            Line::Noticed { notice } => self.notices.push((self.inputs.len(), notice)),
+            Line::Recalls => self.has_recall = true,
+            Line::Recalled { end: what } => self.recollections.push_back(At { line: end, what }),
             Line::Turn { elapsed } => self.turns.push_back(elapsed),
             Line::Request(asked) => return self.add_request(asked),
             Line::Answer(answered) => {
@@ -274,6 +294,9 @@ fn is_unknown(text: &[u8]) -> bool {
     struct Kind {
         line: String,
     }
-    let known = ["tape", "input", "cancel", "request", "answer", "decision", "report", "turn"];
+    let known = [
+        "tape", "input", "cancel", "request", "answer", "decision", "report", "turn", "noticed",
+        "recalls", "recalled",
+    ];
     serde_json::from_slice(text).is_ok_and(|Kind { line }| !known.contains(&line.as_str()))
 }

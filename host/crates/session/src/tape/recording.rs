@@ -10,18 +10,19 @@ use std::{
 
 use sallyport_contract::{
     Admitted, BoxFuture, CallReport, Failure, FailureKind, Outcome, Redactor, ToolCall, ToolSpec,
-    Toolbox,
+    Toolbox, services::Notice,
 };
 use sallyport_model::{
     ChatModel, Delta, Message, ModelError, Price, Reply, Request, ToolDefinition, UserMessage,
 };
 
-use crate::{Event, Options};
+use crate::{Event, Options, Recall, RecallError, Recalled, Wanted, history::PastTurn};
 
 use super::{
     clean,
     line::{
-        Answer, Answered, Asked, Decided, Decision, Header, Line, Report, Reported, VERSION, digest,
+        Answer, Answered, Asked, Decided, Decision, Header, Line, Recollected, Report, Reported,
+        VERSION, digest,
     },
 };
 
@@ -80,6 +81,20 @@ impl Recording {
     /// Returns the toolbox, recorded.
     pub fn toolbox(&self, toolbox: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
         Arc::new(Recorded { inner: toolbox, recording: self.clone() })
+    }
+
+    /// Returns what recalls, recorded.
+    pub fn recall(&self, recall: Arc<dyn Recall>) -> Arc<dyn Recall> {
+        self.sink().write(&Line::Recalls);
+        Arc::new(Recorded { inner: recall, recording: self.clone() })
+    }
+
+    /// Writes down what a plugin is about to say.
+    pub fn notice(&self, notice: &Notice) {
+        let mut sink = self.sink();
+        let mut notice = notice.clone();
+        clean::notice(&sink.redactor, &mut notice);
+        sink.write(&Line::Noticed { notice });
     }
 
     /// Writes down what the person is about to say.
@@ -178,6 +193,11 @@ impl Sink {
         self.write(&Line::Decision(Decided { call: id, tool: call.tool.clone(), arguments, end }));
     }
 
+    fn recalled(&mut self, mut end: Recollected) {
+        clean::recollected(&self.redactor, &mut end);
+        self.write(&Line::Recalled { end });
+    }
+
     fn report(&mut self, mut call: String, mut end: Report) {
         clean::text(&self.redactor, &mut call);
         if let Report::Finished(report) = &mut end {
@@ -260,6 +280,33 @@ impl Toolbox for Recorded<dyn Toolbox> {
     }
 }
 
+/// Remembering and forgetting are not on the tape: nothing that is asked depends on them.
+impl Recall for Recorded<dyn Recall> {
+    fn recall<'a>(
+        &'a self,
+        wanted: Wanted<'a>,
+    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        Box::pin(async move {
+            let recording = &self.recording;
+            let mut open = OpenRecollection { recording, end: Recollected::Dropped };
+            let found = self.inner.recall(wanted).await;
+            open.end = match &found {
+                Ok(found) => Recollected::Found(found.clone()),
+                Err(error) => Recollected::Failed(error.message.clone()),
+            };
+            found
+        })
+    }
+
+    fn remember<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+        self.inner.remember(turn)
+    }
+
+    fn forget(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+        self.inner.forget(turn)
+    }
+}
+
 /// A request on its way. However it ends, the end is written, also when nobody waits for it.
 struct OpenRequest<'r> {
     recording: &'r Recording,
@@ -280,6 +327,19 @@ impl Drop for OpenRequest<'_> {
         let (deltas, end) =
             (mem::take(&mut self.deltas), mem::replace(&mut self.end, Answer::Dropped));
         self.recording.sink().answer(self.number, deltas, end);
+    }
+}
+
+/// A question what bears on an input.
+struct OpenRecollection<'r> {
+    recording: &'r Recording,
+    end: Recollected,
+}
+
+impl Drop for OpenRecollection<'_> {
+    fn drop(&mut self) {
+        let end = mem::replace(&mut self.end, Recollected::Dropped);
+        self.recording.sink().recalled(end);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -15,14 +16,17 @@ use sallyport_model::{
 use serde_json::json;
 use tokio::{sync::Notify, task};
 
-use crate::Event;
+use crate::{Event, Recall, RecallError, Recalled, Wanted, history::PastTurn};
 
 use super::{
     clean,
     difference::Difference,
-    line::{Answer, Answered, Decided, Decision, Header, Report, Reported, digest},
+    line::{Answer, Answered, Decided, Decision, Header, Recollected, Report, Reported, digest},
     read::{At, Tape},
 };
+
+/// What is said of memories that came too late when the tape was made.
+const TOO_LATE: &str = "no answer came in time";
 
 /// Why a session could not be played to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,6 +122,11 @@ impl Replay {
         Arc::new(self.clone())
     }
 
+    /// Returns what stands in the place of what recalled, if anything did.
+    pub fn recall(&self) -> Option<Arc<dyn Recall>> {
+        self.state().tape.has_recall.then(|| Arc::new(self.clone()) as Arc<dyn Recall>)
+    }
+
     /// Waits until it is time to cancel the present turn, as it was done when the tape was made. To
     /// be waited for beside the events of the turn; nothing is lost when the future is dropped.
     pub async fn cancel_due(&self) {
@@ -196,6 +205,11 @@ impl Replay {
         self.next(|state| state.decision(&id, &call.tool.to_string(), &arguments))
     }
 
+    /// Whether a line that was dropped waits for a cancelling, and not for a time that was up.
+    fn will_cancel(&self, line: usize) -> bool {
+        self.state().tape.schedule.will_cancel(line)
+    }
+
     fn report(&self, call: &Admitted) -> Result<At<Reported>, ReplayError> {
         let mut id = call.context().call_id.clone();
         clean::text(&self.shared.redactor, &mut id);
@@ -259,6 +273,11 @@ impl State {
             return Err(ReplayError::TakenBack { line: *line });
         }
         Ok(decided)
+    }
+
+    fn recollection(&mut self) -> Result<At<Recollected>, ReplayError> {
+        let recollected = self.tape.recollections.pop_front();
+        recollected.ok_or_else(|| self.ended("what bears on an input".to_owned()))
     }
 
     fn report(&mut self, id: &str) -> Result<At<Reported>, ReplayError> {
@@ -340,6 +359,38 @@ impl Toolbox for Replay {
             }
         })
     }
+}
+
+impl Recall for Replay {
+    fn recall<'a>(
+        &'a self,
+        _wanted: Wanted<'a>,
+    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        Box::pin(async move {
+            let At { line, what } = self.next(State::recollection).map_err(to_recall_error)?;
+            if matches!(what, Recollected::Dropped) && self.will_cancel(line) {
+                return Err(to_recall_error(self.dropped(line).await));
+            }
+            self.reach(line);
+            match what {
+                Recollected::Found(found) => Ok(found),
+                Recollected::Failed(message) => Err(RecallError { message }),
+                Recollected::Dropped => Err(RecallError { message: TOO_LATE.to_owned() }),
+            }
+        })
+    }
+
+    fn remember<'a>(&'a self, _turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+        Box::pin(future::ready(Ok(())))
+    }
+
+    fn forget(&self, _turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+        Box::pin(future::ready(Ok(())))
+    }
+}
+
+fn to_recall_error(problem: ReplayError) -> RecallError {
+    RecallError { message: problem.to_string() }
 }
 
 fn to_model_error(problem: ReplayError) -> ModelError {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::line::{Answer, Decision, Line, Report};
+use super::line::{Answer, Decision, Line, Recollected, Report};
 
 /// The cancellings of a tape that stopped something, in their order.
 #[derive(Debug, Clone, Default)]
@@ -35,11 +35,12 @@ impl Schedule {
                 self.is_cancelled = true;
             }
             Line::Tape(_) | Line::Request(_) | Line::Cancel => {}
-            Line::Answer(_) | Line::Decision(_) | Line::Report(_) if is_dropped(line) => {
+            Line::Noticed { .. } | Line::Recalls => {}
+            _ if is_dropped(line) => {
                 let cancelling = self.cancellings.back_mut().filter(|_| self.is_cancelled);
                 cancelling.map(|cancelling| cancelling.dropped.insert(number));
             }
-            Line::Answer(_) | Line::Decision(_) | Line::Report(_) => {
+            Line::Answer(_) | Line::Decision(_) | Line::Report(_) | Line::Recalled { .. } => {
                 self.ended.insert(number);
             }
         }
@@ -82,6 +83,8 @@ fn is_dropped(line: &Line) -> bool {
         Line::Decision(decided) => matches!(decided.end, Decision::Dropped),
         Line::Report(reported) => matches!(reported.end, Report::Dropped),
         Line::Tape(_) | Line::Input { .. } | Line::Cancel => false,
+        Line::Recalled { end } => matches!(end, Recollected::Dropped),
         Line::Request(_) | Line::Turn { .. } => false,
+        Line::Noticed { .. } | Line::Recalls => false,
     }
 }

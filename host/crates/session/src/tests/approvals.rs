@@ -145,6 +145,7 @@ fn idle_session(desk: &Desk, approvals: Approvals) -> Talk {
         toolbox: Arc::new(Tools::new(desk.clone(), Arc::clone(&probe))),
         approvals,
         journal: Box::new(records.clone()),
+        recall: None,
         past: Restored::default(),
         options: options(),
     };

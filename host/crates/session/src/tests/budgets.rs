@@ -123,8 +123,9 @@ async fn what_the_provider_does_not_say_is_estimated() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_whose_time_is_up_is_stopped_at_every_wait() {
     let hung = [("a", "t__echo", "1"), ("b", "t__hangs", "")];
-    let rows: [(Vec<Line>, &[&str]); 4] = [
+    let rows: [(Vec<Line>, &[&str]); 5] = [
         (vec![Line::Hangs], &[]),
+        (vec![Line::Talks], &[]),
         (
             vec![calls(&[("a", "t__hangs_at_gate", "")])],
             &[

@@ -100,15 +100,37 @@ async fn files_come_with_the_words() {
     };
     let mut talk = Talk::new(script(vec![says("a cat"), says("two cats")]));
     let rows = [
-        (UserMessage { text: "look".into(), attachments: vec![file(10)] }, "end answered a cat"),
-        (UserMessage { text: String::new(), attachments: vec![file(10)] }, "end answered two cats"),
+        (
+            UserMessage {
+                text: "look".into(),
+                attachments: vec![file(10)],
+                ..UserMessage::default()
+            },
+            "end answered a cat",
+        ),
+        (
+            UserMessage {
+                text: String::new(),
+                attachments: vec![file(10)],
+                ..UserMessage::default()
+            },
+            "end answered two cats",
+        ),
         (UserMessage::default(), "end refused the input is empty"),
         (
-            UserMessage { text: "look".into(), attachments: vec![file(1); 65] },
+            UserMessage {
+                text: "look".into(),
+                attachments: vec![file(1); 65],
+                ..UserMessage::default()
+            },
             "end refused 65 files are attached, at most 64 are accepted",
         ),
         (
-            UserMessage { text: "look".into(), attachments: vec![file(32 * 1024 * 1024 + 1)] },
+            UserMessage {
+                text: "look".into(),
+                attachments: vec![file(32 * 1024 * 1024 + 1)],
+                ..UserMessage::default()
+            },
             "end refused the attached files have 33554433 bytes, at most 33554432 are accepted",
         ),
     ];

@@ -7,6 +7,7 @@ use super::{
     *,
 };
 use crate::{
+    Recalled,
     history::{fork_at, restore, title, turns},
     journal::VERSION,
     memory::{Memory, Meter},
@@ -15,7 +16,7 @@ use crate::{
 
 /// One record for each word: `s`ystem, `i`nput, `a12` an answer with the calls 1 and 2, `a` one in
 /// words, `r1` the result of call 1, `n`ote, `e`nd, `u`ndone, `f`orgotten, `p1` turn 1 pinned,
-/// `m3` the first three messages summed up, `x` unknown.
+/// `m3` the first three messages summed up, `o` something noticed, `c1` turn 1 recalled, `x` unknown.
 pub(super) fn records(text: &str) -> Vec<Record> {
     text.split_whitespace().enumerate().map(|(index, word)| record(index, word)).collect()
 }
@@ -26,7 +27,12 @@ fn record(index: usize, word: &str) -> Record {
     match &word[..1] {
         "s" => {
             let system_prompt = Some("be brief".to_owned());
-            Record::Began { version: VERSION, system_prompt, memories: Vec::new() }
+            Record::Began {
+                version: VERSION,
+                system_prompt,
+                memories: Vec::new(),
+                by_meaning: false,
+            }
         }
         "i" => Record::Input { message: format!("input {index}").into() },
         "a" => Record::Answer { message: answer(&word[1..]), usage, cost: None },
@@ -36,9 +42,15 @@ fn record(index: usize, word: &str) -> Record {
         "u" => Record::Undone,
         "f" => Record::Forgotten,
         "p" => Record::Pinned { turn: number() },
+        "o" => Record::Noticed { notice: said_by("timer", "ding") },
+        "c" => Record::Recalled { memories: vec![recalled(number())] },
         "m" => Record::Summary { text: "summed up".into(), through: number(), usage, cost: None },
         _ => Record::Unknown,
     }
+}
+
+fn recalled(turn: usize) -> Recalled {
+    Recalled { id: "x".into(), text: "words".into(), similarity: 0.5, turn: Some(turn) }
 }
 
 fn answer(ids: &str) -> AssistantMessage {

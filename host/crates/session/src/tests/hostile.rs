@@ -202,7 +202,8 @@ async fn a_tool_list_with_two_names_alike_starts_no_session() {
     let no_line = |_| -> Line { unreachable!() };
     let model = Arc::new(Model::new(no_line, Arc::default(), Arc::default()));
     let (journal, past) = (Box::new(Notes::default()), Restored::default());
-    let parts = Parts { model, toolbox, approvals, journal, past, options: options() };
+    let parts =
+        Parts { model, toolbox, approvals, journal, recall: None, past, options: options() };
     let error = spawn(parts).unwrap_err();
     assert_eq!(
         (error.first.to_string(), error.second.to_string()),

@@ -13,7 +13,11 @@ mod histories;
 mod hostile;
 mod memories;
 mod model;
+mod notices;
+mod origins;
+mod progress;
 mod property;
+mod recall;
 mod records;
 mod search;
 mod speech;
@@ -30,7 +34,10 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{Answer, BoxFuture};
+use sallyport_contract::{
+    Answer, BoxFuture,
+    services::{Audience, Notice},
+};
 use sallyport_model::{Delta, Message};
 use tokio::sync::mpsc;
 
@@ -39,8 +46,8 @@ use self::{
     toolbox::{Probe, Tools},
 };
 use super::{
-    Command, Ended, Event, Handle, Journal, JournalError, Limits, Options, Parts, Record, Restored,
-    TurnEnd, approval, spawn, transcript,
+    Command, Ended, Event, Handle, Journal, JournalError, Limits, Options, Parts, Recall, Record,
+    Restored, TurnEnd, approval, spawn, transcript,
 };
 
 /// A test that waits this long will wait for ever.
@@ -75,13 +82,23 @@ impl Talk {
     }
 
     fn among(past: Restored, options: Options, model: Model, probe: Arc<Probe>) -> Self {
+        Self::recalling(past, options, model, probe, None)
+    }
+
+    fn recalling(
+        past: Restored,
+        options: Options,
+        model: Model,
+        probe: Arc<Probe>,
+        recall: Option<Arc<dyn Recall>>,
+    ) -> Self {
         let (desk, approvals) = approval::channel();
         let requests = Arc::clone(model.requests());
         let records = Notes::default();
         let journal = Box::new(records.clone());
         let toolbox = Arc::new(Tools::new(desk, Arc::clone(&probe)));
         let model = Arc::new(model);
-        let parts = Parts { model, toolbox, approvals, journal, past, options };
+        let parts = Parts { model, toolbox, approvals, journal, recall, past, options };
         let (handle, events) = spawn(parts).unwrap();
         Self { handle, events, requests, records, probe }
     }
@@ -155,6 +172,18 @@ fn check_shown(talk: &Talk, expected: &[&str]) {
     assert_eq!(talk.shown(), expected);
 }
 
+/// What a plugin says.
+fn said_by(plugin: &str, text: &str) -> Notice {
+    Notice {
+        plugin: plugin.parse().unwrap(),
+        session_id: "s1".into(),
+        text: text.into(),
+        speech: None,
+        audience: Audience::Conversation,
+        late: false,
+    }
+}
+
 fn options() -> Options {
     Options::new("s1")
 }
@@ -214,7 +243,12 @@ fn line(event: &Event) -> String {
             format!("question {confirmation_id} {}", request.call.tool)
         }
         Event::ArgumentsEdited { call_id, arguments } => format!("edited {call_id} {arguments}"),
-        Event::InputAccepted { turn, text } => format!("turn {turn} {text}"),
+        Event::InputAccepted { turn, text, .. } => format!("turn {turn} {text}"),
+        Event::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
+        Event::Progress { call_id, progress } => {
+            let (part, words) = (progress.part, progress.message.as_deref().unwrap_or_default());
+            format!("progress {call_id} {part:?} {words}")
+        }
         Event::Undone { text } => format!("undone {text}"),
         Event::ModelChanged { name } => format!("model {name}"),
         Event::Summarized { messages, text } => format!("summary of {messages} {text}"),
@@ -263,6 +297,11 @@ fn record_line(record: &Record) -> String {
         Record::Summary { text, through, .. } => format!("summary of {through} {text}"),
         Record::Found { tools } => format!("found {}", tools.join(" ")),
         Record::Pinned { turn } => format!("pinned {turn}"),
+        Record::Recalled { memories } => {
+            let texts: Vec<&str> = memories.iter().map(|one| one.text.as_str()).collect();
+            format!("recalled {}", texts.join("+"))
+        }
+        Record::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
         Record::Unknown => "unknown".to_owned(),
     }
 }
@@ -270,7 +309,7 @@ fn record_line(record: &Record) -> String {
 fn message_line(message: &Message) -> String {
     match message {
         Message::System { text } => format!("system {text}"),
-        Message::User(said) => format!("user {}", said.text),
+        Message::User(said) => format!("user {}", said.told()),
         Message::Tool(result) => {
             let mark = if result.failed { "!" } else { "" };
             format!("tool{mark} {} {} {}", result.call_id, result.name, result.content)

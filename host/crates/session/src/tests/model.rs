@@ -3,6 +3,7 @@
 use std::{
     future,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use sallyport_contract::BoxFuture;
@@ -25,6 +26,8 @@ pub(super) enum Line {
     Fails(ModelError),
     /// Says the word "hm" and then nothing more.
     Hangs,
+    /// Says the word "hm" for ever.
+    Talks,
 }
 
 type Script = Box<dyn Fn(usize) -> Line + Send + Sync>;
@@ -95,6 +98,10 @@ impl ChatModel for Model {
                     }
                     Ok(reply)
                 }
+                Line::Talks => loop {
+                    on_delta(Delta::Text("hm".into()));
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                },
                 Line::Hangs => {
                     let _present = Presence::new(&self.probe);
                     on_delta(Delta::Text("hm".into()));

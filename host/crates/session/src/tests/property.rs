@@ -9,7 +9,7 @@ use super::{
     model::{Line, broken, calling, calls, refused, says},
     *,
 };
-use crate::{Memory, restore, transcript::check};
+use crate::{Memory, RecallError, Recalled, Wanted, history::PastTurn, restore, transcript::check};
 
 /// Ends turns in which something hangs.
 const TIME_MAX: Duration = Duration::from_secs(10);
@@ -28,6 +28,8 @@ enum Action {
     Yes,
     No,
     Edit,
+    Notice,
+    Progress,
 }
 
 fn actions() -> impl Strategy<Value = Vec<(Action, usize)>> {
@@ -41,6 +43,8 @@ fn actions() -> impl Strategy<Value = Vec<(Action, usize)>> {
         3 => Just(Action::Yes),
         1 => Just(Action::No),
         2 => Just(Action::Edit),
+        2 => Just(Action::Notice),
+        1 => Just(Action::Progress),
     ];
     prop::collection::vec((action, 0..YIELDS_MAX), 1..14)
 }
@@ -67,13 +71,55 @@ fn memory_for(number: u8) -> Memory {
     match number {
         0 => Memory::None,
         1 => Memory::SlidingWindow { tokens_max: 60 },
-        _ => Memory::Summary { tokens_max: 60 },
+        2 => Memory::Summary { tokens_max: 60 },
+        _ => Memory::ByMeaning { tokens_max: 60, recalled_tokens_max: 60 },
     }
 }
 
 fn hurried(memory: Memory) -> Options {
     let limits = Limits { time_max: Some(TIME_MAX), repeats_max: 99, ..Limits::default() };
     Options { limits, memory, ..options() }
+}
+
+/// Recalls what is asked, and something from the first turn.
+struct Parrot;
+
+impl Recall for Parrot {
+    fn recall<'a>(
+        &'a self,
+        wanted: Wanted<'a>,
+    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        let recalled = |id: &str, text: &str, turn| Recalled {
+            id: id.into(),
+            text: text.into(),
+            similarity: 1.0,
+            turn,
+        };
+        let found = vec![recalled("a", wanted.query, None), recalled("b", "the first", Some(1))];
+        Box::pin(std::future::ready(Ok(found)))
+    }
+
+    fn remember<'a>(&'a self, _: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn forget(&self, _: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn parroted(
+    past: Restored,
+    memory: Memory,
+    script: impl Fn(usize) -> Line + Send + Sync + 'static,
+) -> Talk {
+    let probe = Arc::new(Probe::default());
+    let model = Model::new(script, Arc::default(), Arc::clone(&probe));
+    Talk::recalling(past, hurried(memory), model, probe, Some(Arc::new(Parrot)))
+}
+
+fn half_way() -> sallyport_contract::services::Progress {
+    sallyport_contract::services::Progress { part: Some(0.5), message: None }
 }
 
 /// A session that is played to its end.
@@ -87,7 +133,7 @@ impl Play {
     fn new(answers: Vec<u8>, memory: Memory) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        let talk = Talk::with(hurried(memory), move |index| {
+        let talk = parroted(Restored::default(), memory, move |index| {
             if over.load(Ordering::SeqCst) {
                 says("fin")
             } else {
@@ -109,6 +155,8 @@ impl Play {
             Action::Yes => Command::ProvideConfirmation { id, answer: Answer::Once },
             Action::No => Command::ProvideConfirmation { id, answer: Answer::No { reason: None } },
             Action::Edit => Command::EditArguments { id, arguments: "7".into() },
+            Action::Notice => Command::Notice(said_by("timer", "ding")),
+            Action::Progress => Command::Progress { call_id: "a".into(), progress: half_way() },
         };
         self.talk.send(command).await;
     }
@@ -143,7 +191,7 @@ impl Play {
 /// Has one turn after the records, and returns what the model was shown in it and what was written.
 async fn resume(records: &[Record], memory: Memory) -> (Vec<String>, Vec<Record>) {
     let past = restore(records.to_vec());
-    let mut talk = Talk::resumed(past, hurried(memory), |_| says("fin"));
+    let mut talk = parroted(past, memory, |_| says("fin"));
     assert_eq!(talk.turn("the end").await.pop().unwrap(), "end answered fin");
     (talk.shown(), talk.records.all())
 }
@@ -194,7 +242,7 @@ proptest! {
     fn any_interleaving_leaves_a_conversation_that_can_go_on(
         actions in actions(),
         answers in prop::collection::vec(0_u8..14, 1..10),
-        memory in 0_u8..3,
+        memory in 0_u8..4,
     ) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().unwrap();
@@ -203,8 +251,8 @@ proptest! {
 
     #[test]
     fn any_records_in_any_order_make_a_conversation(
-        words in prop::collection::vec("s|i|a|a12|a3|a1|r1|r2|r3|n|e|u|f|p1|p2|m1|m3|m9|x", 0..40),
-        memory in 0_u8..3,
+        words in prop::collection::vec("s|i|a|a12|a3|a1|r1|r2|r3|n|e|u|f|p1|p2|m1|m3|m9|o|c0|c1|c9|x", 0..40),
+        memory in 0_u8..4,
     ) {
         let mut restored = restore(super::histories::records(&words.join(" ")));
         restored.transcript.apply(Record::Input { message: "more".into() });

@@ -26,6 +26,10 @@ async fn a_turn_without_calls_ends_with_the_answer() {
             &["message ", "notice the provider withheld the answer", "end answered "],
         ),
         (says(" "), &["message  ", "notice the model gave no answer", "end answered  "]),
+        (
+            finishes("", Finish::ToolCalls),
+            &["message ", "notice the model gave no answer", "end answered "],
+        ),
         (finishes("x", Finish::Other("odd".into())), &["message x", "end answered x"]),
     ];
     for (line, expected) in rows {

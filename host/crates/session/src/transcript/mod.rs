@@ -6,6 +6,7 @@
 //! what was interrupted is closed before anything new begins. A live session and one that is
 //! restored apply the same records and so have the same transcript.
 
+mod asides;
 mod check;
 mod ids;
 mod open;
@@ -14,10 +15,11 @@ use std::collections::BTreeSet;
 
 use sallyport_model::{AssistantMessage, Message, ToolResult, UserMessage};
 
-use self::{ids::CallIds, open::OpenCalls};
+use self::{asides::Asides, ids::CallIds, open::OpenCalls};
 use crate::{
     journal::Record,
-    memory::{Memory, Meter, Summary, View, view},
+    memory::{Memory, Meter, Recollection, Summary, View, view},
+    recall::Recalled,
 };
 
 pub use check::{Violation, check};
@@ -43,6 +45,9 @@ pub(crate) struct Transcript {
     ids: CallIds,
     /// The later, the more it stands for. Counted without the instructions.
     summaries: Vec<Summary>,
+    /// What bears on the last input.
+    recalled: Vec<Recalled>,
+    asides: Asides,
 }
 
 /// One input and what came of it.
@@ -87,7 +92,29 @@ impl Transcript {
             text: summary.text.clone(),
             through: self.head + summary.through,
         });
-        view(&memory, &self.messages, &self.pinned(), summary.as_ref(), meter)
+        let recalled = match memory {
+            Memory::ByMeaning { .. } => self.recollections(),
+            Memory::None | Memory::SlidingWindow { .. } | Memory::Summary { .. } => Vec::new(),
+        };
+        view(&memory, &self.messages, &self.pinned(), summary.as_ref(), &recalled, meter)
+    }
+
+    fn recollections(&self) -> Vec<Recollection<'_>> {
+        let place = |turn: usize| Some(self.turns.get(turn.checked_sub(1)?)?.start);
+        let recalled = self.recalled.iter().map(|one| Recollection {
+            text: &one.text,
+            turn: one.turn,
+            place: one.turn.and_then(place),
+        });
+        recalled.collect()
+    }
+
+    /// The turns of which a model is shown the input, from 1.
+    pub(crate) fn shown_turns(&self, memory: Memory, meter: &Meter) -> Vec<usize> {
+        let view = self.view(memory, meter);
+        let turns = self.turns.iter().enumerate();
+        let turns = turns.filter(|(_, turn)| !view.leaves_out(turn.start));
+        turns.map(|(index, _)| index + 1).collect()
     }
 
     /// The present summary.
@@ -124,7 +151,8 @@ impl Transcript {
     /// Lets one more thing happen.
     pub(crate) fn apply(&mut self, record: Record) {
         match record {
-            Record::Began { system_prompt, memories, .. } => {
+            Record::Began { system_prompt, memories, by_meaning, .. } => {
+                let memories = if by_meaning { Vec::new() } else { memories };
                 self.instruct(instructions(system_prompt, &memories));
             }
             Record::Input { message } => self.begin_turn(message),
@@ -137,6 +165,8 @@ impl Transcript {
             Record::Summary { text, through, .. } => {
                 self.summaries.push(Summary { text, through });
             }
+            Record::Recalled { memories } => self.recalled = memories,
+            Record::Noticed { notice } => self.asides.add(&notice),
             Record::Pinned { turn } => self.pin(turn),
             Record::Model { .. } | Record::Found { .. } | Record::Unknown => {}
         }
@@ -166,7 +196,10 @@ impl Transcript {
             input: input.clone(),
             is_pinned: false,
         });
-        self.messages.push(Message::User(input));
+        let mut told = input;
+        self.asides.tell(self.turns.len()).into_iter().for_each(|aside| told.note(aside));
+        self.messages.push(Message::User(told));
+        self.recalled.clear();
     }
 
     /// An answer without content is one that providers do not take back.
@@ -203,12 +236,14 @@ impl Transcript {
 
     fn forget_turn(&mut self) {
         if let Some(start) = self.turns.last().map(|turn| turn.start) {
+            self.asides.take_back(self.turns.len());
             self.truncate(start);
         }
     }
 
     fn undo_turn(&mut self) {
         if let Some(turn) = self.turns.pop() {
+            self.asides.take_back(self.turns.len() + 1);
             self.truncate(turn.start);
         }
     }

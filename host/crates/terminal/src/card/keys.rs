@@ -31,6 +31,10 @@ pub enum Choice {
     Other,
 }
 
+/// What the tool of a run is called that no model asked for, such as `role:timer`. Nobody wrote its
+/// arguments, so there is nothing to put right in them.
+const ROLE_PREFIX: &str = "role:";
+
 /// Which answers a card has beside those that every card has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offers {
@@ -43,7 +47,9 @@ pub struct Offers {
 impl Offers {
     /// The answers that a request has.
     pub fn of(request: &ApprovalRequest) -> Self {
-        Self { always: request.rule.is_some(), edit: request.subject == Subject::Call }
+        let is_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
+        let edit = request.subject == Subject::Call && !is_role;
+        Self { always: request.rule.is_some(), edit }
     }
 
     /// The lines that name the keys, folded between two of them.

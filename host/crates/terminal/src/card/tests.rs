@@ -55,6 +55,15 @@ fn a_card_for_an_access_cannot_be_edited_nor_allowed_for_good() {
 }
 
 #[test]
+fn what_no_model_asked_for_cannot_be_edited() {
+    for (tool, want) in [("mail.send", true), ("mail.role:timer", false), ("role.timer", true)] {
+        let mut request = request("{}");
+        request.call.tool = tool.parse().unwrap();
+        assert_eq!(Offers::of(&request).edit, want, "{tool}");
+    }
+}
+
+#[test]
 fn a_narrow_window_folds_and_loses_nothing() {
     let card = Card::new(request(r#"{"path":"/a/very/long/path/that/does/not/fit"}"#), None);
     for width in [0, 1, 30, 31, 40, 79, 500] {

@@ -79,6 +79,9 @@ impl Look {
     }
 }
 
+/// What makes a terminal ring.
+const BELL: &[u8] = b"\x07";
+
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Voice {
@@ -169,6 +172,21 @@ impl<W: io::Write> Screen<W> {
     pub fn note(&mut self, note: &str) -> io::Result<()> {
         let lines: Vec<_> = note.lines().map(|line| Line::plain(text::one_line(line))).collect();
         self.print(&lines)
+    }
+
+    /// Rings the terminal's bell. Where nobody watches, nothing rings.
+    ///
+    /// # Errors
+    ///
+    /// See [`Screen::text`].
+    pub fn ring(&mut self) -> io::Result<()> {
+        match self.form {
+            Form::Passing(_) => Ok(()),
+            Form::Live(_) => {
+                self.out.write_all(BELL)?;
+                self.out.flush()
+            }
+        }
     }
 
     /// Says what is being waited for, or that nothing is.

@@ -53,6 +53,8 @@ pub enum Command {
     Cost,
     /// Show what is sent of the session.
     Memory,
+    /// Show who the assistant is.
+    Guide,
     /// Pin the last message, or a text.
     Pin(Option<String>),
     /// Summarise the old turns now.
@@ -107,6 +109,7 @@ fn command(entry: &'static Entry, argument: &str) -> Result<Command, SlashError>
         "save" => file(entry.name, argument).map(Command::Save),
         "cost" => alone(Command::Cost),
         "memory" => alone(Command::Memory),
+        "guide" => alone(Command::Guide),
         "pin" => Ok(Command::Pin(given())),
         "compact" => alone(Command::Compact),
         "quit" => alone(Command::Quit),

@@ -70,6 +70,7 @@ pub const TABLE: &[Entry] = &[
     entry("save", &["export"], Argument::File, "write the session to a .md or .json file", ALWAYS),
     entry("cost", &["usage"], Argument::None, "tokens and money, last turn and session", ALWAYS),
     entry("memory", &[], Argument::None, "what of the session is sent, and what is pinned", ALWAYS),
+    entry("guide", &[], Argument::None, "who the assistant is, when a guide says so", ALWAYS),
     entry(
         "pin",
         &[],

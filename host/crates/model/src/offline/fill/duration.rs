@@ -79,6 +79,11 @@ pub(in crate::offline) fn find(sentence: &Sentence<'_>, used: &[bool]) -> Option
     Some(Duration { words: begin..end, parts })
 }
 
+/// Returns how many words the amount with its unit has that begins at a word, if one does.
+pub(super) fn words_at(sentence: &Sentence<'_>, at: usize) -> Option<usize> {
+    part(sentence, at).map(|(_, _, words)| words)
+}
+
 /// Reads one amount with its unit, and returns it with the count of its words.
 fn part(sentence: &Sentence<'_>, at: usize) -> Option<(f64, Unit, usize)> {
     let (amount, words) = amount(sentence, at)?;

@@ -6,6 +6,7 @@
 mod choice;
 mod clues;
 pub(super) mod duration;
+pub(super) mod moment;
 mod number;
 pub(super) mod params;
 mod place;
@@ -86,6 +87,7 @@ fn value(
         Sort::Url => sight::url(clues),
         Sort::Path => sight::path(clues, param.required),
         Sort::Email => sight::email(clues),
+        Sort::Moment => moment::fill(clues),
         Sort::Span => duration::fill_words(clues),
         Sort::Place => place::fill(clues, param),
         Sort::Content => text::content(clues, param),

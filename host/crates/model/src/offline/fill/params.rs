@@ -39,6 +39,8 @@ pub(in crate::offline) enum Sort<'a> {
     Duration(Unit),
     /// A length of time, in words.
     Span,
+    /// A moment, or several, in words.
+    Moment,
     /// A number.
     Number,
     /// A city, a country, a time zone.
@@ -79,7 +81,7 @@ impl Sort<'_> {
             Self::Url | Self::Path | Self::Email => 1,
             Self::Choice(_) => 2,
             Self::Boolean => 3,
-            Self::Duration(_) | Self::Span => 4,
+            Self::Duration(_) | Self::Span | Self::Moment => 4,
             Self::Number => 5,
             Self::Place => 6,
             Self::Content => 7,
@@ -218,13 +220,14 @@ fn text_sort<'a>(words: &[String], about: &str, schema: &Value) -> Sort<'a> {
     if format == "email" || called(&["email", "recipient"]) {
         return Sort::Email;
     }
-    let rows: [(&[&str], Sort<'a>); 6] = [
+    let rows: [(&[&str], Sort<'a>); 7] = [
         (&["query", "search", "keyword", "q", "term"], Sort::Text),
         (&["path", "file", "filename", "folder", "directory", "dir"], Sort::Path),
         (PLACES, Sort::Place),
         (&["content", "text", "body", "message", "note"], Sort::Content),
         (&["label", "title"], Sort::Label),
         (&["duration"], Sort::Span),
+        (&["when", "moment", "due"], Sort::Moment),
     ];
     let by_name = rows.into_iter().find(|(names, _)| called(names)).map(|(_, sort)| sort);
     by_name.unwrap_or_else(|| told_sort(about))
@@ -292,6 +295,7 @@ mod tests {
         check("target", json!({ "type": "string", "description": "The URL to open." }), Sort::Url);
         check("file_path", text(), Sort::Path);
         check("to", json!({ "type": "string", "format": "email" }), Sort::Email);
+        check("when", text(), Sort::Moment);
         check("timezone", json!({ "type": ["null", "string"] }), Sort::Place);
         check("durationMs", json!({ "type": "integer" }), Sort::Duration(Unit::Millisecond));
         check(

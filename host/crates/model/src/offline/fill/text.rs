@@ -14,6 +14,9 @@ const LEADS_MAX: usize = 8;
 /// Words that lead to what is to be said or written.
 const SAYING: &[&str] = &["say", "says", "saying", "that", "text", "content", "message"];
 
+/// Words before a text that nothing else announces: "remind me to call mum".
+const LEADING: &[&str] = &["me", "us", "to", "about", "of", "for"];
+
 /// Words that lead to a name.
 const CALLING: &[&str] = &["called", "named", "labelled", "labeled", "titled", "label"];
 
@@ -31,10 +34,11 @@ pub(super) fn content(clues: &mut Clues<'_, '_>, param: &Param<'_>) -> Option<St
     }
     let announced = after_colon(clues).or_else(|| after_word(clues, SAYING));
     let found = match announced {
-        None if param.required => clues.stretches().into_iter().next()?,
+        None if param.required => without(clues, LEADING, clues.stretches().into_iter().next()?),
         announced => announced?,
     };
-    let found = without_tail(clues, without_lead(clues, found));
+    // "a note that says hello": only the last word that leads to the text counts.
+    let found = without_tail(clues, without(clues, SAYING, found));
     (!found.is_empty()).then(|| clues.take(found).to_owned())
 }
 
@@ -141,9 +145,9 @@ fn free_from(clues: &Clues<'_, '_>, at: usize) -> Option<Range<usize>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// "a note that says hello": only the last word that leads to the text counts.
-fn without_lead(clues: &Clues<'_, '_>, mut found: Range<usize>) -> Range<usize> {
-    while found.len() > 1 && SAYING.contains(&clues.words()[found.start].lower.as_str()) {
+/// Leaves out words that only lead to the rest.
+fn without(clues: &Clues<'_, '_>, leads: &[&str], mut found: Range<usize>) -> Range<usize> {
+    while found.len() > 1 && leads.contains(&clues.words()[found.start].lower.as_str()) {
         found.start += 1;
     }
     found

@@ -69,6 +69,15 @@ pub(crate) fn of_list(path: &str) -> Option<&'static dyn Wire> {
     path.ends_with("/models").then_some(if is_gemini { &gemini::Gemini } else { &chat::Chat })
 }
 
+/// Returns the protocol in which a path is asked for vectors.
+pub(crate) fn of_embeddings(path: &str) -> Option<&'static dyn Wire> {
+    match path {
+        _ if path.ends_with(":batchEmbedContents") => Some(&gemini::Gemini),
+        _ if path.ends_with("/embeddings") => Some(&chat::Chat),
+        _ => None,
+    }
+}
+
 /// Returns the model of a request; Gemini has it in the path.
 pub(crate) fn model(path: &str, request: &Value) -> String {
     let in_path = path.split("/models/").nth(1).and_then(|rest| rest.split(':').next());
@@ -124,7 +133,7 @@ fn system(text: String) -> Message {
 }
 
 fn user(text: String, attachments: Vec<Attachment>) -> Message {
-    Message::User(UserMessage { text, attachments })
+    Message::User(UserMessage { text, attachments, ..UserMessage::default() })
 }
 
 fn assistant(text: String, calls: Vec<CallRequest>) -> Message {

@@ -12,7 +12,11 @@ fn every_kind_of_content_counts() {
     let file = |media_type: &str, bytes: usize| {
         let (name, media_type) = ("f".to_owned(), media_type.to_owned());
         let file = Attachment { name, media_type, data: Arc::from(vec![b'x'; bytes]) };
-        Message::User(UserMessage { text: String::new(), attachments: vec![file] })
+        Message::User(UserMessage {
+            text: String::new(),
+            attachments: vec![file],
+            ..UserMessage::default()
+        })
     };
     let opaque = |bytes: usize| {
         let body = json!("x".repeat(bytes - 2));

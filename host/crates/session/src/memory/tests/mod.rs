@@ -56,7 +56,8 @@ fn word(message: &Message) -> String {
         Message::Tool(result) => format!("r{}", result.call_id),
         _ => text.split(['.', '\n']).next().unwrap_or_default().to_owned(),
     };
-    let marked = text.contains("[Some calls") || text.contains("\"cut\"");
+    let is_noted = matches!(message, Message::User(said) if said.aside.is_some());
+    let marked = is_noted || text.contains("\"cut\"");
     word + if marked { "*" } else { "" }
 }
 
@@ -72,6 +73,11 @@ fn summed_up(messages: u64) -> Memory {
     Memory::Summary { tokens_max: messages * MESSAGE }
 }
 
+/// How many messages are left out of a view.
+fn dropped(view: &View<'_>) -> usize {
+    view.left_out.iter().map(|range| range.len()).sum()
+}
+
 fn shown<'a>(
     memory: Memory,
     transcript: &'a [Message],
@@ -79,7 +85,7 @@ fn shown<'a>(
     summary: Option<&Summary>,
 ) -> View<'a> {
     let pinned: BTreeSet<usize> = pinned.iter().copied().collect();
-    let view = view(&memory, transcript, &pinned, summary, &Meter::new());
+    let view = view(&memory, transcript, &pinned, summary, &[], &Meter::new());
     assert_eq!(transcript::check(&view.messages), Ok(()), "{}", words(&view.messages));
     view
 }

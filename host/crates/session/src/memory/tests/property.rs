@@ -75,7 +75,7 @@ proptest! {
                 prop_assert!(places.contains(&first));
                 prop_assert!(pinned.iter().all(|pin| *pin >= end || places.contains(pin)));
                 prop_assert!(places.is_sorted());
-                prop_assert_eq!(view.dropped, end - places.len());
+                prop_assert_eq!(dropped(&view), end - places.len());
                 prop_assert_eq!(places.last(), Some(&(end - 1)));
                 if Meter::new().tokens(&view.messages) > tokens_max {
                     prop_assert_eq!(&places, &least(sent, &pinned));

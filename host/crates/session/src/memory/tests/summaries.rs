@@ -59,7 +59,7 @@ fn a_summary_that_was_wanted_holds_in_every_memory() {
     for memory in [Memory::None, window(99), window(8), summed_up(8)] {
         let view = shown(memory, &transcript, &[], Some(&summary(7)));
         assert_eq!(words(&view.messages).replace(ASKED, "?"), "s u-1 a-1 ? S u-4 a-4 u-5");
-        assert_eq!((view.dropped, view.wants_summary), (4, None));
+        assert_eq!((dropped(&view), view.wants_summary), (4, None));
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use sallyport_contract::{
     CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, Secret,
     ToolOutput,
+    services::{Audience, Notice, Origin},
 };
 use sallyport_model::{
     AssistantMessage, Attachment, CallRequest, Delta, Finish, Message, ModelError, Opaque, Reply,
@@ -13,9 +14,10 @@ use sallyport_model::{
 use serde_json::json;
 
 use super::*;
+use crate::Recalled;
 use crate::tape::{
     clean,
-    line::{Answer, Answered, Decided, Decision, Line, Report, Reported},
+    line::{Answer, Answered, Decided, Decision, Line, Recollected, Report, Reported},
 };
 
 const SECRET: &str = "correct-horse";
@@ -58,6 +60,7 @@ fn effects() -> Vec<Effect> {
         Effect::Requested { what: secret(), status: None, sent_bytes, received_bytes },
         Effect::Changed { path: secret() },
         Effect::SecretUsed { name: secret(), to: Some(secret()) },
+        Effect::Used { capability: secret(), what: secret() },
         Effect::Asked { what: secret(), answer: secret() },
         Effect::Refused(denial()),
     ]
@@ -114,7 +117,28 @@ fn deltas() -> Vec<Delta> {
 fn input() -> UserMessage {
     let file =
         Attachment { name: secret(), media_type: secret(), data: Arc::from(SECRET.as_bytes()) };
-    UserMessage { text: secret(), attachments: vec![file] }
+    let origin = Origin {
+        plugin: "webhook".parse().unwrap(),
+        label: Some(secret()),
+        connection: Some(secret()),
+    };
+    let (text, aside) = (secret(), Some(secret()));
+    UserMessage { text, attachments: vec![file], origin: Some(origin), aside }
+}
+
+fn notice() -> Notice {
+    Notice {
+        plugin: "timer".parse().unwrap(),
+        session_id: secret(),
+        text: secret(),
+        speech: Some(secret()),
+        audience: Audience::User,
+        late: true,
+    }
+}
+
+fn recalled() -> Recalled {
+    Recalled { id: secret(), text: secret(), similarity: 0.25, turn: Some(3) }
 }
 
 fn lines() -> Vec<Line> {
@@ -129,6 +153,11 @@ fn lines() -> Vec<Line> {
     let mut lines = vec![
         Line::Input { message: input() },
         Line::Cancel,
+        Line::Noticed { notice: notice() },
+        Line::Recalls,
+        Line::Recalled { end: Recollected::Dropped },
+        Line::Recalled { end: Recollected::Failed(secret()) },
+        Line::Recalled { end: Recollected::Found(vec![recalled()]) },
         Line::Turn { elapsed: Duration::from_millis(20) },
         answered(Answer::Dropped),
         decided(admitted),
@@ -159,6 +188,13 @@ fn no_field_lets_a_secret_through() {
     for mut reply in replies() {
         clean::reply(&redactor, &mut reply);
         check(format!("{reply:?}"));
+    }
+    let mut said = notice();
+    clean::notice(&redactor, &mut said);
+    check(format!("{said:?}"));
+    for mut end in [Recollected::Failed(secret()), Recollected::Found(vec![recalled()])] {
+        clean::recollected(&redactor, &mut end);
+        check(format!("{end:?}"));
     }
     for mut error in errors() {
         clean::error(&redactor, &mut error);

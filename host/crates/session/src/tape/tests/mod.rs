@@ -4,6 +4,7 @@ mod cast;
 mod damage;
 mod differences;
 mod lines;
+mod outside;
 mod secrets;
 mod sessions;
 
@@ -19,7 +20,8 @@ use tokio::sync::mpsc;
 use self::cast::{Actor, Stage};
 use super::{Recording, Replay, ReplayError, Tape};
 use crate::{
-    Command, Event, Handle, Memory, Options, Parts, approval, history::Restored, journal, spawn,
+    Command, Event, Handle, Memory, Options, Parts, Recall, approval, history::Restored, journal,
+    spawn,
 };
 
 /// A tape in memory. Clones are the same one.
@@ -60,9 +62,18 @@ struct Talk {
 
 impl Talk {
     fn new(model: Arc<dyn ChatModel>, toolbox: Arc<dyn Toolbox>, options: Options) -> Self {
+        Self::recalling(model, toolbox, None, options)
+    }
+
+    fn recalling(
+        model: Arc<dyn ChatModel>,
+        toolbox: Arc<dyn Toolbox>,
+        recall: Option<Arc<dyn Recall>>,
+        options: Options,
+    ) -> Self {
         let (_, approvals) = approval::channel();
         let (journal, past) = (Box::new(journal::NoJournal), Restored::default());
-        let parts = Parts { model, toolbox, approvals, journal, past, options };
+        let parts = Parts { model, toolbox, approvals, journal, recall, past, options };
         let (handle, events) = spawn(parts).unwrap();
         Self { handle, events, heard: Vec::new() }
     }

@@ -1,0 +1,110 @@
+//! The three ways in which servers are asked for vectors, and answer.
+
+use serde_json::{Value, json};
+
+use super::{DIMENSIONS_MAX, EmbedEndpoint};
+use crate::{
+    endpoint::{Protocol, SettingsError},
+    gemini,
+};
+
+/// How one server is asked.
+#[derive(Debug)]
+pub(super) struct Form {
+    /// The path of the method, below the base address.
+    pub(super) path: String,
+    model: String,
+    wire: Wire,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Wire {
+    /// `embeddings`: OpenAI and the many servers that speak it.
+    OpenAi,
+    /// `batchEmbedContents` of Gemini.
+    Gemini,
+    /// `/api/embed` of Ollama.
+    Ollama,
+}
+
+impl Form {
+    /// Finds the way of an endpoint.
+    ///
+    /// # Errors
+    ///
+    /// The protocol knows no embeddings.
+    pub(super) fn of(endpoint: &EmbedEndpoint) -> Result<Self, SettingsError> {
+        let model = endpoint.model.trim();
+        let (wire, path, model) = match endpoint.protocol {
+            Protocol::OpenAiChat | Protocol::OpenAiResponses => {
+                (Wire::OpenAi, "embeddings".to_owned(), model.to_owned())
+            }
+            Protocol::Gemini => {
+                let path = format!("{}:batchEmbedContents", gemini::resource_path(model));
+                (Wire::Gemini, path, gemini::resource(model))
+            }
+            Protocol::Ollama => (Wire::Ollama, "api/embed".to_owned(), model.to_owned()),
+            Protocol::Anthropic => return Err(SettingsError::NoEmbeddings),
+        };
+        Ok(Self { path, model, wire })
+    }
+
+    /// Writes a request.
+    pub(super) fn body(&self, texts: &[String]) -> Vec<u8> {
+        let body = match self.wire {
+            Wire::OpenAi | Wire::Ollama => json!({ "model": self.model, "input": texts }),
+            Wire::Gemini => {
+                let requests = texts.iter().map(|text| {
+                    json!({ "model": self.model, "content": { "parts": [{ "text": text }] } })
+                });
+                json!({ "requests": requests.collect::<Vec<Value>>() })
+            }
+        };
+        body.to_string().into_bytes()
+    }
+
+    /// Reads an answer: so many vectors, in the order of the texts.
+    pub(super) fn vectors(&self, answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> {
+        let list = match self.wire {
+            Wire::OpenAi => answer.get("data"),
+            Wire::Gemini | Wire::Ollama => answer.get("embeddings"),
+        };
+        let list = list.and_then(Value::as_array).ok_or("there are no vectors in it")?;
+        if list.len() != count {
+            return Err(format!("it has {} vectors for {count} texts", list.len()));
+        }
+        match self.wire {
+            Wire::OpenAi => {
+                in_order(list)?.into_iter().map(|one| vector(one.get("embedding"))).collect()
+            }
+            Wire::Gemini => list.iter().map(|one| vector(one.get("values"))).collect(),
+            Wire::Ollama => list.iter().map(|one| vector(Some(one))).collect(),
+        }
+    }
+}
+
+/// Puts vectors in the order of their texts; a server that does not number them has them so.
+fn in_order(list: &[Value]) -> Result<Vec<&Value>, String> {
+    let mut placed: Vec<Option<&Value>> = vec![None; list.len()];
+    for (place, one) in list.iter().enumerate() {
+        let told = one.get("index").and_then(Value::as_u64);
+        let index = told.map_or(Some(place), |index| usize::try_from(index).ok());
+        match index.and_then(|index| placed.get_mut(index)) {
+            Some(slot @ None) => *slot = Some(one),
+            _ => return Err("its vectors are numbered wrongly".to_owned()),
+        }
+    }
+    Ok(placed.into_iter().flatten().collect())
+}
+
+fn vector(numbers: Option<&Value>) -> Result<Vec<f32>, String> {
+    let numbers = numbers.and_then(Value::as_array).ok_or("a vector is no list of numbers")?;
+    if numbers.is_empty() || numbers.len() > DIMENSIONS_MAX {
+        let count = numbers.len();
+        return Err(format!("a vector has {count} numbers, 1 to {DIMENSIONS_MAX} are accepted"));
+    }
+    let numbers = numbers.iter().map(|number| Some(number.as_f64()? as f32));
+    let vector: Option<Vec<f32>> = numbers.collect();
+    let vector = vector.filter(|vector| vector.iter().all(|number| number.is_finite()));
+    vector.ok_or_else(|| "a vector holds something else than finite numbers".to_owned())
+}

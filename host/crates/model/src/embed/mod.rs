@@ -1,0 +1,210 @@
+//! Texts as vectors: what is alike in meaning lies near to each other.
+//!
+//! An embedding endpoint is asked over the same line as a chat model, with the same key, the same
+//! refusals and the same retries. What it answers is checked before anybody computes with it: as
+//! many vectors as there are texts, all of one dimension, all of finite numbers.
+
+mod form;
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use sallyport_contract::{BoxFuture, Secret};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    chat::ModelError,
+    endpoint::{Endpoint, Protocol, SettingsError},
+    retry,
+    wire::{self, Line},
+};
+
+use self::form::Form;
+
+/// Longest wait for the vectors of one batch; nothing has to be thought about, but a local server
+/// may load its model first.
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Most texts of one request: below what every provider takes at once, and few enough that a small
+/// server answers in time.
+const BATCH_TEXTS_MAX: usize = 64;
+
+/// Most bytes of all texts of one request, unless one alone is longer: far below the tokens that
+/// providers take at once.
+const BATCH_BYTES_MAX: usize = 128 * 1024;
+
+/// Most numbers of one vector; the largest known models have half as many.
+const DIMENSIONS_MAX: usize = 8192;
+
+/// Where and how to reach a model that makes vectors of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbedEndpoint {
+    /// The wire format of its server.
+    pub protocol: Protocol,
+    /// Base address, as a chat model's: `https://api.openai.com/v1`.
+    pub base_url: String,
+    /// The model's name, as the provider knows it: `text-embedding-3-small`.
+    pub model: String,
+    /// Sent as the protocol says; servers at home often need none.
+    pub key: Option<Secret>,
+    /// Longest time for the vectors of one batch of texts, all attempts included.
+    pub time_max: Duration,
+}
+
+impl EmbedEndpoint {
+    /// A model on the server of a chat model.
+    pub fn beside(endpoint: &Endpoint, model: impl Into<String>) -> Self {
+        Self {
+            key: endpoint.key.clone(),
+            ..Self::new(endpoint.protocol, endpoint.base_url.clone(), model)
+        }
+    }
+
+    /// A model that needs no key and answers within a minute.
+    pub fn new(protocol: Protocol, base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        let (base_url, model) = (base_url.into(), model.into());
+        Self { protocol, base_url, model, key: None, time_max: TIME_MAX }
+    }
+
+    /// The same server as the line to it wants it.
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
+            key: self.key.clone(),
+            time_max: self.time_max,
+            ..Endpoint::new(self.protocol, self.base_url.clone(), self.model.clone())
+        }
+    }
+}
+
+/// Makes vectors of texts.
+pub trait Embedder: Send + Sync {
+    /// A name for people that changes with the model: vectors of two names are not to be compared.
+    fn name(&self) -> &str;
+
+    /// Returns one vector for each text, in their order. All that one embedder ever gives are of
+    /// one dimension. Providers refuse blank texts. Dropping the future cancels the request.
+    ///
+    /// # Errors
+    ///
+    /// Every way in which a provider can be lost, see [`ModelError`], and vectors that cannot be
+    /// computed with.
+    fn embed<'a>(&'a self, texts: &'a [String])
+    -> BoxFuture<'a, Result<Vec<Vec<f32>>, ModelError>>;
+}
+
+/// Returns the embedder behind an endpoint. Nothing is opened or sent before the first text.
+///
+/// # Errors
+///
+/// Settings that cannot work, with a hint; among them a protocol that knows no embeddings.
+pub fn connect_embedder(endpoint: &EmbedEndpoint) -> Result<Arc<dyn Embedder>, SettingsError> {
+    let form = Form::of(endpoint)?;
+    let server = endpoint.endpoint();
+    let line = Line::new(&server, &form.path, wire::headers(&server)?)?;
+    let (time_max, dimension) = (endpoint.time_max, OnceLock::new());
+    Ok(Arc::new(Remote { form, line, time_max, dimension }))
+}
+
+/// A model on a server.
+#[derive(Debug)]
+struct Remote {
+    form: Form,
+    line: Line,
+    time_max: Duration,
+    /// How many numbers its vectors have, once the first has come.
+    dimension: OnceLock<usize>,
+}
+
+impl Embedder for Remote {
+    fn name(&self) -> &str {
+        self.line.name()
+    }
+
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, ModelError>> {
+        Box::pin(async move {
+            let mut vectors = Vec::with_capacity(texts.len());
+            for batch in batches(texts) {
+                let answer = self.batch(batch);
+                vectors.extend(self.line.provider().within(self.time_max, answer).await?);
+            }
+            Ok(vectors)
+        })
+    }
+}
+
+impl Remote {
+    /// Asks for the vectors of a batch until they come or no attempt is worth it any more.
+    async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let (begun, mut attempt) = (Instant::now(), 1);
+        loop {
+            let error = match self.once(texts).await {
+                Ok(vectors) => return Ok(vectors),
+                Err(error) => error,
+            };
+            let wait = retry::next_wait(&error, attempt, begun, self.time_max);
+            let Some(wait) = wait else { return Err(error) };
+            attempt += 1;
+            sleep(wait).await;
+        }
+    }
+
+    async fn once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let response = self.line.post(self.form.body(texts), wire::JSON).await?;
+        let answer = self.line.whole(response).await?;
+        let vectors = self.form.vectors(&answer, texts.len());
+        let vectors = vectors.and_then(|vectors| self.of_one_dimension(vectors));
+        vectors.map_err(|problem| self.line.provider().broken(&problem))
+    }
+
+    /// Checks that all vectors are of the dimension that the first one ever was of.
+    fn of_one_dimension(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, String> {
+        for vector in &vectors {
+            let (dimension, wanted) = (vector.len(), self.dimension.get().copied());
+            let wanted = wanted.unwrap_or_else(|| *self.dimension.get_or_init(|| dimension));
+            if dimension != wanted {
+                return Err(format!("a vector has {dimension} numbers, others have {wanted}"));
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+/// Cuts texts into batches that a provider takes at once.
+fn batches(mut texts: &[String]) -> impl Iterator<Item = &[String]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |text: &&String| {
+            bytes += text.len();
+            bytes <= BATCH_BYTES_MAX
+        };
+        let count = texts.iter().take(BATCH_TEXTS_MAX).take_while(fits).count();
+        let (batch, rest) = texts.split_at(count.max(1).min(texts.len()));
+        texts = rest;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_hold_what_fits_and_lose_nothing() {
+        let rows: [(Vec<usize>, Vec<usize>); 5] = [
+            (vec![], vec![]),
+            (vec![1; 3], vec![3]),
+            (vec![1; 130], vec![64, 64, 2]),
+            (vec![BATCH_BYTES_MAX + 1, 1, 1], vec![1, 2]),
+            (vec![BATCH_BYTES_MAX / 2, BATCH_BYTES_MAX / 2, 1], vec![2, 1]),
+        ];
+        for (bytes, want) in rows {
+            let texts: Vec<String> = bytes.iter().map(|bytes| "x".repeat(*bytes)).collect();
+            assert_eq!(batches(&texts).map(<[_]>::len).collect::<Vec<_>>(), want);
+        }
+    }
+}

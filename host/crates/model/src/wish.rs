@@ -1,0 +1,143 @@
+//! A model that is asked again without a wish that its provider does not grant.
+//!
+//! Whoever plays a part in a session may wish for a temperature, whichever model answers. Some
+//! models take none and refuse the whole request for it; that must not cost the session its answers.
+//! What an endpoint itself says is no wish: the person set it, and is told that it was refused.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use sallyport_contract::BoxFuture;
+
+use crate::chat::{ChatModel, Delta, ModelError, Price, Reply, Request};
+
+/// A model whose wishes may be refused.
+pub(crate) struct Wishing {
+    inner: Arc<dyn ChatModel>,
+    /// It was refused once, so it is not wished for again.
+    is_refused: AtomicBool,
+}
+
+impl Wishing {
+    /// Takes a model that nothing was wished of yet.
+    pub(crate) fn new(inner: Arc<dyn ChatModel>) -> Self {
+        Self { inner, is_refused: AtomicBool::new(false) }
+    }
+
+    async fn answer(
+        &self,
+        request: Request<'_>,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<Reply, ModelError> {
+        let is_refused = self.is_refused.load(Ordering::Relaxed);
+        let temperature = request.temperature.filter(|_| !is_refused);
+        let answer = self.inner.generate(Request { temperature, ..request }, on_delta).await;
+        match answer {
+            Err(error) if temperature.is_some() && refuses_temperature(&error) => {
+                self.is_refused.store(true, Ordering::Relaxed);
+                self.inner.generate(Request { temperature: None, ..request }, on_delta).await
+            }
+            answer => answer,
+        }
+    }
+}
+
+impl ChatModel for Wishing {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.inner.price()
+    }
+
+    fn generate<'a>(
+        &'a self,
+        request: Request<'a>,
+        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(self.answer(request, on_delta))
+    }
+}
+
+/// Whether a provider said no because of the temperature. Each has words of its own for it, and all
+/// name the field.
+fn refuses_temperature(error: &ModelError) -> bool {
+    match error {
+        ModelError::Refused { status: 400 | 422, message, .. } => {
+            message.to_ascii_lowercase().contains("temperature")
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::chat::{AssistantMessage, Finish};
+
+    /// A model that refuses every request with a temperature, in the words of a test.
+    struct Strict {
+        refusal: ModelError,
+        asked: Mutex<Vec<Option<f64>>>,
+    }
+
+    impl ChatModel for Strict {
+        fn name(&self) -> &str {
+            "strict"
+        }
+
+        fn generate<'a>(
+            &'a self,
+            request: Request<'a>,
+            _: &'a mut (dyn FnMut(Delta) + Send),
+        ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+            self.asked.lock().unwrap().push(request.temperature);
+            let refusal = request.temperature.map(|_| self.refusal.clone());
+            let (message, finish) = (AssistantMessage::default(), Finish::Stop);
+            let reply = Reply { message, finish, usage: None };
+            Box::pin(std::future::ready(refusal.map_or(Ok(reply), Err)))
+        }
+    }
+
+    fn refused(status: u16, message: &str) -> ModelError {
+        let (provider, message) = ("p".to_owned(), message.to_owned());
+        ModelError::Refused { provider, status, message, retry_after: None }
+    }
+
+    /// Wishes twice for a temperature and compares what the model was asked.
+    #[track_caller]
+    fn check(refusal: ModelError, want: &[Option<f64>]) {
+        use futures::FutureExt as _;
+
+        let model = Arc::new(Strict { refusal, asked: Mutex::default() });
+        let wishing = Wishing::new(Arc::clone(&model) as Arc<dyn ChatModel>);
+        for _ in 0..2 {
+            let request = Request { temperature: Some(0.7), ..Request::default() };
+            // Whether there is an answer shows in what was asked.
+            let _ = wishing.generate(request, &mut |_| {}).now_or_never().unwrap();
+        }
+        assert_eq!(*model.asked.lock().unwrap(), want);
+    }
+
+    #[test]
+    fn a_wish_that_was_refused_is_dropped_for_good() {
+        for status in [400, 422] {
+            let words = "Unsupported value: 'temperature' does not support 0.7 with this model.";
+            check(refused(status, words), &[Some(0.7), None, None]);
+        }
+    }
+
+    #[test]
+    fn another_refusal_is_none_of_the_wish() {
+        let unreachable =
+            ModelError::Unreachable { provider: "p".into(), message: "temperature".into() };
+        for error in [refused(400, "no such model"), refused(500, "temperature"), unreachable] {
+            check(error, &[Some(0.7), Some(0.7)]);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Embedders against a server on the loopback that says exactly what a test wants.
+
+mod answers;
+mod requests;
+
+use std::{sync::Arc, time::Duration};
+
+use sallyport_contract::Secret;
+use sallyport_model::{EmbedEndpoint, Embedder, ModelError, Protocol, connect_embedder};
+use serde_json::{Value, json};
+
+use crate::{
+    asking::KEY,
+    server::{Server, Step, plain},
+};
+
+/// Far more than any of these tests needs; a hanging test still ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The protocols that know embeddings, each in one of its forms.
+const PROTOCOLS: [Protocol; 3] = [Protocol::OpenAiChat, Protocol::Gemini, Protocol::Ollama];
+
+fn embedder(protocol: Protocol, server: &Server) -> Arc<dyn Embedder> {
+    let endpoint = EmbedEndpoint {
+        key: Some(Secret::new(KEY)),
+        time_max: PATIENCE,
+        ..EmbedEndpoint::new(protocol, server.base_url.clone(), "test-model")
+    };
+    connect_embedder(&endpoint).unwrap()
+}
+
+/// An answer of a protocol with these vectors.
+fn answer(protocol: Protocol, vectors: &[Value]) -> Value {
+    let numbered = |(index, vector)| json!({ "index": index, "embedding": vector });
+    match protocol {
+        Protocol::Gemini => {
+            let vectors: Vec<Value> =
+                vectors.iter().map(|vector| json!({ "values": vector })).collect();
+            json!({ "embeddings": vectors })
+        }
+        Protocol::Ollama => json!({ "embeddings": vectors }),
+        _ => {
+            json!({ "data": vectors.iter().enumerate().map(numbered).collect::<Vec<Value>>() })
+        }
+    }
+}
+
+fn sends(body: &Value) -> Vec<Step> {
+    plain(200, "content-type: application/json\r\n", &body.to_string())
+}
+
+fn texts(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("text {number}")).collect()
+}
+
+/// Plays one answer to an embedder that asks for two texts.
+async fn play(protocol: Protocol, body: &Value) -> Result<Vec<Vec<f32>>, ModelError> {
+    let server = Server::start(sends(body)).await;
+    embedder(protocol, &server).embed(&texts(2)).await
+}

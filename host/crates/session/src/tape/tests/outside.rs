@@ -1,0 +1,192 @@
+//! What comes to a session beside its inputs: words of plugins, and what is recalled.
+
+use std::future;
+
+use sallyport_contract::{
+    BoxFuture, Secret,
+    services::{Audience, Notice, Origin},
+};
+
+use super::{cast::Line::Says, *};
+use crate::{RecallError, Recalled, Wanted, history::PastTurn};
+
+/// What is recalled for an input.
+#[derive(Clone, Copy)]
+enum Memo {
+    Finds(&'static str),
+    Fails,
+    Hangs,
+}
+
+/// Recalls by script, one line for each input.
+struct Prompter(Mutex<Vec<Memo>>);
+
+impl Recall for Prompter {
+    fn recall<'a>(&'a self, _: Wanted<'a>) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        let memo = self.0.lock().unwrap().remove(0);
+        let found = |text: &str| {
+            vec![Recalled { id: "x".into(), text: text.into(), similarity: f32::NAN, turn: None }]
+        };
+        match memo {
+            Memo::Finds(text) => Box::pin(future::ready(Ok(found(text)))),
+            Memo::Fails => {
+                let message = "the shelf is empty".into();
+                Box::pin(future::ready(Err(RecallError { message })))
+            }
+            Memo::Hangs => Box::pin(future::pending()),
+        }
+    }
+
+    fn remember<'a>(&'a self, _: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+        Box::pin(future::ready(Ok(())))
+    }
+
+    fn forget(&self, _: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+        Box::pin(future::ready(Ok(())))
+    }
+}
+
+fn by_meaning() -> Options {
+    let memory = Memory::ByMeaning { tokens_max: 10_000, recalled_tokens_max: 100 };
+    Options { memory, temperature: Some(0.7), memories: vec!["Bob is tall.".into()], ..options() }
+}
+
+/// Records a session that recalls, in which every second thing is cancelled that hangs.
+async fn record_recalling(
+    memos: &[Memo],
+    cancels: bool,
+    redactor: Redactor,
+) -> (String, Vec<String>) {
+    let shelf = Shelf::default();
+    let (model, stage) =
+        (Arc::new(Actor::new((0..9).map(|_| Says("Well.")))), Arc::new(Stage::new()));
+    let recording = Recording::begin(shelf.clone(), redactor, &by_meaning(), &*model, &*stage);
+    let recall = recording.recall(Arc::new(Prompter(Mutex::new(memos.to_vec()))));
+    let (model, toolbox) = (recording.model(model), recording.toolbox(stage));
+    let mut talk = Talk::recalling(model, toolbox, Some(recall), by_meaning());
+    for number in 0..8 {
+        let input = UserMessage::from(format!("input {number}"));
+        recording.input(&input);
+        let cancel = async {
+            tokio::time::sleep(std::time::Duration::from_secs(if cancels { 1 } else { 60 })).await;
+            recording.cancel();
+        };
+        let seen = |event| {
+            recording.event(&event);
+            event
+        };
+        talk.turn_seen(input, cancel, seen).await;
+    }
+    recording.finish().unwrap();
+    (shelf.text(), talk.heard)
+}
+
+async fn play_recalling(tape: &str) -> (Vec<String>, Option<ReplayError>) {
+    let tape = read(tape);
+    let (inputs, options) = (tape.inputs().to_vec(), tape.options());
+    let replay = Replay::new(tape, Redactor::none());
+    let recall = replay.recall();
+    assert!(recall.is_some());
+    let mut talk = Talk::recalling(replay.model(), replay.toolbox(), recall, options);
+    for input in inputs {
+        talk.turn_seen(input, replay.cancel_due(), |event| replay.event(event)).await;
+    }
+    (talk.heard, replay.problem())
+}
+
+/// What was heard, but for why nothing was recalled.
+fn heard(lines: &[String]) -> Vec<&String> {
+    lines.iter().filter(|line| !line.contains("RecallFailed")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_recalled_is_recalled_again() {
+    let memos = [
+        Memo::Finds("one"),
+        Memo::Finds("two"),
+        Memo::Hangs,
+        Memo::Fails,
+        Memo::Finds("three"),
+        Memo::Finds("four"),
+        Memo::Finds("five"),
+        Memo::Finds("six"),
+    ];
+    for cancels in [false, true] {
+        let (tape, recorded) = record_recalling(&memos, cancels, Redactor::none()).await;
+        assert_eq!(tape.matches("\"end\":\"dropped\"").count(), 1, "{tape}");
+        let (played, problem) = play_recalling(&tape).await;
+        assert_eq!(problem, None);
+        assert_eq!(heard(&played), heard(&recorded));
+        assert!(tape.contains("\"temperature\":0.7"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tape_without_anything_that_recalls_plays_without() {
+    let (tape, _) = record(Actor::new([Says("Hi.")]), &["a"], Redactor::none()).await;
+    assert!(Replay::new(read(&tape), Redactor::none()).recall().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_secret_of_a_memory_gets_on_a_tape() {
+    let redactor = Redactor::new([("s", &Secret::new("correct-horse"))]);
+    let memos = [Memo::Finds("it is correct-horse"); 8];
+    let (tape, _) = record_recalling(&memos, false, redactor).await;
+    assert!(!tape.contains("horse"), "{tape}");
+    assert_eq!(play_recalling(&tape).await.1, None);
+}
+
+fn notice(text: &str) -> Notice {
+    Notice {
+        plugin: "timer".parse().unwrap(),
+        session_id: "s1".into(),
+        text: text.into(),
+        speech: Some(text.into()),
+        audience: Audience::User,
+        late: false,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_plugins_said_is_said_again_before_the_same_input() {
+    let shelf = Shelf::default();
+    let (model, stage) =
+        (Arc::new(Actor::new([Says("One."), Says("Two.")])), Arc::new(Stage::new()));
+    let redactor = Redactor::new([("s", &Secret::new("correct-horse"))]);
+    let recording = Recording::begin(shelf.clone(), redactor, &options(), &*model, &*stage);
+    let mut talk = Talk::new(recording.model(model), recording.toolbox(stage), options());
+    let origin = Origin {
+        plugin: "webhook".parse().unwrap(),
+        label: Some("correct-horse bot".into()),
+        connection: Some("correct-horse".into()),
+    };
+    let inputs = [
+        UserMessage { origin: Some(origin), ..UserMessage::from("first") },
+        UserMessage::from("second"),
+    ];
+    for (input, said) in inputs.into_iter().zip(["ding correct-horse", "dong"]) {
+        recording.notice(&notice(said));
+        talk.handle.send(Command::Notice(notice(said))).await.unwrap();
+        recording.input(&input);
+        talk.turn(input, future::pending()).await;
+    }
+    recording.notice(&notice("later"));
+    recording.finish().unwrap();
+    let text = shelf.text();
+    assert!(!text.contains("horse"), "{text}");
+    let tape = read(&text);
+    let texts = |input| tape.notices(input).map(|one| one.text.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (texts(0).len(), texts(1), texts(2)),
+        (1, vec!["dong".to_owned()], vec!["later".to_owned()])
+    );
+    let replay = Replay::new(tape.clone(), Redactor::none());
+    let mut talk = Talk::new(replay.model(), replay.toolbox(), tape.options());
+    for (number, input) in tape.inputs().iter().enumerate() {
+        for notice in tape.notices(number) {
+            talk.handle.send(Command::Notice(notice.clone())).await.unwrap();
+        }
+        talk.turn(input.clone(), future::pending()).await;
+    }
+    assert_eq!(replay.problem(), None);
+}
