@@ -67,6 +67,7 @@ async fn registry(sandbox: &Arc<Sandbox>, home: &Path, root: &Path) -> Registry 
     let gate = Gate::open(GateParts {
         files: settings.policy.clone(),
         env: settings.env.clone(),
+        services: sallyport_contract::Services::default(),
         consent: Arc::new(NobodyToAsk),
         store: None,
         tell: Arc::new(|_| {}),

@@ -3,14 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sallyport_contract::{Admitted, Denial, Effect, Secret};
-use sallyport_policy::{Grant, NetPermit};
-use url::Url;
+use sallyport_contract::{Admitted, Denial, Effect, Owner, Secret};
+use sallyport_policy::Grant;
 
 use crate::{
     clock::Clock,
     ledger::Ledger,
-    warden::{NetAccess, Warden},
+    roles::RoleLinks,
+    warden::{Access, AccessKind, Warden},
 };
 
 /// One run of a guest. Shared by everything that serves it.
@@ -22,16 +22,22 @@ pub(crate) struct Case {
     granted: Arc<Grant>,
     /// `None` for a run that nobody asked for: listing tools, setting up, tearing down.
     call: Option<Arc<Admitted>>,
+    /// What the run is joined to in the session, for as long as it plays a role there.
+    pub(crate) role: RoleLinks,
 }
 
 impl Case {
     /// A run on behalf of a call.
-    pub(crate) fn of_call(warden: Arc<dyn Warden>, call: Arc<Admitted>) -> Arc<Self> {
+    pub(crate) fn of_call(
+        warden: Arc<dyn Warden>,
+        call: Arc<Admitted>,
+        role: RoleLinks,
+    ) -> Arc<Self> {
         let grant = warden.grant();
         let limits = grant.limits();
         let clock = Clock::start(limits.time, limits.cpu);
         let ledger = Ledger::new(limits.log_bytes);
-        Arc::new(Self { clock, ledger, warden, granted: grant, call: Some(call) })
+        Arc::new(Self { clock, ledger, warden, granted: grant, call: Some(call), role })
     }
 
     /// A run that no rule and no person has agreed to: it holds no grant.
@@ -40,7 +46,7 @@ impl Case {
         let limits = granted.limits();
         let clock = Clock::start(time_max.unwrap_or(limits.time), limits.cpu);
         let ledger = Ledger::new(limits.log_bytes);
-        Arc::new(Self { clock, ledger, warden, granted, call: None })
+        Arc::new(Self { clock, ledger, warden, granted, call: None, role: RoleLinks::default() })
     }
 
     /// What the guest may do at this moment.
@@ -61,6 +67,20 @@ impl Case {
         &*self.warden
     }
 
+    /// The call on whose behalf the guest runs, if anybody asked for it.
+    pub(crate) fn call(&self) -> Option<&Admitted> {
+        self.call.as_deref()
+    }
+
+    /// Whose things the guest keeps.
+    pub(crate) fn owner(&self) -> Owner {
+        let of_call = self.call().and_then(|call| call.context().user_id.as_deref());
+        Owner {
+            plugin: self.granted.plugin().clone(),
+            user: of_call.unwrap_or_else(|| self.warden.user()).to_owned(),
+        }
+    }
+
     /// The environment that a grant gives: the variables that it names and that are set.
     pub(crate) fn environment(&self, grant: &Grant) -> Vec<(String, String)> {
         let set = |name: &String| Some((name.clone(), self.warden.variable(name)?));
@@ -78,18 +98,12 @@ impl Case {
         found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
     }
 
-    /// Agrees to a request, perhaps after asking the person. The guest's clock stands still
+    /// Agrees to an access, perhaps after asking the person. The guest's clock stands still
     /// meanwhile. What came of a question, and a refusal, are written down.
-    pub(crate) async fn agree(
-        &self,
-        method: &str,
-        url: &Url,
-        what: &str,
-        permit: &NetPermit<'_>,
-    ) -> Result<(), Denial> {
+    pub(crate) async fn agree(&self, what: &str, kind: AccessKind<'_>) -> Result<(), Denial> {
         let Some(call) = &self.call else { return Err(self.nobody(what)) };
         let _hold = self.clock.hold();
-        let access = NetAccess { call, method, url, what, permit };
+        let access = Access { call, what, kind };
         match self.warden.agree(access).await {
             Ok(None) => Ok(()),
             Ok(Some(answer)) => {
@@ -101,6 +115,16 @@ impl Case {
                 Err(denial)
             }
         }
+    }
+
+    /// Writes down that a guest wants what only a run in a certain role has.
+    pub(crate) fn not_in_role(&self, what: &str) {
+        self.ledger.refused(Denial {
+            what: format!("{} may not {what}", self.grant().plugin()),
+            why: "it has no such role in this run".to_owned(),
+            fix: None,
+            nobody_to_ask: false,
+        });
     }
 
     fn nobody(&self, what: &str) -> Denial {

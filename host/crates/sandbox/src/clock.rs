@@ -67,6 +67,11 @@ impl Clock {
         Hold(self.clone())
     }
 
+    /// How long it may run.
+    pub(crate) fn wall(&self) -> Duration {
+        self.0.wall
+    }
+
     /// How long it has run.
     pub(crate) fn time(&self) -> Duration {
         let times = self.times();

@@ -23,9 +23,9 @@ pub enum LoadError {
     /// There is no compiler: it cannot be started, or does not do what it should.
     #[error("the compiler for plugins does not work: {message}")]
     Compiler { message: String },
-    /// The component does not export a version of `sallyport:plugin/tools` that this host knows.
-    #[error("{path} exports no tools: it has {found}, wanted is {wanted}", path = path.display())]
-    NoTools { path: PathBuf, found: String, wanted: String },
+    /// The component does not export what it is to be, or not in a version that this host knows.
+    #[error("{path} exports no {export}: it has {found}, wanted is {wanted}", path = path.display())]
+    Lacking { path: PathBuf, export: &'static str, found: String, wanted: &'static str },
     /// The component wants interfaces that the host does not have.
     #[error("{path} imports what this host does not offer: {names}", path = path.display())]
     UnknownImports { path: PathBuf, names: String },
@@ -59,8 +59,8 @@ impl LoadError {
                 "plugins are compiled by this same program, in a process of its own: it has to be \
                  allowed to start itself"
             }
-            Self::NoTools { .. } => {
-                "export the world `tool-plugin` of sallyport:plugin, as the SDKs do"
+            Self::Lacking { .. } => {
+                "export what is wanted, as the SDKs do, or name in plugin.toml only the roles it plays"
             }
             Self::UnknownImports { .. } => {
                 "build it without them; wit/ and WASI 0.2 are what is offered"

@@ -6,6 +6,7 @@
 //!
 //! - A folder is opened and mounted under its guest path; what may be done in it is asked anew at
 //!   every host call, see `files`.
+//! - A scratch is a folder of the session, made when it is first seen and mounted in the same way.
 //! - A single file is copied, at the start of each call, into a scratch folder that is mounted as
 //!   `/` and cannot be written to. The folder around it is never opened.
 //! - An environment entry is there when both manifest and policy name it.
@@ -19,16 +20,16 @@ use std::{
 };
 
 use rustix::fs::OFlags;
-use sallyport_contract::LogLevel;
-use sallyport_policy::{Access, FsMount};
+use sallyport_policy::{Access, FsMount, ScratchGrant};
 use tempfile::TempDir;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
 use crate::{
     capability::stdio::GuestOutput,
     case::Case,
+    docket::Docket,
     files::{
-        Files, Shelves,
+        Disk, Files,
         mount::{Entry, Mount, Slots},
     },
     limits::RANDOM_BYTES_MAX,
@@ -53,16 +54,47 @@ pub(crate) struct Opened {
     pub(crate) scratch: Option<TempDir>,
 }
 
+/// What a guest was opened with, and what therefore stays as it is for as long as it lives.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    folders: Vec<(PathBuf, String)>,
+    scratches: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
+    memory_bytes: u64,
+    handles: u32,
+    host_call_bytes: u64,
+}
+
+impl Opening {
+    /// What a guest of this run is opened with.
+    pub(crate) fn of(case: &Case) -> Self {
+        let granted = case.granted();
+        let limits = granted.limits();
+        let folder = |mount: &FsMount| (mount.host.clone(), mount.guest.clone());
+        let scratch = |held: &ScratchGrant| (held.name.clone(), held.mount.clone());
+        Self {
+            folders: granted.fs().iter().map(folder).collect(),
+            scratches: granted.scratch().iter().map(scratch).collect(),
+            environment: case.environment(granted),
+            memory_bytes: limits.memory_bytes,
+            handles: limits.handles,
+            host_call_bytes: limits.host_call_bytes,
+        }
+    }
+}
+
 /// Opens exactly what the grant of a run holds.
 ///
 /// # Errors
 ///
 /// A granted folder or file is missing or cannot be opened.
 pub(crate) fn open(
-    case: &Arc<Case>,
+    docket: &Arc<Docket>,
+    output: &[GuestOutput; 2],
     env: &[(String, String)],
-    shelves: &Shelves,
+    disk: &Disk,
 ) -> Result<Opened, OpenError> {
+    let case = docket.case();
     let slots = Arc::new(Slots::default());
     let (mut mounts, mut copies, mut scratch) = (Vec::new(), Vec::new(), None);
     for granted in case.granted().fs() {
@@ -71,28 +103,54 @@ pub(crate) fn open(
         let entry = Entry::of(granted);
         if fs::metadata(&granted.host).map_err(failed)?.is_dir() {
             let root = open_folder(&granted.host).map_err(failed)?;
-            let shelf = shelves.of(&root).map_err(failed)?;
-            mounts.push(Mount::folder(case, &slots, entry, root, shelf));
+            let shelf = disk.shelves.of(&root).map_err(failed)?;
+            mounts.push(Mount::folder(docket, &slots, entry, root, shelf));
         } else {
             copy_file(granted, &mut scratch).map_err(failed)?;
             copies.push(entry);
         }
     }
+    mounts.extend(open_scratches(docket, &slots, disk)?);
     if let Some(folder) = &scratch {
         let (path, guest) = (TempDir::path(folder).to_owned(), "/".to_owned());
         let root = open_folder(&path).map_err(|source| OpenError { path, guest, source })?;
-        mounts.push(Mount::copies(case, &slots, copies, root));
+        mounts.push(Mount::copies(docket, &slots, copies, root));
     }
-    Ok(Opened { wasi: context(case, env), files: Files { mounts }, scratch })
+    Ok(Opened { wasi: context(&case, output, env), files: Files { mounts }, scratch })
+}
+
+/// Opens the scratches of the session that the run belongs to.
+fn open_scratches(
+    docket: &Arc<Docket>,
+    slots: &Arc<Slots>,
+    disk: &Disk,
+) -> Result<Vec<Arc<Mount>>, OpenError> {
+    let case = docket.case();
+    let Some(call) = case.call() else { return Ok(Vec::new()) };
+    let open = |granted: &ScratchGrant| {
+        let opened = disk.scratches.open(&call.context().session_id, &granted.name, &disk.shelves);
+        let (root, shelf) = opened.map_err(|source| OpenError {
+            path: granted.name.clone().into(),
+            guest: granted.mount.clone(),
+            source,
+        })?;
+        Ok(Mount::scratch(docket, slots, granted, root, shelf))
+    };
+    case.granted().scratch().iter().map(open).collect()
 }
 
 /// A context without any folder: files are ours.
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a sandbox is opened")]
-fn context(case: &Case, env: &[(String, String)]) -> WasiCtx {
-    let output = |level| GuestOutput { ledger: case.ledger.clone(), level };
-    WasiCtxBuilder::new()
-        .stdout(output(LogLevel::Info))
-        .stderr(output(LogLevel::Warn))
+fn context(case: &Case, [stdout, stderr]: &[GuestOutput; 2], env: &[(String, String)]) -> WasiCtx {
+    let mut context = WasiCtxBuilder::new();
+    match &case.role.program {
+        None => context.stdout(stdout.clone()).stderr(stderr.clone()),
+        Some(program) => {
+            let stderr = program.stderr(stderr);
+            context.stdin(program.stdin()).stdout(program.stdout()).stderr(stderr)
+        }
+    };
+    context
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)

@@ -1,4 +1,5 @@
-//! What one store holds: the state of a single guest, from its first instruction to its last.
+//! What one store holds: the state of a single guest, from its first instruction to its last. A
+//! fresh guest has one run; one that lives through a session has many, one after another.
 //!
 //! A plain struct of contexts. Each capability borrows the part that it serves.
 
@@ -12,11 +13,31 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
+    capability::{stdio::GuestOutput, uses::Uses},
     case::Case,
+    docket::Docket,
     files::Files,
     limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
+    rate::Minute,
 };
+
+/// What all guests of one plugin have in common.
+pub(crate) struct Common {
+    /// Its settings, defaults filled in.
+    pub(crate) settings: Map<String, Value>,
+    /// Messages to the person, which are counted over all of its runs.
+    pub(crate) notices: Minute,
+    /// Whether it can be called back by timers.
+    pub(crate) has_timers: bool,
+}
+
+impl Common {
+    /// Of a component that is looked at without being anybody's plugin.
+    pub(crate) fn bare() -> Arc<Self> {
+        Arc::new(Self { settings: Map::new(), notices: Minute::default(), has_timers: false })
+    }
+}
 
 /// The state of one guest.
 pub(crate) struct Guest {
@@ -26,8 +47,16 @@ pub(crate) struct Guest {
     pub(crate) http: WasiHttpCtx,
     pub(crate) gate: HttpGate,
     pub(crate) memory: MemoryAccount,
+    /// The present run.
     pub(crate) case: Arc<Case>,
-    pub(crate) settings: Arc<Map<String, Value>>,
+    /// The same, for what the guest holds open.
+    pub(crate) docket: Arc<Docket>,
+    /// Standard output and error.
+    pub(crate) output: [GuestOutput; 2],
+    /// What the present run has asked of our own interfaces.
+    pub(crate) uses: Uses,
+    pub(crate) common: Arc<Common>,
+    /// The limits that hold for its whole life.
     pub(crate) limits: Limits,
     /// Copies of single granted files; removed with the guest.
     pub(crate) _scratch: Option<TempDir>,
@@ -36,7 +65,25 @@ pub(crate) struct Guest {
 impl Guest {
     /// Most bytes that the tool may return.
     pub(crate) fn output_bytes_max(&self) -> u64 {
-        self.limits.output_bytes
+        self.case.granted().limits().output_bytes
+    }
+
+    /// Begins another run. Nothing of the earlier ones counts for it, but for the memory that is
+    /// held, and nothing of it counts for them.
+    pub(crate) fn take_up(&mut self, case: &Arc<Case>) {
+        self.docket.call(case);
+        self.case = Arc::clone(case);
+        self.gate.case = Arc::clone(case);
+        self.gate.account = Arc::default();
+        self.uses = Uses::default();
+        self.memory.begin_run();
+        self.files.begin_run();
+    }
+
+    /// Ends the present run: what it has under way outside ends with it.
+    pub(crate) fn lay_down(&mut self) {
+        self.output.iter().for_each(GuestOutput::finish);
+        self.gate.account.close();
     }
 }
 

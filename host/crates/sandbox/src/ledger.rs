@@ -10,6 +10,7 @@ use std::sync::{
 };
 
 use sallyport_contract::{Denial, Effect, LogLevel};
+use sallyport_policy::Capability;
 
 /// Requests kept of one call. The policy's own limit is usually nearer.
 const REQUESTS_MAX: usize = 1000;
@@ -20,6 +21,10 @@ const REFUSALS_MAX: usize = 100;
 
 /// Changed files, used secrets and answered questions kept of one call.
 const NOTES_MAX: usize = 1000;
+
+/// Uses of the host's capabilities kept of one call; a guest that writes thousands of keys takes no
+/// room from what else it did.
+const USES_MAX: usize = 1000;
 
 /// Longest single log line; the rest of it is cut.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -39,6 +44,7 @@ struct Book {
     requests_left: usize,
     refusals_left: usize,
     notes_left: usize,
+    uses_left: usize,
     log_bytes_left: u64,
     log_cut: bool,
     limit: Option<String>,
@@ -88,6 +94,7 @@ impl Ledger {
             requests_left: REQUESTS_MAX,
             refusals_left: REFUSALS_MAX,
             notes_left: NOTES_MAX,
+            uses_left: USES_MAX,
             log_bytes_left: log_bytes_max,
             log_cut: false,
             limit: None,
@@ -129,6 +136,21 @@ impl Ledger {
         if book.notes_left > 0 && !book.effects.contains(&effect) {
             book.notes_left -= 1;
             book.effects.push(effect);
+        }
+    }
+
+    /// Writes down what was done through a capability, unless it stands there already.
+    pub(crate) fn used(&self, capability: Capability, what: String) {
+        let mut book = self.book();
+        let effect = Effect::Used { capability: capability.word().to_owned(), what };
+        if book.uses_left == 0 || book.effects.contains(&effect) {
+            return;
+        }
+        book.uses_left -= 1;
+        book.effects.push(effect);
+        if book.uses_left == 0 {
+            let text = "… there were more uses of capabilities, which are not written down";
+            book.effects.push(Effect::Logged { level: LogLevel::Warn, text: text.to_owned() });
         }
     }
 
@@ -212,6 +234,19 @@ mod tests {
             received_bytes,
         };
         assert_eq!(ledger.close(), [requested("GET a", 200, 3, 4), requested("GET b", 204, 0, 0)]);
+    }
+
+    #[test]
+    fn uses_without_end_are_cut_with_a_mark_and_take_no_room_from_others() {
+        let ledger = Ledger::new(100);
+        for n in 0..2 * USES_MAX {
+            ledger.used(Capability::State, format!("set {n}"));
+            ledger.used(Capability::State, "the same".to_owned());
+        }
+        ledger.note(Effect::Changed { path: "/work/x".to_owned() });
+        let effects = ledger.close();
+        assert_eq!(effects.len(), USES_MAX + 2);
+        assert!(format!("{:?}", effects[USES_MAX]).contains("there were more uses"));
     }
 
     #[test]

@@ -5,11 +5,12 @@
 //! goes out is a [`sallyport_contract::CallReport`].
 //!
 //! Every call gets a fresh store from a prepared component: nothing that a call leaves in memory is
-//! there for the next one. The guest's clock, memory, output, log, files and connections are
-//! limited, and each limit is a named constant of `limits` or a key of the policy.
+//! there for the next one, unless the plugin's manifest asks for one instance per session. The
+//! guest's clock, memory, output, log, files and connections are limited, and each limit is a named
+//! constant of `limits` or a key of the policy.
 //!
 //! Suggested reading order: [`component`], [`compile`], [`metadata`], [`plugin`], then `guest`, `grant`,
-//! `files`, `net`.
+//! `files`, `net`, and [`roles`] for what a plugin is beside its tools.
 
 mod abi;
 mod bindings;
@@ -19,6 +20,7 @@ mod case;
 mod clock;
 pub mod compile;
 pub mod component;
+mod docket;
 mod error;
 mod files;
 mod grant;
@@ -30,8 +32,11 @@ mod net;
 mod places;
 pub mod plugin;
 mod power;
+mod rate;
 #[cfg(feature = "bench")]
 pub mod raw;
+mod resident;
+pub mod roles;
 mod run;
 mod runtime;
 pub mod schema;
@@ -45,6 +50,8 @@ pub use component::ComponentFile;
 pub use error::LoadError;
 pub use metadata::Metadata;
 pub use net::SystemResolver;
+pub use places::{NoPlace, Place, Places};
 pub use plugin::{Plugin, PluginParts, Unavailable};
+pub use resident::InstanceInfo;
 pub use runtime::{Sandbox, SandboxOptions};
-pub use warden::{NetAccess, Unattended, Warden};
+pub use warden::{Access, AccessKind, Unattended, Warden};

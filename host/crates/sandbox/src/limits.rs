@@ -23,11 +23,12 @@ const TABLES_MAX: usize = 256;
 /// What one table element costs the host.
 const TABLE_ELEMENT_BYTES: u64 = size_of::<usize>() as u64;
 
-/// Stack of the guest's own calls. wasmtime's default is right for deep but finite recursion.
-pub(crate) const WASM_STACK_BYTES: usize = 512 * 1024;
+/// Stack of the guest's own calls. Interpreters that are written in C need four times what wasmtime
+/// gives: with less, Python traps before it can say that code recurses too deeply.
+pub(crate) const WASM_STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// The fiber that carries guest and host frames: the guest's stack and ample room for the host.
-pub(crate) const FIBER_STACK_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const FIBER_STACK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Counts all memories and tables of a store together: a limit for each alone would allow ten
 /// memories just below it.
@@ -50,14 +51,25 @@ impl MemoryAccount {
         self.bytes_max
     }
 
-    /// Most bytes that were held at once.
+    /// Most bytes that were held at once in the present run.
     pub(crate) fn bytes_peak(&self) -> u64 {
         self.bytes_peak
     }
 
-    /// Whether the guest was ever refused memory.
+    /// Whether the guest was refused memory in the present run.
     pub(crate) fn was_refused(&self) -> bool {
         self.refused
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Another run of the same guest begins: it has what is held, and has been refused nothing.
+    pub(crate) fn begin_run(&mut self) {
+        self.bytes_peak = self.bytes;
+        self.refused = false;
     }
 
     fn grow(&mut self, by: u64) -> bool {
@@ -135,6 +147,17 @@ mod tests {
         assert!(account.table_growing(0, 50, None).unwrap(), "50 elements of 8 bytes");
         assert!(!account.table_growing(0, 1 << 31, None).unwrap());
         assert_eq!(account.bytes_peak(), 1000);
+    }
+
+    #[test]
+    fn another_run_has_what_is_held_and_was_refused_nothing() {
+        let mut account = MemoryAccount::new(1000);
+        assert!(account.memory_growing(0, 600, None).unwrap());
+        assert!(!account.memory_growing(600, 1001, None).unwrap());
+        account.begin_run();
+        assert!(!account.was_refused());
+        assert_eq!((account.bytes(), account.bytes_peak()), (600, 600));
+        assert!(!account.memory_growing(600, 1001, None).unwrap(), "the limit is that of its life");
     }
 
     #[test]

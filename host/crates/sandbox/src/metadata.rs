@@ -1,4 +1,4 @@
-//! What is known of a component without running it: its tools, and whether it is managed.
+//! What is known of a component without running it: its tools, its roles, and whether it is managed.
 //!
 //! Tools are asked for once for every build of a component, without any grant, and kept under its
 //! digest. Listing a thousand plugins then reads a thousand small files and instantiates nothing.
@@ -6,14 +6,15 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use sallyport_contract::{FailureKind, PluginName, ToolId, ToolName, ToolSpec, json};
-use sallyport_policy::{Grant, Manifest};
+use sallyport_policy::{Grant, Manifest, Role};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     ComponentFile, LoadError, Sandbox,
-    abi::RawTool,
+    abi::{Export, ROLES, RawTool},
     case::Case,
+    guest::Common,
     plugin::Prepared,
     power,
     run::{self, Stop},
@@ -34,8 +35,11 @@ const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 /// Largest schema of one tool.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
+/// How the host calls a run in a role where it calls a tool by its name: in rules and in records.
+const ROLE_PREFIX: &str = "role:";
+
 /// Raised whenever the form of the kept metadata changes, so that older files do not count.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// What is known of a component without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,8 +51,30 @@ pub struct Metadata {
     pub tools: Vec<ToolSpec>,
     /// Whether it exports `setup` and `teardown`.
     pub managed: bool,
+    /// What it exports.
+    exports: Vec<Export>,
     /// Interfaces that give power and that it imports.
     powers: Vec<String>,
+}
+
+impl Metadata {
+    /// Returns the roles that the component exports, whatever its manifest names.
+    pub fn roles(&self) -> Vec<Role> {
+        let exported = |role: &Role| self.exports.contains(&Export::of(*role));
+        ROLES.into_iter().filter(exported).collect()
+    }
+
+    fn plays(&self, roles: &[Role]) -> bool {
+        roles.iter().all(|role| self.exports.contains(&Export::of(*role)))
+    }
+
+    /// Returns the roles that it exports and its manifest does not name: it is not asked to play
+    /// them.
+    pub fn unnamed_roles(&self, manifest: &Manifest) -> Vec<Role> {
+        let mut roles = self.roles();
+        roles.retain(|role| !manifest.roles.contains(role));
+        roles
+    }
 }
 
 impl Sandbox {
@@ -62,17 +88,20 @@ impl Sandbox {
         file: &ComponentFile,
         manifest: &Manifest,
     ) -> Result<Metadata, LoadError> {
-        if let Some(metadata) = self.kept(file.digest(), &manifest.name) {
-            // The manifest may be another one since.
+        let kept = self.kept(file.digest(), &manifest.name);
+        // The manifest may be another one since.
+        if let Some(metadata) = kept.filter(|metadata| metadata.plays(&manifest.roles)) {
             power::check(&metadata.powers, file, manifest)?;
             return Ok(metadata);
         }
         let prepared = Prepared::new(self, file, manifest)?;
         let tools = self.ask_for_tools(&prepared, file, &manifest.name).await?;
-        let managed = prepared.abi.is_managed();
+        let exports = Export::ALL.into_iter().filter(|export| prepared.abi.exports(*export));
+        let exports: Vec<Export> = exports.collect();
+        let managed = exports.contains(&Export::Lifecycle);
         let digest = file.digest().to_owned();
         let powers = power::imported(prepared.pre.component());
-        let metadata = Metadata { format: FORMAT, digest, tools, managed, powers };
+        let metadata = Metadata { format: FORMAT, digest, tools, managed, exports, powers };
         if let Ok(text) = serde_json::to_string(&metadata) {
             self.cache.keep_metadata(file.digest(), &text);
         }
@@ -100,7 +129,7 @@ impl Sandbox {
         let bad = |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
         let grant = Arc::new(Grant::none(plugin.clone()));
         let case = Case::of_nobody(Arc::new(Unattended::new(grant)), Some(LIST_TIME_MAX));
-        let guest = self.guest(&case, &Arc::new(Map::new()));
+        let guest = self.guest(&case, &Common::bare());
         let guest = guest.map_err(|error| bad(error.to_string()))?;
         let abi = Arc::clone(&prepared.abi);
         let body = run::body(move |store, instance| {
@@ -138,25 +167,52 @@ fn check_tools(tools: Vec<RawTool>, plugin: &PluginName) -> Result<Vec<ToolSpec>
 
 fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolSpec, String> {
     let name: ToolName = tool.name.parse().map_err(|e| format!("{e}"))?;
-    let parameters = schema(&tool.parameters, &name, "parameters")?;
-    if parameters.get("type").and_then(Value::as_str) != Some("object") {
-        return Err(format!("the parameters of {name} are not an object schema"));
-    }
-    let output = tool.output.map(|text| schema(&text, &name, "output")).transpose()?;
-    Ok(ToolSpec {
+    let parameters = parsed(&tool.parameters, &name, "parameters")?;
+    let output = tool.output.map(|text| parsed(&text, &name, "output")).transpose()?;
+    checked(ToolSpec {
         id: ToolId::new(plugin.clone(), name),
-        description: shorten(tool.description),
+        description: tool.description,
         parameters,
         output,
         hints: tool.hints,
     })
 }
 
-fn schema(text: &str, tool: &ToolName, what: &str) -> Result<Value, String> {
-    let named = |e: String| format!("the {what} schema of {tool}: {e}");
-    let schema = json::parse(text, SCHEMA_BYTES_MAX).map_err(|e| named(e.to_string()))?;
-    Schema::new(&schema).map_err(named)?;
-    Ok(schema)
+/// Turns what anybody says of a tool into what the rest of the host can rely on.
+///
+/// # Errors
+///
+/// It is called as the host calls runs in a role, its parameters are no object, or a schema of it
+/// cannot be used. The text says which.
+pub fn checked(tool: ToolSpec) -> Result<ToolSpec, String> {
+    let name = &tool.id.tool;
+    if name.as_str().starts_with(ROLE_PREFIX) {
+        return Err(format!("a tool cannot be called {name}: so the host calls runs in a role"));
+    }
+    check_schema(&tool.parameters, name, "parameters")?;
+    if tool.parameters.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(format!("the parameters of {name} are not an object schema"));
+    }
+    tool.output.iter().try_for_each(|output| check_schema(output, name, "output"))?;
+    Ok(ToolSpec { description: shorten(tool.description), ..tool })
+}
+
+fn parsed(text: &str, tool: &ToolName, what: &str) -> Result<Value, String> {
+    json::parse(text, SCHEMA_BYTES_MAX).map_err(|e| of_schema(tool, what, &e.to_string()))
+}
+
+fn check_schema(schema: &Value, tool: &ToolName, what: &str) -> Result<(), String> {
+    let bytes = schema.to_string().len();
+    if bytes > SCHEMA_BYTES_MAX {
+        let message = format!("it has {bytes} bytes, at most {SCHEMA_BYTES_MAX} are taken");
+        return Err(of_schema(tool, what, &message));
+    }
+    Schema::new(schema).map_err(|e| of_schema(tool, what, &e))?;
+    Ok(())
+}
+
+fn of_schema(tool: &ToolName, what: &str, message: &str) -> String {
+    format!("the {what} schema of {tool}: {message}")
 }
 
 /// A description that is too long is cut, with a mark that the model and the person both see.

@@ -4,7 +4,6 @@
 //! The numbers are those of the policy at the moment when a call comes.
 
 use std::{
-    collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -15,14 +14,13 @@ use tokio::{
     time::timeout,
 };
 
-/// The time in which calls are counted.
-const MINUTE: Duration = Duration::from_secs(60);
+use crate::rate::Minute;
 
 /// The places of a plugin.
-pub(crate) struct Places {
+pub struct Places {
     free: Semaphore,
     count: Mutex<Count>,
-    recent: Mutex<VecDeque<Instant>>,
+    recent: Minute,
 }
 
 /// How many places there are, taken and free, and how many there shall be: those that are too many
@@ -33,36 +31,50 @@ struct Count {
 }
 
 /// A place that a call has taken.
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     places: &'a Places,
     permit: Option<SemaphorePermit<'a>>,
 }
 
 /// Why a call was not given a place, as what follows the plugin's name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoPlace {
+pub enum NoPlace {
     /// All places stayed taken.
     #[error(
         "is busy: {calls} of its calls are running (limits.concurrent-calls), and none ended \
          within {waited:?} (limits.queue-time)"
     )]
-    Busy { calls: u32, waited: Duration },
+    Busy {
+        /// How many places there are.
+        calls: u32,
+        /// How long it has waited.
+        waited: Duration,
+    },
     /// Too many calls have begun of late.
     #[error("may be called {calls} times a minute (limits.calls-per-minute)")]
-    TooOften { calls: u32 },
+    TooOften {
+        /// How many may begin.
+        calls: u32,
+    },
 }
 
 impl Places {
-    pub(crate) fn new() -> Self {
+    /// Returns places of which none is taken.
+    #[expect(clippy::new_without_default, reason = "nothing has a standard number of places")]
+    pub fn new() -> Self {
         Self {
             free: Semaphore::new(0),
             count: Mutex::new(Count { there: 0, wanted: 0 }),
-            recent: Mutex::new(VecDeque::new()),
+            recent: Minute::default(),
         }
     }
 
     /// Waits for a place, and counts the call.
-    pub(crate) async fn take(&self, limits: &Limits) -> Result<Place<'_>, NoPlace> {
+    ///
+    /// # Errors
+    ///
+    /// No place became free in time, or too many calls have begun of late.
+    pub async fn take(&self, limits: &Limits) -> Result<Place<'_>, NoPlace> {
         let (calls, waited) = (limits.concurrent_calls, limits.queue_time);
         self.resize(calls);
         let permit = match timeout(waited, self.free.acquire()).await {
@@ -89,15 +101,7 @@ impl Places {
 
     fn count_call(&self, calls_max: Option<u32>, now: Instant) -> Result<(), NoPlace> {
         let Some(calls) = calls_max else { return Ok(()) };
-        let mut recent = lock(&self.recent);
-        while recent.front().is_some_and(|at| now.duration_since(*at) >= MINUTE) {
-            recent.pop_front();
-        }
-        if recent.len() >= calls as usize {
-            return Err(NoPlace::TooOften { calls });
-        }
-        recent.push_back(now);
-        Ok(())
+        if self.recent.take(calls, now) { Ok(()) } else { Err(NoPlace::TooOften { calls }) }
     }
 }
 
@@ -120,6 +124,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rate::MINUTE;
 
     fn limits(concurrent_calls: u32) -> Limits {
         let queue_time = Duration::ZERO;
@@ -160,17 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_later_calls_may_start_again() {
+    fn without_a_limit_calls_are_not_counted() {
         let (places, now) = (Places::new(), Instant::now());
-        for second in 0..3 {
-            let then = now + Duration::from_secs(second);
-            assert_eq!(places.count_call(Some(3), then), Ok(()));
-        }
-        let too_often = Err(NoPlace::TooOften { calls: 3 });
-        assert_eq!(places.count_call(Some(3), now + MINUTE - Duration::from_millis(1)), too_often);
-        assert_eq!(places.count_call(Some(3), now + MINUTE), Ok(()));
-        assert_eq!(places.count_call(Some(3), now + MINUTE), too_often);
-        assert_eq!(places.count_call(Some(4), now + MINUTE), Ok(()), "the policy has changed");
-        assert_eq!(places.count_call(None, now + MINUTE), Ok(()));
+        assert_eq!(places.count_call(Some(1), now), Ok(()));
+        assert_eq!(places.count_call(Some(1), now), Err(NoPlace::TooOften { calls: 1 }));
+        assert_eq!(places.count_call(None, now), Ok(()));
     }
 }

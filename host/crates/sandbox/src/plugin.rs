@@ -5,24 +5,35 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::{Admitted, CallReport, Denial, Failure, FailureKind, Outcome, PluginName};
-use sallyport_policy::{Limits, Manifest};
+use sallyport_contract::{
+    Admitted, CallReport, Denial, Failure, FailureKind, LogLevel, Outcome, PluginName, ToolSpec,
+};
+use sallyport_policy::{Instance, Limits, Manifest, Role};
 use serde_json::{Map, Value};
 use wasmtime::component::InstancePre;
 
 use crate::{
     ComponentFile, LoadError, Sandbox,
-    abi::{self, PluginAbi, ToolReturn},
+    abi::{
+        self, Export, PluginAbi, ToolReturn,
+        command::{self, Command},
+        http::HttpHandler,
+    },
+    capability::{stdio::GuestOutput, uses::Uses},
     case::Case,
     clock::Expired,
+    docket::Docket,
     grant,
-    guest::{Guest, bounded_http, bounded_table},
+    guest::{Common, Guest, bounded_http, bounded_table},
     ledger::Ledger,
     limits::MemoryAccount,
     net::{Account, HttpGate},
-    places::Places,
+    places::{NoPlace, Places},
     power,
-    run::{self, Body, Run, Stop},
+    rate::Minute,
+    resident::{InstanceInfo, Residents, Visit},
+    roles::RoleLinks,
+    run::{self, Body, Run, Stop, Vessel},
     runtime::Engine,
     warden::Warden,
 };
@@ -45,8 +56,10 @@ pub struct Plugin {
     sandbox: Arc<Sandbox>,
     prepared: Prepared,
     warden: Arc<dyn Warden>,
-    settings: Arc<Map<String, Value>>,
+    common: Arc<Common>,
     places: Places,
+    /// Its warm instances, when it has one for each session.
+    residents: Option<Arc<Residents>>,
 }
 
 /// Why a plugin cannot be used for now, in its own words or those of the sandbox.
@@ -59,32 +72,75 @@ pub(crate) struct Prepared {
     pub(crate) engine: Arc<Engine>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) abi: Arc<dyn PluginAbi>,
+    pub(crate) http: Option<Arc<HttpHandler>>,
+    /// What it really exports.
+    pub(crate) roles: Vec<Role>,
 }
 
 impl Prepared {
+    /// Prepares a component that speaks a version of our contract.
     pub(crate) fn new(
         sandbox: &Sandbox,
         file: &ComponentFile,
         manifest: &Manifest,
     ) -> Result<Self, LoadError> {
-        let engine = sandbox.engine()?;
-        let component = sandbox.cache.component(&engine.wasm, file)?;
-        power::check(&power::imported(&component), file, manifest)?;
-        let pre = engine.linker.instantiate_pre(&component).map_err(|error| {
-            let names = format!("{:#}", error);
-            LoadError::UnknownImports { path: file.path().to_owned(), names }
-        })?;
-        let mismatch = |error: wasmtime::Error| LoadError::Mismatch {
-            path: file.path().to_owned(),
-            message: format!("{error:#}"),
-        };
-        let abi = abi::choose(&pre).map_err(mismatch)?.ok_or_else(|| LoadError::NoTools {
-            path: file.path().to_owned(),
-            found: abi::found(&pre),
-            wanted: abi::NEWEST.to_owned(),
-        })?;
-        Ok(Self { engine, pre, abi: Arc::from(abi) })
+        let (engine, pre) = link(sandbox, file, manifest)?;
+        let mismatch = |error| mismatch(file, &error);
+        let abi = abi::choose(&pre).map_err(mismatch)?;
+        let http = HttpHandler::find(&pre).map_err(mismatch)?.map(Arc::new);
+        let exports = |role: &Role| abi.as_ref().is_some_and(|abi| abi.exports(Export::of(*role)));
+        let roles: Vec<Role> = abi::ROLES.into_iter().filter(exports).collect();
+        let missing = manifest.roles.iter().find(|role| !roles.contains(role));
+        match (abi, missing.or(manifest.roles.first()).copied()) {
+            (Some(abi), _) if missing.is_none() => Ok(Self { engine, pre, abi, http, roles }),
+            (_, role) => {
+                let export = Export::of(role.unwrap_or(Role::Tools));
+                Err(lacking(file, &pre, export.word(), export.newest()))
+            }
+        }
     }
+
+    /// Prepares a component that is a program.
+    fn command(
+        sandbox: &Sandbox,
+        parts: &PluginParts<'_>,
+        tool: ToolSpec,
+    ) -> Result<Self, LoadError> {
+        let file = parts.file;
+        let (engine, pre) = link(sandbox, file, parts.manifest)?;
+        let command = Command::new(&pre, tool).map_err(|error| mismatch(file, &error))?;
+        let command = command.ok_or_else(|| lacking(file, &pre, "program", command::RUN))?;
+        Ok(Self { engine, pre, abi: Arc::new(command), http: None, roles: vec![Role::Tools] })
+    }
+}
+
+/// Compiles a component, or maps what was compiled before, and gives it its imports.
+fn link(
+    sandbox: &Sandbox,
+    file: &ComponentFile,
+    manifest: &Manifest,
+) -> Result<(Arc<Engine>, InstancePre<Guest>), LoadError> {
+    let engine = sandbox.engine()?;
+    let component = sandbox.cache.component(&engine.wasm, file)?;
+    power::check(&power::imported(&component), file, manifest)?;
+    let pre = engine.linker.instantiate_pre(&component).map_err(|error| {
+        let names = format!("{:#}", error);
+        LoadError::UnknownImports { path: file.path().to_owned(), names }
+    })?;
+    Ok((engine, pre))
+}
+
+fn mismatch(file: &ComponentFile, error: &wasmtime::Error) -> LoadError {
+    LoadError::Mismatch { path: file.path().to_owned(), message: format!("{error:#}") }
+}
+
+fn lacking(
+    file: &ComponentFile,
+    pre: &InstancePre<Guest>,
+    export: &'static str,
+    wanted: &'static str,
+) -> LoadError {
+    LoadError::Lacking { path: file.path().to_owned(), export, found: abi::found(pre), wanted }
 }
 
 impl Sandbox {
@@ -95,24 +151,57 @@ impl Sandbox {
     /// Everything that makes a component unusable, see [`LoadError`].
     pub fn load(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
         let prepared = Prepared::new(self, parts.file, parts.manifest)?;
-        Ok(Plugin {
+        let residents = (parts.manifest.instance == Instance::Session).then(|| self.residents());
+        Ok(self.plugin(parts, prepared, residents))
+    }
+
+    /// Makes a WASI command ready as a plugin of one tool: arguments go to its standard input, and
+    /// what it prints is the result. It runs anew for each call, whatever the manifest says.
+    ///
+    /// # Errors
+    ///
+    /// Everything that makes a component unusable, see [`LoadError`].
+    pub fn load_command(
+        self: &Arc<Self>,
+        parts: PluginParts<'_>,
+        tool: ToolSpec,
+    ) -> Result<Plugin, LoadError> {
+        let prepared = Prepared::command(self, &parts, tool)?;
+        Ok(self.plugin(parts, prepared, None))
+    }
+
+    fn plugin(
+        self: &Arc<Self>,
+        parts: PluginParts<'_>,
+        prepared: Prepared,
+        residents: Option<Arc<Residents>>,
+    ) -> Plugin {
+        let has_timers = prepared.abi.exports(Export::Timers);
+        Plugin {
             name: parts.manifest.name.clone(),
             sandbox: Arc::clone(self),
             prepared,
             places: Places::new(),
             warden: parts.warden,
-            settings: Arc::new(parts.settings),
-        })
+            common: Arc::new(Common {
+                settings: parts.settings,
+                notices: Minute::default(),
+                has_timers,
+            }),
+            residents,
+        }
     }
 
     /// Opens a sandbox for one run.
     pub(crate) fn guest(
         &self,
         case: &Arc<Case>,
-        settings: &Arc<Map<String, Value>>,
+        common: &Arc<Common>,
     ) -> Result<Guest, grant::OpenError> {
         let environment = case.environment(case.granted());
-        let opened = grant::open(case, &environment, &self.shelves)?;
+        let docket = Docket::of(case);
+        let output = [LogLevel::Info, LogLevel::Warn].map(|level| GuestOutput::new(&docket, level));
+        let opened = grant::open(&docket, &output, &environment, &self.disk)?;
         let limits = case.granted().limits().clone();
         Ok(Guest {
             wasi: opened.wasi,
@@ -127,7 +216,10 @@ impl Sandbox {
             },
             memory: MemoryAccount::new(limits.memory_bytes),
             case: Arc::clone(case),
-            settings: Arc::clone(settings),
+            docket,
+            output,
+            uses: Uses::default(),
+            common: Arc::clone(common),
             limits,
             _scratch: opened.scratch,
         })
@@ -142,7 +234,7 @@ impl Plugin {
     ///
     /// The plugin says that it cannot be used, or its set-up broke.
     pub async fn setup(&self) -> Result<(), Unavailable> {
-        if !self.prepared.abi.is_managed() {
+        if !self.is_managed() {
             return Ok(());
         }
         let abi = Arc::clone(&self.prepared.abi);
@@ -157,7 +249,7 @@ impl Plugin {
 
     /// Runs `teardown`, when the component has one. There is nobody left to tell about errors.
     pub async fn teardown(&self) {
-        if self.prepared.abi.is_managed() {
+        if self.is_managed() {
             let abi = Arc::clone(&self.prepared.abi);
             let body = run::body(move |store, instance| {
                 Box::pin(async move { abi.teardown(store, instance).await })
@@ -168,74 +260,172 @@ impl Plugin {
 
     async fn run_managed<R: Send + 'static>(&self, body: Body<R>) -> Result<R, String> {
         let case = Case::of_nobody(Arc::clone(&self.warden), None);
-        let run = self.run(&case, body).await.map_err(|error| error.to_string())?;
-        run.result.map_err(|stop| match stop {
+        self.run_for_nobody(&case, body).await
+    }
+
+    /// Runs something that nobody has agreed to, in a fresh instance.
+    ///
+    /// # Errors
+    ///
+    /// Why it did not return, in words.
+    pub(crate) async fn run_for_nobody<R: Send + 'static>(
+        &self,
+        case: &Arc<Case>,
+        body: Body<R>,
+    ) -> Result<R, String> {
+        let guest = self.sandbox.guest(case, &self.common).map_err(|error| error.to_string())?;
+        run::run(&self.prepared, guest, body).await.result.map_err(|stop| match stop {
             Stop::Expired(Expired::Wall) => {
-                format!("it took longer than {:?}", case.granted().limits().time)
+                format!("it took longer than {:?}", case.clock.wall())
             }
             Stop::Expired(Expired::Cpu) => out_of_cpu(case.granted().limits()).message,
             Stop::Failed(failure) => failure.message,
         })
     }
 
+    fn is_managed(&self) -> bool {
+        self.prepared.abi.exports(Export::Lifecycle)
+    }
+
+    /// The roles that the component exports, whatever its manifest names.
+    pub fn roles(&self) -> &[Role] {
+        &self.prepared.roles
+    }
+
+    /// Whether it answers requests, see [`Plugin::serve`].
+    pub fn serves_http(&self) -> bool {
+        self.prepared.http.is_some()
+    }
+
+    pub(crate) fn abi(&self) -> Arc<dyn PluginAbi> {
+        Arc::clone(&self.prepared.abi)
+    }
+
+    pub(crate) fn http(&self) -> Option<Arc<HttpHandler>> {
+        self.prepared.http.clone()
+    }
+
+    pub(crate) fn warden(&self) -> Arc<dyn Warden> {
+        Arc::clone(&self.warden)
+    }
+
     /// Runs a call that has passed the gate. Dropping the future ends the guest.
     pub async fn call(&self, call: Admitted) -> CallReport {
-        let started = Instant::now();
-        let limits = self.warden.grant().limits().clone();
-        let mut report = match self.places.take(&limits).await {
-            Ok(_place) => self.call_now(call).await,
-            Err(none) => {
-                let message = format!("{} {none}", self.name);
-                Outcome::Failed(Failure::new(FailureKind::LimitReached, message)).into()
-            }
-        };
-        report.elapsed = started.elapsed();
-        // Whoever reads it, model, person or log: no known secret is in it.
-        self.warden.redactor().report(&mut report);
-        report
-    }
-
-    async fn call_now(&self, call: Admitted) -> CallReport {
-        let abi = Arc::clone(&self.prepared.abi);
-        let call = Arc::new(call);
-        let case = Case::of_call(Arc::clone(&self.warden), Arc::clone(&call));
+        let (abi, call) = (Arc::clone(&self.prepared.abi), Arc::new(call));
+        let admitted = Arc::clone(&call);
         let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.call_tool(store, instance, &call).await })
+            Box::pin(async move { abi.call_tool(store, instance, &admitted).await })
         });
-        match self.run(&case, body).await {
-            Ok(run) => self.report(run, &case),
-            Err(error) => {
-                let message = format!("{} is not there, though it is granted", error.guest);
-                let failure = Failure::new(FailureKind::Unavailable, message);
-                Outcome::Failed(failure.with_detail(error.to_string())).into()
-            }
-        }
+        let limits = self.warden.grant().limits().clone();
+        let links = self.prepared.abi.links(&call, &limits);
+        let ran = self.run_within(&limits, call, links, body).await;
+        self.report(ran, |value, ledger| self.outcome(value, ledger))
     }
 
-    async fn run<R: Send + 'static>(
+    /// Runs something that has passed the gate, as soon as there is a place for it: in a fresh
+    /// instance, or in that of its session. Dropping the future ends the instance.
+    pub(crate) async fn run_for<R: Send + 'static>(
         &self,
-        case: &Arc<Case>,
+        call: Arc<Admitted>,
+        role: RoleLinks,
         body: Body<R>,
-    ) -> Result<Run<R>, grant::OpenError> {
-        let guest = self.sandbox.guest(case, &self.settings)?;
-        Ok(run::run(&self.prepared, guest, body).await)
+    ) -> Ran<R> {
+        let limits = self.warden.grant().limits().clone();
+        self.run_within(&limits, call, role, body).await
     }
 
-    fn report(&self, run: Run<ToolReturn>, case: &Case) -> CallReport {
-        let (limits, ledger) = (case.granted().limits(), &case.ledger);
-        let outcome = match run.result {
-            Ok(ToolReturn::Output(output)) => Outcome::Completed(output),
-            Ok(ToolReturn::Denied(text)) => Outcome::Denied(self.denial(text, ledger)),
-            Ok(ToolReturn::Error(failure)) => self.tool_failure(failure, ledger),
+    /// The same, within limits that were looked up already.
+    async fn run_within<R: Send + 'static>(
+        &self,
+        limits: &Limits,
+        call: Arc<Admitted>,
+        role: RoleLinks,
+        body: Body<R>,
+    ) -> Ran<R> {
+        let started = Instant::now();
+        let case = || Case::of_call(Arc::clone(&self.warden), Arc::clone(&call), role);
+        let (case, run) = match self.places.take(limits).await {
+            Err(none) => (case(), Run::refused(self.no_place(&none))),
+            Ok(_place) => match &self.residents {
+                None => self.run_fresh(case(), body).await,
+                Some(residents) => {
+                    let room = residents.room(&call.context().session_id);
+                    self.run_resident(room.enter(limits.queue_time).await, case(), body).await
+                }
+            },
+        };
+        Ran { case, run, elapsed: started.elapsed() }
+    }
+
+    async fn run_fresh<R: Send + 'static>(
+        &self,
+        case: Arc<Case>,
+        body: Body<R>,
+    ) -> (Arc<Case>, Run<R>) {
+        let run = match self.sandbox.guest(&case, &self.common) {
+            Ok(guest) => run::run(&self.prepared, guest, body).await,
+            Err(error) => Run::refused(not_there(&error)),
+        };
+        (case, run)
+    }
+
+    async fn run_resident<R: Send + 'static>(
+        &self,
+        turn: Result<Visit, Stop>,
+        case: Arc<Case>,
+        body: Body<R>,
+    ) -> (Arc<Case>, Run<R>) {
+        let begin = || {
+            let guest = self.sandbox.guest(&case, &self.common)?;
+            Ok(Vessel::new(&self.prepared, guest))
+        };
+        let run = match turn {
+            Ok(visit) => visit.run(&case, body, begin).await,
+            Err(stop) => Ok(Run { result: Err(stop), memory_bytes_peak: 0 }),
+        };
+        let run = run.unwrap_or_else(|error| Run::refused(not_there(&error)));
+        (case, run)
+    }
+
+    fn no_place(&self, none: &NoPlace) -> Failure {
+        Failure::new(FailureKind::LimitReached, format!("{} {none}", self.name))
+    }
+
+    /// The warm instances that there are at this moment, by the names of their sessions.
+    pub fn instances(&self) -> Vec<InstanceInfo> {
+        self.residents.as_ref().map_or_else(Vec::new, |residents| residents.infos())
+    }
+
+    /// Makes a report of what came of a run. Whoever reads it, model, person or log: no known secret
+    /// is in it.
+    pub(crate) fn report<R>(
+        &self,
+        ran: Ran<R>,
+        outcome: impl FnOnce(R, &Ledger) -> Outcome,
+    ) -> CallReport {
+        let (limits, ledger) = (ran.case.granted().limits(), &ran.case.ledger);
+        let outcome = match ran.run.result {
+            Ok(value) => outcome(value, ledger),
             Err(Stop::Expired(Expired::Wall)) => Outcome::TimedOut { limit: limits.time },
             Err(Stop::Expired(Expired::Cpu)) => Outcome::Failed(out_of_cpu(limits)),
             Err(Stop::Failed(failure)) => Outcome::Failed(failure),
         };
-        CallReport {
+        let mut report = CallReport {
             outcome,
             effects: ledger.close(),
-            elapsed: Duration::ZERO,
-            memory_bytes_peak: run.memory_bytes_peak,
+            elapsed: ran.elapsed,
+            memory_bytes_peak: ran.run.memory_bytes_peak,
+        };
+        self.warden.redactor().report(&mut report);
+        report
+    }
+
+    /// What a plugin's answer means, with what the gate and the limits had to do with it.
+    pub(crate) fn outcome(&self, value: ToolReturn, ledger: &Ledger) -> Outcome {
+        match value {
+            ToolReturn::Output(output) => Outcome::Completed(output),
+            ToolReturn::Denied(text) => Outcome::Denied(self.denial(text, ledger)),
+            ToolReturn::Error(failure) => self.tool_failure(failure, ledger),
         }
     }
 
@@ -263,6 +453,19 @@ impl Plugin {
             nobody_to_ask: false,
         })
     }
+}
+
+/// What came of something that was run on behalf of a call.
+pub(crate) struct Ran<R> {
+    pub(crate) case: Arc<Case>,
+    pub(crate) run: Run<R>,
+    /// With the wait for a place.
+    pub(crate) elapsed: Duration,
+}
+
+fn not_there(error: &grant::OpenError) -> Failure {
+    let message = format!("{} is not there, though it is granted", error.guest);
+    Failure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
 }
 
 fn out_of_cpu(limits: &Limits) -> Failure {

@@ -4,39 +4,68 @@
 //! Files and sockets are not among them. The standard libraries of most languages import those
 //! whether the program uses them or not, so they are linked for all and hold nothing without a grant.
 
-use sallyport_policy::{Manifest, Request};
+use sallyport_policy::{Capability, Manifest, Request};
 use wasmtime::component::Component;
 
 use crate::{ComponentFile, LoadError};
 
-/// An interface that gives power.
-struct Power {
-    interface: &'static str,
-    capability: &'static str,
-    is_requested: fn(&Request) -> bool,
+/// What a manifest has to request before a component may import an interface.
+#[derive(Debug, Clone, Copy)]
+enum Need {
+    /// Requests to the network.
+    Net,
+    /// Those, or to be reached by requests.
+    NetOrListen,
+    /// To be shown a secret. What the host sends for a plugin needs no interface.
+    Reveal,
+    /// A capability of the host.
+    Capability(Capability),
 }
 
-/// Interfaces that a manifest has to request before a component may import them.
-const POWERS: [Power; 3] = [HTTP, Power { interface: "wasi:http/types", ..HTTP }, SECRETS];
+/// The interfaces that give power. Words of an answer, which only a provider has somebody to push to,
+/// are none.
+const POWERS: [(&str, Need); 12] = [
+    ("sallyport:plugin/commands", Need::Capability(Capability::Ui)),
+    ("sallyport:plugin/inbox", Need::Capability(Capability::Listen)),
+    ("sallyport:plugin/notify", Need::Capability(Capability::Notify)),
+    ("sallyport:plugin/open-url", Need::Capability(Capability::OpenUrl)),
+    ("sallyport:plugin/packages", Need::Capability(Capability::Packages)),
+    ("sallyport:plugin/progress", Need::Capability(Capability::Progress)),
+    ("sallyport:plugin/render", Need::Capability(Capability::Ui)),
+    ("sallyport:plugin/schedule", Need::Capability(Capability::Schedule)),
+    ("sallyport:plugin/secrets", Need::Reveal),
+    ("sallyport:plugin/state", Need::Capability(Capability::State)),
+    ("wasi:http/outgoing-handler", Need::Net),
+    ("wasi:http/types", Need::NetOrListen),
+];
 
-const HTTP: Power = Power {
-    interface: "wasi:http/outgoing-handler",
-    capability: "net",
-    is_requested: |request| !request.net.is_empty(),
-};
+impl Need {
+    fn is_met(self, request: &Request) -> bool {
+        let wishes = |wanted: Capability| {
+            request.capabilities.iter().any(|entry| entry.wish.capability() == wanted)
+        };
+        match self {
+            Self::Net => !request.net.is_empty(),
+            Self::NetOrListen => !request.net.is_empty() || wishes(Capability::Listen),
+            Self::Reveal => request.secrets.iter().any(|secret| secret.reveal),
+            Self::Capability(wanted) => wishes(wanted),
+        }
+    }
 
-/// Secrets that the host sends for a plugin need no interface; this one shows them to it.
-const SECRETS: Power = Power {
-    interface: "sallyport:plugin/secrets",
-    capability: "a secret with reveal = true",
-    is_requested: |request| request.secrets.iter().any(|secret| secret.reveal),
-};
+    fn word(self) -> &'static str {
+        match self {
+            Self::Net | Self::NetOrListen => "net",
+            Self::Reveal => "a secret with reveal = true",
+            Self::Capability(wanted) => wanted.word(),
+        }
+    }
+}
 
 /// The power interfaces that a component imports, with their versions.
 pub(crate) fn imported(component: &Component) -> Vec<String> {
     let ty = component.component_type();
     let names = ty.imports(component.engine()).map(|(name, _)| name.to_owned());
-    names.filter(|name| power(name).is_some()).collect()
+    names.filter(|name| need(name).is_some()).collect()
 }
 
 /// Refuses a component whose manifest does not request what it imports.
@@ -46,20 +75,20 @@ pub(crate) fn check(
     manifest: &Manifest,
 ) -> Result<(), LoadError> {
     for interface in imports {
-        if let Some(power) = power(interface)
-            && !(power.is_requested)(&manifest.request)
+        if let Some(need) = need(interface)
+            && !need.is_met(&manifest.request)
         {
             return Err(LoadError::Unrequested {
                 path: file.path().to_owned(),
                 interface: interface.clone(),
-                capability: power.capability,
+                capability: need.word(),
             });
         }
     }
     Ok(())
 }
 
-fn power(import: &str) -> Option<&'static Power> {
+fn need(import: &str) -> Option<Need> {
     let interface = import.split('@').next().unwrap_or(import);
-    POWERS.iter().find(|power| power.interface == interface)
+    POWERS.iter().find(|(name, _)| *name == interface).map(|(_, need)| *need)
 }

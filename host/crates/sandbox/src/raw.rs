@@ -6,7 +6,6 @@
 use std::{sync::Arc, time::Duration};
 
 use sallyport_policy::Grant;
-use serde_json::Map;
 use wasmtime::{
     Store, UpdateDeadline,
     component::{Component, InstancePre},
@@ -16,7 +15,7 @@ use crate::{
     ComponentFile, Sandbox,
     bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types::CallContext},
     case::Case,
-    guest::Guest,
+    guest::{Common, Guest},
     runtime::Engine,
     warden::Unattended,
 };
@@ -70,7 +69,7 @@ impl Raw {
     pub async fn instantiate(&self) -> Warm {
         let grant = Arc::new(Grant::none("bench".parse().expect("a name")));
         let case = Case::of_nobody(Arc::new(Unattended::new(grant)), None);
-        let guest = self.sandbox.guest(&case, &Arc::new(Map::new())).expect("a guest");
+        let guest = self.sandbox.guest(&case, &Common::bare()).expect("a guest");
         let mut store = Store::new(&self.engine.wasm, guest);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));

@@ -1,4 +1,4 @@
-//! One run of a guest: a fresh store, a deadline, a task of its own, and a verdict.
+//! One run of a guest: a store, a deadline, a task of its own, and a verdict.
 //!
 //! Epochs do not interrupt host calls and time-outs do not interrupt WebAssembly, so both watch the
 //! same deadline. The task of its own means that even a panic of the host costs this run only.
@@ -7,10 +7,10 @@ use std::{pin::pin, sync::Arc};
 
 use sallyport_contract::{BoxFuture, Failure, FailureKind};
 use sallyport_policy::ByteSize;
-use tokio::task::{AbortHandle, JoinError};
+use tokio::task::AbortHandle;
 use wasmtime::{
     Store, Trap, UpdateDeadline,
-    component::{Instance, ResourceTableError},
+    component::{Instance, InstancePre, ResourceTableError},
 };
 use wasmtime_wasi::I32Exit;
 
@@ -43,13 +43,20 @@ pub(crate) struct Run<R> {
     pub(crate) memory_bytes_peak: u64,
 }
 
+impl<R> Run<R> {
+    /// A run that never began.
+    pub(crate) fn refused(failure: Failure) -> Self {
+        Self { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
+    }
+}
+
 /// What is done with the instance.
 pub(crate) type Body<R> = Box<
     dyn for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>> + Send,
 >;
 
 /// Ends the run when the waiting side goes away.
-struct AbortOnDrop(AbortHandle);
+pub(crate) struct AbortOnDrop(pub(crate) AbortHandle);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -57,50 +64,84 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Runs a guest until it returns, breaks or is out of time. Dropping the future ends the guest.
-pub(crate) async fn run<R: Send + 'static>(
-    prepared: &Prepared,
-    guest: Guest,
-    body: Body<R>,
-) -> Run<R> {
-    let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
-    let case = Arc::clone(&guest.case);
-    let ledger = case.ledger.clone();
-    let task = tokio::spawn(async move {
-        let _beat = engine.ticker.beat();
-        let mut store = new_store(&engine, guest);
+/// A guest in its store. Its instance is made by its first run.
+pub(crate) struct Vessel {
+    engine: Arc<Engine>,
+    pre: InstancePre<Guest>,
+    store: Store<Guest>,
+    instance: Option<Instance>,
+}
+
+impl Vessel {
+    pub(crate) fn new(prepared: &Prepared, guest: Guest) -> Self {
+        let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
+        let store = new_store(&engine, guest);
+        Self { engine, pre, store, instance: None }
+    }
+
+    pub(crate) fn guest(&self) -> &Guest {
+        self.store.data()
+    }
+
+    pub(crate) fn guest_mut(&mut self) -> &mut Guest {
+        self.store.data_mut()
+    }
+
+    /// Runs the guest until it returns, breaks or is out of time. Unless it returned, nobody can say
+    /// in which state it is, and it must not be run again.
+    pub(crate) async fn run<R>(&mut self, body: Body<R>) -> Run<R> {
+        let _beat = self.engine.ticker.beat();
+        self.store.set_epoch_deadline(1);
+        let case = Arc::clone(&self.guest().case);
         let result = {
-            let work = pin!(async {
-                let instance = pre.instantiate_async(&mut store).await?;
-                body(&mut store, instance).await
-            });
+            let work = pin!(self.enter(body));
             tokio::select! {
                 biased;
                 result = case.clock.metered(work) => Some(result),
                 () = case.clock.wall_time_over() => None,
             }
         };
-        let guest = store.data();
+        self.guest_mut().lay_down();
         let result = match result {
             Some(Ok(value)) => Ok(value),
-            Some(Err(error)) => Err(classify(&error, guest)),
+            Some(Err(error)) => Err(classify(&error, self.guest())),
             None => Err(Stop::Expired(Expired::Wall)),
         };
-        Run { result, memory_bytes_peak: guest.memory.bytes_peak() }
-    });
+        Run { result, memory_bytes_peak: self.guest().memory.bytes_peak() }
+    }
+
+    async fn enter<R>(&mut self, body: Body<R>) -> wasmtime::Result<R> {
+        let instance = match self.instance {
+            Some(instance) => instance,
+            None => *self.instance.insert(self.pre.instantiate_async(&mut self.store).await?),
+        };
+        body(&mut self.store, instance).await
+    }
+}
+
+/// Runs a guest of its own until it returns, breaks or is out of time. Dropping the future ends the
+/// guest.
+pub(crate) async fn run<R: Send + 'static>(
+    prepared: &Prepared,
+    guest: Guest,
+    body: Body<R>,
+) -> Run<R> {
+    let ledger = guest.case.ledger.clone();
+    let mut vessel = Vessel::new(prepared, guest);
+    let task = tokio::spawn(async move { vessel.run(body).await });
     let _guard = AbortOnDrop(task.abort_handle());
-    task.await.unwrap_or_else(|error| lost(&error, &ledger))
+    task.await.unwrap_or_else(|error| lost(error.to_string(), &ledger))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]
 fn new_store(engine: &Engine, guest: Guest) -> Store<Guest> {
-    let (clock, limits) = (guest.case.clock.clone(), guest.limits.clone());
+    let limits = guest.limits.clone();
     let mut store = Store::new(&engine.wasm, guest);
     store.limiter(|guest| &mut guest.memory);
     store.set_hostcall_fuel(usize::try_from(limits.host_call_bytes).unwrap_or(usize::MAX));
     store.set_max_component_handles(NAMES_PER_HANDLE * limits.handles as usize);
-    store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(move |_| {
+    store.epoch_deadline_callback(|store| {
+        let clock = &store.data().case.clock;
         if clock.expired().is_some() {
             return Ok(UpdateDeadline::Interrupt);
         }
@@ -155,10 +196,10 @@ fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
 }
 
 /// The task ended without an answer: the host panicked, or is shutting down.
-fn lost<R>(error: &JoinError, ledger: &Ledger) -> Run<R> {
+pub(crate) fn lost<R>(how: String, ledger: &Ledger) -> Run<R> {
     ledger.limit_reached("host");
     let message = "the call was lost inside the host; nothing else is affected";
-    let failure = Failure::new(FailureKind::Internal, message).with_detail(error.to_string());
+    let failure = Failure::new(FailureKind::Internal, message).with_detail(how);
     Run { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
 }
 

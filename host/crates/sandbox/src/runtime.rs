@@ -4,7 +4,8 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use sallyport_contract::Resolver;
@@ -15,14 +16,15 @@ use wasmtime::{
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
 
 use crate::{
-    bindings::v0_1::sallyport::plugin as wit,
     cache::{Cache, CacheUse},
+    capability,
     compile::{Compiler, Walls},
     error::LoadError,
-    files::{self, Shelves},
+    files::{self, Disk},
     guest::Guest,
     limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
     net::{Tls, codes},
+    resident::Residents,
     ticker::Ticker,
 };
 
@@ -41,7 +43,9 @@ pub struct Sandbox {
     pub(crate) cache: Cache,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) tls: Arc<Tls>,
-    pub(crate) shelves: Shelves,
+    pub(crate) disk: Arc<Disk>,
+    /// The warm instances of its plugins.
+    residents: Mutex<Vec<Weak<Residents>>>,
     engine: OnceLock<Arc<Engine>>,
 }
 
@@ -52,10 +56,23 @@ pub(crate) struct Engine {
     pub(crate) ticker: Ticker,
 }
 
+/// When this host began, in milliseconds since 1970: plugins that keep something only as long as a
+/// host runs have to tell one from the next.
+static STARTED_MS: LazyLock<u64> = LazyLock::new(|| {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+});
+
+/// When this host began, in milliseconds since 1970.
+pub(crate) fn started_ms() -> u64 {
+    *STARTED_MS
+}
+
 impl Sandbox {
     /// Makes a sandbox. When the cache folder cannot be used the sandbox works without it; the
     /// second value says why.
     pub fn new(options: SandboxOptions) -> (Arc<Self>, Option<String>) {
+        LazyLock::force(&STARTED_MS);
         let (cache, warning) = match &options.cache_dir {
             None => (Cache::none(options.compiler), None),
             Some(folder) => match Cache::open(folder, &options.compiler) {
@@ -73,7 +90,8 @@ impl Sandbox {
             cache,
             resolver: options.resolver,
             tls: Arc::new(Tls::default()),
-            shelves: Shelves::default(),
+            disk: Arc::default(),
+            residents: Mutex::default(),
             engine: OnceLock::new(),
         };
         (Arc::new(sandbox), warning)
@@ -91,6 +109,30 @@ impl Sandbox {
     /// The compiler cannot be started.
     pub fn walls(&self) -> Result<Walls, LoadError> {
         self.cache.compiler.walls()
+    }
+
+    /// A place for the warm instances of one more plugin.
+    pub(crate) fn residents(&self) -> Arc<Residents> {
+        let residents = Arc::default();
+        let mut all = self.all_residents();
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Arc::downgrade(&residents));
+        residents
+    }
+
+    /// Ends what a session has here: its warm instances, also in the middle of a call, and its
+    /// scratches.
+    pub async fn end_session(&self, session_id: &str) {
+        let all: Vec<_> = self.all_residents().iter().filter_map(Weak::upgrade).collect();
+        all.iter().for_each(|residents| residents.end(session_id));
+        let (disk, session_id) = (Arc::clone(&self.disk), session_id.to_owned());
+        // Should it fail, the folders go with the sandbox.
+        let _ = tokio::task::spawn_blocking(move || disk.scratches.end(&session_id)).await;
+    }
+
+    /// The list is whole after each change, so a panic elsewhere leaves it sound.
+    fn all_residents(&self) -> MutexGuard<'_, Vec<Weak<Residents>>> {
+        self.residents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn engine(&self) -> Result<Arc<Engine>, LoadError> {
@@ -140,10 +182,7 @@ fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     files::link(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    wit::log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-    wit::config::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-    wit::secrets::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-    wit::types::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    capability::link(&mut linker)?;
     linker.allow_shadowing(true);
     // The guest's time is that of its run, not the system's.
     monotonic_clock::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;

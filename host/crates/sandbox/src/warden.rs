@@ -5,22 +5,45 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{Admitted, BoxFuture, Decision, Denial, Redactor, Secret};
+use sallyport_contract::{Admitted, BoxFuture, Decision, Denial, Redactor, Secret, Services};
 use sallyport_policy::{Grant, NetPermit, Proxy};
 use url::Url;
 
-/// A request that the grant lets through, before anything of it leaves the host.
-pub struct NetAccess<'a> {
-    /// The call that makes it.
+/// Something that reaches outside and that the grant lets through, before it happens.
+pub struct Access<'a> {
+    /// The call that wants it.
     pub call: &'a Admitted,
-    /// Its method.
-    pub method: &'a str,
-    /// Its URL, rebuilt from its parts.
-    pub url: &'a Url,
-    /// Both as records name them: the URL without its query.
+    /// What it is, as records name it: a method or a word, and the URL without its query.
     pub what: &'a str,
-    /// The entry of the grant that lets it through.
-    pub permit: &'a NetPermit<'a>,
+    /// What it is.
+    pub kind: AccessKind<'a>,
+}
+
+/// What reaches outside.
+pub enum AccessKind<'a> {
+    /// A request.
+    Request {
+        /// Its method.
+        method: &'a str,
+        /// Its URL, rebuilt from its parts.
+        url: &'a Url,
+        /// The entry of the grant that lets it through.
+        permit: &'a NetPermit<'a>,
+    },
+    /// A page that is to be opened in the user's browser.
+    OpenUrl {
+        /// Its address.
+        url: &'a Url,
+    },
+}
+
+impl Access<'_> {
+    /// The address that it goes to.
+    pub fn url(&self) -> &Url {
+        match self.kind {
+            AccessKind::Request { url, .. } | AccessKind::OpenUrl { url } => url,
+        }
+    }
 }
 
 /// Watches over one plugin. What it answers may change from one host call to the next.
@@ -28,9 +51,9 @@ pub trait Warden: Send + Sync {
     /// What the plugin may do at this moment.
     fn grant(&self) -> Arc<Grant>;
 
-    /// Agrees to a request, perhaps after asking a person; the words of the person's answer come
+    /// Agrees to an access, perhaps after asking a person; the words of the person's answer come
     /// back when there was a question. The guest is suspended meanwhile and its clock stands still.
-    fn agree<'a>(&'a self, access: NetAccess<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>>;
+    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>>;
 
     /// Looks up a secret that the grant names.
     ///
@@ -45,6 +68,12 @@ pub trait Warden: Send + Sync {
 
     /// What takes every known secret out of a text.
     fn redactor(&self) -> Arc<Redactor>;
+
+    /// What the plugin may keep, plan and say beyond a call, as far as the host has it.
+    fn services(&self) -> Services;
+
+    /// Whose things the plugin keeps when a call does not say on whose behalf it is made.
+    fn user(&self) -> &str;
 
     /// The proxies that requests go through, when the policy names any.
     fn proxy(&self) -> Option<Arc<Proxy>>;
@@ -66,8 +95,15 @@ impl Warden for Unattended {
         Arc::clone(&self.0)
     }
 
-    fn agree<'a>(&'a self, access: NetAccess<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
-        let answer = match access.permit.decision() {
+    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
+        let decision = match access.kind {
+            AccessKind::Request { permit, .. } => permit.decision(),
+            AccessKind::OpenUrl { url } => {
+                let check = self.0.open_url().map(|pages| pages.check(url));
+                check.and_then(Result::ok).unwrap_or(Decision::Deny)
+            }
+        };
+        let answer = match decision {
             Decision::Allow => Ok(None),
             Decision::Ask | Decision::Deny => Err(Denial {
                 what: format!("{} may not {}", self.0.plugin(), access.what),
@@ -89,6 +125,14 @@ impl Warden for Unattended {
 
     fn redactor(&self) -> Arc<Redactor> {
         Arc::new(Redactor::none())
+    }
+
+    fn services(&self) -> Services {
+        Services::default()
+    }
+
+    fn user(&self) -> &str {
+        "nobody"
     }
 
     fn proxy(&self) -> Option<Arc<Proxy>> {

@@ -3,8 +3,22 @@
 pub(crate) mod v0_1 {
     wasmtime::component::bindgen!({
         path: "../../../wit",
-        world: "everything",
-        imports: { default: trappable, "sallyport:plugin/secrets.get": async | trappable },
+        world: "host",
+        imports: {
+            default: trappable,
+            "sallyport:plugin/notify.send": async | trappable,
+            "sallyport:plugin/open-url.open": async | trappable,
+            "sallyport:plugin/packages.fetch": async | trappable,
+            "sallyport:plugin/schedule.add": async | trappable,
+            "sallyport:plugin/schedule.cancel": async | trappable,
+            "sallyport:plugin/schedule.list": async | trappable,
+            "sallyport:plugin/secrets.get": async | trappable,
+            "sallyport:plugin/state.compare-and-set": async | trappable,
+            "sallyport:plugin/state.delete": async | trappable,
+            "sallyport:plugin/state.get": async | trappable,
+            "sallyport:plugin/state.list": async | trappable,
+            "sallyport:plugin/state.set": async | trappable,
+        },
         exports: { default: async },
     });
 }

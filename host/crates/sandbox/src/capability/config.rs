@@ -9,11 +9,11 @@ use crate::{
 
 impl config::Host for Guest {
     fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
-        Ok(self.settings.get(&key).map(Value::to_string))
+        Ok(self.common.settings.get(&key).map(Value::to_string))
     }
 
     fn get_all(&mut self) -> wasmtime::Result<String> {
-        Ok(Value::Object(self.settings.as_ref().clone()).to_string())
+        Ok(Value::Object(self.common.settings.clone()).to_string())
     }
 }
 

@@ -1,8 +1,70 @@
 //! The capabilities that the plugin contract adds to WASI, one file each: the host's side of an
 //! interface in `wit/`, implemented on the part of [`crate::guest::Guest`] that it serves.
 
+mod commands;
 mod config;
+mod deltas;
+mod inbox;
+mod input;
 mod log;
+mod notify;
+mod open_url;
+mod packages;
+mod progress;
+mod render;
+pub(crate) mod schedule;
 mod secrets;
+mod state;
 pub(crate) mod stdio;
 mod time;
+pub(crate) mod uses;
+
+use serde_json::json;
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime_wasi::runtime::spawn_blocking;
+
+use crate::{bindings::v0_1::sallyport::plugin as wit, guest::Guest};
+
+/// Links every interface of `wit/`. A guest that was not granted one finds it, and is refused.
+pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+    type Own = HasSelf<Guest>;
+    wit::commands::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::config::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::deltas::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::inbox::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::log::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::notify::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::open_url::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::packages::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::progress::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::render::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::schedule::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::secrets::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::state::add_to_linker::<_, Own>(linker, |guest| guest)?;
+    wit::types::add_to_linker::<_, Own>(linker, |guest| guest)
+}
+
+/// Longest part of a guest's text that a record shows.
+const NAMED_BYTES_MAX: usize = 100;
+
+/// A guest's text as records name it: in quotes, on one line, and not without end.
+fn named(text: &str) -> String {
+    let shown = &text[..text.floor_char_boundary(NAMED_BYTES_MAX)];
+    let dots = if shown.len() < text.len() { "…" } else { "" };
+    format!("{shown:?}{dots}")
+}
+
+/// Does work that may block apart from the guests. Work that has not begun is given up with the call.
+async fn apart<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    spawn_blocking(work).await
+}
+
+/// What a guest is told when a part of the host fails; what failed there is for the log.
+fn cannot_be_used(what: &str) -> String {
+    format!("the {what} cannot be reached just now")
+}
+
+/// The `other` case of an error: an object with a message.
+fn message_case(message: &str) -> String {
+    json!({ "message": message }).to_string()
+}

@@ -1,5 +1,7 @@
 //! Standard output and error of a guest: lines of its log, never bytes of ours.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use bytes::Bytes;
 use sallyport_contract::LogLevel;
 use tokio::io::AsyncWrite;
@@ -9,7 +11,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use crate::ledger::Ledger;
+use crate::docket::Docket;
 
 /// Bytes that a guest may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
@@ -17,11 +19,54 @@ const WRITE_BYTES_MAX: usize = 64 * 1024;
 /// A line is passed on when it is this long, finished or not.
 const PENDING_BYTES_MAX: usize = 8 * 1024;
 
-/// One of the two output streams, written line by line into the ledger.
-#[derive(Debug, Clone)]
-pub(crate) struct GuestOutput {
-    pub(crate) ledger: Ledger,
-    pub(crate) level: LogLevel,
+/// One of the two output streams, written line by line into the ledger of the present run. Clones
+/// are the same stream.
+#[derive(Clone)]
+pub(crate) struct GuestOutput(Arc<Inner>);
+
+struct Inner {
+    docket: Arc<Docket>,
+    level: LogLevel,
+    /// The line that is not whole yet.
+    pending: Mutex<Vec<u8>>,
+}
+
+impl GuestOutput {
+    pub(crate) fn new(docket: &Arc<Docket>, level: LogLevel) -> Self {
+        let docket = Arc::clone(docket);
+        Self(Arc::new(Inner { docket, level, pending: Mutex::default() }))
+    }
+
+    fn take_in(&self, bytes: &[u8]) {
+        let mut pending = self.pending();
+        pending.extend_from_slice(bytes);
+        let whole = pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let rest = pending.split_off(whole);
+        let lines = std::mem::replace(&mut *pending, rest);
+        lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.emit(line));
+        if pending.len() > PENDING_BYTES_MAX {
+            self.emit(&std::mem::take(&mut *pending));
+        }
+    }
+
+    /// Passes on the last line of a run, which often has no end.
+    pub(crate) fn finish(&self) {
+        let line = std::mem::take(&mut *self.pending());
+        if !line.is_empty() {
+            self.emit(&line);
+        }
+    }
+
+    fn emit(&self, line: &[u8]) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.0.docket.case().ledger.log(self.0.level, &String::from_utf8_lossy(line));
+    }
+
+    /// A panic while it is held costs a line at most.
+    fn pending(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl IsTerminal for GuestOutput {
@@ -37,48 +82,18 @@ impl StdoutStream for GuestOutput {
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(LineWriter { output: self.clone(), pending: Vec::new() })
-    }
-}
-
-/// Collects bytes until a line is whole.
-struct LineWriter {
-    output: GuestOutput,
-    pending: Vec<u8>,
-}
-
-impl LineWriter {
-    fn emit(&self, line: &[u8]) {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        self.output.ledger.log(self.output.level, &String::from_utf8_lossy(line));
-    }
-
-    fn take_lines(&mut self) {
-        let whole = self.pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let rest = self.pending.split_off(whole);
-        let lines = std::mem::replace(&mut self.pending, rest);
-        lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.emit(line));
-        if self.pending.len() > PENDING_BYTES_MAX {
-            self.emit_pending();
-        }
-    }
-
-    fn emit_pending(&mut self) {
-        let line = std::mem::take(&mut self.pending);
-        self.emit(&line);
+        Box::new(self.clone())
     }
 }
 
 #[async_trait]
-impl Pollable for LineWriter {
+impl Pollable for GuestOutput {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for LineWriter {
+impl OutputStream for GuestOutput {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.pending.extend_from_slice(&bytes);
-        self.take_lines();
+        self.take_in(&bytes);
         Ok(())
     }
 
@@ -88,14 +103,5 @@ impl OutputStream for LineWriter {
 
     fn check_write(&mut self) -> StreamResult<usize> {
         Ok(WRITE_BYTES_MAX)
-    }
-}
-
-impl Drop for LineWriter {
-    /// The last line often has no end.
-    fn drop(&mut self) {
-        if !self.pending.is_empty() {
-            self.emit_pending();
-        }
     }
 }

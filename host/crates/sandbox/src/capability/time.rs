@@ -1,9 +1,10 @@
-//! `wasi:clocks/monotonic-clock`: the guest's own time, which begins with its run.
+//! `wasi:clocks/monotonic-clock`: the guest's own time, which begins with its first run.
 //!
 //! It is the clock of the run itself, so it stands still while a person is asked. Otherwise a guest
 //! that waits for an answer with a time-out of its own would give up while the person still thinks.
+//! Between two runs of one guest it stands still too.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::{
@@ -11,11 +12,11 @@ use wasmtime_wasi::{
     p2::{DynPollable, Pollable, bindings::clocks::monotonic_clock::Host, subscribe},
 };
 
-use crate::{clock::Clock, guest::Guest};
+use crate::{docket::Docket, guest::Guest};
 
 /// Something to wait for: a moment on the guest's clock.
 struct Timer {
-    clock: Clock,
+    docket: Arc<Docket>,
     at: Duration,
     /// Others have to get their turn also from a guest that waits for the past again and again.
     owes_a_turn: bool,
@@ -27,22 +28,22 @@ impl Pollable for Timer {
         if std::mem::take(&mut self.owes_a_turn) {
             tokio::task::yield_now().await;
         }
-        self.clock.reach(self.at).await;
+        self.docket.reach(self.at).await;
     }
 }
 
 impl Guest {
     fn timer(&mut self, at: Duration) -> wasmtime::Result<Resource<DynPollable>> {
-        let clock = self.case.clock.clone();
-        let owes_a_turn = at <= clock.time();
-        let timer = self.table.push(Timer { clock, at, owes_a_turn })?;
+        let docket = Arc::clone(&self.docket);
+        let owes_a_turn = at <= docket.time();
+        let timer = self.table.push(Timer { docket, at, owes_a_turn })?;
         subscribe(&mut self.table, timer)
     }
 }
 
 impl Host for Guest {
     fn now(&mut self) -> wasmtime::Result<u64> {
-        Ok(u64::try_from(self.case.clock.time().as_nanos()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.docket.time().as_nanos()).unwrap_or(u64::MAX))
     }
 
     fn resolution(&mut self) -> wasmtime::Result<u64> {
@@ -54,7 +55,7 @@ impl Host for Guest {
     }
 
     fn subscribe_duration(&mut self, wait: u64) -> wasmtime::Result<Resource<DynPollable>> {
-        let at = self.case.clock.time().saturating_add(Duration::from_nanos(wait));
+        let at = self.docket.time().saturating_add(Duration::from_nanos(wait));
         self.timer(at)
     }
 }

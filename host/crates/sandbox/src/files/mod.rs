@@ -10,7 +10,8 @@
 //!    opened, whatever is swapped meanwhile ([`resolve`]);
 //! 3. a refusal by policy is written into the ledger, with the line that refused it, and so is what
 //!    was changed;
-//! 4. what grows is charged to the quota of the mount ([`shelf`]);
+//! 4. what grows is charged to the quota of the mount ([`shelf`]), be it a folder of the host or a
+//!    scratch of the session ([`scratch`]);
 //! 5. nothing but regular files and folders is ever opened, so nothing blocks for ever ([`open`]).
 //!
 //! All work on the disk is done on threads that may block. Changes to one folder of the host are
@@ -27,6 +28,7 @@ pub(crate) mod mount;
 mod open;
 mod opened;
 mod resolve;
+mod scratch;
 mod shelf;
 mod stream;
 
@@ -38,13 +40,26 @@ use wasmtime_wasi::{
     runtime::spawn_blocking,
 };
 
-use self::mount::Mount;
-pub(crate) use self::shelf::Shelves;
+use self::{mount::Mount, scratch::Scratches, shelf::Shelves};
 use crate::guest::Guest;
+
+/// What all guests share of the disk.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    pub(crate) shelves: Shelves,
+    pub(crate) scratches: Scratches,
+}
 
 /// The mounts of one guest. A guest without any has no files at all.
 pub(crate) struct Files {
     pub(crate) mounts: Vec<Arc<Mount>>,
+}
+
+impl Files {
+    /// Another run of the same guest begins.
+    pub(crate) fn begin_run(&self) {
+        self.mounts.iter().for_each(|mount| mount.account().begin_run());
+    }
 }
 
 /// Puts our files in the place of those that are linked already.

@@ -5,21 +5,21 @@ use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use sallyport_contract::{Denial, Effect};
-use sallyport_policy::{Access, ByteSize, FsMount, Grant};
+use sallyport_policy::{Access, ByteSize, Capability, FsMount, Grant, ScratchGrant};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::shelf::{Account, Shelf, Turn};
-use crate::case::Case;
+use crate::{case::Case, docket::Docket};
 
 /// A folder as one run has it.
 pub(crate) struct Mount {
-    case: Arc<Case>,
+    docket: Arc<Docket>,
     kind: Kind,
     guest: String,
     root: Arc<OwnedFd>,
@@ -31,6 +31,8 @@ pub(crate) struct Mount {
 enum Kind {
     /// A folder of the host, at this path.
     Folder(PathBuf),
+    /// The scratch of this name.
+    Scratch(String),
     /// Copies of single files, which stand for these entries of the grant.
     Copies(Vec<Entry>),
 }
@@ -53,8 +55,9 @@ pub(crate) struct Slot(Arc<Slots>);
 /// A mount as the grant has it at this moment: what every host call begins with.
 pub(crate) struct Present {
     pub(crate) mount: Arc<Mount>,
+    case: Arc<Case>,
     grant: Arc<Grant>,
-    /// Index among the folders and files of the grant.
+    /// Index among the folders and files of the grant, or among its scratches.
     entry: usize,
 }
 
@@ -71,37 +74,49 @@ impl Entry {
 impl Mount {
     /// A folder that is granted as it is.
     pub(crate) fn folder(
-        case: &Arc<Case>,
+        docket: &Arc<Docket>,
         slots: &Arc<Slots>,
         entry: Entry,
         root: OwnedFd,
         shelf: Arc<Shelf>,
     ) -> Arc<Self> {
         let kind = Kind::Folder(entry.host);
-        Arc::new(Self::new(case, slots, kind, entry.guest, root, shelf))
+        Arc::new(Self::new(docket, slots, kind, entry.guest, root, shelf))
+    }
+
+    /// A scratch of the session.
+    pub(crate) fn scratch(
+        docket: &Arc<Docket>,
+        slots: &Arc<Slots>,
+        granted: &ScratchGrant,
+        root: OwnedFd,
+        shelf: Arc<Shelf>,
+    ) -> Arc<Self> {
+        let kind = Kind::Scratch(granted.name.clone());
+        Arc::new(Self::new(docket, slots, kind, granted.mount.clone(), root, shelf))
     }
 
     /// The folder of copies, seen as `/`.
     pub(crate) fn copies(
-        case: &Arc<Case>,
+        docket: &Arc<Docket>,
         slots: &Arc<Slots>,
         entries: Vec<Entry>,
         root: OwnedFd,
     ) -> Arc<Self> {
         let kind = Kind::Copies(entries);
-        Arc::new(Self::new(case, slots, kind, "/".to_owned(), root, Arc::default()))
+        Arc::new(Self::new(docket, slots, kind, "/".to_owned(), root, Arc::default()))
     }
 
     fn new(
-        case: &Arc<Case>,
+        docket: &Arc<Docket>,
         slots: &Arc<Slots>,
         kind: Kind,
         guest: String,
         root: OwnedFd,
         shelf: Arc<Shelf>,
     ) -> Self {
-        let (case, slots, root) = (Arc::clone(case), Arc::clone(slots), Arc::new(root));
-        Self { case, kind, guest, root, slots, account: Account::on(shelf) }
+        let (docket, slots, root) = (Arc::clone(docket), Arc::clone(slots), Arc::new(root));
+        Self { docket, kind, guest, root, slots, account: Account::on(shelf) }
     }
 
     pub(crate) fn guest(&self) -> &str {
@@ -118,10 +133,11 @@ impl Mount {
 
     /// Whether the grant still has the mount, and how. `below` is what is looked at.
     pub(crate) fn present(self: &Arc<Self>, below: &Path) -> Result<Present, ErrorCode> {
-        let grant = self.case.grant();
+        let case = self.docket.case();
+        let grant = case.grant();
         match self.entry(&grant, below) {
-            Some(entry) => Ok(Present { mount: Arc::clone(self), grant, entry }),
-            None => Err(self.refuse(&grant, below, Access::Read)),
+            Some(entry) => Ok(Present { mount: Arc::clone(self), case, grant, entry }),
+            None => Err(self.refuse(&case, &grant, below, Access::Read)),
         }
     }
 
@@ -131,6 +147,10 @@ impl Mount {
             Kind::Folder(host) => grant.fs().iter().position(|mount| {
                 mount.guest == self.guest && mount.host.as_os_str() == host.as_os_str()
             }),
+            Kind::Scratch(name) => {
+                let is = |held: &ScratchGrant| held.name == *name && held.mount == self.guest;
+                grant.scratch().iter().position(is)
+            }
             Kind::Copies(entries) => {
                 let path = Path::new("/").join(below);
                 let mut there = entries.iter().filter(|e| Path::new(&e.guest).starts_with(&path));
@@ -139,8 +159,12 @@ impl Mount {
         }
     }
 
-    fn refuse(&self, grant: &Grant, below: &Path, wanted: Access) -> ErrorCode {
-        self.case.ledger.refused(grant.deny_path(&self.guest_path(below), wanted));
+    fn refuse(&self, case: &Case, grant: &Grant, below: &Path, wanted: Access) -> ErrorCode {
+        let path = self.guest_path(below);
+        case.ledger.refused(match self.kind {
+            Kind::Scratch(_) => grant.deny(Capability::Scratch, &format!("use {path}")),
+            Kind::Folder(_) | Kind::Copies(_) => grant.deny_path(&path, wanted),
+        });
         ErrorCode::NotPermitted
     }
 
@@ -150,11 +174,20 @@ impl Mount {
 }
 
 impl Present {
+    /// The run that asks.
+    pub(crate) fn run(&self) -> Weak<Case> {
+        Arc::downgrade(&self.case)
+    }
+
+    pub(crate) fn is_of(&self, run: &Weak<Case>) -> bool {
+        std::ptr::eq(run.as_ptr(), Arc::as_ptr(&self.case))
+    }
+
     /// Makes sure that a path may be touched at all.
     pub(crate) fn may_see(&self, below: &Path, wanted: Access) -> Result<(), ErrorCode> {
         match self.shows(below) {
             true => Ok(()),
-            false => Err(self.mount.refuse(&self.grant, below, wanted)),
+            false => Err(self.mount.refuse(&self.case, &self.grant, below, wanted)),
         }
     }
 
@@ -162,20 +195,25 @@ impl Present {
     pub(crate) fn may_change(&self, below: &Path) -> Result<(), ErrorCode> {
         match self.is_writable() {
             true => self.may_see(below, Access::ReadWrite),
-            false => Err(self.mount.refuse(&self.grant, below, Access::ReadWrite)),
+            false => Err(self.mount.refuse(&self.case, &self.grant, below, Access::ReadWrite)),
         }
     }
 
     /// Whether a path exists for the guest.
     pub(crate) fn shows(&self, below: &Path) -> bool {
         match self.mount.kind {
-            Kind::Folder(_) => self.granted().deny.denies(below).is_none(),
+            Kind::Scratch(_) => true,
+            Kind::Folder(_) => self.folder().deny.denies(below).is_none(),
             Kind::Copies(_) => self.mount.entry(&self.grant, below).is_some(),
         }
     }
 
     pub(crate) fn is_writable(&self) -> bool {
-        matches!(self.mount.kind, Kind::Folder(_)) && self.granted().access == Access::ReadWrite
+        match self.mount.kind {
+            Kind::Scratch(_) => true,
+            Kind::Folder(_) => self.folder().access == Access::ReadWrite,
+            Kind::Copies(_) => false,
+        }
     }
 
     /// Refuses to follow a link out of the folder that the guest holds. No grant would change that.
@@ -187,7 +225,10 @@ impl Present {
     /// Makes sure that nothing is taken out from under a pattern, or put under one, when whatever is
     /// at `from` is moved. A folder may hold anything, so its whole inside is thought of.
     pub(crate) fn may_move_folder(&self, from: &Path, to: &Path) -> Result<(), ErrorCode> {
-        let deny = &self.granted().deny;
+        if matches!(self.mount.kind, Kind::Scratch(_)) {
+            return Ok(());
+        }
+        let deny = &self.folder().deny;
         let lost = deny.lost_by_move(from, deny, to).or_else(|| deny.lost_by_move(to, deny, from));
         let Some(pattern) = lost else { return Ok(()) };
         let act =
@@ -199,13 +240,13 @@ impl Present {
     fn refuse_for(&self, act: String, why: String) -> ErrorCode {
         let what = format!("{} may not {act}", self.grant.plugin());
         let denial = Denial { what, why, fix: None, nobody_to_ask: false };
-        self.mount.case.ledger.refused(denial);
+        self.case.ledger.refused(denial);
         ErrorCode::NotPermitted
     }
 
     /// Writes down that a path was changed.
     pub(crate) fn changed(&self, below: &Path) {
-        self.mount.case.ledger.note(Effect::Changed { path: self.mount.guest_path(below) });
+        self.case.ledger.note(Effect::Changed { path: self.mount.guest_path(below) });
     }
 
     /// Counts one more open file.
@@ -215,7 +256,7 @@ impl Present {
         if slot.0.0.fetch_add(1, Ordering::Relaxed) < files_max {
             return Ok(slot);
         }
-        self.mount.case.ledger.limit_reached(format!("{files_max} open files (limits.files)"));
+        self.case.ledger.limit_reached(format!("{files_max} open files (limits.files)"));
         Err(ErrorCode::InsufficientMemory)
     }
 
@@ -226,11 +267,14 @@ impl Present {
 
     /// Charges that something grows.
     pub(crate) fn grow(&self, turn: &Turn<'_>, bytes: u64) -> Result<(), ErrorCode> {
-        let quota_bytes = self.granted().quota_bytes;
+        let quota_bytes = match self.mount.kind {
+            Kind::Scratch(_) => Some(self.grant.scratch()[self.entry].quota_bytes),
+            Kind::Folder(_) | Kind::Copies(_) => self.folder().quota_bytes,
+        };
         let charged = self.mount.account.charge(turn, bytes, quota_bytes, self.mount.root());
         charged.map_err(|full| {
             let (size, guest) = (ByteSize(full.limit_bytes), &self.mount.guest);
-            self.mount.case.ledger.limit_reached(format!("{size} in {guest} (quota)"));
+            self.case.ledger.limit_reached(format!("{size} in {guest} (quota)"));
             ErrorCode::InsufficientSpace
         })
     }
@@ -240,7 +284,8 @@ impl Present {
         self.mount.account.refund(turn, bytes);
     }
 
-    fn granted(&self) -> &FsMount {
+    /// The folder or file of the grant, of any mount but a scratch.
+    fn folder(&self) -> &FsMount {
         &self.grant.fs()[self.entry]
     }
 }

@@ -175,7 +175,8 @@ impl Door<'_> {
 
     fn held(&self, fd: OwnedFd, kind: Kind, slot: Slot) -> Opened {
         let (mount, below) = (Arc::clone(&self.present.mount), self.spot.below.clone());
-        Opened { mount, below, fd: Arc::new(fd), kind, _slot: Some(slot) }
+        let run = self.present.run();
+        Opened { mount, below, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
     }
 
     /// Who may change something has a turn.

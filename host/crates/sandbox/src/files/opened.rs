@@ -4,7 +4,7 @@
 use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
@@ -13,6 +13,7 @@ use super::{
     mount::{Mount, Present, Slot},
     shelf::FileKey,
 };
+use crate::case::Case;
 
 /// An open file or folder. Streams of it share it with its descriptor.
 pub(crate) struct Opened {
@@ -21,6 +22,8 @@ pub(crate) struct Opened {
     pub(super) below: PathBuf,
     pub(super) fd: Arc<OwnedFd>,
     pub(super) kind: Kind,
+    /// The run that opened it.
+    pub(super) run: Weak<Case>,
     /// A mount itself is none of the guest's open files.
     pub(super) _slot: Option<Slot>,
 }
@@ -42,6 +45,7 @@ impl Opened {
             below: PathBuf::new(),
             fd: Arc::clone(mount.root()),
             kind: Kind::Folder,
+            run: Weak::new(),
             _slot: None,
         }
     }
@@ -57,6 +61,10 @@ impl Opened {
     pub(super) fn present_for_change(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
         present.may_change(&self.below)?;
+        if !present.is_of(&self.run) {
+            // That it was opened for writing stands on the record of an earlier run alone.
+            present.changed(&self.below);
+        }
         Ok(present)
     }
 

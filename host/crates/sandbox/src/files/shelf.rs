@@ -2,7 +2,8 @@
 //!
 //! All runs that have the same folder share its shelf, whichever plugin they belong to. With a quota
 //! the folder is measured when a run first changes something in it; from then on every change is
-//! added and taken off, until the last run that has the folder ends.
+//! added and taken off, until the last run that has the folder ends. A guest that lives on has it
+//! measured again in its next run, unless some file is still open: that may have no name any more.
 
 use std::{
     collections::HashMap,
@@ -96,9 +97,18 @@ impl Account {
         Self { shelf, added_bytes: AtomicU64::new(0) }
     }
 
+    /// Another run of the same guest begins: the person may have changed the folder meanwhile.
+    pub(super) fn begin_run(&self) {
+        self.added_bytes.store(0, Ordering::Relaxed);
+        let mut book = lock(&self.shelf.book);
+        if book.open.is_empty() {
+            book.used_bytes = None;
+        }
+    }
+
     /// Waits until nobody else changes the folder.
     pub(super) fn turn(&self) -> Turn<'_> {
-        Turn(lock(&self.shelf.turn))
+        self.shelf.turn()
     }
 
     /// Charges bytes.
@@ -156,6 +166,10 @@ impl Account {
 }
 
 impl Shelf {
+    pub(super) fn turn(&self) -> Turn<'_> {
+        Turn(lock(&self.turn))
+    }
+
     fn used_bytes(&self, root: &OwnedFd, limit_bytes: u64) -> Result<u64, Full> {
         if let Some(used) = lock(&self.book).used_bytes {
             return Ok(used);
@@ -238,6 +252,30 @@ mod tests {
         assert_eq!(one.charge(&one.turn(), 1, None, &root), full);
         assert_eq!(two.charge(&two.turn(), ADDED_BYTES_STANDARD + 1, None, &root), full);
         assert_eq!(two.charge(&two.turn(), ADDED_BYTES_STANDARD, None, &root), Ok(()));
+    }
+
+    #[test]
+    fn another_run_measures_again_unless_a_file_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = root(folder.path());
+        let account = Account::on(Shelves::default().of(&root).unwrap());
+        let (file, full) = (FileKey(1, 2), Err(Full { limit_bytes: 20_000 }));
+        account.opened(file);
+        assert_eq!(account.charge(&account.turn(), 20_000, Some(20_000), &root), Ok(()));
+        account.begin_run();
+        assert_eq!(
+            account.charge(&account.turn(), 1, Some(20_000), &root),
+            full,
+            "it may lie in a file that has no name any more"
+        );
+        account.closed(file);
+        account.begin_run();
+        assert_eq!(account.charge(&account.turn(), 20_000, Some(20_000), &root), Ok(()));
+        account.begin_run();
+        assert_eq!(account.charge(&account.turn(), ADDED_BYTES_STANDARD, None, &root), Ok(()));
+        assert!(account.charge(&account.turn(), 1, None, &root).is_err());
+        account.begin_run();
+        assert_eq!(account.charge(&account.turn(), ADDED_BYTES_STANDARD, None, &root), Ok(()));
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! What all requests of one call come to: how many they are, and how long their bodies.
+//! What all requests of one call come to: how many they are, and how long their bodies. With the
+//! call the account is closed, and whatever is still under way on it ends.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sallyport_policy::ByteSize;
+use tokio_util::sync::CancellationToken;
 use wasmtime_wasi_http::Error;
 
 use super::HttpGate;
@@ -13,9 +15,21 @@ pub(crate) struct Account {
     requests: AtomicU32,
     refusals: AtomicU32,
     body_bytes: AtomicU64,
+    over: CancellationToken,
 }
 
 impl Account {
+    /// The call is over, and so is all that it had under way: a guest that lives on has no
+    /// connection of it any more.
+    pub(crate) fn close(&self) {
+        self.over.cancel();
+    }
+
+    /// Waits until the call is over.
+    pub(super) async fn closed(&self) {
+        self.over.cancelled().await;
+    }
+
     /// Counts a request that is about to leave, unless there were as many already.
     pub(super) fn take_request(&self, limit: u32) -> bool {
         self.requests.fetch_add(1, Ordering::Relaxed) < limit
@@ -81,6 +95,14 @@ impl HttpGate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_is_closed_stays_closed() {
+        let account = Account::default();
+        assert!(futures::poll!(std::pin::pin!(account.closed())).is_pending());
+        account.close();
+        account.closed().await;
+    }
 
     #[test]
     fn each_sum_ends_at_its_limit() {

@@ -1,6 +1,7 @@
-//! Headers of a request: which ones a guest may set, and what the host makes of them.
+//! Headers of requests and answers: which ones a guest may set, and what the host makes of them.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use sallyport_contract::Redactor;
 use url::Url;
 use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error};
 
@@ -61,6 +62,29 @@ pub(super) fn complete(
         headers.insert(credential.header.clone(), credential.value.clone());
     }
     Ok(headers)
+}
+
+/// The headers without secrets; one whose very name holds a secret is left out.
+pub(super) fn redacted(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
+    let mut clean = HeaderMap::new();
+    for (name, value) in headers {
+        let value = HeaderValue::from_bytes(&redactor.bytes(value.as_bytes()));
+        if let (None, Ok(value)) = (redactor.finds(name.as_ref()), value) {
+            clean.append(name, value);
+        }
+    }
+    clean
+}
+
+/// Turns the headers of a guest's answer into those that are sent: without framing and hops, which
+/// are the host's, and without secrets.
+pub(crate) fn answered(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
+    let mut headers = redacted(redactor, headers);
+    headers.remove(header::CONTENT_LENGTH);
+    let forbidden: Vec<HeaderName> =
+        headers.keys().filter(|name| is_forbidden(name)).cloned().collect();
+    forbidden.iter().for_each(|name| drop(headers.remove(name)));
+    headers
 }
 
 fn host(url: &Url) -> Result<HeaderValue, Error> {

@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Incoming;
@@ -17,6 +17,7 @@ use wasmtime_wasi_http::{Error, WasiBody};
 use super::{
     HttpGate,
     coding::{Coding, Decoded},
+    headers::redacted,
     patience::{Patience, Step},
 };
 use crate::ledger::Traffic;
@@ -63,18 +64,6 @@ pub(super) fn receive(
     };
     let frames = stream::try_unfold(received, Received::next);
     Ok(http::Response::from_parts(head, StreamBody::new(frames).boxed_unsync()))
-}
-
-/// The headers without secrets; one whose very name holds a secret is left out.
-fn redacted(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
-    let mut clean = HeaderMap::new();
-    for (name, value) in headers {
-        let value = HeaderValue::from_bytes(&redactor.bytes(value.as_bytes()));
-        if let (None, Ok(value)) = (redactor.finds(name.as_ref()), value) {
-            clean.append(name, value);
-        }
-    }
-    clean
 }
 
 /// A body as it arrives: waited for with patience, and never longer than a body may be.

@@ -47,6 +47,7 @@ use sallyport_contract::{Denial, Resolver};
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
 pub(crate) use account::Account;
+pub(crate) use headers::answered;
 pub use resolver::SystemResolver;
 pub(crate) use tls::Tls;
 
@@ -69,6 +70,28 @@ pub(crate) struct HttpGate {
 }
 
 impl HttpGate {
+    /// Makes a request that ends with its call at the latest, wherever it is by then: also when
+    /// somebody is being asked about it, and when only its answer is still being read.
+    async fn while_open(
+        &self,
+        request: Request<WasiBody>,
+        options: RequestOptions,
+    ) -> Result<Response, Error> {
+        let (response, connection) = tokio::select! {
+            biased;
+            () = self.account.closed() => return Err(Error::ConnectionTerminated),
+            done = redirect::follow(self, request, options) => done?,
+        };
+        let account = Arc::clone(&self.account);
+        let connection = async move {
+            tokio::select! {
+                () = account.closed() => Ok(()),
+                done = Box::into_pin(connection) => done,
+            }
+        };
+        Ok((response, Box::new(connection)))
+    }
+
     fn odd_address(&self, reason: &str) -> Error {
         self.case.ledger.refused(Denial {
             what: "a request to an address in an odd form was stopped".into(),
@@ -98,6 +121,6 @@ impl WasiHttpHooks for HttpGate {
     ) -> Exchange {
         let gate = self.clone();
         let options = options.unwrap_or_default();
-        Box::new(async move { redirect::follow(&gate, request, options).await })
+        Box::new(async move { gate.while_open(request, options).await })
     }
 }

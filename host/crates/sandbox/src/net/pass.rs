@@ -11,6 +11,7 @@ use super::{
     exchange::Sending,
     secret::{Credential, Watch},
 };
+use crate::warden::AccessKind;
 
 /// A request that may leave.
 pub(super) struct Passed {
@@ -59,7 +60,8 @@ impl HttpGate {
             if !self.account.may_ask(limit) {
                 return Err(self.too_many(limit));
             }
-            if self.case.agree(method, url, what, &permit).await.is_err() {
+            let kind = AccessKind::Request { method, url, permit: &permit };
+            if self.case.agree(what, kind).await.is_err() {
                 self.account.add_refusal();
                 return Err(Error::HttpRequestDenied);
             }

@@ -1,101 +1,43 @@
-//! `sallyport:plugin@0.1.0`.
+//! Tools: a call in the words of the contract, and what comes of it.
 
 use std::time::Duration;
 
-use sallyport_contract::{
-    Admitted, BoxFuture, Content, Failure, FailureKind, Hints, ToolOutput, json,
-};
-use wasmtime::{
-    Store,
-    component::{Instance, InstancePre},
-};
+use sallyport_contract::{Admitted, Content, Failure, FailureKind, Hints, ToolOutput, json};
+use wasmtime::{Store, component::Instance};
 
-use super::{Mismatch, PluginAbi, RawTool, ToolReturn};
 use crate::{
-    bindings::v0_1::{
-        exports::sallyport::plugin::{lifecycle, tools},
-        sallyport::plugin::types as wit,
-    },
+    abi::{Mismatch, RawTool, ToolReturn},
+    bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types as wit},
     guest::Guest,
+    runtime,
 };
 
-pub(super) const TOOLS: &str = "sallyport:plugin/tools@0.1.0";
-const LIFECYCLE: &str = "sallyport:plugin/lifecycle@0.1.0";
-
-/// The exports of a component of this version, looked up once.
-pub(super) struct V0_1 {
-    tools: tools::GuestIndices,
-    lifecycle: Option<lifecycle::GuestIndices>,
+pub(super) async fn list(
+    tools: &tools::GuestIndices,
+    store: &mut Store<Guest>,
+    instance: Instance,
+) -> wasmtime::Result<Vec<RawTool>> {
+    let guest = tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+    let specs = guest.call_list_tools(store).await?;
+    Ok(specs.into_iter().map(raw_tool).collect())
 }
 
-impl V0_1 {
-    pub(super) fn new(pre: &InstancePre<Guest>, exports: &[String]) -> wasmtime::Result<Self> {
-        let managed = exports.iter().any(|name| name == LIFECYCLE);
-        let lifecycle = managed.then(|| lifecycle::GuestIndices::new(pre)).transpose()?;
-        Ok(Self { tools: tools::GuestIndices::new(pre)?, lifecycle })
-    }
-}
-
-impl PluginAbi for V0_1 {
-    fn list_tools<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> BoxFuture<'a, wasmtime::Result<Vec<RawTool>>> {
-        Box::pin(async move {
-            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-            let specs = guest.call_list_tools(store).await?;
-            Ok(specs.into_iter().map(raw_tool).collect())
-        })
-    }
-
-    fn call_tool<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-        call: &'a Admitted,
-    ) -> BoxFuture<'a, wasmtime::Result<ToolReturn>> {
-        Box::pin(async move {
-            let guest = self.tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-            let context = call_context(call, store.data().case.clock.left());
-            let output_bytes_max = store.data().output_bytes_max();
-            let name = call.tool().tool.as_str();
-            let arguments = call.text().to_owned();
-            let result = guest.call_call_tool(store, &context, name, &arguments).await?;
-            Ok(match result {
-                Ok(output) => tool_output(output, output_bytes_max),
-                Err(error) => tool_error(error, output_bytes_max),
-            })
-        })
-    }
-
-    fn is_managed(&self) -> bool {
-        self.lifecycle.is_some()
-    }
-
-    fn setup<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> BoxFuture<'a, wasmtime::Result<Result<(), String>>> {
-        Box::pin(async move {
-            let Some(lifecycle) = &self.lifecycle else { return Ok(Ok(())) };
-            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-            Ok(guest.call_setup(store).await?.map_err(setup_error))
-        })
-    }
-
-    fn teardown<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> BoxFuture<'a, wasmtime::Result<()>> {
-        Box::pin(async move {
-            let Some(lifecycle) = &self.lifecycle else { return Ok(()) };
-            let guest = lifecycle.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-            guest.call_teardown(store).await
-        })
-    }
+pub(super) async fn call(
+    tools: &tools::GuestIndices,
+    store: &mut Store<Guest>,
+    instance: Instance,
+    call: &Admitted,
+) -> wasmtime::Result<ToolReturn> {
+    let guest = tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+    let context = call_context(call, store.data().case.clock.left());
+    let output_bytes_max = store.data().output_bytes_max();
+    let name = call.tool().tool.as_str();
+    let arguments = call.text().to_owned();
+    let result = guest.call_call_tool(store, &context, name, &arguments).await?;
+    Ok(match result {
+        Ok(output) => tool_output(output, output_bytes_max),
+        Err(error) => tool_error(error, output_bytes_max),
+    })
 }
 
 fn raw_tool(spec: wit::ToolSpec) -> RawTool {
@@ -113,7 +55,7 @@ fn raw_tool(spec: wit::ToolSpec) -> RawTool {
     }
 }
 
-fn call_context(call: &Admitted, time_left: Duration) -> wit::CallContext {
+pub(super) fn call_context(call: &Admitted, time_left: Duration) -> wit::CallContext {
     let context = call.context();
     wit::CallContext {
         call_id: context.call_id.clone(),
@@ -121,7 +63,15 @@ fn call_context(call: &Admitted, time_left: Duration) -> wit::CallContext {
         user_id: context.user_id.clone(),
         conversation_id: context.conversation_id.clone(),
         deadline_ms: Some(u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX)),
-        extra: None,
+        extra: Some(format!(r#"{{"host_started_ms":{}}}"#, runtime::started_ms())),
+    }
+}
+
+/// What comes of a function that gives nothing back.
+pub(super) fn done(result: Result<(), wit::ToolError>, bytes_max: u64) -> ToolReturn {
+    match result {
+        Ok(()) => ToolReturn::Output(ToolOutput::default()),
+        Err(error) => tool_error(error, bytes_max),
     }
 }
 
@@ -187,7 +137,7 @@ fn content(content: wit::Content) -> Result<Content, json::JsonError> {
     })
 }
 
-fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
+pub(super) fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
     let (kind, text) = match error {
         wit::ToolError::InvalidArguments(text) => (FailureKind::InvalidArguments, text),
         wit::ToolError::NotFound(text) => (FailureKind::NotFound, text),
@@ -201,25 +151,15 @@ fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
 }
 
 /// The `message` of an `other` case; the whole text when it keeps to no form.
-fn message_in(text: String) -> String {
+pub(super) fn message_in(text: String) -> String {
     let value = json::parse(&text, usize::MAX).ok();
     let message = value.and_then(|value| Some(value.get("message")?.as_str()?.to_owned()));
     message.unwrap_or(text)
 }
 
 /// An error's text obeys the output limit too; what is too long is cut, not refused.
-fn shorten(mut text: String, bytes_max: u64) -> String {
+pub(super) fn shorten(mut text: String, bytes_max: u64) -> String {
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(bytes_max));
     text
-}
-
-fn setup_error(error: lifecycle::SetupError) -> String {
-    match error {
-        lifecycle::SetupError::MissingSettings(names) => {
-            format!("these settings are missing: {}", names.join(", "))
-        }
-        lifecycle::SetupError::Unavailable(text) => text,
-        lifecycle::SetupError::Other(text) => message_in(text),
-    }
 }

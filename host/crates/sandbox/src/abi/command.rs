@@ -1,0 +1,109 @@
+//! A WASI command as a plugin of one tool: each call is a run of the program.
+
+use std::future::ready;
+
+use sallyport_contract::{Admitted, ToolSpec};
+use sallyport_policy::Limits;
+use wasmtime::{
+    Store, Trap,
+    component::{Instance, InstancePre},
+};
+use wasmtime_wasi::{I32Exit, p2::bindings::exports::wasi::cli::run};
+
+use super::{Answer, Export, Mismatch, PluginAbi, RawTool, ToolReturn, export_names};
+use crate::{
+    guest::Guest,
+    roles::{Program, RoleLinks},
+};
+
+/// What a program exports, in the version that is named in errors.
+pub(crate) const RUN: &str = "wasi:cli/run@0.2.0";
+
+/// How the interface begins in each of its versions.
+const RUN_PREFIX: &str = "wasi:cli/run@0.2.";
+
+/// A program and the one tool that it is.
+pub(crate) struct Command {
+    run: run::GuestIndices,
+    tool: ToolSpec,
+}
+
+impl Command {
+    /// Looks up what a program exports, if the component is one.
+    ///
+    /// # Errors
+    ///
+    /// The export has this name and other contents.
+    pub(crate) fn new(pre: &InstancePre<Guest>, tool: ToolSpec) -> wasmtime::Result<Option<Self>> {
+        if !export_names(pre).iter().any(|name| name.starts_with(RUN_PREFIX)) {
+            return Ok(None);
+        }
+        Ok(Some(Self { run: run::GuestIndices::new(pre)?, tool }))
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<Guest>,
+        instance: Instance,
+    ) -> wasmtime::Result<ToolReturn> {
+        let program = store.data().case.role.program.clone();
+        let program = program.ok_or_else(|| wasmtime::Error::msg("the program has no streams"))?;
+        let guest = self.run.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+        let ended = guest.call_run(&mut *store).await;
+        let is_explained = program.explains_itself() && !store.data().memory.was_refused();
+        Ok(program.result(has_succeeded(ended, is_explained)?))
+    }
+}
+
+/// Whether a program has succeeded. Ending itself is what a program does, not a trap; and one that
+/// aborts after it has said why, or that printed too much, has failed because of that.
+/// Limits of time and memory speak for themselves.
+fn has_succeeded(
+    ended: wasmtime::Result<Result<(), ()>>,
+    is_explained: bool,
+) -> wasmtime::Result<bool> {
+    let error = match ended {
+        Ok(result) => return Ok(result.is_ok()),
+        Err(error) => error,
+    };
+    if let Some(I32Exit(code)) = error.downcast_ref() {
+        return Ok(*code == 0);
+    }
+    let is_out_of_time = error.downcast_ref() == Some(&Trap::Interrupt);
+    if is_explained && !is_out_of_time { Ok(false) } else { Err(error) }
+}
+
+impl PluginAbi for Command {
+    fn exports(&self, export: Export) -> bool {
+        export == Export::Tools
+    }
+
+    fn links(&self, call: &Admitted, limits: &Limits) -> RoleLinks {
+        let program = Some(Program::new(call.text(), limits.output_bytes));
+        RoleLinks { program, ..RoleLinks::default() }
+    }
+
+    fn list_tools<'a>(
+        &'a self,
+        _store: &'a mut Store<Guest>,
+        _instance: Instance,
+    ) -> Answer<'a, Vec<RawTool>> {
+        let tool = RawTool {
+            name: self.tool.id.tool.to_string(),
+            description: self.tool.description.clone(),
+            parameters: self.tool.parameters.to_string(),
+            output: self.tool.output.as_ref().map(ToString::to_string),
+            hints: self.tool.hints,
+        };
+        Box::pin(ready(Ok(vec![tool])))
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        store: &'a mut Store<Guest>,
+        instance: Instance,
+        _call: &'a Admitted,
+    ) -> Answer<'a, ToolReturn> {
+        Box::pin(self.call(store, instance))
+    }
+}

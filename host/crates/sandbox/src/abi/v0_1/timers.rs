@@ -1,0 +1,58 @@
+//! Timers: a firing in the words of the contract.
+
+use sallyport_contract::{
+    Admitted,
+    services::{Firing, Moment, Timer},
+};
+use wasmtime::{Store, component::Instance};
+
+use super::tools::{call_context, done};
+use crate::{
+    abi::{Mismatch, ToolReturn},
+    bindings::v0_1::{exports::sallyport::plugin::timers, sallyport::plugin::schedule},
+    guest::Guest,
+};
+
+pub(super) async fn fire(
+    timers: &timers::GuestIndices,
+    store: &mut Store<Guest>,
+    instance: Instance,
+    call: &Admitted,
+    firing: Firing,
+) -> wasmtime::Result<ToolReturn> {
+    let guest = timers.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+    let context = call_context(call, store.data().case.clock.left());
+    let bytes_max = store.data().output_bytes_max();
+    let firing = timers::Firing {
+        timer: timer(firing.timer),
+        due_ms: firing.due_ms,
+        late: firing.late,
+        missed: firing.missed,
+        again: firing.again,
+        extra: None,
+    };
+    let result = guest.call_on_timer(store, &context, &firing).await?;
+    Ok(done(result, bytes_max))
+}
+
+fn timer(timer: Timer) -> schedule::Timer {
+    schedule::Timer {
+        id: timer.id,
+        moment: moment(timer.moment),
+        next_ms: timer.next_ms,
+        label: timer.label,
+        payload: timer.payload,
+        extra: None,
+    }
+}
+
+fn moment(moment: Moment) -> schedule::Moment {
+    match moment {
+        Moment::AtMs(ms) => schedule::Moment::AtMs(ms),
+        Moment::InMs(ms) => schedule::Moment::InMs(ms),
+        Moment::EveryMs(ms) => schedule::Moment::EveryMs(ms),
+        Moment::Calendar { cron, time_zone } => {
+            schedule::Moment::Calendar(schedule::Calendar { cron, time_zone })
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `inbox`: the way from a listener into the session. Only while it listens, and only while the
+//! policy grants it to listen at all.
+
+use sallyport_contract::services::{Origin, SeatError};
+use sallyport_policy::Capability;
+
+use super::input;
+use crate::{
+    bindings::v0_1::sallyport::plugin::inbox::{Error, Host},
+    guest::Guest,
+};
+
+/// Longest name of where an input comes from; the rest of it is cut.
+const LABEL_BYTES_MAX: usize = 256;
+
+impl Host for Guest {
+    fn submit(
+        &mut self,
+        text: String,
+        origin: Option<String>,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        Ok(self.hand_in(&text, origin))
+    }
+}
+
+impl Guest {
+    fn hand_in(&mut self, text: &str, label: Option<String>) -> Result<(), Error> {
+        let (grant, what) = (self.case.grant(), "hand input to the session");
+        let Some(inlet) = &self.case.role.inlet else {
+            self.case.not_in_role(what);
+            return Err(Error::NotGranted);
+        };
+        if grant.listen().is_empty() {
+            self.case.ledger.refused(grant.deny(Capability::Listen, what));
+            return Err(Error::NotGranted);
+        }
+        input::count(&mut self.uses, &self.case).map_err(Error::Full)?;
+        let redactor = self.case.warden().redactor();
+        let text = input::checked(text, &redactor).map_err(Error::Invalid)?;
+        let label = label.map(|label| {
+            let end = label.floor_char_boundary(LABEL_BYTES_MAX);
+            redactor.text(&label[..end]).into_owned()
+        });
+        let (bytes, connection) = (text.len(), inlet.connection.clone());
+        let origin = Origin { plugin: grant.plugin().clone(), label, connection };
+        inlet.inbox.submit(text, origin).map_err(refused)?;
+        self.case.ledger.used(Capability::Listen, format!("input ({bytes} bytes)"));
+        Ok(())
+    }
+}
+
+fn refused(error: SeatError) -> Error {
+    match error {
+        SeatError::Invalid(text) => Error::Invalid(text),
+        SeatError::Full | SeatError::NoSuchQuestion | SeatError::Ended => {
+            Error::Full(error.to_string())
+        }
+    }
+}

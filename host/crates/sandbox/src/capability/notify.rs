@@ -1,0 +1,102 @@
+//! `notify`: messages to the person.
+
+use std::time::Instant;
+
+use sallyport_contract::services::{Audience, Notice};
+use sallyport_policy::{Capability, NotifyGrant};
+
+use super::{apart, cannot_be_used};
+use crate::{
+    bindings::v0_1::sallyport::plugin::notify::{Audience as To, Error, Host, Message},
+    guest::Guest,
+};
+
+/// Longest text of a message, shown or said. It is a message, not an answer.
+const TEXT_BYTES_MAX: usize = 4096;
+
+impl Host for Guest {
+    async fn send(&mut self, message: Message) -> wasmtime::Result<Result<(), Error>> {
+        Ok(self.notify(message).await)
+    }
+}
+
+impl Guest {
+    async fn notify(&mut self, message: Message) -> Result<(), Error> {
+        let grant = self.may_notify()?;
+        let notice = self.notice(message)?;
+        let what = told(&notice);
+        let Some(notices) = self.case.warden().services().notices else {
+            return Err(Error::Unavailable("there is nobody to tell anything here".to_owned()));
+        };
+        self.count_notice(&grant)?;
+        match apart(move || notices.notify(notice)).await {
+            Ok(()) => {
+                self.case.ledger.used(Capability::Notify, what);
+                Ok(())
+            }
+            Err(error) => {
+                self.case.ledger.used(Capability::Notify, format!("{what}: {error}"));
+                Err(Error::Unavailable(cannot_be_used("conversation")))
+            }
+        }
+    }
+
+    fn may_notify(&self) -> Result<NotifyGrant, Error> {
+        let grant = self.case.grant();
+        grant.notify().cloned().ok_or_else(|| {
+            self.case.ledger.refused(grant.deny(Capability::Notify, "send a message"));
+            Error::NotGranted
+        })
+    }
+
+    fn notice(&self, message: Message) -> Result<Notice, Error> {
+        let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
+        check_length("the text", &message.text)?;
+        message.speech.as_deref().map_or(Ok(()), |speech| check_length("the speech", speech))?;
+        let redactor = self.case.warden().redactor();
+        let clean = |text: String| redactor.text(&text).into_owned();
+        Ok(Notice {
+            plugin: self.case.granted().plugin().clone(),
+            session_id: call.context().session_id.clone(),
+            text: clean(message.text),
+            speech: message.speech.map(clean),
+            audience: match message.audience {
+                To::Conversation => Audience::Conversation,
+                To::User => Audience::User,
+            },
+            late: false,
+        })
+    }
+
+    /// Counts a message for this run and for this minute of the plugin.
+    fn count_notice(&mut self, grant: &NotifyGrant) -> Result<(), Error> {
+        let limit = if !self.uses.notices.take() {
+            self.uses.notices.limit("messages")
+        } else if !self.common.notices.take(grant.per_minute, Instant::now()) {
+            format!("{} messages a minute (notify.per-minute)", grant.per_minute)
+        } else {
+            return Ok(());
+        };
+        self.case.ledger.limit_reached(limit.clone());
+        Err(Error::TooMany(format!("the limit of {limit} is reached")))
+    }
+}
+
+fn check_length(what: &str, text: &str) -> Result<(), Error> {
+    if text.trim().is_empty() {
+        return Err(Error::Invalid(format!("{what} is empty")));
+    }
+    match text.len() {
+        bytes if bytes <= TEXT_BYTES_MAX => Ok(()),
+        bytes => Err(Error::Invalid(format!("{what} has {bytes} bytes, {TEXT_BYTES_MAX} may be"))),
+    }
+}
+
+fn told(notice: &Notice) -> String {
+    let to = match notice.audience {
+        Audience::Conversation => "the conversation",
+        Audience::User => "the user",
+    };
+    let spoken = notice.speech.as_ref().map_or("", |_| ", spoken");
+    format!("a message to {to} ({} bytes{spoken})", notice.text.len())
+}

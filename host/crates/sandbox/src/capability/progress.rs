@@ -1,0 +1,38 @@
+//! `progress`: how far a call has come. Where it is not granted nothing is shown, and the guest does
+//! not notice.
+
+use sallyport_contract::services::Progress;
+use sallyport_policy::Capability;
+
+use crate::{bindings::v0_1::sallyport::plugin::progress::Host, guest::Guest};
+
+/// Longest message. It is a few words beside a bar; the rest is cut.
+const MESSAGE_BYTES_MAX: usize = 256;
+
+impl Host for Guest {
+    fn report(&mut self, part: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
+        if self.case.grant().progress() && self.uses.reports.take() {
+            self.show_progress(part, message);
+        }
+        Ok(())
+    }
+}
+
+impl Guest {
+    fn show_progress(&self, part: Option<f64>, message: Option<String>) {
+        let (Some(call), Some(notices)) = (self.case.call(), self.case.warden().services().notices)
+        else {
+            return;
+        };
+        let redactor = self.case.warden().redactor();
+        // What is cut first could end in the middle of a secret, which nobody would recognise.
+        let message = message.map(|text| cut(&redactor.text(&text)).to_owned());
+        let part = part.filter(|part| part.is_finite()).map(|part| part.clamp(0.0, 1.0));
+        notices.progress(call.context(), call.tool(), Progress { part, message });
+        self.case.ledger.used(Capability::Progress, "shown".to_owned());
+    }
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MESSAGE_BYTES_MAX)]
+}

@@ -1,0 +1,70 @@
+//! `render`: what a UI draws where the host has a screen. Only while it has a seat at a session, and
+//! limited like any other output.
+
+use std::sync::Arc;
+
+use sallyport_contract::services::{self, Seat};
+use sallyport_policy::{ByteSize, Capability};
+
+use crate::{
+    bindings::v0_1::sallyport::plugin::render::{Host, Style},
+    guest::Guest,
+};
+
+/// Longest status: a line of a wide screen, with characters of several bytes. The rest of it is cut.
+const STATUS_BYTES_MAX: usize = 1024;
+
+/// What every drawing costs of the limit beside its text, so that empty ones are not free.
+const DRAWING_BYTES: u64 = 16;
+
+impl Host for Guest {
+    fn print(&mut self, text: String, style: Style) -> wasmtime::Result<()> {
+        if let Some(seat) = self.canvas(text.len()) {
+            seat.print(&self.case.warden().redactor().text(&text), look(style));
+        }
+        Ok(())
+    }
+
+    fn status(&mut self, text: Option<String>) -> wasmtime::Result<()> {
+        let text = text.as_deref().map(|text| &text[..text.floor_char_boundary(STATUS_BYTES_MAX)]);
+        if let Some(seat) = self.canvas(text.map_or(0, str::len)) {
+            let redactor = self.case.warden().redactor();
+            seat.status(text.map(|text| redactor.text(text)).as_deref());
+        }
+        Ok(())
+    }
+}
+
+impl Guest {
+    /// The run's seat at the session, if it may draw so much more there. After the first drawing that
+    /// there was no room for, nothing more is drawn.
+    fn canvas(&mut self, bytes: usize) -> Option<Arc<dyn Seat>> {
+        let (grant, what) = (self.case.grant(), "draw");
+        let Some(seat) = &self.case.role.seat else {
+            self.case.not_in_role(what);
+            return None;
+        };
+        if grant.ui().is_none() {
+            self.case.ledger.refused(grant.deny(Capability::Ui, what));
+            return None;
+        }
+        let bytes_max = grant.limits().output_bytes;
+        self.uses.drawn_bytes += DRAWING_BYTES + bytes as u64;
+        if self.uses.drawn_bytes > bytes_max {
+            let limit = format!("{} drawn in one run (limits.output)", ByteSize(bytes_max));
+            self.case.ledger.limit_reached(limit);
+            return None;
+        }
+        Some(Arc::clone(seat))
+    }
+}
+
+fn look(style: Style) -> services::Style {
+    match style {
+        Style::Plain => services::Style::Plain,
+        Style::Strong => services::Style::Strong,
+        Style::Faint => services::Style::Faint,
+        Style::Warning => services::Style::Warning,
+        Style::Failure => services::Style::Failure,
+    }
+}

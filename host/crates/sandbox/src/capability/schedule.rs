@@ -1,0 +1,192 @@
+//! `schedule`: timers that outlive the host.
+
+use sallyport_contract::{
+    Owner, json,
+    services::{self, Plan, TimerError, Timers},
+};
+use sallyport_policy::{Capability, ScheduleGrant};
+
+use super::{apart, cannot_be_used, named};
+use crate::{
+    bindings::v0_1::sallyport::plugin::schedule::{Calendar, Error, Host, Moment, Timer},
+    guest::Guest,
+};
+
+/// Longest label. It is a few words for a person.
+const LABEL_BYTES_MAX: usize = 256;
+
+/// Longest payload. It is what a plugin has to be told again, not what it keeps.
+const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Longest cron expression and longest name of a time zone. Real ones have a few dozen letters.
+const CALENDAR_BYTES_MAX: usize = 256;
+
+/// Longest name of a timer. The host chose it and made it shorter.
+const ID_BYTES_MAX: usize = 128;
+
+impl Host for Guest {
+    async fn add(
+        &mut self,
+        moment: Moment,
+        label: Option<String>,
+        payload: String,
+    ) -> wasmtime::Result<Result<Timer, Error>> {
+        Ok(self.timer_add(moment, label, payload).await)
+    }
+
+    async fn cancel(&mut self, id: String) -> wasmtime::Result<Result<bool, Error>> {
+        Ok(self.timer_cancel(id).await)
+    }
+
+    async fn list(&mut self) -> wasmtime::Result<Result<Vec<Timer>, Error>> {
+        Ok(self.timer_list().await)
+    }
+}
+
+impl Guest {
+    async fn timer_add(
+        &mut self,
+        moment: Moment,
+        label: Option<String>,
+        payload: String,
+    ) -> Result<Timer, Error> {
+        let grant = self.may_plan("set a timer")?;
+        let plan = self.plan(&grant, moment, label, payload)?;
+        let name = plan.label.as_deref().unwrap_or_default();
+        let what = format!("set a timer {} ({} bytes)", named(name), plan.payload.len());
+        let timer = self.in_timers(what, move |timers, owner| timers.add(owner, plan)).await?;
+        Ok(timer_to_guest(timer))
+    }
+
+    async fn timer_cancel(&mut self, id: String) -> Result<bool, Error> {
+        self.may_plan("cancel a timer")?;
+        if id.len() > ID_BYTES_MAX {
+            return Ok(false);
+        }
+        let what = format!("cancel the timer {}", named(&id));
+        self.in_timers(what, move |timers, owner| timers.cancel(owner, &id)).await
+    }
+
+    async fn timer_list(&mut self) -> Result<Vec<Timer>, Error> {
+        self.may_plan("list its timers")?;
+        let what = "list its timers".to_owned();
+        let timers = self.in_timers(what, |timers, owner| timers.list(owner)).await?;
+        Ok(timers.into_iter().map(timer_to_guest).collect())
+    }
+
+    /// Makes sure that the plugin may have timers, and counts that it asked.
+    fn may_plan(&mut self, what: &str) -> Result<ScheduleGrant, Error> {
+        let grant = self.case.grant();
+        let Some(schedule) = grant.schedule() else {
+            self.case.ledger.refused(grant.deny(Capability::Schedule, what));
+            return Err(Error::NotGranted);
+        };
+        if self.uses.store.take() {
+            return Ok(*schedule);
+        }
+        let limit = self.uses.store.limit("questions to the store");
+        self.case.ledger.limit_reached(limit.clone());
+        Err(Error::Unavailable(format!("the limit of {limit} is reached")))
+    }
+
+    fn plan(
+        &self,
+        grant: &ScheduleGrant,
+        moment: Moment,
+        label: Option<String>,
+        payload: String,
+    ) -> Result<Plan, Error> {
+        if !self.common.has_timers {
+            let why = "the plugin does not export `timers`, so nobody could be called back";
+            return Err(Error::Invalid(why.to_owned()));
+        }
+        check_length("the label", label.as_deref(), LABEL_BYTES_MAX)?;
+        check_length("the payload", Some(&payload), PAYLOAD_BYTES_MAX)?;
+        json::parse(&payload, PAYLOAD_BYTES_MAX)
+            .map_err(|error| Error::Invalid(format!("the payload is not JSON: {error}")))?;
+        let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
+        Ok(Plan {
+            moment: moment_from_guest(moment)?,
+            label,
+            payload,
+            session_id: call.context().session_id.clone(),
+            interval_ms_min: u64::try_from(grant.interval_min.as_millis()).unwrap_or(u64::MAX),
+            timers_max: grant.timers_max,
+        })
+    }
+
+    async fn in_timers<R: Send + 'static>(
+        &mut self,
+        what: String,
+        work: impl FnOnce(&dyn Timers, &Owner) -> Result<R, TimerError> + Send + 'static,
+    ) -> Result<R, Error> {
+        let Some(timers) = self.case.warden().services().timers else {
+            return Err(Error::Unavailable("no timers can be set here".to_owned()));
+        };
+        let owner = self.case.owner();
+        let done = apart(move || work(&*timers, &owner)).await;
+        let told = match &done {
+            Ok(_) => what,
+            Err(error) => format!("{what}: {error}"),
+        };
+        self.case.ledger.used(Capability::Schedule, told);
+        done.map_err(|error| self.timer_error(error))
+    }
+
+    fn timer_error(&self, error: TimerError) -> Error {
+        match error {
+            TimerError::Invalid(text) => Error::Invalid(text),
+            TimerError::TooMany { max } => {
+                self.case.ledger.limit_reached(format!("{max} timers (schedule)"));
+                Error::QuotaReached(error.to_string())
+            }
+            TimerError::Unavailable(_) => Error::Unavailable(cannot_be_used("store")),
+        }
+    }
+}
+
+fn check_length(what: &str, text: Option<&str>, bytes_max: usize) -> Result<(), Error> {
+    match text.map_or(0, str::len) {
+        bytes if bytes <= bytes_max => Ok(()),
+        bytes => Err(Error::Invalid(format!("{what} has {bytes} bytes, {bytes_max} are allowed"))),
+    }
+}
+
+fn moment_from_guest(moment: Moment) -> Result<services::Moment, Error> {
+    Ok(match moment {
+        Moment::AtMs(ms) => services::Moment::AtMs(ms),
+        Moment::InMs(ms) => services::Moment::InMs(ms),
+        Moment::EveryMs(ms) => services::Moment::EveryMs(ms),
+        Moment::Calendar(Calendar { cron, time_zone }) => {
+            check_length("the cron expression", Some(&cron), CALENDAR_BYTES_MAX)?;
+            check_length("the time zone", time_zone.as_deref(), CALENDAR_BYTES_MAX)?;
+            services::Moment::Calendar { cron, time_zone }
+        }
+        Moment::Other(_) => {
+            return Err(Error::Invalid("such a moment is not known here".to_owned()));
+        }
+    })
+}
+
+fn moment_to_guest(moment: services::Moment) -> Moment {
+    match moment {
+        services::Moment::AtMs(ms) => Moment::AtMs(ms),
+        services::Moment::InMs(ms) => Moment::InMs(ms),
+        services::Moment::EveryMs(ms) => Moment::EveryMs(ms),
+        services::Moment::Calendar { cron, time_zone } => {
+            Moment::Calendar(Calendar { cron, time_zone })
+        }
+    }
+}
+
+/// A timer as its plugin sees it.
+pub(crate) fn timer_to_guest(timer: services::Timer) -> Timer {
+    Timer {
+        id: timer.id,
+        moment: moment_to_guest(timer.moment),
+        next_ms: timer.next_ms,
+        label: timer.label,
+        payload: timer.payload,
+        extra: None,
+    }
+}

@@ -1,0 +1,210 @@
+//! `state`: keys and values that a plugin keeps, apart for every user.
+
+use std::time::Duration;
+
+use sallyport_contract::{
+    Owner,
+    services::{self, Kept, StateError, StateStore, Write},
+};
+use sallyport_policy::{ByteSize, Capability, StateGrant};
+
+use super::{apart, cannot_be_used, named};
+use crate::{
+    bindings::v0_1::sallyport::plugin::state::{Entry, Error, Expected, Host, Page},
+    guest::Guest,
+};
+
+/// Longest key. It is a name, not a place to keep things.
+const KEY_BYTES_MAX: usize = 512;
+
+/// Keys of one page of a listing.
+const PAGE_KEYS_MAX: u32 = 1000;
+
+/// Longest time after which a value can expire; who wants to keep it longer wants to keep it. Dates
+/// within it can be written down by every store.
+const EXPIRY_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
+
+/// A value that a guest wants to keep.
+struct Wish {
+    key: String,
+    value: Vec<u8>,
+    expected: services::Expected,
+    expires_in_ms: Option<u64>,
+}
+
+impl Host for Guest {
+    async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Entry>, Error>> {
+        Ok(self.state_get(key).await)
+    }
+
+    async fn set(
+        &mut self,
+        key: String,
+        value: Vec<u8>,
+        expires_in_ms: Option<u64>,
+    ) -> wasmtime::Result<Result<u64, Error>> {
+        let expected = services::Expected::Anything;
+        Ok(self.state_set(Wish { key, value, expected, expires_in_ms }).await)
+    }
+
+    async fn compare_and_set(
+        &mut self,
+        key: String,
+        expected: Expected,
+        value: Vec<u8>,
+        expires_in_ms: Option<u64>,
+    ) -> wasmtime::Result<Result<u64, Error>> {
+        let expected = match expected {
+            Expected::Nothing => services::Expected::Nothing,
+            Expected::Version(version) => services::Expected::Version(version),
+            Expected::Other(_) => {
+                return Ok(Err(Error::Invalid("what is expected is not known here".to_owned())));
+            }
+        };
+        Ok(self.state_set(Wish { key, value, expected, expires_in_ms }).await)
+    }
+
+    async fn delete(&mut self, key: String) -> wasmtime::Result<Result<bool, Error>> {
+        Ok(self.state_delete(key).await)
+    }
+
+    async fn list(
+        &mut self,
+        prefix: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Page, Error>> {
+        Ok(self.state_list(prefix, after, limit).await)
+    }
+}
+
+impl Guest {
+    async fn state_get(&mut self, key: String) -> Result<Option<Entry>, Error> {
+        self.may_keep("read what it keeps")?;
+        check_key(&key)?;
+        let what = format!("get {}", named(&key));
+        let kept = self.in_store(what, move |store, owner| store.get(owner, &key)).await?;
+        Ok(kept.map(|Kept { value, version }| Entry { value, version, extra: None }))
+    }
+
+    async fn state_set(&mut self, wish: Wish) -> Result<u64, Error> {
+        let StateGrant { quota_bytes, value_bytes_max, .. } = self.may_keep("keep something")?;
+        check_key(&wish.key)?;
+        check_value(&wish.value, value_bytes_max)?;
+        let expires_in = expiry(wish.expires_in_ms)?;
+        let what = format!("set {} ({} bytes)", named(&wish.key), wish.value.len());
+        let set = move |store: &dyn StateStore, owner: &Owner| {
+            let Wish { key, value, expected, .. } = &wish;
+            let write = Write { value, expected: *expected, expires_in, quota_bytes };
+            store.set(owner, key, write)
+        };
+        self.in_store(what, set).await
+    }
+
+    async fn state_delete(&mut self, key: String) -> Result<bool, Error> {
+        self.may_keep("forget what it keeps")?;
+        check_key(&key)?;
+        let what = format!("delete {}", named(&key));
+        self.in_store(what, move |store, owner| store.delete(owner, &key)).await
+    }
+
+    async fn state_list(
+        &mut self,
+        prefix: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> Result<Page, Error> {
+        self.may_keep("read what it keeps")?;
+        check_length(&prefix)?;
+        after.as_deref().map_or(Ok(()), check_length)?;
+        if limit == 0 {
+            return Err(Error::Invalid("a page of no keys never ends".to_owned()));
+        }
+        let keys_max = limit.min(PAGE_KEYS_MAX) as usize;
+        let what = format!("list {}", named(&prefix));
+        // One more than is wanted tells whether there is another page.
+        let list = move |store: &dyn StateStore, owner: &Owner| {
+            store.list(owner, &prefix, after.as_deref(), keys_max + 1)
+        };
+        let mut keys = self.in_store(what, list).await?;
+        let is_last = keys.len() <= keys_max;
+        keys.truncate(keys_max);
+        let next = if is_last { None } else { keys.last().cloned() };
+        Ok(Page { keys, next, extra: None })
+    }
+
+    /// Makes sure that the plugin may keep things, and counts that it asked.
+    fn may_keep(&mut self, what: &str) -> Result<StateGrant, Error> {
+        let grant = self.case.grant();
+        let Some(state) = grant.state() else {
+            self.case.ledger.refused(grant.deny(Capability::State, what));
+            return Err(Error::NotGranted);
+        };
+        if self.uses.store.take() {
+            return Ok(*state);
+        }
+        let limit = self.uses.store.limit("questions to the store");
+        self.case.ledger.limit_reached(limit.clone());
+        Err(Error::Unavailable(format!("the limit of {limit} is reached")))
+    }
+
+    async fn in_store<R: Send + 'static>(
+        &mut self,
+        what: String,
+        work: impl FnOnce(&dyn StateStore, &Owner) -> Result<R, StateError> + Send + 'static,
+    ) -> Result<R, Error> {
+        let Some(store) = self.case.warden().services().state else {
+            return Err(Error::Unavailable("nothing can be kept here".to_owned()));
+        };
+        let owner = self.case.owner();
+        let done = apart(move || work(&*store, &owner)).await;
+        let told = match &done {
+            Ok(_) => what,
+            Err(error) => format!("{what}: {error}"),
+        };
+        self.case.ledger.used(Capability::State, told);
+        done.map_err(|error| self.state_error(error))
+    }
+
+    fn state_error(&self, error: StateError) -> Error {
+        match error {
+            StateError::Conflict { present } => Error::Conflict(present),
+            StateError::QuotaReached { quota, .. } => {
+                let limit = format!("{} of state (quota)", ByteSize(quota));
+                self.case.ledger.limit_reached(limit);
+                Error::QuotaReached(error.to_string())
+            }
+            StateError::Unavailable(_) => Error::Unavailable(cannot_be_used("store")),
+        }
+    }
+}
+
+fn check_key(key: &str) -> Result<(), Error> {
+    if key.is_empty() {
+        return Err(Error::Invalid("the key is empty".to_owned()));
+    }
+    check_length(key)
+}
+
+fn check_length(key: &str) -> Result<(), Error> {
+    if key.len() <= KEY_BYTES_MAX {
+        return Ok(());
+    }
+    let bytes = key.len();
+    Err(Error::Invalid(format!("a key of {bytes} bytes, {KEY_BYTES_MAX} are allowed")))
+}
+
+fn check_value(value: &[u8], bytes_max: u64) -> Result<(), Error> {
+    if value.len() as u64 <= bytes_max {
+        return Ok(());
+    }
+    let bytes = value.len();
+    Err(Error::Invalid(format!("a value of {bytes} bytes, {bytes_max} are allowed")))
+}
+
+fn expiry(ms: Option<u64>) -> Result<Option<Duration>, Error> {
+    match ms {
+        Some(0) => Err(Error::Invalid("it would expire at once".to_owned())),
+        ms => Ok(ms.map(Duration::from_millis).filter(|time| *time <= EXPIRY_MAX)),
+    }
+}

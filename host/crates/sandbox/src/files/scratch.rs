@@ -1,0 +1,98 @@
+//! Scratches: temporary folders of one session, each with a name, shared by the plugins that are
+//! granted it.
+//!
+//! A scratch is made when a call first sees it, and goes with its session. It is mounted as a granted
+//! folder is, with a quota, and nothing in it is hidden.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tempfile::TempDir;
+
+use super::shelf::{Shelf, Shelves};
+
+/// The scratches that there are, by session and name.
+#[derive(Debug, Default)]
+pub(crate) struct Scratches(Mutex<BTreeMap<String, BTreeMap<String, Scratch>>>);
+
+/// A temporary folder. It is removed when this is dropped, under whatever a guest still has it open.
+#[derive(Debug)]
+struct Scratch {
+    folder: TempDir,
+    shelf: Arc<Shelf>,
+}
+
+impl Scratches {
+    /// Opens a scratch of a session, and makes it if there is none.
+    pub(crate) fn open(
+        &self,
+        session_id: &str,
+        name: &str,
+        shelves: &Shelves,
+    ) -> io::Result<(OwnedFd, Arc<Shelf>)> {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = sessions.entry(session_id.to_owned()).or_default();
+        if !named.contains_key(name) {
+            named.insert(name.to_owned(), Scratch::new(shelves)?);
+        }
+        let scratch = &named[name];
+        Ok((scratch.open()?, Arc::clone(&scratch.shelf)))
+    }
+
+    /// Removes what a session has. It may block.
+    pub(crate) fn end(&self, session_id: &str) {
+        let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session_id);
+        drop(ended);
+    }
+}
+
+impl Scratch {
+    fn new(shelves: &Shelves) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("sallyport-scratch-").tempdir()?;
+        let shelf = shelves.of(&fs::File::open(folder.path())?.into())?;
+        Ok(Self { folder, shelf })
+    }
+
+    fn open(&self) -> io::Result<OwnedFd> {
+        Ok(fs::File::open(self.folder.path())?.into())
+    }
+}
+
+impl Drop for Scratch {
+    /// Waits for its turn, so that nobody makes a file in a folder that is just being removed. What
+    /// is open then has no name any more, and no room for new ones.
+    fn drop(&mut self) {
+        let _turn = self.shelf.turn();
+        // What cannot be removed now is tried once more by the folder itself.
+        let _ = fs::remove_dir_all(self.folder.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_is_one_folder_until_its_session_ends() {
+        let (scratches, shelves) = (Scratches::default(), Shelves::default());
+        let open = |session, name| scratches.open(session, name, &shelves).unwrap();
+        let path = |session: &str, name: &str| {
+            scratches.0.lock().unwrap()[session][name].folder.path().to_owned()
+        };
+        let ((_, one), (_, same)) = (open("s", "a"), open("s", "a"));
+        assert!(Arc::ptr_eq(&one, &same), "its room is shared");
+        let ((_, other), (_, others)) = (open("s", "b"), open("t", "a"));
+        assert!(!Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &others));
+        let (gone, stays) = (path("s", "a"), path("t", "a"));
+        fs::create_dir_all(gone.join("deep/er")).unwrap();
+        scratches.end("s");
+        scratches.end("s");
+        assert!(!gone.exists() && stays.exists());
+        drop(scratches);
+        assert!(!stays.exists(), "nothing is left of a sandbox that is dropped");
+    }
+}

@@ -1,0 +1,146 @@
+//! A plugin as a guide: who the assistant is, in limited words.
+
+use std::time::Duration;
+
+use sallyport_contract::Redactor;
+
+use crate::{Plugin, case::Case, plugin::Unavailable, run};
+
+/// Longest wait for a persona. It is mostly fixed text; an interpreter needs a moment to start.
+const GUIDE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Longest system prompt: a book chapter. It is sent with every request to the model.
+const PROMPT_BYTES_MAX: usize = 64 * 1024;
+
+/// Most initial memories. More is a document, and belongs where a tool can look things up.
+const MEMORIES_MAX: usize = 256;
+
+/// Longest single memory: a paragraph or two, since memories are found one at a time.
+const MEMORY_BYTES_MAX: usize = 8 * 1024;
+
+/// Longest name of a memory policy; the known ones are much shorter.
+const POLICY_BYTES_MAX: usize = 64;
+
+/// Who the assistant is, as a plugin says; every text in it is untrusted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Persona {
+    /// What the model should be and do.
+    pub system_prompt: String,
+    /// How much its answers may vary; a number from 0.
+    pub temperature: Option<f64>,
+    /// What it is shown of a long conversation; whether there is such a policy has not been checked.
+    pub memory_policy: Option<String>,
+    /// What it knows from the start.
+    pub initial_memories: Vec<String>,
+}
+
+impl Plugin {
+    /// Asks who the assistant is: in a fresh instance, with the plugin's settings and without any
+    /// grant.
+    ///
+    /// # Errors
+    ///
+    /// The plugin is no guide, breaks or takes too long, or what it says is impossible or too long.
+    pub async fn describe(&self) -> Result<Persona, Unavailable> {
+        let abi = self.abi();
+        let body = run::body(move |store, instance| {
+            Box::pin(async move { abi.describe(store, instance).await })
+        });
+        let case = Case::of_nobody(self.warden(), Some(GUIDE_TIME_MAX));
+        let persona = self.run_for_nobody(&case, body).await;
+        let failed = |reason| Unavailable(format!("it did not describe a persona: {reason}"));
+        Ok(persona.map_err(failed)?.checked()?.without(&case.warden().redactor()))
+    }
+}
+
+impl Persona {
+    /// The same without secrets.
+    fn without(self, redactor: &Redactor) -> Self {
+        let clean = |text: String| redactor.text(&text).into_owned();
+        Self {
+            system_prompt: clean(self.system_prompt),
+            temperature: self.temperature,
+            memory_policy: self.memory_policy.map(clean),
+            initial_memories: self.initial_memories.into_iter().map(clean).collect(),
+        }
+    }
+
+    /// Returns the persona if it keeps to the limits.
+    ///
+    /// # Errors
+    ///
+    /// What of it is impossible, or longer than is taken.
+    fn checked(self) -> Result<Self, Unavailable> {
+        let Self { system_prompt, temperature, memory_policy, initial_memories } = &self;
+        let policy = memory_policy.as_deref().unwrap_or_default();
+        within("system prompt", system_prompt.len(), PROMPT_BYTES_MAX)?;
+        within("memory policy", policy.len(), POLICY_BYTES_MAX)?;
+        let longest = initial_memories.iter().map(String::len).max().unwrap_or_default();
+        within("longest initial memory", longest, MEMORY_BYTES_MAX)?;
+        if initial_memories.len() > MEMORIES_MAX {
+            let count = initial_memories.len();
+            let text = format!("it has {count} initial memories, at most {MEMORIES_MAX} are taken");
+            return Err(Unavailable(text));
+        }
+        match temperature {
+            Some(number) if !number.is_finite() || *number < 0.0 => {
+                Err(Unavailable(format!("its temperature is {number}, not a number from 0")))
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Unavailable> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    Err(Unavailable(format!("its {what} has {bytes} bytes, at most {bytes_max} are taken")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn persona() -> Persona {
+        Persona {
+            system_prompt: "You are a butler.".to_owned(),
+            temperature: Some(0.5),
+            memory_policy: Some("summary".to_owned()),
+            initial_memories: vec!["The silver is in the pantry.".to_owned()],
+        }
+    }
+
+    #[test]
+    fn what_is_possible_is_taken() {
+        let long = |bytes| "x".repeat(bytes);
+        for persona in [
+            persona(),
+            Persona { temperature: Some(0.0), ..persona() },
+            Persona { temperature: None, memory_policy: None, ..persona() },
+            Persona { system_prompt: long(PROMPT_BYTES_MAX), ..persona() },
+            Persona { initial_memories: vec![long(MEMORY_BYTES_MAX); MEMORIES_MAX], ..persona() },
+        ] {
+            assert_eq!(persona.clone().checked(), Ok(persona));
+        }
+    }
+
+    #[test]
+    fn what_is_impossible_or_too_long_is_named() {
+        let long = |bytes| "x".repeat(bytes + 1);
+        let hot = |number| Persona { temperature: Some(number), ..persona() };
+        let knowing = |memories| Persona { initial_memories: memories, ..persona() };
+        for (persona, words) in [
+            (hot(f64::NAN), "temperature is NaN"),
+            (hot(f64::INFINITY), "temperature is inf"),
+            (hot(-0.5), "temperature is -0.5"),
+            (Persona { system_prompt: long(PROMPT_BYTES_MAX), ..persona() }, "system prompt has"),
+            (Persona { memory_policy: Some(long(64)), ..persona() }, "memory policy has"),
+            (knowing(vec![long(MEMORY_BYTES_MAX)]), "longest initial memory has"),
+            (knowing(vec![String::new(); MEMORIES_MAX + 1]), "257 initial memories"),
+        ] {
+            let error = persona.checked().unwrap_err();
+            assert!(error.0.contains(words), "{error}");
+        }
+    }
+}

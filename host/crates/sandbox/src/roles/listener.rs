@@ -1,0 +1,172 @@
+//! A plugin as a listener: signals from outside go in, replies come out, and what it makes of them it
+//! hands to the session itself.
+
+use std::sync::Arc;
+
+use sallyport_contract::{
+    Admitted, CallReport, Failure, FailureKind, Outcome, Redactor, ToolOutput, services::Inbox,
+};
+
+use super::{Inlet, RoleLinks};
+use crate::{Plugin, abi::ToolReturn, run};
+
+/// Most replies to one signal. A page of lines fits; a flood is no answer.
+const REPLIES_MAX: usize = 256;
+
+/// Something that happened on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signal {
+    /// Somebody has connected; their address, or a name for it.
+    Opened(String),
+    /// A line or a text message came.
+    Text(String),
+    /// A binary message came.
+    Binary(Vec<u8>),
+    /// The session has answered an input that came from this connection.
+    Answered(String),
+    /// The connection is closed.
+    Closed,
+}
+
+/// What to do with the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Send a text message or a line; untrusted.
+    Text(String),
+    /// Send a binary message.
+    Binary(Vec<u8>),
+    /// Close it.
+    Close,
+}
+
+/// What a listener made of a signal.
+#[derive(Debug)]
+pub struct Handled {
+    /// What goes back, in this order; nothing when the run did not complete.
+    pub replies: Vec<Reply>,
+    /// The record of the run.
+    pub report: CallReport,
+}
+
+/// A plugin that listens on behalf of a session.
+pub struct Listener {
+    plugin: Arc<Plugin>,
+    call: Arc<Admitted>,
+    inbox: Arc<dyn Inbox>,
+}
+
+impl Plugin {
+    /// Makes it listen for a session: `call` is what the gate has let through, and what it makes of
+    /// the signals goes to `inbox`.
+    pub fn listener(self: &Arc<Self>, call: Admitted, inbox: Arc<dyn Inbox>) -> Listener {
+        Listener { plugin: Arc::clone(self), call: Arc::new(call), inbox }
+    }
+}
+
+impl Listener {
+    /// Tells it that signals will come. Unless that completes, none should.
+    pub async fn start(&self) -> CallReport {
+        let abi = self.plugin.abi();
+        let body = run::body(move |store, instance| {
+            Box::pin(async move { abi.start(store, instance).await })
+        });
+        let ran = self.plugin.run_for(Arc::clone(&self.call), self.links(None), body).await;
+        self.plugin.report(ran, |value, ledger| self.plugin.outcome(value, ledger))
+    }
+
+    /// Tells it that no more signals come.
+    pub async fn stop(&self) -> CallReport {
+        let abi = self.plugin.abi();
+        let body = run::body(move |store, instance| {
+            Box::pin(async move { abi.stop(store, instance).await })
+        });
+        let ran = self.plugin.run_for(Arc::clone(&self.call), self.links(None), body).await;
+        self.plugin.report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
+    }
+
+    /// Tells it of a signal. Dropping the future ends the instance.
+    pub async fn handle(&self, connection: &str, signal: Signal) -> Handled {
+        let (abi, name) = (self.plugin.abi(), connection.to_owned());
+        let body = run::body(move |store, instance| {
+            Box::pin(async move { abi.handle(store, instance, name, signal).await })
+        });
+        let links = self.links(Some(connection.to_owned()));
+        let ran = self.plugin.run_for(Arc::clone(&self.call), links, body).await;
+        let bytes_max = ran.case.granted().limits().output_bytes;
+        let redactor = ran.case.warden().redactor();
+        let mut taken = Vec::new();
+        let report = self.plugin.report(ran, |value, ledger| {
+            match value.and_then(|replies| check(replies, bytes_max)) {
+                Ok(replies) => {
+                    taken = replies.into_iter().map(|reply| reply.without(&redactor)).collect();
+                    Outcome::Completed(ToolOutput::default())
+                }
+                Err(error) => self.plugin.outcome(error, ledger),
+            }
+        });
+        Handled { replies: taken, report }
+    }
+
+    fn links(&self, connection: Option<String>) -> RoleLinks {
+        let inlet = Some(Inlet { inbox: Arc::clone(&self.inbox), connection });
+        RoleLinks { inlet, ..RoleLinks::default() }
+    }
+}
+
+impl Reply {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Binary(data) => data.len(),
+            Self::Close => 0,
+        }
+    }
+
+    fn without(self, redactor: &Redactor) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(redactor.text(&text).into_owned()),
+            Self::Binary(data) => Self::Binary(redactor.bytes(&data).into_owned()),
+            Self::Close => Self::Close,
+        }
+    }
+}
+
+/// Takes replies as a whole or not at all.
+fn check(replies: Vec<Reply>, bytes_max: u64) -> Result<Vec<Reply>, ToolReturn> {
+    let refused =
+        |message: String| Err(ToolReturn::Error(Failure::new(FailureKind::LimitReached, message)));
+    let bytes = replies.iter().map(|reply| reply.bytes() as u64).sum::<u64>();
+    if replies.len() > REPLIES_MAX {
+        let count = replies.len();
+        return refused(format!("it gave {count} replies, at most {REPLIES_MAX} are taken"));
+    }
+    if bytes > bytes_max {
+        let text =
+            format!("its replies have {bytes} bytes, its limit is {bytes_max} (limits.output)");
+        return refused(text);
+    }
+    Ok(replies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_taken_as_a_whole_or_not_at_all() {
+        let text = |bytes| Reply::Text("x".repeat(bytes));
+        for (replies, words) in [
+            (vec![], None),
+            (vec![text(60), Reply::Binary(vec![0; 40]), Reply::Close], None),
+            (vec![text(60), Reply::Binary(vec![0; 41])], Some("101 bytes")),
+            (vec![Reply::Close; REPLIES_MAX], None),
+            (vec![Reply::Close; REPLIES_MAX + 1], Some("257 replies")),
+        ] {
+            match (check(replies.clone(), 100), words) {
+                (Ok(taken), None) => assert_eq!(taken, replies),
+                (Err(error), Some(words)) => assert!(format!("{error:?}").contains(words)),
+                (other, _) => panic!("{other:?}"),
+            }
+        }
+    }
+}

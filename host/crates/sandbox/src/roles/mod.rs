@@ -1,0 +1,29 @@
+//! The roles that a plugin can play beside tools, in plain types: what it is told, what it answers, and
+//! the runs in between.
+//!
+//! A role run is a run that no model asked for. It has passed the gate like a call, is limited and
+//! written down like one, and ends in a [`CallReport`](sallyport_contract::CallReport). What it is
+//! joined to in the session (the pieces of an answer, an inbox, a seat) it holds for that run alone.
+
+mod guide;
+mod http;
+mod links;
+mod listener;
+mod program;
+mod provider;
+mod speech;
+mod timers;
+mod ui;
+
+pub use self::http::{BodyError, HttpBody, Served};
+pub use guide::Persona;
+pub(crate) use links::{Inlet, RoleLinks};
+pub use listener::{Handled, Listener, Reply, Signal};
+pub(crate) use program::Program;
+pub use provider::{
+    AnswerMessage, Answered, Blob, Delta, Deltas, Finish, Generated, Generation,
+    GenerationSettings, Message, ProviderFailure, ToolDefinition, ToolRequest, ToolResult, Usage,
+    UserMessage,
+};
+pub(crate) use speech::Speech;
+pub use ui::{Activity, Author, Format, ToolCallRequest, ToolCallResult, Ui, UiEvent, UiMessage};

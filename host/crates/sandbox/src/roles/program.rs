@@ -1,0 +1,246 @@
+//! The streams of a plugin that is a program: its arguments on standard input, its result on standard
+//! output, and on standard error what it has to say about a failure.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use sallyport_contract::{Failure, FailureKind, ToolOutput, json};
+use sallyport_policy::ByteSize;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::{
+    async_trait,
+    cli::{IsTerminal, StdinStream, StdoutStream},
+    p2::{OutputStream, Pollable, StreamError, StreamResult, pipe::MemoryInputPipe},
+};
+
+use crate::{abi::ToolReturn, capability::stdio::GuestOutput};
+
+/// Bytes that a program may write at a time.
+const WRITE_BYTES_MAX: usize = 64 * 1024;
+
+/// What is kept of standard error for the failure: its end, where programs say what went wrong. All of
+/// it is in the log, as far as that goes.
+const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
+
+/// The streams of one run. Clones are the same streams.
+#[derive(Clone)]
+pub(crate) struct Program {
+    arguments: Bytes,
+    printed: Tape,
+    complaint: Tape,
+}
+
+impl Program {
+    /// Makes the streams of a run that reads these arguments.
+    pub(crate) fn new(arguments: &str, output_bytes_max: u64) -> Self {
+        let output_bytes_max = usize::try_from(output_bytes_max).unwrap_or(usize::MAX);
+        Self {
+            arguments: Bytes::copy_from_slice(arguments.as_bytes()),
+            printed: Tape::new(Keeps::Start, output_bytes_max),
+            complaint: Tape::new(Keeps::End, COMPLAINT_BYTES_MAX),
+        }
+    }
+
+    /// Standard input: the arguments, and then its end.
+    pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
+        MemoryInputPipe::new(self.arguments.clone())
+    }
+
+    /// Standard output: kept, as much of it as a result may have.
+    pub(crate) fn stdout(&self) -> impl StdoutStream + use<> {
+        Recorder { tape: self.printed.clone(), log: None }
+    }
+
+    /// Standard error: logged, and its end kept.
+    pub(crate) fn stderr(&self, log: &GuestOutput) -> impl StdoutStream + use<> {
+        Recorder { tape: self.complaint.clone(), log: Some(log.clone()) }
+    }
+
+    /// Whether what it printed, or said on standard error, tells why it was stopped.
+    pub(crate) fn explains_itself(&self) -> bool {
+        self.printed.read().is_cut || !self.complaint.read().bytes.is_empty()
+    }
+
+    /// What comes of a run that has succeeded, or has not, by its own word.
+    pub(crate) fn result(&self, succeeded: bool) -> ToolReturn {
+        match self.output(succeeded) {
+            Ok(output) => ToolReturn::Output(output),
+            Err(failure) => ToolReturn::Error(failure),
+        }
+    }
+
+    fn output(&self, succeeded: bool) -> Result<ToolOutput, Failure> {
+        let (printed, complaint) = (self.printed.read(), self.complaint.read());
+        if printed.is_cut {
+            let size = ByteSize(printed.bytes_max as u64);
+            let message = format!("the program printed more than {size} (limits.output)");
+            return Err(Failure::new(FailureKind::LimitReached, message));
+        }
+        if !succeeded {
+            let words = String::from_utf8_lossy(&complaint.bytes);
+            let message = match words.trim() {
+                "" => "the program failed and did not say why".to_owned(),
+                words => words.to_owned(),
+            };
+            return Err(Failure::new(FailureKind::Failed, message));
+        }
+        let bad = |error: String| {
+            let message = format!("the program did not print a result as JSON: {error}");
+            Failure::new(FailureKind::BadOutput, message)
+        };
+        let text = str::from_utf8(&printed.bytes).map_err(|error| bad(error.to_string()))?;
+        let data = json::parse(text, usize::MAX).map_err(|error| bad(error.to_string()))?;
+        Ok(ToolOutput { data, ..ToolOutput::default() })
+    }
+}
+
+/// Bytes that were written, as many as are kept.
+#[derive(Clone)]
+struct Tape(Arc<Mutex<Kept>>);
+
+struct Kept {
+    keeps: Keeps,
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    is_cut: bool,
+}
+
+/// Which part of what is too long is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Start,
+    End,
+}
+
+impl Tape {
+    fn new(keeps: Keeps, bytes_max: usize) -> Self {
+        let kept = Kept { keeps, bytes: Vec::new(), bytes_max, is_cut: false };
+        Self(Arc::new(Mutex::new(kept)))
+    }
+
+    /// Each change is whole by itself, so a panic elsewhere leaves the tape sound.
+    fn read(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Keeps what was written. Returns whether more will be taken.
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        match self.keeps {
+            Keeps::Start => {
+                let room = self.bytes_max - self.bytes.len();
+                self.is_cut |= bytes.len() > room;
+                self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                !self.is_cut
+            }
+            Keeps::End => {
+                self.bytes.extend_from_slice(bytes);
+                let beyond = self.bytes.len().saturating_sub(self.bytes_max);
+                self.bytes.drain(..beyond);
+                true
+            }
+        }
+    }
+}
+
+/// A standard stream that a program writes.
+struct Recorder {
+    tape: Tape,
+    log: Option<GuestOutput>,
+}
+
+impl IsTerminal for Recorder {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Recorder {
+    /// Only WASI 0.2 is linked, which takes [`StdoutStream::p2_stream`].
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(tokio::io::sink())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        let log = self.log.as_ref().map(StdoutStream::p2_stream);
+        Box::new(Writer { tape: self.tape.clone(), log })
+    }
+}
+
+struct Writer {
+    tape: Tape,
+    log: Option<Box<dyn OutputStream>>,
+}
+
+#[async_trait]
+impl Pollable for Writer {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Writer {
+    /// A result that is too long cannot become one any more, so the program is stopped.
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        if !self.tape.read().write(&bytes) {
+            return Err(StreamError::Trap(wasmtime::Error::msg("the result is too long")));
+        }
+        self.log.as_mut().map_or(Ok(()), |log| log.write(bytes))
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(WRITE_BYTES_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_json_and_a_failure_its_words() {
+        let long = format!("\"{}\"", "x".repeat(100));
+        for (printed, complaint, succeeded, want) in [
+            ("{\"n\": 1}\n", "", true, Ok("{\"n\":1}")),
+            ("[1, 2]", "a warning", true, Ok("[1,2]")),
+            ("", "", true, Err("did not print a result as JSON")),
+            ("done", "", true, Err("did not print a result as JSON")),
+            ("{\"n\": NaN}", "", true, Err("did not print a result as JSON")),
+            (long.as_str(), "", true, Err("printed more than")),
+            ("{}", " no such project\n", false, Err("no such project")),
+            ("{}", "", false, Err("did not say why")),
+        ] {
+            let program = Program::new("{}", 64);
+            program.stdout().p2_stream().write(Bytes::from(printed.to_owned())).ok();
+            program.complaint.read().write(complaint.as_bytes());
+            let got = program.output(succeeded);
+            match (&got, want) {
+                (Ok(output), Ok(want)) => assert_eq!(output.data.to_string(), want),
+                (Err(failure), Err(want)) => assert!(failure.message.contains(want), "{failure:?}"),
+                _ => panic!("{printed:?} {succeeded}: {got:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn of_many_complaints_the_last_are_kept() {
+        let program = Program::new("{}", 64);
+        for number in 0..10_000 {
+            assert!(program.complaint.read().write(format!("line {number}\n").as_bytes()));
+        }
+        let failure = program.output(false).unwrap_err();
+        assert!(failure.message.ends_with("line 9999") && failure.message.len() <= 8 * 1024);
+    }
+
+    #[test]
+    fn who_prints_too_much_is_stopped() {
+        let program = Program::new("{}", 64);
+        let mut stdout = program.stdout().p2_stream();
+        assert!(stdout.write(Bytes::from_static(&[b'1'; 64])).is_ok());
+        assert!(matches!(stdout.write(Bytes::from_static(b"1")), Err(StreamError::Trap(_))));
+        assert_eq!(program.printed.read().bytes.len(), 64);
+    }
+}

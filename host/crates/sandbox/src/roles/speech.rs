@@ -1,0 +1,217 @@
+//! What a provider says while it makes its answer: limited, without secrets, and one text with the
+//! answer in the end.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use sallyport_contract::{Redactor, redact::RedactStream};
+
+use super::provider::{Delta, Deltas};
+
+/// What every piece costs of the limit beside its text, so that a flood of small ones, each of which
+/// is a message to somebody, ends as well.
+const PIECE_BYTES: u64 = 16;
+
+/// The mouth of one run.
+pub(crate) struct Speech(Mutex<Book>);
+
+struct Book {
+    to: Deltas,
+    bytes_left: u64,
+    text: Clean,
+    reasoning: Clean,
+    /// All words that were passed on.
+    said: String,
+}
+
+/// Takes secrets out of pieces, also those that lie across two of them.
+struct Clean {
+    redactor: Arc<Redactor>,
+    stream: RedactStream,
+}
+
+impl Speech {
+    /// Passes pieces on, as many as the limit allows.
+    pub(crate) fn new(to: Deltas, bytes_max: u64, redactor: &Arc<Redactor>) -> Self {
+        let (text, reasoning) = (Clean::new(redactor), Clean::new(redactor));
+        Self(Mutex::new(Book { to, bytes_left: bytes_max, text, reasoning, said: String::new() }))
+    }
+
+    /// Says words. Returns whether there was room for them; after the first that there was none for,
+    /// nothing more is said, since what came later would stand in the wrong place.
+    pub(crate) fn text(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
+        let mut book = self.book();
+        let fits = book.take(piece);
+        if fits {
+            let piece = book.text.push(piece, redactor);
+            book.say(piece);
+        }
+        fits
+    }
+
+    /// Thinks aloud. Returns whether there was room for it.
+    pub(crate) fn reasoning(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
+        let mut book = self.book();
+        let fits = book.take(piece);
+        if fits {
+            let piece = book.reasoning.push(piece, redactor);
+            book.think(piece);
+        }
+        fits
+    }
+
+    /// Makes one text of what was said and the words of the answer, and says what is missing.
+    pub(crate) fn end(&self, answer: &str) -> String {
+        let mut book = self.book();
+        let (text, reasoning) = (book.text.rest(), book.reasoning.rest());
+        book.think(reasoning);
+        book.say(text);
+        let missing = missing(&book.said, answer);
+        book.say(missing);
+        mem::take(&mut book.said)
+    }
+
+    /// Each piece is passed on whole, so a panic elsewhere leaves the book readable.
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    fn take(&mut self, piece: &str) -> bool {
+        let left = self.bytes_left.checked_sub(PIECE_BYTES + piece.len() as u64);
+        self.bytes_left = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    /// Whoever has stopped listening misses nothing: the answer holds it all.
+    fn say(&mut self, piece: String) {
+        if !piece.is_empty() {
+            self.said.push_str(&piece);
+            let _ = self.to.send(Delta::Text(piece));
+        }
+    }
+
+    fn think(&mut self, piece: String) {
+        if !piece.is_empty() {
+            let _ = self.to.send(Delta::Reasoning(piece));
+        }
+    }
+}
+
+impl Clean {
+    fn new(redactor: &Arc<Redactor>) -> Self {
+        Self { redactor: Arc::clone(redactor), stream: redactor.stream() }
+    }
+
+    /// A secret that became known meanwhile is taken out as well, from the piece that was held back.
+    fn push(&mut self, piece: &str, redactor: &Arc<Redactor>) -> String {
+        let mut bytes = Vec::new();
+        if !Arc::ptr_eq(&self.redactor, redactor) {
+            let held = mem::replace(self, Self::new(redactor)).stream.finish();
+            bytes.extend_from_slice(&self.stream.push(&held));
+        }
+        bytes.extend_from_slice(&self.stream.push(piece.as_bytes()));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn rest(&mut self) -> String {
+        let stream = mem::replace(&mut self.stream, self.redactor.stream());
+        String::from_utf8_lossy(&stream.finish()).into_owned()
+    }
+}
+
+/// What of an answer was not said yet. Providers trim; white space at the edges is no difference.
+fn missing(said: &str, answer: &str) -> String {
+    if let Some(rest) = answer.strip_prefix(said) {
+        return rest.to_owned();
+    }
+    let (said, answer) = (said.trim(), answer.trim());
+    match answer.strip_prefix(said) {
+        Some(rest) => rest.to_owned(),
+        None if said.ends_with(answer) => String::new(),
+        None => format!("\n\n{answer}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_contract::Secret;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+
+    fn all(pieces: &mut UnboundedReceiver<Delta>) -> Vec<Delta> {
+        std::iter::from_fn(|| pieces.try_recv().ok()).collect()
+    }
+
+    fn text(text: &str) -> Delta {
+        Delta::Text(text.to_owned())
+    }
+
+    #[track_caller]
+    fn check(said: &[&str], answer: &str, want: &str) {
+        let (to, mut pieces) = unbounded_channel();
+        let redactor = Arc::new(Redactor::none());
+        let speech = Speech::new(to, 1000, &redactor);
+        said.iter().for_each(|piece| assert!(speech.text(piece, &redactor)));
+        assert_eq!(speech.end(answer), want);
+        let heard = all(&mut pieces).into_iter().map(|piece| match piece {
+            Delta::Text(text) | Delta::Reasoning(text) => text,
+        });
+        assert_eq!(heard.collect::<String>(), want, "who heard the pieces has heard the answer");
+    }
+
+    #[test]
+    fn what_was_said_and_the_answer_are_one_text() {
+        check(&[], "", "");
+        check(&[], "Hello.", "Hello.");
+        check(&["Hel", "lo."], "Hello.", "Hello.");
+        check(&["Hel"], "Hello.", "Hello.");
+        check(&["Hello."], "", "Hello.");
+        check(&["Hello.\n"], "Hello.", "Hello.\n");
+        check(&[" Hello"], "Hello there.", " Hello there.");
+        check(&["First. ", "Last."], "Last.", "First. Last.");
+        check(&["Forgotten."], "Hello.", "Forgotten.\n\nHello.");
+    }
+
+    #[test]
+    fn after_the_first_piece_that_does_not_fit_nothing_is_said() {
+        let (to, mut pieces) = unbounded_channel();
+        let redactor = Arc::new(Redactor::none());
+        let speech = Speech::new(to, 2 * PIECE_BYTES + 8, &redactor);
+        assert!(speech.text("four", &redactor));
+        assert!(!speech.text("much too long for it", &redactor));
+        assert!(!speech.text("", &redactor) && !speech.reasoning("", &redactor));
+        assert_eq!(speech.end("four and"), "four and");
+        assert_eq!(all(&mut pieces), [text("four"), text(" and")]);
+    }
+
+    #[test]
+    fn a_secret_that_lies_across_pieces_is_not_said() {
+        let (to, mut pieces) = unbounded_channel();
+        let secret = Secret::new("hunter2-hunter2");
+        let (before, since) = (Redactor::none(), Redactor::new([("key", &secret)]));
+        let (before, since) = (Arc::new(before), Arc::new(since));
+        let speech = Speech::new(to, 1000, &before);
+        assert!(speech.text("it is ", &before));
+        assert!(speech.text("hunter2-", &since) && speech.reasoning("hunter2-", &since));
+        assert!(speech.text("hunter2!", &since) && speech.reasoning("hunter2!", &since));
+        let whole = speech.end("");
+        let heard = format!("{:?}", all(&mut pieces));
+        assert!(!whole.contains("hunter2") && !heard.contains("hunter2"), "{whole} {heard}");
+        assert!(whole.starts_with("it is ") && whole.ends_with('!'), "{whole}");
+    }
+
+    #[test]
+    fn nobody_has_to_listen() {
+        let (to, pieces) = unbounded_channel();
+        drop(pieces);
+        let redactor = Arc::new(Redactor::none());
+        let speech = Speech::new(to, 1000, &redactor);
+        assert!(speech.text("Hello.", &redactor));
+        assert_eq!(speech.end(""), "Hello.");
+    }
+}
