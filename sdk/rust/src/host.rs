@@ -1,12 +1,22 @@
 //! The one place that tells a component from a test: in a component these functions are imports,
 //! anywhere else they are the stand-ins of [`testing`](crate::testing).
 
+#[cfg(target_family = "wasm")]
+pub(crate) use crate::guest::{
+    all_settings, granted_folders as folders,
+    imports::{inbox, notify, open_url, packages, progress, provider, ui},
+    log, schedule, secret, setting, state,
+};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use crate::testing::{
-    all_settings, granted_folders as folders, log, respond as send, revealed as secret, setting,
+    all_settings, granted_folders as folders, http_body as http, log,
+    people::{inbox, notify, open_url, progress, provider, ui},
+    revealed as secret, schedule, setting, state, stored_packages as packages,
 };
+
 #[cfg(target_family = "wasm")]
-pub(crate) use crate::{
-    guest::{all_settings, granted_folders as folders, log, secret, setting},
-    http::wasi::send,
-};
+pub(crate) mod http {
+    //! Requests that go out.
+
+    pub(crate) use crate::http::wasi::{Body, open};
+}

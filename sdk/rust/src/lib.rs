@@ -39,28 +39,48 @@
 //! The crate of a plugin has `crate-type = ["cdylib"]`, depends on `sallyport-sdk`, `serde` and
 //! `schemars`, and becomes a component with `cargo build --release --target wasm32-wasip2`.
 //!
-//! Files, clocks and random numbers need no helper, `std` reaches them through WASI; [`http`],
-//! [`settings`], [`secrets`] and [`log`] are here, and [`testing`] stands in for the host in tests. Whatever a
-//! plugin does not use does not become an import of its component, and so asks for no grant.
+//! Files, clocks and random numbers need no helper: `std` and its ecosystem reach them through
+//! WASI. What WASI does not have is here: [`http`], [`settings`], [`secrets`] and [`log`]; what
+//! lasts beyond a call ([`state`](mod@state), [`schedule`], [`session`]); what reaches the person
+//! ([`notify`], [`progress`], [`open_url`]). [`testing`] stands in for the host in tests. Whatever
+//! a plugin does not use does not become an import of its component, and so asks for no grant.
 //!
-//! Suggested reading order: [`macro@tool`], [`export_plugin!`], [`Output`], [`ToolError`], [`http`].
+//! Beside tools, or instead of them, a plugin can play a role: [`provider`], [`listener`],
+//! [`guide`], [`ui`], and with [`serve`] it answers HTTP requests.
+//!
+//! Suggested reading order: [`macro@tool`], [`export_plugin!`], [`Output`], [`ToolError`],
+//! [`http`].
 
 mod arguments;
 mod error;
+mod export;
 pub mod folders;
 #[cfg(target_family = "wasm")]
 mod guest;
+pub mod guide;
 mod host;
 pub mod http;
+pub mod inbox;
+pub mod listener;
 pub mod log;
+pub mod notify;
+pub mod open_url;
 mod output;
+pub mod packages;
 mod plugin;
+pub mod progress;
+pub mod provider;
+pub mod schedule;
 mod schema;
 pub mod secrets;
+pub mod serve;
+pub mod session;
 pub mod settings;
+pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 mod tool;
+pub mod ui;
 
 pub use error::{SetupError, ToolError};
 pub use output::{Content, Output, ToolReturn};
@@ -88,13 +108,26 @@ pub mod prelude {
 pub mod __private {
     pub use crate::{
         arguments::{NoArguments, parse},
-        plugin::{Plugin, ToolEntry, call, list, names_differ},
+        plugin::{
+            Guide, Lifecycle, Listens, Provider, Serves, Shows, Timed, ToolEntry, Tools, call,
+            list, names_differ, used,
+        },
         schema::{Described, Returns, Undescribed, parameters, prose},
     };
 
     #[cfg(target_family = "wasm")]
     pub use crate::guest::{
-        lifecycle::{self, export_lifecycle},
-        tools::{self, export_tools},
+        bindings::{
+            guide::{self, export_guide},
+            lifecycle::{self, export_lifecycle},
+            listener::{self, export_listener},
+            provider::{self, export_provider},
+            timers::{self, export_timers},
+            tools::{self, export_tools},
+            ui::{self, export_ui},
+        },
+        serve::handle,
     };
+    #[cfg(target_family = "wasm")]
+    pub use wasip2::{self, http::proxy::export as export_http};
 }

@@ -1,6 +1,14 @@
-//! A plugin as a table of tools, and the macro that exports it.
+//! What [`export_plugin!`](crate::export_plugin) makes of its list: a table of tools, and a trait
+//! for each role.
 
-use crate::{CallContext, Output, SetupError, Tool, ToolError, ToolSpec};
+use crate::{
+    CallContext, Output, SetupError, Tool, ToolError, ToolSpec,
+    guide::Persona,
+    http::Response,
+    provider::{Answer, ProviderError, Request},
+    schedule::Firing,
+    serve,
+};
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -17,11 +25,14 @@ impl ToolEntry {
     }
 }
 
-/// What [`export_plugin!`](crate::export_plugin) makes of its list.
-pub trait Plugin {
+/// `tools = […]`.
+pub trait Tools {
     /// The tools, in the order in which they were written.
     const TOOLS: &'static [ToolEntry];
+}
 
+/// `setup = …` and `teardown = …`.
+pub trait Lifecycle {
     /// Runs when the plugin is loaded.
     ///
     /// # Errors
@@ -34,6 +45,54 @@ pub trait Plugin {
     /// Runs when the host shuts down.
     fn teardown() {}
 }
+
+/// `on_timer = …`.
+pub trait Timed {
+    /// Runs when a timer fires.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing came of it.
+    fn on_timer(firing: Firing, context: &CallContext) -> Result<(), ToolError>;
+}
+
+/// `provider = …`.
+pub trait Provider {
+    /// Answers the last message of a conversation.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no answer.
+    fn generate(request: Request) -> Result<Answer, ProviderError>;
+}
+
+/// `listener = …`.
+pub trait Listens {
+    /// The type whose value listens.
+    type Listener: crate::listener::Listener;
+}
+
+/// `guide = …`.
+pub trait Guide {
+    /// Says who the assistant is.
+    fn describe() -> Persona;
+}
+
+/// `ui = …`.
+pub trait Shows {
+    /// The type whose value is the UI.
+    type Ui: crate::ui::Ui;
+}
+
+/// `http = …`.
+pub trait Serves {
+    /// Answers a request.
+    fn serve(request: serve::Request) -> Response;
+}
+
+/// Counts something as used. Only a component calls what a role names; on any other target the
+/// compiler would call it dead.
+pub const fn used<T>(_role: &T) {}
 
 /// Lists the tools.
 pub fn list(tools: &[ToolEntry]) -> impl Iterator<Item = ToolSpec> {
@@ -86,115 +145,6 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
         i += 1;
     }
     true
-}
-
-/// Exports the plugin: stands once, at the end of `lib.rs`.
-///
-/// ```
-/// use sallyport_sdk::prelude::*;
-///
-/// /// Rolls a die.
-/// #[tool]
-/// fn roll() -> u8 {
-///     4
-/// }
-///
-/// sallyport_sdk::export_plugin!(tools = [roll]);
-/// # fn main() {}
-/// ```
-///
-/// A plugin that wants to look at its settings before it is used, or to say goodbye, names the
-/// functions; only then does the component export the contract's `lifecycle`.
-///
-/// ```
-/// use sallyport_sdk::{prelude::*, settings};
-///
-/// /// Rolls a die.
-/// #[tool]
-/// fn roll() -> Result<u8, ToolError> {
-///     Ok(settings::get("sides")?)
-/// }
-///
-/// fn check() -> Result<(), SetupError> {
-///     settings::get::<u8>("sides")?;
-///     Ok(())
-/// }
-///
-/// fn bye() {}
-///
-/// sallyport_sdk::export_plugin!(tools = [roll], setup = check, teardown = bye);
-/// # fn main() {}
-/// ```
-///
-/// Only functions with [`#[tool]`](macro@crate::tool) can be exported, each under a name of its own:
-///
-/// ```compile_fail
-/// fn roll() -> u8 {
-///     4
-/// }
-///
-/// sallyport_sdk::export_plugin!(tools = [roll]);
-/// # fn main() {}
-/// ```
-///
-/// ```compile_fail
-/// use sallyport_sdk::prelude::*;
-///
-/// /// Rolls a die.
-/// #[tool]
-/// fn roll() -> u8 {
-///     4
-/// }
-///
-/// sallyport_sdk::export_plugin!(tools = [roll, roll]);
-/// # fn main() {}
-/// ```
-#[macro_export]
-macro_rules! export_plugin {
-    (tools = [$($tool:path),+ $(,)?] $(,)?) => {
-        const _: () = {
-            $crate::export_plugin!(@plugin [$($tool),+] {});
-            #[cfg(target_family = "wasm")]
-            $crate::__private::export_tools!(Exported with_types_in $crate::__private::tools);
-        };
-    };
-    (
-        tools = [$($tool:path),+ $(,)?]
-        $(, setup = $setup:path)?
-        $(, teardown = $teardown:path)?
-        $(,)?
-    ) => {
-        const _: () = {
-            $crate::export_plugin!(@plugin [$($tool),+] {
-                $(fn setup() -> ::core::result::Result<(), $crate::SetupError> {
-                    $setup()
-                })?
-                $(fn teardown() {
-                    $teardown();
-                })?
-            });
-            #[cfg(target_family = "wasm")]
-            $crate::__private::export_tools!(Exported with_types_in $crate::__private::tools);
-            #[cfg(target_family = "wasm")]
-            $crate::__private::export_lifecycle!(
-                Exported with_types_in $crate::__private::lifecycle
-            );
-        };
-    };
-    (@plugin [$($tool:path),+] { $($hook:item)* }) => {
-        enum Exported {}
-
-        impl $crate::__private::Plugin for Exported {
-            const TOOLS: &'static [$crate::__private::ToolEntry] =
-                &[$($crate::__private::ToolEntry::of::<$tool>()),+];
-            $($hook)*
-        }
-
-        const _: () = ::core::assert!(
-            $crate::__private::names_differ(<Exported as $crate::__private::Plugin>::TOOLS),
-            "two tools of this plugin have the same name",
-        );
-    };
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Secrets that the operator chose to show to this plugin.
 //!
-//! Most plugins need none of this: a secret that goes into a header is put there by the host, and the
-//! plugin sends its requests without it. What is here is for the rest, such as a key that signs. The
-//! manifest requests each secret by its name with `reveal = true`, the policy has to grant it so, and
-//! every use is on record.
+//! Most plugins need none of this: a secret that goes into a header is put there by the host, and
+//! the plugin sends its requests without it. What is here is for the rest, such as a key that
+//! signs. The manifest requests each secret by its name with `reveal = true`, the policy has to
+//! grant it so, and every use is on record.
 
 use std::{error::Error, fmt};
 

@@ -31,6 +31,8 @@ pub struct CallContext {
     pub conversation_id: Option<String>,
     /// Milliseconds that were left at the start of the call until the host stops it.
     pub deadline_ms: Option<u64>,
+    /// When the host was started, in milliseconds since 1970, as far as it says so.
+    pub host_started_ms: Option<u64>,
 }
 
 /// An author's claims about a tool. They inform people; no decision of the host rests on them.

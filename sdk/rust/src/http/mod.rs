@@ -1,8 +1,9 @@
 //! HTTP requests, sent by the host when the policy grants their destination.
 //!
-//! A request blocks until the whole answer is there; a call is a fresh instance with nothing else
-//! to do. Redirects are not followed: a redirect is an answer like any other, and its target needs
-//! a grant of its own.
+//! [`Request::send`] blocks until the whole answer is there; a call is a fresh instance with
+//! nothing else to do. [`Request::open`] blocks until the answer begins, for bodies that are read
+//! as they arrive. Redirects are not followed: a redirect is an answer like any other, and its
+//! target needs a grant of its own.
 //!
 //! ```
 //! use sallyport_sdk::{http, prelude::*, testing};
@@ -24,6 +25,8 @@
 //! ```
 
 mod error;
+mod sse;
+mod stream;
 mod url;
 #[cfg(target_family = "wasm")]
 pub(crate) mod wasi;
@@ -34,6 +37,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use error::HttpError;
+pub use sse::{EVENT_BYTES_MAX, Events, ServerEvent};
+pub(crate) use stream::Room;
+pub use stream::Stream;
 
 /// How long a request may take when it does not say: long enough for a slow service, short enough
 /// to leave time for an answer to the user.
@@ -187,12 +193,19 @@ impl Request {
     /// A URL or a header that cannot be sent, a refusal of the host, a service that cannot be
     /// reached or is too slow, an answer that is too long.
     pub fn send(self) -> Result<Response, HttpError> {
+        self.open()?.whole()
+    }
+
+    /// Sends the request and waits until its answer begins, whatever its status. The time of the
+    /// request goes on while the body is read.
+    ///
+    /// # Errors
+    ///
+    /// A URL or a header that cannot be sent, a refusal of the host, a service that cannot be
+    /// reached or is too slow.
+    pub fn open(self) -> Result<Stream, HttpError> {
         url::split(&self.url)?;
-        let response = crate::host::send(&self)?;
-        if response.body.len() > self.body_bytes_max {
-            return Err(self.too_large());
-        }
-        Ok(response)
+        crate::host::http::open(&self)
     }
 
     /// Returns scheme and host, the part of the URL that may be shown to a model.
@@ -203,8 +216,8 @@ impl Request {
         }
     }
 
-    fn too_large(&self) -> HttpError {
-        HttpError::TooLarge { origin: self.origin(), body_bytes_max: self.body_bytes_max }
+    pub(crate) fn room(&self) -> Room {
+        Room { origin: self.origin(), body_bytes_max: self.body_bytes_max, taken_bytes: 0 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The way out of a component: one request over `wasi:http/outgoing-handler`.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wasip2::{
     clocks::monotonic_clock::subscribe_duration,
@@ -18,7 +18,7 @@ use wasip2::{
 };
 
 use super::{
-    HttpError, Method, Request, Response,
+    HttpError, Method, Request, Stream,
     url::{self, Target},
 };
 
@@ -26,25 +26,44 @@ use super::{
 const CHUNK_BYTES_MAX: u64 = 64 * 1024;
 
 /// One exchange with its deadline.
-struct Exchange<'a> {
-    request: &'a Request,
+#[derive(Debug)]
+struct Exchange {
+    origin: String,
+    body_bytes_max: usize,
+    timeout: Duration,
     started: Instant,
 }
 
-/// Sends a request and reads the whole answer.
-pub(crate) fn send(request: &Request) -> Result<Response, HttpError> {
-    let exchange = Exchange { request, started: Instant::now() };
+/// A body that is still on its way. The fields are dropped in their order, and a stream has to go
+/// before what it belongs to.
+#[derive(Debug)]
+pub(crate) struct Body {
+    stream: InputStream,
+    _body: IncomingBody,
+    _response: IncomingResponse,
+    exchange: Exchange,
+}
+
+/// Sends a request and waits until its answer begins.
+pub(crate) fn open(request: &Request) -> Result<Stream, HttpError> {
+    let exchange = Exchange::of(request);
     let outgoing = outgoing(request, url::split(&request.url)?)?;
     let body = outgoing.body().map_err(|()| refused("the body"))?;
     let answer = handle(outgoing, Some(options(request))).map_err(|e| exchange.error(e))?;
-    exchange.write(body)?;
+    exchange.write(body, &request.body)?;
     exchange.wait(answer.subscribe())?;
     let response = answer
         .get()
         .and_then(Result::ok)
         .ok_or_else(|| exchange.unreachable("no answer"))?
         .map_err(|e| exchange.error(e))?;
-    exchange.read(response)
+    let (status, headers) = (response.status(), headers(&response));
+    Ok(Stream::new(status, headers, Body::of(response, exchange)?, request.room()))
+}
+
+fn headers(response: &IncomingResponse) -> Vec<(String, String)> {
+    let entries = response.headers().entries().into_iter();
+    entries.filter_map(|(name, value)| Some((name, String::from_utf8(value).ok()?))).collect()
 }
 
 fn outgoing(request: &Request, target: Target<'_>) -> Result<OutgoingRequest, HttpError> {
@@ -94,17 +113,46 @@ fn refused(what: &str) -> HttpError {
     HttpError::Invalid { reason: format!("{what} is refused") }
 }
 
-impl Exchange<'_> {
-    fn write(&self, body: OutgoingBody) -> Result<(), HttpError> {
-        if !self.request.body.is_empty() {
+impl Body {
+    fn of(response: IncomingResponse, exchange: Exchange) -> Result<Self, HttpError> {
+        let none = |()| exchange.unreachable("the answer has no body");
+        let body = response.consume().map_err(none)?;
+        let stream = body.stream().map_err(none)?;
+        Ok(Self { stream, _body: body, _response: response, exchange })
+    }
+
+    /// Waits for the next piece; there is none after the last.
+    pub(crate) fn piece(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
+        loop {
+            match self.stream.read(CHUNK_BYTES_MAX) {
+                Ok(chunk) if chunk.is_empty() => self.exchange.wait(self.stream.subscribe())?,
+                Ok(chunk) => return Ok(Some(chunk)),
+                Err(StreamError::Closed) => return Ok(None),
+                Err(error) => return Err(self.exchange.stream_error(error)),
+            }
+        }
+    }
+}
+
+impl Exchange {
+    fn of(request: &Request) -> Self {
+        Self {
+            origin: request.origin(),
+            body_bytes_max: request.body_bytes_max,
+            timeout: request.timeout,
+            started: Instant::now(),
+        }
+    }
+
+    fn write(&self, body: OutgoingBody, bytes: &[u8]) -> Result<(), HttpError> {
+        if !bytes.is_empty() {
             let stream = body.write().map_err(|()| refused("the body"))?;
-            self.write_all(&stream)?;
+            self.write_all(&stream, bytes)?;
         }
         OutgoingBody::finish(body, None).map_err(|e| self.error(e))
     }
 
-    fn write_all(&self, stream: &OutputStream) -> Result<(), HttpError> {
-        let mut rest = self.request.body.as_slice();
+    fn write_all(&self, stream: &OutputStream, mut rest: &[u8]) -> Result<(), HttpError> {
         while !rest.is_empty() {
             self.wait(stream.subscribe())?;
             let room = stream.check_write().map_err(|e| self.stream_error(e))?;
@@ -117,38 +165,9 @@ impl Exchange<'_> {
         self.wait(stream.subscribe())
     }
 
-    fn read(&self, response: IncomingResponse) -> Result<Response, HttpError> {
-        let status = response.status();
-        let headers = response
-            .headers()
-            .entries()
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, String::from_utf8(value).ok()?)))
-            .collect();
-        let body = response.consume().map_err(|()| self.unreachable("the answer has no body"))?;
-        Ok(Response { status, headers, body: self.read_body(&body)? })
-    }
-
-    fn read_body(&self, body: &IncomingBody) -> Result<Vec<u8>, HttpError> {
-        let stream: InputStream =
-            body.stream().map_err(|()| self.unreachable("the answer has no body"))?;
-        let mut bytes = Vec::new();
-        loop {
-            match stream.read(CHUNK_BYTES_MAX) {
-                Ok(chunk) if chunk.is_empty() => self.wait(stream.subscribe())?,
-                Ok(chunk) => bytes.extend(chunk),
-                Err(StreamError::Closed) => return Ok(bytes),
-                Err(error) => return Err(self.stream_error(error)),
-            }
-            if bytes.len() > self.request.body_bytes_max {
-                return Err(self.request.too_large());
-            }
-        }
-    }
-
     /// Waits until something is ready or the request has used up its time.
     fn wait(&self, ready: Pollable) -> Result<(), HttpError> {
-        let left = self.request.timeout.saturating_sub(self.started.elapsed());
+        let left = self.timeout.saturating_sub(self.started.elapsed());
         let timer = subscribe_duration(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
         if poll(&[&ready, &timer]).contains(&0) { Ok(()) } else { Err(self.timeout()) }
     }
@@ -156,14 +175,17 @@ impl Exchange<'_> {
     fn error(&self, code: ErrorCode) -> HttpError {
         match code {
             ErrorCode::HttpRequestDenied | ErrorCode::DestinationIpProhibited => {
-                HttpError::Denied { origin: self.request.origin() }
+                HttpError::Denied { origin: self.origin.clone() }
             }
             ErrorCode::DnsTimeout
             | ErrorCode::ConnectionTimeout
             | ErrorCode::ConnectionReadTimeout
             | ErrorCode::ConnectionWriteTimeout
             | ErrorCode::HttpResponseTimeout => self.timeout(),
-            ErrorCode::HttpResponseBodySize(_) => self.request.too_large(),
+            ErrorCode::HttpResponseBodySize(_) => HttpError::TooLarge {
+                origin: self.origin.clone(),
+                body_bytes_max: self.body_bytes_max,
+            },
             ErrorCode::HttpRequestUriInvalid
             | ErrorCode::HttpRequestUriTooLong
             | ErrorCode::HttpRequestMethodInvalid
@@ -188,11 +210,11 @@ impl Exchange<'_> {
     }
 
     fn timeout(&self) -> HttpError {
-        HttpError::Timeout { origin: self.request.origin(), waited: self.request.timeout }
+        HttpError::Timeout { origin: self.origin.clone(), waited: self.timeout }
     }
 
     fn unreachable(&self, reason: &str) -> HttpError {
-        HttpError::Unreachable { origin: self.request.origin(), reason: reason.to_owned() }
+        HttpError::Unreachable { origin: self.origin.clone(), reason: reason.to_owned() }
     }
 }
 

@@ -2,71 +2,33 @@
 //!
 //! Generated types stop here: authors see the types of this crate, which exist on every target.
 
+pub(crate) mod bindings;
+pub(crate) mod imports;
+mod provider;
+mod roles;
+pub(crate) mod schedule;
+pub(crate) mod serve;
+pub(crate) mod state;
+
 use serde_json::{Value, json};
 
 use crate::{
     CallContext, Content, Hints, Output, SetupError, ToolError, ToolSpec,
     log::Level,
-    plugin::{self, Plugin},
+    plugin::{self, Lifecycle, Tools},
     secrets::SecretError,
 };
 
-use contract::{config, log as wit_log, types as wit};
-use lifecycle::exports::sallyport::plugin::lifecycle as wit_lifecycle;
-use secrets::sallyport::plugin::secrets as wit_secrets;
-use tools::{exports::sallyport::plugin::tools as wit_tools, sallyport::plugin as contract};
+use bindings::{
+    lifecycle::exports::sallyport::plugin::lifecycle as wit_lifecycle,
+    powers::sallyport::plugin::secrets as wit_secrets,
+    tools::{
+        exports::sallyport::plugin::tools as wit_tools,
+        sallyport::plugin::{config, log as wit_log, types as wit},
+    },
+};
 
-/// The world of a plugin with tools.
-#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
-pub mod tools {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        world: "tool-plugin",
-        pub_export_macro: true,
-        export_macro_name: "export_tools",
-    });
-}
-
-/// What a plugin exports besides when it takes part in loading and shutting down: together with
-/// [`tools`] this is the world `managed-tool-plugin`. The tools are not generated a second time.
-#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
-pub mod lifecycle {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        inline: "
-            package sallyport:sdk;
-
-            world lifecycle {
-                export sallyport:plugin/lifecycle@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk/lifecycle",
-        pub_export_macro: true,
-        export_macro_name: "export_lifecycle",
-        with: { "sallyport:plugin/types@0.1.0": super::contract::types },
-    });
-}
-
-/// What a plugin imports that reads secrets; a component that does not has no trace of it.
-mod secrets {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        inline: "
-            package sallyport:sdk-secrets;
-
-            world secrets {
-                import sallyport:plugin/secrets@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk-secrets/secrets",
-        with: {
-            "sallyport:plugin/secrets@0.1.0": generate,
-            "sallyport:plugin/types@0.1.0": super::contract::types,
-        },
-    });
-}
-
-impl<P: Plugin> wit_tools::Guest for P {
+impl<P: Tools> wit_tools::Guest for P {
     fn list_tools() -> Vec<wit::ToolSpec> {
         plugin::list(P::TOOLS).map(Into::into).collect()
     }
@@ -80,7 +42,7 @@ impl<P: Plugin> wit_tools::Guest for P {
     }
 }
 
-impl<P: Plugin> wit_lifecycle::Guest for P {
+impl<P: Lifecycle> wit_lifecycle::Guest for P {
     fn setup() -> Result<(), wit_lifecycle::SetupError> {
         P::setup().map_err(Into::into)
     }
@@ -106,15 +68,36 @@ pub(crate) fn secret(name: &str) -> Result<String, SecretError> {
     let unavailable = |reason| SecretError::Unavailable { name: name.to_owned(), reason };
     wit_secrets::get(name).map_err(|error| match error {
         wit_secrets::Error::NotGranted => SecretError::NotGranted { name: name.to_owned() },
-        wit_secrets::Error::Unavailable(reason) | wit_secrets::Error::Other(reason) => {
-            unavailable(reason)
-        }
+        wit_secrets::Error::Unavailable(reason) => unavailable(reason),
+        wit_secrets::Error::Other(other) => unavailable(message(other)),
     })
 }
 
 pub(crate) fn granted_folders() -> Vec<String> {
     let folders = wasip2::filesystem::preopens::get_directories();
     folders.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Reads JSON of the host. What cannot be read is text that says so to whoever looks at it.
+fn value(json: String) -> Value {
+    serde_json::from_str(&json).unwrap_or(Value::String(json))
+}
+
+/// Reads what an `other` case says to people: its `message`, or all of it.
+fn message(json: String) -> String {
+    match value(json) {
+        Value::Object(mut fields) => match fields.remove("message") {
+            Some(Value::String(message)) => message,
+            _ => Value::Object(fields).to_string(),
+        },
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// Returns a time in milliseconds, the longest there is for what is longer.
+fn milliseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl From<wit::CallContext> for CallContext {
@@ -125,6 +108,9 @@ impl From<wit::CallContext> for CallContext {
             user_id: context.user_id,
             conversation_id: context.conversation_id,
             deadline_ms: context.deadline_ms,
+            host_started_ms: context
+                .extra
+                .and_then(|extra| value(extra)["host_started_ms"].as_u64()),
         }
     }
 }

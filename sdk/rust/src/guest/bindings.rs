@@ -1,0 +1,162 @@
+//! What is generated from the contract in `wit/`: one module for what a component can import, one
+//! for each interface that it can export.
+//!
+//! Each export is a world of its own, so that a component exports what it names and nothing else.
+//! Nothing is generated twice: the worlds share the types of [`tools`] and the imports of
+//! [`powers`].
+
+/// The world of a plugin with tools; it holds what every plugin may import.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod tools {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "tool-plugin",
+        pub_export_macro: true,
+        export_macro_name: "export_tools",
+    });
+}
+
+/// What a plugin imports that the policy has to grant; a component that uses none of it has no
+/// trace of it.
+pub(crate) mod powers {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk-powers;
+
+            world powers {
+                import sallyport:plugin/commands@0.1.0;
+                import sallyport:plugin/deltas@0.1.0;
+                import sallyport:plugin/inbox@0.1.0;
+                import sallyport:plugin/notify@0.1.0;
+                import sallyport:plugin/open-url@0.1.0;
+                import sallyport:plugin/packages@0.1.0;
+                import sallyport:plugin/progress@0.1.0;
+                import sallyport:plugin/render@0.1.0;
+                import sallyport:plugin/schedule@0.1.0;
+                import sallyport:plugin/secrets@0.1.0;
+                import sallyport:plugin/state@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk-powers/powers",
+        generate_all,
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}
+
+/// What a plugin exports that takes part in loading and shutting down.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod lifecycle {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk;
+
+            world lifecycle {
+                export sallyport:plugin/lifecycle@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk/lifecycle",
+        pub_export_macro: true,
+        export_macro_name: "export_lifecycle",
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}
+
+/// What a plugin exports that is called back by its timers.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod timers {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk-timers;
+
+            world timers {
+                export sallyport:plugin/timers@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk-timers/timers",
+        pub_export_macro: true,
+        export_macro_name: "export_timers",
+        with: {
+            "sallyport:plugin/schedule@0.1.0": super::powers::sallyport::plugin::schedule,
+            "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types,
+        },
+    });
+}
+
+/// What a plugin exports that answers like a model.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod provider {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk-provider;
+
+            world provider {
+                export sallyport:plugin/provider@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk-provider/provider",
+        pub_export_macro: true,
+        export_macro_name: "export_provider",
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}
+
+/// What a plugin exports that brings input.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod listener {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk-listener;
+
+            world listener {
+                export sallyport:plugin/listener@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk-listener/listener",
+        pub_export_macro: true,
+        export_macro_name: "export_listener",
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}
+
+/// What a plugin exports that says who the assistant is.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod guide {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk-guide;
+
+            world guide {
+                export sallyport:plugin/guide@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk-guide/guide",
+        pub_export_macro: true,
+        export_macro_name: "export_guide",
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}
+
+/// What a plugin exports that is the user's side of a session.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod ui {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package sallyport:sdk-ui;
+
+            world ui {
+                export sallyport:plugin/ui@0.1.0;
+            }
+        ",
+        world: "sallyport:sdk-ui/ui",
+        pub_export_macro: true,
+        export_macro_name: "export_ui",
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}

@@ -1,0 +1,304 @@
+//! Stand-ins for the host, so that `cargo test` runs a plugin on the author's machine.
+//!
+//! They belong to the thread that sets them, which is the test that runs there. What no stand-in is
+//! set for is as with an empty policy: no settings, no secrets, no folders, every HTTP request
+//! denied, and nothing of what [`Power`] names.
+//!
+//! ```
+//! use sallyport_sdk::{http, prelude::*, testing};
+//!
+//! /// Tells how many people are in space.
+//! #[tool(read_only)]
+//! fn people_in_space() -> Result<u64, ToolError> {
+//!     let reply: Value = http::get("https://api.example/astros").send()?.success()?.json()?;
+//!     reply["number"].as_u64().ok_or_else(|| ToolError::Failed("no number in it".to_owned()))
+//! }
+//!
+//! assert!(matches!(people_in_space(), Err(ToolError::Denied(_))));
+//!
+//! testing::http(|_| Ok(http::Response::new(200, r#"{"number": 12}"#)));
+//! assert_eq!(people_in_space(), Ok(12));
+//! ```
+
+pub(crate) mod people;
+pub(crate) mod schedule;
+pub(crate) mod state;
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    CallContext, Output, Tool, ToolError,
+    http::{HttpError, Request, Response},
+    log::Level,
+    packages::{File, PackageError},
+    schedule::Firing,
+    secrets::SecretError,
+};
+
+pub use people::{
+    commands, deltas, noticed, opened, printed, progressed, question, status, submitted,
+};
+
+type Responder = Box<dyn FnMut(&Request) -> Result<Response, HttpError>>;
+
+/// How much of a body arrives at once: so little that a plugin cannot rely on getting whole lines
+/// or characters.
+const PIECE_BYTES: usize = 7;
+
+/// What a policy grants to a plugin, as far as it needs more than a name.
+///
+/// ```
+/// use sallyport_sdk::{notify::{self, Message}, testing::{self, Power}};
+///
+/// assert!(notify::send(&Message::new("Hello")).is_err());
+/// testing::grant([Power::Notify]);
+/// assert!(notify::send(&Message::new("Hello")).is_ok());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Power {
+    /// [`state`](mod@crate::state).
+    State,
+    /// [`schedule`](mod@crate::schedule).
+    Schedule,
+    /// [`notify`](mod@crate::notify).
+    Notify,
+    /// [`progress`](mod@crate::progress).
+    Progress,
+    /// [`open_url`](mod@crate::open_url).
+    OpenUrl,
+    /// [`packages`](mod@crate::packages).
+    Packages,
+    /// [`inbox`](mod@crate::inbox).
+    Inbox,
+    /// [`ui`](mod@crate::ui): to submit input, to answer questions and to cancel.
+    Ui,
+}
+
+thread_local! {
+    static SETTINGS: RefCell<Map<String, Value>> = RefCell::default();
+    static SECRETS: RefCell<BTreeMap<String, String>> = RefCell::default();
+    static FOLDERS: RefCell<Vec<String>> = RefCell::default();
+    static RESPONDER: RefCell<Option<Responder>> = const { RefCell::new(None) };
+    static LOGGED: RefCell<Vec<(Level, String)>> = RefCell::default();
+    static POWERS: RefCell<BTreeSet<Power>> = RefCell::default();
+    static PACKAGES: RefCell<BTreeMap<(String, String), Vec<File>>> = RefCell::default();
+}
+
+/// Grants these powers, in place of those that were granted before.
+///
+/// ```
+/// use sallyport_sdk::{state, testing::{self, Power}};
+///
+/// testing::grant([Power::State, Power::Notify]);
+/// assert!(state::set("a", &1).is_ok());
+/// testing::grant([]);
+/// assert!(state::set("a", &1).is_err());
+/// ```
+pub fn grant(powers: impl IntoIterator<Item = Power>) {
+    POWERS.set(powers.into_iter().collect());
+}
+
+/// Lets time pass: what has expired is forgotten, and the timers that fall due are returned as they
+/// would fire, in their order. One that is more than two seconds overdue is late. A calendar is
+/// treated as "every 24 hours".
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use sallyport_sdk::{schedule::{self, Moment}, testing};
+///
+/// testing::grant([testing::Power::Schedule]);
+/// schedule::add(Moment::In(Duration::from_secs(60)), Some("egg"), &())?;
+/// assert_eq!(testing::pass(Duration::from_secs(59)), []);
+/// assert_eq!(testing::pass(Duration::from_secs(1))[0].timer.label.as_deref(), Some("egg"));
+/// # Ok::<(), schedule::ScheduleError>(())
+/// ```
+pub fn pass(time: Duration) -> Vec<Firing> {
+    schedule::pass(time)
+}
+
+/// Puts a package into the index.
+///
+/// ```
+/// use sallyport_sdk::{packages, testing};
+///
+/// testing::grant([testing::Power::Packages]);
+/// testing::package("six", "1.17.0", []);
+/// assert_eq!(packages::fetch("six", "1.17.0"), Ok(vec![]));
+/// ```
+pub fn package(
+    name: impl Into<String>,
+    version: impl Into<String>,
+    files: impl IntoIterator<Item = File>,
+) {
+    let files = files.into_iter().collect();
+    PACKAGES.with_borrow_mut(|packages| packages.insert((name.into(), version.into()), files));
+}
+
+/// Sets the plugin's settings.
+///
+/// ```
+/// use sallyport_sdk::{settings, testing};
+///
+/// testing::settings(serde_json::json!({ "units": "metric" }));
+/// assert_eq!(settings::get::<String>("units"), Ok("metric".to_owned()));
+/// ```
+///
+/// # Panics
+///
+/// Settings that are not a JSON object.
+pub fn settings(settings: Value) {
+    let Value::Object(settings) = settings else { panic!("settings are a JSON object") };
+    SETTINGS.set(settings);
+}
+
+/// Answers HTTP requests.
+///
+/// ```
+/// use sallyport_sdk::{http, testing};
+///
+/// testing::http(|request| Ok(http::Response::new(200, request.url.as_str())));
+/// assert_eq!(http::get("https://a.example/").send()?.text()?, "https://a.example/");
+/// # Ok::<(), http::HttpError>(())
+/// ```
+pub fn http(responder: impl FnMut(&Request) -> Result<Response, HttpError> + 'static) {
+    RESPONDER.set(Some(Box::new(responder)));
+}
+
+/// Gives a secret to the plugin.
+///
+/// ```
+/// sallyport_sdk::testing::secret("pin", "4711-0815");
+/// assert_eq!(sallyport_sdk::secrets::get("pin").unwrap(), "4711-0815");
+/// ```
+pub fn secret(name: impl Into<String>, value: impl Into<String>) {
+    SECRETS.with_borrow_mut(|secrets| secrets.insert(name.into(), value.into()));
+}
+
+/// Grants folders, as far as [`folders::granted`](crate::folders::granted) tells.
+///
+/// ```
+/// sallyport_sdk::testing::folders(["/notes"]);
+/// assert_eq!(sallyport_sdk::folders::granted(), ["/notes"]);
+/// ```
+pub fn folders<P: Into<String>>(paths: impl IntoIterator<Item = P>) {
+    FOLDERS.set(paths.into_iter().map(P::into).collect());
+}
+
+/// Returns the lines that were logged since it was asked last.
+///
+/// ```
+/// use sallyport_sdk::{log, testing};
+///
+/// log::warn("slow");
+/// assert_eq!(testing::logged(), [(log::Level::Warn, "slow".to_owned())]);
+/// assert_eq!(testing::logged(), []);
+/// ```
+pub fn logged() -> Vec<(Level, String)> {
+    LOGGED.take()
+}
+
+/// Calls a tool as the host does, with arguments as JSON.
+///
+/// A tool's function can be called directly too; this way also tests how its arguments are read.
+///
+/// ```
+/// use sallyport_sdk::{prelude::*, testing};
+///
+/// /// Tells who is asking.
+/// #[tool]
+/// fn whoami(context: &CallContext) -> Option<String> {
+///     context.user_id.clone()
+/// }
+///
+/// assert_eq!(testing::call::<whoami>(json!({})), Ok(Output::new(json!(null))));
+/// ```
+///
+/// # Errors
+///
+/// Arguments that do not fit, or what the tool returned.
+pub fn call<T: Tool>(arguments: Value) -> Result<Output, ToolError> {
+    T::call(&CallContext::default(), &arguments.to_string())
+}
+
+pub(crate) fn setting(key: &str) -> Option<String> {
+    SETTINGS.with_borrow(|settings| settings.get(key).map(Value::to_string))
+}
+
+pub(crate) fn all_settings() -> String {
+    SETTINGS.with_borrow(|settings| Value::Object(settings.clone()).to_string())
+}
+
+pub(crate) fn revealed(name: &str) -> Result<String, SecretError> {
+    let value = SECRETS.with_borrow(|secrets| secrets.get(name).cloned());
+    value.ok_or_else(|| SecretError::NotGranted { name: name.to_owned() })
+}
+
+pub(crate) fn granted_folders() -> Vec<String> {
+    FOLDERS.with_borrow(Vec::clone)
+}
+
+pub(crate) fn log(level: Level, message: String) {
+    LOGGED.with_borrow_mut(|lines| lines.push((level, message)));
+}
+
+pub(crate) fn is_granted(power: Power) -> bool {
+    POWERS.with_borrow(|powers| powers.contains(&power))
+}
+
+pub(crate) mod stored_packages {
+    //! The index of packages.
+
+    use super::{File, PACKAGES, PackageError, Power, is_granted};
+
+    pub(crate) fn fetch(name: &str, version: &str) -> Result<Vec<File>, PackageError> {
+        if !is_granted(Power::Packages) {
+            return Err(PackageError::Denied { reason: format!("{name} is not granted") });
+        }
+        let key = (name.to_owned(), version.to_owned());
+        let files = PACKAGES.with_borrow(|packages| packages.get(&key).cloned());
+        files.ok_or_else(|| PackageError::NotFound { reason: format!("no {name} {version}") })
+    }
+}
+
+pub(crate) mod http_body {
+    //! Answers to requests, which arrive in small pieces.
+
+    use super::{HttpError, PIECE_BYTES, RESPONDER, Request};
+    use crate::http::Stream;
+
+    /// What is left of an answer.
+    #[derive(Debug)]
+    pub(crate) struct Body(std::vec::IntoIter<u8>);
+
+    impl Body {
+        pub(crate) fn piece(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
+            let piece: Vec<u8> = self.0.by_ref().take(PIECE_BYTES).collect();
+            Ok(Some(piece).filter(|piece| !piece.is_empty()))
+        }
+    }
+
+    /// Takes the stand-in out while it runs, so that it may itself send requests.
+    pub(crate) fn open(request: &Request) -> Result<Stream, HttpError> {
+        let Some(mut responder) = RESPONDER.take() else {
+            return Err(HttpError::Denied { origin: request.origin() });
+        };
+        let response = responder(request);
+        RESPONDER.with_borrow_mut(|slot| {
+            slot.get_or_insert(responder);
+        });
+        let response = response?;
+        Ok(Stream::new(
+            response.status,
+            response.headers,
+            Body(response.body.into_iter()),
+            request.room(),
+        ))
+    }
+}
