@@ -1,0 +1,45 @@
+//! Why the service gave no answer.
+
+use sallyport_sdk::{http::Response, prelude::Value, provider::ProviderError};
+
+use crate::parts::text;
+
+/// How much of the service's own words is told, in characters.
+const WORDS_CHARS_MAX: usize = 500;
+
+/// How the service begins to say that a key is none or no more. Its status says that the request is
+/// wrong.
+const NO_KEY: &str = "API key ";
+
+/// Reads an answer that is no success.
+pub(crate) fn of(response: &Response) -> ProviderError {
+    let mut body: Value = response.json().unwrap_or_default();
+    // Some front ends wrap the object into a list.
+    let error = match body.get_mut(0) {
+        Some(first) => first.take(),
+        None => body,
+    };
+    let words = text(error.get("error").unwrap_or(&Value::Null), "message");
+    sorted(response.status, words)
+}
+
+/// Reads an error that came in the middle of an answer.
+pub(crate) fn told(error: &Value) -> ProviderError {
+    let status = error.get("code").and_then(Value::as_u64).unwrap_or_default();
+    sorted(u16::try_from(status).unwrap_or_default(), text(error, "message"))
+}
+
+fn sorted(status: u16, words: &str) -> ProviderError {
+    let words: String = words.chars().take(WORDS_CHARS_MAX).collect();
+    let message = match words.as_str() {
+        "" => format!("the service answered with status {status}"),
+        words => format!("the service says: {words}"),
+    };
+    match status {
+        401 | 403 => ProviderError::Credentials(message),
+        400 if words.starts_with(NO_KEY) => ProviderError::Credentials(message),
+        429 | 503 | 529 => ProviderError::Busy(message),
+        500.. => ProviderError::Unreachable(message),
+        _ => ProviderError::Refused(message),
+    }
+}

@@ -1,0 +1,69 @@
+//! Answers with a Gemini model, over plain HTTP to one address.
+//!
+//! The key never gets here: the host puts it into a header of every request that it lets pass.
+//!
+//! Suggested reading order: `request`, `parts`, `answer`, `failure`.
+
+mod answer;
+mod failure;
+mod parts;
+mod request;
+
+use std::time::Duration;
+
+use sallyport_sdk::{
+    http,
+    provider::{Answer, ProviderError, Request},
+    settings,
+};
+
+use answer::Progress;
+
+/// How long an answer may take from here. Long thinking takes minutes; the host's own limit on the
+/// run is the one that counts.
+const TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// Longest answer with everything around its words, in bytes.
+const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Answers the last message of the conversation, and shows its words as they arrive.
+fn generate(request: Request) -> Result<Answer, ProviderError> {
+    let model = match request.settings.model.as_deref().map(str::trim) {
+        None | Some("") => settings::get("model")?,
+        Some(model) => model.to_owned(),
+    };
+    let base_url: String = settings::get("base_url")?;
+    let shows_thoughts = settings::get::<Option<bool>>("show_thoughts")?.unwrap_or(false);
+    let url = format!("{}/v1beta/{}", base_url.trim_end_matches('/'), request::path(&model)?);
+    let answer = http::post(url)
+        .header("Accept", "text/event-stream")
+        .json(request::body(&request, &model, shows_thoughts))
+        .timeout(TIMEOUT)
+        .body_bytes_max(ANSWER_BYTES_MAX)
+        .open()?;
+    match answer.status {
+        200..=299 => read(answer.events()),
+        _ => Err(failure::of(&answer.whole()?)),
+    }
+}
+
+/// Reads an answer to its end. No event says that it was the last: an answer is whole once a reason
+/// for its end was told, and then it does not matter how the connection ends.
+fn read(events: http::Events) -> Result<Answer, ProviderError> {
+    let mut progress = Progress::default();
+    for event in events {
+        match event {
+            Ok(event) => progress.take(&event.data)?,
+            Err(_) if progress.is_complete() => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    progress.finish()
+}
+
+sallyport_sdk::export_plugin!(provider = generate);
+
+#[cfg(test)]
+mod recordings;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+"""The plugin as the host sees it: the interpreter, in the words of the plugin contract.
+
+All that stands outside the functions runs when the component is built; what is in memory then is
+what every instance begins with.
+"""
+
+import json
+import os
+import sys
+
+from componentize_py_types import Err
+from wit_world import exports
+from wit_world.imports import packages, types
+
+from interpreter import library, loop, shelf, tools
+from interpreter.output import Output
+from interpreter.refusal import Kind, Refusal
+from interpreter.session import Session
+
+_LIBRARY_FOLDER = "/python"
+"""Where `componentize-py` has the standard library while it builds."""
+
+_WORK_FOLDER = "/work"
+"""Where the policy mounts the temporary file system of the conversation."""
+
+_TOOL_ERRORS = {
+    Kind.INVALID_ARGUMENTS: types.ToolError_InvalidArguments,
+    Kind.NOT_FOUND: types.ToolError_NotFound,
+    Kind.DENIED: types.ToolError_Denied,
+    Kind.UNAVAILABLE: types.ToolError_Unavailable,
+    Kind.FAILED: types.ToolError_Failed,
+}
+
+_FETCH_ERRORS = {
+    packages.Error_Denied: Kind.DENIED,
+    packages.Error_NotFound: Kind.NOT_FOUND,
+    packages.Error_Unavailable: Kind.UNAVAILABLE,
+    packages.Error_Other: Kind.FAILED,
+}
+
+
+def _fetch(name: str, version: str) -> dict[str, bytes]:
+    try:
+        return {file.path: file.data for file in packages.fetch(name, version)}
+    except Err as error:
+        kind = _FETCH_ERRORS[type(error.value)]
+        raise Refusal(kind, f"{name}=={version}: {error.value.value}") from None
+
+
+def _session() -> Session:
+    standard = library.Library()
+    standard.take(_LIBRARY_FOLDER)
+    shelf.install(standard)
+    library.import_common()
+    loop.install()
+    output = Output()
+    output.catch_descriptors()
+    # What was true where the component is built is not where it runs.
+    os.environ.clear()
+    sys.path[:] = [_WORK_FOLDER]
+    return Session(_fetch, output, _WORK_FOLDER)
+
+
+_SESSION = _session()
+
+
+def _spec(tool: tools.Tool) -> types.ToolSpec:
+    hints = types.Hints(
+        read_only=None, destructive=True, idempotent=tool.is_idempotent or None, open_world=False
+    )
+    parameters, output = json.dumps(tool.parameters), json.dumps(tool.output)
+    return types.ToolSpec(tool.name, tool.description, parameters, output, hints, None)
+
+
+class Tools(exports.Tools):
+    """What the host calls."""
+
+    def list_tools(self) -> list[types.ToolSpec]:
+        """Lists the tools."""
+        return [_spec(tool) for tool in tools.TOOLS]
+
+    def call_tool(self, context: types.CallContext, name: str, arguments: str) -> types.ToolOutput:
+        """Runs one tool."""
+        try:
+            data = tools.call(_SESSION, name, arguments)
+        except Refusal as refusal:
+            raise Err(_TOOL_ERRORS[refusal.kind](refusal.message)) from None
+        return types.ToolOutput(data, [], None, None)

@@ -1,0 +1,196 @@
+//! What the page shows: a transcript that is counted through, and what is the case just now.
+
+use std::collections::VecDeque;
+
+use sallyport_sdk::{
+    prelude::*,
+    ui::{Activity, CallRequest, CallResult, Message},
+};
+
+/// Most entries that are kept. A page that was away for longer misses the oldest.
+const ENTRIES_MAX: usize = 1_000;
+
+/// Most bytes that all entries come to, so that the answer to a page that was away stays small.
+const ENTRIES_BYTES_MAX: usize = 512 * 1024;
+
+/// Longest text of one entry, in bytes; what is longer is cut with a mark.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// Most questions that wait. The host asks again about those that it still needs.
+const QUESTIONS_MAX: usize = 64;
+
+/// A line of the transcript.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Entry {
+    /// Something that was said.
+    Message { author: &'static str, format: &'static str, text: String, origin: Option<String> },
+    /// A call that has ended.
+    Call { tool: String, outcome: String, text: String },
+}
+
+/// A question that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Question {
+    pub(crate) id: u64,
+    tool: String,
+    arguments: String,
+    warning: Option<String>,
+}
+
+/// What the page is told when it asks.
+#[derive(Debug, Serialize)]
+pub(crate) struct News<'a> {
+    /// What to ask for next.
+    next: u64,
+    /// There were entries before these that are kept no more.
+    skipped: bool,
+    events: Vec<&'a Entry>,
+    questions: &'a VecDeque<Question>,
+    state: &'static str,
+    /// The answer that is on its way.
+    draft: &'a str,
+}
+
+/// Everything that the page shows.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    entries: VecDeque<Entry>,
+    entries_bytes: usize,
+    /// The number of the first entry that is kept.
+    first: u64,
+    questions: VecDeque<Question>,
+    activity: Activity,
+    draft: String,
+}
+
+impl Log {
+    pub(crate) fn message(&mut self, message: &Message) {
+        self.draft.clear();
+        self.push(Entry::Message {
+            author: message.author.word(),
+            format: message.format.word(),
+            text: cut(&message.content),
+            origin: message.origin.as_deref().map(cut),
+        });
+    }
+
+    pub(crate) fn call(&mut self, result: &CallResult) {
+        let text = if result.is_completed() { String::new() } else { cut(&plain(&result.data)) };
+        let (tool, outcome) = (result.tool.clone(), result.outcome.clone());
+        self.push(Entry::Call { tool, outcome, text });
+    }
+
+    pub(crate) fn extend_draft(&mut self, text: &str) {
+        if self.draft.len() < TEXT_BYTES_MAX {
+            self.draft.push_str(text);
+        }
+    }
+
+    pub(crate) fn open(&mut self, request: CallRequest) {
+        if self.questions.len() < QUESTIONS_MAX {
+            self.questions.push_back(Question {
+                id: request.confirmation_id,
+                tool: request.tool,
+                arguments: cut(&format!("{:#}", request.arguments)),
+                warning: request.security_warning.as_deref().map(cut),
+            });
+        }
+    }
+
+    pub(crate) fn close(&mut self, id: u64) {
+        self.questions.retain(|question| question.id != id);
+    }
+
+    pub(crate) fn set_activity(&mut self, activity: Activity) {
+        self.activity = activity;
+    }
+
+    /// Returns what is new to a page that has everything before `after`. A page that knows of more
+    /// than there is belongs to a session that has ended, and gets everything.
+    pub(crate) fn news(&self, after: u64) -> News<'_> {
+        let next = self.first + self.entries.len() as u64;
+        let after = if after > next { 0 } else { after };
+        let skip = usize::try_from(after.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        News {
+            next,
+            skipped: after < self.first,
+            events: self.entries.iter().skip(skip).collect(),
+            questions: &self.questions,
+            state: self.activity.word(),
+            draft: &self.draft,
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries_bytes += entry.text_bytes();
+        self.entries.push_back(entry);
+        while self.entries.len() > ENTRIES_MAX || self.entries_bytes > ENTRIES_BYTES_MAX {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.entries_bytes -= oldest.text_bytes();
+            self.first += 1;
+        }
+    }
+}
+
+impl Entry {
+    fn text_bytes(&self) -> usize {
+        let (Self::Message { text, .. } | Self::Call { text, .. }) = self;
+        text.len()
+    }
+}
+
+/// A text and the words of an error are shown as they are, other data as JSON.
+fn plain(data: &Value) -> String {
+    let words = data.get("error").unwrap_or(data).as_str();
+    words.map_or_else(|| data.to_string(), str::to_owned)
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(TEXT_BYTES_MAX)])
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_sdk::ui::Author;
+
+    use super::*;
+
+    fn news(log: &Log, after: u64) -> Value {
+        json!(log.news(after))
+    }
+
+    #[test]
+    fn a_page_gets_what_it_does_not_have() {
+        let mut log = Log::default();
+        for text in ["a", "b", "c"] {
+            log.message(&Message::new(Author::User, text));
+        }
+        for (after, want) in [(0, 3), (2, 1), (3, 0), (4, 3), (u64::MAX, 3)] {
+            let news = news(&log, after);
+            assert_eq!(news["events"].as_array().unwrap().len(), want, "{after}");
+            assert_eq!((&news["next"], &news["skipped"]), (&json!(3), &json!(false)));
+        }
+    }
+
+    #[test]
+    fn no_flood_fills_the_memory_and_what_is_gone_is_told() {
+        let mut log = Log::default();
+        let long = "ä".repeat(TEXT_BYTES_MAX);
+        (0..ENTRIES_MAX * 2).for_each(|_| log.message(&Message::new(Author::User, "a")));
+        assert_eq!(log.entries.len(), ENTRIES_MAX);
+        (0..20).for_each(|_| log.message(&Message::new(Author::User, &long)));
+        (0..1_000).for_each(|id| log.open(CallRequest::new(id, "a.b", Value::Null)));
+        (0..100).for_each(|_| log.extend_draft(&long));
+        assert!(log.entries_bytes <= ENTRIES_BYTES_MAX);
+        assert_eq!(log.questions.len(), QUESTIONS_MAX);
+        assert!(log.draft.len() < TEXT_BYTES_MAX * 3);
+        let told = news(&log, 5);
+        assert_eq!(told["skipped"], true);
+        assert!(told["events"][0]["text"].as_str().unwrap().ends_with('…'));
+        assert_eq!(told["next"], ENTRIES_MAX * 2 + 20);
+    }
+}

@@ -1,0 +1,60 @@
+//! The page itself: one file, made whole for every visit.
+
+use data_encoding::BASE64;
+use sallyport_sdk::{http::Response, log, settings};
+use sha2::{Digest, Sha256};
+
+/// The page, with marks where something is filled in.
+const HTML: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// Returns the page. Only this script may run and only this style may give a look, each known by
+/// its digest, so that markup that got in by some mistake would still do nothing.
+pub(crate) fn response() -> Response {
+    let html = HTML
+        .replace("{{title}}", &escaped(&title()))
+        .replace("{{style}}", STYLE)
+        .replace("{{script}}", SCRIPT);
+    let (script, style) = (digest(SCRIPT), digest(STYLE));
+    let policy = format!(
+        "default-src 'none'; script-src '{script}'; style-src '{style}'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    Response::new(200, html)
+        .header("Content-Type", "text/html; charset=utf-8")
+        .header("Content-Security-Policy", policy)
+        .header("Cache-Control", "no-store")
+        .header("Referrer-Policy", "no-referrer")
+        .header("X-Content-Type-Options", "nosniff")
+}
+
+/// Returns what a policy calls an element by that holds exactly this text.
+fn digest(text: &str) -> String {
+    format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
+}
+
+fn title() -> String {
+    settings::get::<Option<String>>("title")
+        .unwrap_or_else(|error| {
+            log::warn(error);
+            None
+        })
+        .unwrap_or_else(|| "Sallyport".to_owned())
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    // No mark that is filled in later.
+    out.replace("{{", "{\u{200b}{")
+}

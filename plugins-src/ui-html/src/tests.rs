@@ -1,0 +1,173 @@
+//! The page and its addresses, as a browser uses them.
+
+use data_encoding::BASE64;
+use sallyport_sdk::{
+    http::Response,
+    prelude::*,
+    serve::Request,
+    session,
+    testing::{self, Power},
+    ui::{Activity, Author, CallRequest, CallResult, Command, Format, Message},
+};
+use sha2::{Digest, Sha256};
+
+use super::*;
+
+fn happens(event: Event) {
+    session::with(|log: &mut Log| log.on_event(event));
+}
+
+fn get(path: &str) -> Response {
+    serve::answer(Request::new("GET", path))
+}
+
+fn events(after: &str) -> Value {
+    get(&format!("/ui/events?after={after}")).json().unwrap()
+}
+
+fn post(path: &str, body: &str) -> u16 {
+    let request = Request::new("POST", path).header("Content-Type", "application/json");
+    serve::answer(request.body(body)).status
+}
+
+fn question(id: u64) {
+    testing::question(id);
+    let mut request = CallRequest::new(id, "files.remove", json!({ "path": "/a<b>" }));
+    request.security_warning = Some("It can change files.".to_owned());
+    happens(Event::ToolCallRequested(request));
+}
+
+#[test]
+fn everything_that_happens_gets_to_the_page() {
+    let message = Message {
+        format: Format::Markdown,
+        origin: Some("webhook".to_owned()),
+        ..Message::new(Author::User, "<b>Hi</b>")
+    };
+    happens(Event::NewMessage(message));
+    happens(Event::StateChanged(Activity::Thinking));
+    happens(Event::Delta("Good ".to_owned()));
+    happens(Event::Delta("mor".to_owned()));
+    let result = |outcome: &str, data| {
+        let (tool, outcome) = ("lamp.on".to_owned(), outcome.to_owned());
+        Event::ToolCallFinished(CallResult { tool, outcome, data })
+    };
+    happens(result("completed", json!({ "big": "data" })));
+    happens(result("failed", json!({ "outcome": "failed", "error": "no lamp" })));
+    question(7);
+    assert_eq!(
+        events("0"),
+        json!({
+            "next": 3,
+            "skipped": false,
+            "events": [
+                { "kind": "message", "author": "user", "format": "markdown", "text": "<b>Hi</b>",
+                  "origin": "webhook" },
+                { "kind": "call", "tool": "lamp.on", "outcome": "completed", "text": "" },
+                { "kind": "call", "tool": "lamp.on", "outcome": "failed", "text": "no lamp" },
+            ],
+            "questions": [{ "id": 7, "tool": "files.remove",
+                "arguments": "{\n  \"path\": \"/a<b>\"\n}", "warning": "It can change files." }],
+            "state": "thinking",
+            "draft": "Good mor",
+        })
+    );
+    happens(Event::NewMessage(Message::new(Author::Assistant, "Good morning.")));
+    happens(Event::ConfirmationClosed(7));
+    let news = events("3");
+    assert_eq!((&news["draft"], &news["questions"]), (&json!(""), &json!([])));
+    assert_eq!(news["events"][0]["text"], "Good morning.");
+    assert_eq!(events("")["next"], 4);
+    assert_eq!(events("-1")["events"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn what_the_person_does_becomes_a_command() {
+    testing::grant([Power::Ui]);
+    question(7);
+    question(8);
+    assert_eq!(post("/ui/input", r#"{"text":"Hello"}"#), 202);
+    assert_eq!(post("/ui/confirm", r#"{"id":7,"approved":true}"#), 202);
+    assert_eq!(post("/ui/confirm", r#"{"id":8,"approved":false}"#), 202);
+    assert_eq!(post("/ui/cancel", "{}"), 202);
+    happens(Event::Line("typed".to_owned()));
+    let confirm = |confirmation_id, approved| Command::Confirm { confirmation_id, approved };
+    let submit = |text: &str| Command::SubmitInput(text.to_owned());
+    assert_eq!(
+        testing::commands(),
+        [submit("Hello"), confirm(7, true), confirm(8, false), Command::Cancel, submit("typed")]
+    );
+    assert_eq!(events("0")["questions"], json!([]));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_its_status() {
+    for path in ["/ui/input", "/input"] {
+        assert_eq!(post(path, r#"{"text":"Hello"}"#), 403);
+    }
+    testing::grant([Power::Ui]);
+    question(7);
+    for (path, body, status) in [
+        ("/ui/confirm", r#"{"id":9,"approved":true}"#, 409),
+        ("/ui/confirm", r#"{"id":7,"approved":false}"#, 202),
+        ("/ui/confirm", r#"{"id":7,"approved":true}"#, 409),
+        ("/ui/confirm", r#"{"id":"7","approved":true}"#, 400),
+        ("/ui/confirm", r#"{"id":7}"#, 400),
+        ("/ui/confirm", r#"{"id":-1,"approved":true}"#, 400),
+        ("/ui/input", "{", 400),
+        ("/ui/input", r#"{"text":""}"#, 400),
+        ("/ui/input", r#"{"text":"a","admin":1}"#, 400),
+        ("/ui/cancel", "7", 400),
+        ("/ui/", "{}", 404),
+        ("/ui/other", "{}", 404),
+    ] {
+        assert_eq!(post(path, body), status, "{path} {body}");
+    }
+    let form = Request::new("POST", "/ui/input").header("Content-Type", "text/plain");
+    assert_eq!(serve::answer(form.body(r#"{"text":"a"}"#)).status, 415);
+    assert_eq!(serve::answer(Request::new("DELETE", "/ui")).status, 405);
+    let confirm = Command::Confirm { confirmation_id: 7, approved: false };
+    assert_eq!(testing::commands(), [confirm]);
+}
+
+#[test]
+fn the_page_is_whole_and_shut() {
+    testing::settings(json!({ "title": "<i>\"Ada\" & {{script}}" }));
+    for path in ["/", "/ui", "/ui/", "/ui/deeper"] {
+        let page = get(path);
+        let policy = page.header_value("content-security-policy").unwrap().to_owned();
+        let html = page.text().unwrap();
+        for (tag, rule) in [("script", "script-src"), ("style", "style-src")] {
+            let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+            assert_eq!(html.matches(&format!("<{tag}")).count(), 1);
+            let inside = html.split(&open).nth(1).unwrap().split(&close).next().unwrap();
+            let digest = BASE64.encode(&Sha256::digest(inside));
+            assert!(policy.contains(&format!("{rule} 'sha256-{digest}'")), "{policy}");
+        }
+        assert!(policy.starts_with("default-src 'none';"), "{policy}");
+        assert!(html.contains("<title>&lt;i&gt;&quot;Ada&quot; &amp; {\u{200b}{script}}</title>"));
+        for id in ["transcript", "questions", "input", "send", "state", "cancel"] {
+            assert!(html.contains(&format!("id=\"{id}\"")), "{id}");
+        }
+    }
+}
+
+#[test]
+fn nothing_gets_onto_the_page_as_markup() {
+    let script = include_str!("page/page.js");
+    for way in ["innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval", "Function("] {
+        assert!(!script.contains(way), "{way}");
+    }
+    for outside in ["http:", "https:", "//cdn", "url(", "@import"] {
+        let all = [script, include_str!("page/page.css"), include_str!("page/page.html")].concat();
+        assert!(!all.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn answers_are_not_kept_by_anybody() {
+    for path in ["/ui/", "/ui/events"] {
+        assert_eq!(get(path).header_value("cache-control"), Some("no-store"));
+        assert_eq!(get(path).header_value("x-content-type-options"), Some("nosniff"));
+    }
+}

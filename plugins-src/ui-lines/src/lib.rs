@@ -1,0 +1,149 @@
+//! Shows a session as plain lines and takes answers from the keyboard.
+//!
+//! A line is the answer to the question that stands on the screen; without one it is input. Of
+//! several questions the oldest stands there.
+
+mod words;
+
+use std::collections::VecDeque;
+
+use sallyport_sdk::ui::{
+    self, Activity, Author, CallRequest, CommandError, Event, Message, Style, Ui,
+};
+
+use words::{ANSWERS, Answer};
+
+/// What ends the present turn in place of being input.
+const CANCEL: &str = "/cancel";
+
+/// Most questions that wait. The host asks again about those that it still needs.
+const QUESTIONS_MAX: usize = 64;
+
+/// How much of an answer that is still on its way the status shows, in characters.
+const DRAFT_CHARS_MAX: usize = 60;
+
+/// What the lines depend on.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The first one is on the screen.
+    questions: VecDeque<CallRequest>,
+    /// The end of the answer as far as it has come.
+    draft: String,
+}
+
+impl Ui for Lines {
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::NewMessage(message) => self.show(&message),
+            Event::Delta(text) => self.extend_draft(&text),
+            Event::ToolCallRequested(request) => self.ask(request),
+            Event::ConfirmationClosed(id) => self.close(id),
+            Event::ToolCallFinished(result) => {
+                let style = if result.is_completed() { Style::Faint } else { Style::Failure };
+                ui::print(&words::result(&result), style);
+            }
+            Event::ReadyForInput => ui::status(None),
+            Event::StateChanged(activity) => status(activity),
+            Event::Line(line) => self.take(line.trim()),
+            Event::Other(_) => {}
+        }
+    }
+}
+
+impl Lines {
+    /// What the person typed stands on the screen already.
+    fn show(&mut self, message: &Message) {
+        match (message.author, &message.origin) {
+            (Author::User, None) => {}
+            (Author::User, Some(origin)) => {
+                ui::print(&format!("{origin}: {}", message.content), Style::Strong);
+            }
+            (Author::Assistant, _) => {
+                self.draft.clear();
+                ui::status(None);
+                ui::print(&message.content, Style::Plain);
+            }
+            (Author::Notice, _) => ui::print(&format!("* {}", message.content), Style::Strong),
+        }
+    }
+
+    fn extend_draft(&mut self, text: &str) {
+        self.draft.push_str(text);
+        let line = self.draft.lines().next_back().unwrap_or_default();
+        let skipped = line.chars().count().saturating_sub(DRAFT_CHARS_MAX);
+        let end: String = line.chars().skip(skipped).collect();
+        ui::status(Some(&end).filter(|end| !end.is_empty()).map(String::as_str));
+        // Only the last line is ever shown, so nothing before it is kept.
+        self.draft = if text.ends_with('\n') { String::new() } else { end };
+    }
+
+    fn ask(&mut self, request: CallRequest) {
+        if self.questions.len() == QUESTIONS_MAX {
+            return;
+        }
+        self.questions.push_back(request);
+        if self.questions.len() == 1 {
+            self.show_question();
+        }
+    }
+
+    fn show_question(&self) {
+        let Some(request) = self.questions.front() else { return };
+        if let Some(warning) = &request.security_warning {
+            ui::print(warning, Style::Warning);
+        }
+        ui::print(&words::question(request), Style::Strong);
+    }
+
+    fn close(&mut self, confirmation_id: u64) {
+        let was_shown = self.is_shown(confirmation_id);
+        self.questions.retain(|request| request.confirmation_id != confirmation_id);
+        if was_shown {
+            self.show_question();
+        }
+    }
+
+    fn is_shown(&self, confirmation_id: u64) -> bool {
+        self.questions.front().is_some_and(|first| first.confirmation_id == confirmation_id)
+    }
+
+    fn take(&mut self, line: &str) {
+        let question = self.questions.front().map(|request| request.confirmation_id);
+        match question {
+            _ if line.is_empty() => {}
+            _ if line == CANCEL => tell(ui::cancel()),
+            Some(id) => self.answer(id, line),
+            None => tell(ui::submit_input(line)),
+        }
+    }
+
+    fn answer(&mut self, confirmation_id: u64, line: &str) {
+        let approved = match words::answer(line) {
+            Some(Answer::Yes) => true,
+            Some(Answer::No) => false,
+            None => return ui::print(&format!("Please answer {ANSWERS}."), Style::Warning),
+        };
+        tell(ui::confirm(confirmation_id, approved));
+        self.close(confirmation_id);
+    }
+}
+
+fn status(activity: Activity) {
+    ui::status(match activity {
+        Activity::Ready | Activity::WaitingForApproval => None,
+        Activity::Thinking => Some("thinking"),
+        Activity::Executing => Some("working"),
+    });
+}
+
+/// A command that was not taken is told where it was given.
+fn tell(outcome: Result<(), CommandError>) {
+    if let Err(error) = outcome {
+        ui::print(&error.to_string(), Style::Failure);
+    }
+}
+
+sallyport_sdk::export_plugin!(ui = Lines);
+
+#[cfg(test)]
+mod tests;
