@@ -1,17 +1,25 @@
 //! Finding plugins: which folders and files of a plugin folder are plugins, and which are not.
 //!
 //! A plugin is a folder with a `plugin.toml` and a component beside it, a folder with a component
-//! alone, or a single `.wasm` file. A component without a manifest requests nothing, so it can be
-//! granted nothing. What cannot be a plugin is reported and stops no other.
+//! alone, a single `.wasm` file, or a folder with a `definition.json` and a program. A component
+//! without a manifest requests nothing, so it can be granted nothing. What cannot be a plugin is
+//! reported and stops no other.
 
 use std::{
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use sallyport_contract::PluginName;
 use sallyport_policy::Manifest;
+use sallyport_process::{ScriptError, find_program};
+
+use crate::{
+    internal::InternalTool,
+    script::{DEFINITION_FILE, Described},
+};
 
 /// Name of the manifest in a plugin's folder.
 const MANIFEST: &str = "plugin.toml";
@@ -23,10 +31,47 @@ const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
 const ENTRIES_MAX: usize = 10_000;
 
 /// Something that looks like a plugin; its component has not been read.
-#[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) manifest: Manifest,
-    pub(super) component: PathBuf,
+    pub(super) source: Source,
+}
+
+/// What a plugin is made of.
+pub(super) enum Source {
+    /// A component with tools of its own.
+    Component(PathBuf),
+    /// A folder with a definition and a program.
+    Script(Box<Described>),
+    /// Nothing but the host itself.
+    Internal(Arc<dyn InternalTool>),
+}
+
+impl Candidate {
+    /// A plugin that is compiled into the host.
+    pub(super) fn internal(tool: Arc<dyn InternalTool>) -> Self {
+        Self { manifest: tool.manifest(), source: Source::Internal(tool) }
+    }
+
+    fn script(described: Described) -> Self {
+        let manifest = described.manifest.clone();
+        Self { manifest, source: Source::Script(Box::new(described)) }
+    }
+
+    /// The file that it runs from, if it has one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.source.file()
+    }
+}
+
+impl Source {
+    /// The file that it runs from, if it has one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Component(file) => Some(file),
+            Self::Script(described) => Some(&described.script.program.path),
+            Self::Internal(_) => None,
+        }
+    }
 }
 
 /// Why something in a plugin folder cannot be used.
@@ -89,34 +134,50 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Returns `None` for what makes no claim to be a plugin.
 fn candidate(path: &Path) -> Result<Option<Candidate>, Problem> {
-    if path.is_dir() {
-        let manifest = path.join(MANIFEST);
-        let component = only_component(path);
-        return match (manifest.is_file(), component) {
-            (true, component) => with_manifest(&manifest, component?).map(Some),
-            (false, Ok(Some(component))) => bare(path, component).map(Some),
-            (false, Ok(None)) => Ok(None),
-            (false, Err(problem)) => Err(problem),
-        };
+    if !path.is_dir() {
+        return if is_wasm(path) { bare(path, path.to_owned()).map(Some) } else { Ok(None) };
     }
-    if is_wasm(path) { bare(path, path.to_owned()).map(Some) } else { Ok(None) }
+    let manifest = path.join(MANIFEST);
+    match (manifest.is_file(), path.join(DEFINITION_FILE).symlink_metadata().is_ok()) {
+        (false, true) => script(path, None).map(Some),
+        (true, true) if has_program(path) => {
+            script(path, Some(read_manifest(&manifest)?)).map(Some)
+        }
+        (true, _) => with_manifest(&manifest, only_component(path)?).map(Some),
+        (false, false) => only_component(path)?.map(|component| bare(path, component)).transpose(),
+    }
+}
+
+/// A folder may hold a definition for other programs beside a component of its own.
+fn has_program(folder: &Path) -> bool {
+    !matches!(find_program(folder), Err(ScriptError::NoProgram { .. }))
+}
+
+fn script(folder: &Path, manifest: Option<Manifest>) -> Result<Candidate, Problem> {
+    let described = Described::read(folder, manifest);
+    described
+        .map(Candidate::script)
+        .map_err(|error| Problem::new(folder, error.to_string(), error.hint()))
 }
 
 fn with_manifest(path: &Path, component: Option<PathBuf>) -> Result<Candidate, Problem> {
-    let text = read_bounded(path).map_err(|error| {
-        Problem::new(path, format!("cannot read it: {error}"), "check the file")
-    })?;
-    let manifest =
-        Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
-            place: path.to_owned(),
-            plugin: None,
-            message: format!("line {}, column {}: {}", error.line, error.column, error.message),
-            hint: error.hint,
-        })?;
+    let manifest = read_manifest(path)?;
     let component = component.ok_or_else(|| {
         Problem::new(path, "there is no component beside the manifest", "build the plugin first")
     })?;
-    Ok(Candidate { manifest, component })
+    Ok(Candidate { manifest, source: Source::Component(component) })
+}
+
+fn read_manifest(path: &Path) -> Result<Manifest, Problem> {
+    let text = read_bounded(path).map_err(|error| {
+        Problem::new(path, format!("cannot read it: {error}"), "check the file")
+    })?;
+    Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
+        place: path.to_owned(),
+        plugin: None,
+        message: format!("line {}, column {}: {}", error.line, error.column, error.message),
+        hint: error.hint,
+    })
 }
 
 /// A component without a manifest takes its name from the file or folder.
@@ -125,7 +186,7 @@ fn bare(path: &Path, component: PathBuf) -> Result<Candidate, Problem> {
     let name: PluginName = stem.parse().map_err(|error| {
         Problem::new(path, format!("{error}"), "rename it, or add a plugin.toml with a name")
     })?;
-    Ok(Candidate { manifest: Manifest::bare(name), component })
+    Ok(Candidate { manifest: Manifest::bare(name), source: Source::Component(component) })
 }
 
 fn only_component(folder: &Path) -> Result<Option<PathBuf>, Problem> {

@@ -1,29 +1,31 @@
 //! One plugin in the registry: what is known of it, and the way to a running one.
 
 use std::{
-    path::PathBuf,
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
-use sallyport_contract::{Failure, FailureKind, PluginName, ToolId, ToolSpec};
-use sallyport_policy::{Grant, Manifest};
-use sallyport_sandbox::{
-    ComponentFile, LoadError, Metadata, Plugin, PluginParts, Sandbox, Warden, schema::Schema,
+use sallyport_contract::{
+    Admitted, CallReport, Denial, Failure, FailureKind, PluginName, ToolId, ToolSpec,
 };
+use sallyport_policy::{Capability, Grant, Manifest};
+use sallyport_sandbox::{ComponentFile, InstanceInfo, Plugin, Sandbox, Warden, schema::Schema};
 use serde_json::{Map, Value};
 
-use crate::{gate::warden::PluginWarden, lock::Pin};
+use super::body::{Body, Component, Kind, Owner};
+use crate::{gate::warden::PluginWarden, lock::Pin, script};
 
 /// One plugin: its manifest, its tools, its effective grant.
 pub struct Entry {
     pub(super) warden: Arc<PluginWarden>,
-    pub(super) component: PathBuf,
-    pub(super) metadata: Metadata,
+    pub(super) body: Body,
+    pub(super) tools: Vec<ToolSpec>,
     /// Its own settings, defaults filled in.
     pub(super) settings: Map<String, Value>,
     pub(super) state: State,
-    pub(super) plugin: OnceLock<Arc<Plugin>>,
     pub(super) schemas: Vec<ToolSchemas>,
+    /// What its owner may want to know of its files.
+    pub(super) remarks: Vec<String>,
 }
 
 /// The schemas of one tool, prepared at its first call.
@@ -77,24 +79,48 @@ impl Entry {
         &self.warden.charge().manifest
     }
 
-    /// The file of its component.
-    pub fn component(&self) -> &std::path::Path {
-        &self.component
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        self.body.kind()
     }
 
-    /// Digest of the component, in hexadecimal.
+    /// The file that runs; what is compiled into the host has none.
+    pub fn file(&self) -> Option<&Path> {
+        self.body.file()
+    }
+
+    /// What it is known by, in hexadecimal: the digest of a component, of a script that of its
+    /// definition and its program, of a part of the host that of its name and version.
     pub fn digest(&self) -> &str {
-        &self.metadata.digest
+        &self.warden.charge().digest
     }
 
     /// Its tools, in its own order.
     pub fn tools(&self) -> &[ToolSpec] {
-        &self.metadata.tools
+        &self.tools
+    }
+
+    /// What is odd about it, a sentence each: about its files, and about its grant.
+    pub fn notes(&self) -> Vec<String> {
+        [self.remarks.as_slice(), self.grant().notes()].concat()
+    }
+
+    /// The warm instances that there are at this moment, by the names of their sessions.
+    pub fn instances(&self) -> Vec<InstanceInfo> {
+        self.body.instances()
     }
 
     /// What it may do at this moment: requested and granted.
     pub fn grant(&self) -> Arc<Grant> {
         self.warden.grant()
+    }
+
+    /// Why none of its calls can run, whatever rules say: it is a program of this machine, and may
+    /// not be one.
+    pub fn barrier(&self) -> Option<Denial> {
+        let grant = self.grant();
+        let is_barred = self.kind() == Kind::Script && !grant.holds(Capability::Process);
+        is_barred.then(|| script::barred(&grant))
     }
 
     /// What there is to agree to about it.
@@ -129,24 +155,16 @@ impl Entry {
     }
 
     fn tool(&self, id: &ToolId) -> Option<(&ToolSpec, &ToolSchemas)> {
-        self.metadata.tools.iter().zip(&self.schemas).find(|(tool, _)| tool.id == *id)
+        self.tools.iter().zip(&self.schemas).find(|(tool, _)| tool.id == *id)
     }
 
-    /// Returns the plugin, made ready at the first call.
+    /// Returns the plugin in the sandbox, made ready at the first call.
     ///
-    /// The component is read again and has to be the one whose tools are known: what was listed and
-    /// agreed to is what runs.
-    pub(super) fn plugin(&self, sandbox: &Arc<Sandbox>) -> Result<Arc<Plugin>, Failure> {
-        if let Some(plugin) = self.plugin.get() {
-            return Ok(Arc::clone(plugin));
-        }
-        let file = ComponentFile::read(&self.component).map_err(|error| self.broken(&error))?;
-        if file.digest() != self.metadata.digest {
-            let message = format!("{} has changed on disk since it was loaded", self.name());
-            let failure = Failure::new(FailureKind::Unavailable, message);
-            return Err(failure.with_detail("start again to load the new component"));
-        }
-        self.prepare(sandbox, &file)
+    /// # Errors
+    ///
+    /// It cannot be made ready, or runs somewhere else.
+    pub(crate) fn plugin(&self, sandbox: &Arc<Sandbox>) -> Result<Arc<Plugin>, Failure> {
+        self.component()?.plugin(sandbox, &self.owner())
     }
 
     /// Makes the plugin ready from bytes that have been read and hashed.
@@ -155,25 +173,36 @@ impl Entry {
         sandbox: &Arc<Sandbox>,
         file: &ComponentFile,
     ) -> Result<Arc<Plugin>, Failure> {
-        let plugin = sandbox.load(PluginParts {
-            manifest: self.manifest(),
-            file,
-            warden: Arc::clone(&self.warden) as Arc<dyn Warden>,
-            settings: self.settings.clone(),
-        });
-        let plugin = Arc::new(plugin.map_err(|error| self.broken(&error))?);
-        Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))
+        self.component()?.prepare(sandbox, file, &self.owner())
     }
 
-    /// The model is told that the plugin cannot be used; the person also why.
-    fn broken(&self, error: &LoadError) -> Failure {
-        let message = format!("{} cannot be loaded", self.name());
-        Failure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
+    fn component(&self) -> Result<&Component, Failure> {
+        self.body.component().ok_or_else(|| {
+            let message = format!("{} does not run in the sandbox", self.name());
+            Failure::new(FailureKind::Unavailable, message)
+        })
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner { warden: &self.warden, settings: &self.settings }
+    }
+
+    /// Makes ready what can be made ready before a call.
+    pub(super) fn warm_up(&self, sandbox: &Arc<Sandbox>) -> Result<(), Failure> {
+        match self.body.component() {
+            Some(_) => self.plugin(sandbox).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a call that has passed the gate.
+    pub(super) async fn call(&self, sandbox: &Arc<Sandbox>, call: Admitted) -> CallReport {
+        self.body.call(sandbox, &self.owner(), call).await
     }
 
     /// Runs `teardown` if the plugin was ever made ready.
     pub(super) async fn teardown(&self) {
-        if let Some(plugin) = self.plugin.get() {
+        if let Some(plugin) = self.body.component().and_then(Component::made) {
             plugin.teardown().await;
         }
     }

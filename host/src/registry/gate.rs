@@ -4,12 +4,12 @@
 //! 2. The arguments are JSON, strictly, and fit the tool's schema.
 //! 3. The policy decides: allow, deny, or ask the person, who sees these very arguments.
 //!
-//! Only then is a sandbox entered. On the way back a result has to keep the promise of its schema.
+//! Only then does anything run. On the way back a result has to keep the promise of its schema.
 
 use sallyport_contract::{
     Admitted, CallReport, Denial, Effect, Failure, FailureKind, Outcome, ToolCall, ToolSpec, json,
 };
-use sallyport_policy::{Access, Question};
+use sallyport_policy::{Access, Grant, Policy, Question, Verdict};
 use serde_json::Value;
 
 use super::{Entry, Missing, Registry};
@@ -25,9 +25,24 @@ pub(super) async fn admit(registry: &Registry, mut call: ToolCall) -> Result<Adm
         call.arguments = "{}".to_owned();
     }
     let arguments = check_arguments(entry, &call)?;
-    let grounds = decide(registry, entry, &call, &arguments).await.map_err(Outcome::Denied)?;
+    let grounds = decide(registry, entry, &call, &arguments, Policy::decide).await;
+    let grounds = grounds.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
     Ok(Admitted::new(call, arguments).on_grounds(grounds))
+}
+
+/// Decides about a run that no model asked for: its tool stands for a role, and whoever chose the
+/// plugin for that role has agreed unless a rule says otherwise. A refusal is the run's outcome.
+pub(super) async fn admit_role(registry: &Registry, run: ToolCall) -> Result<Admitted, Outcome> {
+    let entry = registry.usable(run.tool.plugin.as_str()).map_err(missing)?;
+    let about = json::parse(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
+        let message = format!("what {} is about is {error}", run.tool);
+        Outcome::Failed(Failure::new(FailureKind::Internal, message))
+    })?;
+    let grounds = decide(registry, entry, &run, &about, Policy::decide_role).await;
+    let grounds = grounds.map_err(Outcome::Denied)?;
+    #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`, for roles")]
+    Ok(Admitted::new(run, about).on_grounds(grounds))
 }
 
 fn missing(missing: Missing) -> Outcome {
@@ -66,11 +81,15 @@ async fn decide(
     entry: &Entry,
     call: &ToolCall,
     arguments: &Value,
+    judge: impl Fn(&Policy, &Question<'_>, &Grant) -> Verdict,
 ) -> Result<String, Denial> {
     let (tool, context) = (&call.tool, &call.context);
+    if let Some(denial) = entry.barrier() {
+        return Err(denial);
+    }
     let grant = entry.grant();
     let question = Question { tool, digest: entry.digest(), arguments, context };
-    let verdict = registry.gate.standing.present().policy.decide(&question, &grant);
+    let verdict = judge(&registry.gate.standing.present().policy, &question, &grant);
     let matter = Matter {
         call,
         version: &entry.manifest().version,
@@ -89,11 +108,7 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
         Err(gone) => return missing(gone).into(),
     };
     let path = path_in(call.arguments());
-    let plugin = match entry.plugin(&registry.sandbox) {
-        Ok(plugin) => plugin,
-        Err(failure) => return Outcome::Failed(failure).into(),
-    };
-    let mut report = plugin.call(call).await;
+    let mut report = entry.call(&registry.sandbox, call).await;
     if let Outcome::Denied(denial) = &mut report.outcome
         && denial.fix.is_none()
         && !report.effects.iter().any(|effect| matches!(effect, Effect::Refused(_)))

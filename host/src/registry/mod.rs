@@ -4,6 +4,7 @@
 //! that cannot be used stands beside the others with its reason. Components are compiled, or mapped
 //! from the cache, when they are first needed.
 
+mod body;
 mod discover;
 mod entry;
 mod gate;
@@ -13,15 +14,16 @@ mod requests;
 use std::{collections::BTreeMap, sync::Arc};
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, PluginName, ToolCall, ToolId, ToolSpec, Toolbox,
+    Admitted, BoxFuture, CallReport, Failure, PluginName, ToolCall, ToolId, ToolSpec, Toolbox,
 };
 use sallyport_model::openai;
 use sallyport_policy::source::nearest;
-use sallyport_sandbox::{CacheUse, LoadError, Sandbox, compile::Walls};
+use sallyport_sandbox::{CacheUse, LoadError, Plugin, Sandbox, compile::Walls};
 use serde_json::Value;
 
 use crate::gate::Gate;
 
+pub use body::Kind;
 pub use discover::Problem;
 pub use entry::{Entry, State};
 pub use load::{LoadParts, Selection};
@@ -57,6 +59,15 @@ pub enum Missing {
         /// True when the plugin was rejected; false when it is only disabled for now.
         rejected: bool,
     },
+}
+
+impl Missing {
+    /// What was asked for, and why it leads nowhere.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Unknown { message, .. } | Self::Unusable { message, .. } => message,
+        }
+    }
 }
 
 impl Registry {
@@ -95,7 +106,10 @@ impl Registry {
     pub fn warm_up(&self) -> Vec<(PluginName, String)> {
         let ready = self.entries.values().filter(|entry| entry.is_ready());
         let failed = ready.filter_map(|entry| {
-            entry.plugin(&self.sandbox).err().map(|failure| (entry.name().clone(), failure.message))
+            entry
+                .warm_up(&self.sandbox)
+                .err()
+                .map(|failure| (entry.name().clone(), failure.message))
         });
         failed.collect()
     }
@@ -110,17 +124,43 @@ impl Registry {
         found.ok_or_else(|| self.no_plugin(name))
     }
 
+    /// Finds a plugin that can be used.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it cannot be used.
+    pub fn usable(&self, name: &str) -> Result<&Entry, Missing> {
+        let entry = self.plugin(name)?;
+        match entry.state().trouble(entry.name()) {
+            None => Ok(entry),
+            Some((reason, hint)) => {
+                let message = format!("the plugin {} {reason}", entry.name());
+                Err(Missing::Unusable { message, hint, rejected: false })
+            }
+        }
+    }
+
+    /// Returns a plugin for runs in a role, made ready if it is not yet.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be loaded.
+    pub(crate) fn load_plugin(&self, entry: &Entry) -> Result<Arc<Plugin>, Failure> {
+        entry.plugin(&self.sandbox)
+    }
+
+    /// Decides about a run in a role; see [`Roles`](crate::roles::Roles).
+    pub(crate) async fn admit_role(&self, run: ToolCall) -> Result<Admitted, Box<CallReport>> {
+        gate::admit_role(self, run).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
+    }
+
     /// Finds a tool that can be called.
     ///
     /// # Errors
     ///
     /// There is no such plugin or tool, or the plugin cannot be used.
     pub fn find(&self, id: &ToolId) -> Result<(&Entry, &ToolSpec), Missing> {
-        let entry = self.plugin(id.plugin.as_str())?;
-        if let Some((reason, hint)) = entry.state().trouble(&id.plugin) {
-            let message = format!("the plugin {} {reason}", id.plugin);
-            return Err(Missing::Unusable { message, hint, rejected: false });
-        }
+        let entry = self.usable(id.plugin.as_str())?;
         let found = entry.tools().iter().find(|tool| tool.id == *id);
         found.map(|tool| (entry, tool)).ok_or_else(|| {
             let names: Vec<String> = entry.tools().iter().map(|t| t.id.to_string()).collect();
@@ -150,6 +190,11 @@ impl Registry {
     /// The tools as function definitions, the form in which a model is told of them.
     pub fn definitions(&self) -> Value {
         self.tools.iter().map(definition).collect()
+    }
+
+    /// Ends what plugins keep for a session while it lives: warm instances, and scratches.
+    pub async fn end_session(&self, session_id: &str) {
+        self.sandbox.end_session(session_id).await;
     }
 
     /// Tells managed plugins that were used that the host shuts down.

@@ -15,5 +15,6 @@ pub fn requests(manifest: &Manifest) -> Vec<(String, &str)> {
         let way = if r.reveal { "to be handed the secret" } else { "the use of the secret" };
         (format!("{way} {}", r.name), r.why.as_str())
     });
-    net.chain(fs).chain(env).chain(secrets).collect()
+    let capabilities = request.capabilities.iter().map(|r| (r.wish.to_string(), r.why.as_str()));
+    net.chain(fs).chain(env).chain(secrets).chain(capabilities).collect()
 }

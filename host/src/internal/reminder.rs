@@ -1,0 +1,336 @@
+//! Reminders: what a person wants to be told, and when, in the conversation in which they said so.
+//!
+//! A reminder is a timer of its own in the store. It outlives the host, and what it says goes to the
+//! conversation that set it, now or when that goes on; other conversations can list and cancel it.
+
+use jiff::{Timestamp, Zoned};
+use sallyport_contract::{
+    Admitted, CallReport, Effect, Failure, FailureKind, Hints, Outcome, Owner, PluginName, ToolId,
+    ToolName, ToolOutput, ToolSpec,
+    services::{Audience, Firing, Moment, Notice, Plan, Timer, TimerError, Timers},
+    text,
+};
+use sallyport_policy::{Capability, Manifest};
+use sallyport_schedule::{WordsError, describe, repeats, words};
+use serde_json::{Value, json};
+
+use super::{Caller, InternalTool};
+
+/// The name under which the tools stand.
+const NAME: &str = "reminder";
+
+/// Longest text of a reminder: what is still read at a glance.
+const TEXT_CHARS_MAX: usize = 500;
+
+/// Longest words for a time; a sentence, as `schedule` reads it.
+const WHEN_CHARS_MAX: usize = 200;
+
+/// Reminders of one user at a time. Whoever has more needs a calendar.
+const REMINDERS_MAX: u32 = 256;
+
+/// Shortest time between two repetitions: who is reminded more often can do nothing else.
+const INTERVAL_MS_MIN: u64 = 60 * 1000;
+
+/// How much of a reminder names it in a list of several.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// The three tools.
+const CREATE: &str = "create";
+const LIST: &str = "list";
+const CANCEL: &str = "cancel";
+
+/// The tools for reminders.
+pub(super) struct Reminder;
+
+impl InternalTool for Reminder {
+    fn manifest(&self) -> Manifest {
+        Manifest {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            description: "Reminds the user of something at a time that they say.".to_owned(),
+            ..Manifest::bare(name())
+        }
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        vec![create(), list(), cancel()]
+    }
+
+    fn call(&self, call: &Admitted, from: &Caller) -> CallReport {
+        let Some(timers) = &from.services.timers else {
+            let why = "reminders cannot be kept: this host has no timers";
+            return failed(FailureKind::Unavailable, why).into();
+        };
+        let desk = Desk { timers: &**timers, call, from, owner: owner(from) };
+        let answered = match call.tool().tool.as_str() {
+            CREATE => desk.create(),
+            LIST => desk.list().map(CallReport::from),
+            CANCEL => desk.cancel(),
+            other => Err(failed(FailureKind::NotFound, format!("there is no tool {other}"))),
+        };
+        answered.unwrap_or_else(CallReport::from)
+    }
+
+    fn fired(&self, firing: &Firing) -> Notice {
+        let said = said(&firing.timer);
+        Notice {
+            plugin: name(),
+            session_id: firing.timer.session_id.clone(),
+            text: format!("Reminder: {said}{}", remark(firing)),
+            speech: Some(said),
+            audience: Audience::Conversation,
+            late: firing.late,
+        }
+    }
+}
+
+/// What else there is to know of a reminder that comes.
+fn remark(firing: &Firing) -> String {
+    match (firing.missed, firing.again) {
+        (0, false) => String::new(),
+        (0, true) => " (it may have been said already)".to_owned(),
+        (1, _) => " (it was missed once more)".to_owned(),
+        (missed, _) => format!(" (it was missed {missed} more times)"),
+    }
+}
+
+fn name() -> PluginName {
+    NAME.parse().expect("it is a plugin's name")
+}
+
+fn owner(from: &Caller) -> Owner {
+    Owner { plugin: name(), user: from.user.clone() }
+}
+
+fn spec(tool: &str, description: &str, properties: Value, required: &[&str]) -> ToolSpec {
+    let tool: ToolName = tool.parse().expect("it is a tool's name");
+    ToolSpec {
+        id: ToolId::new(name(), tool),
+        description: description.to_owned(),
+        parameters: json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": properties,
+            "required": required,
+        }),
+        output: None,
+        hints: Hints { open_world: Some(false), ..Hints::default() },
+    }
+}
+
+fn create() -> ToolSpec {
+    let description = "Sets a reminder: reminds the user of something, once or again and again, in \
+                       this conversation.";
+    let properties = json!({
+        "text": {
+            "type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX, "pattern": "\\S",
+            "description": "What to remind the user of, such as \"call mum\".",
+        },
+        "when": {
+            "type": "string", "minLength": 1, "maxLength": WHEN_CHARS_MAX,
+            "description": "When, in the user's words: \"in 20 minutes\", \"tomorrow at 9\", \
+                            \"on Friday at noon\", \"2026-12-24 18:00\", \"every weekday at 8:30\".",
+        },
+    });
+    spec(CREATE, description, properties, &["text", "when"])
+}
+
+fn list() -> ToolSpec {
+    let description = "Lists the user's reminders with their ids, the next one first.";
+    let mut spec = spec(LIST, description, json!({}), &[]);
+    spec.hints.read_only = Some(true);
+    spec
+}
+
+fn cancel() -> ToolSpec {
+    let description = "Cancels a reminder, by its id or by words of its text.";
+    let properties = json!({
+        "reminder": {
+            "type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX, "pattern": "\\S",
+            "description": "The id of the reminder, or words of its text.",
+        },
+    });
+    let mut spec = spec(CANCEL, description, properties, &["reminder"]);
+    spec.hints.destructive = Some(true);
+    spec
+}
+
+/// One call, with all that it needs.
+struct Desk<'a> {
+    timers: &'a dyn Timers,
+    call: &'a Admitted,
+    from: &'a Caller,
+    owner: Owner,
+}
+
+impl Desk<'_> {
+    fn create(&self) -> Result<CallReport, Outcome> {
+        let (text, when) = (self.argument("text"), self.argument("when"));
+        let moment = words(when, &self.from.now).map_err(not_a_time)?;
+        let timer = self.timers.add(&self.owner, self.plan(text, moment)).map_err(refused)?;
+        let when = self.when(&timer);
+        let output = ToolOutput {
+            data: self.shown(&timer),
+            speech: Some(format!("I will remind you {when}.")),
+            ..ToolOutput::default()
+        };
+        Ok(planned(format!("set reminder {}, {when}", timer.id), output))
+    }
+
+    fn plan(&self, text: &str, moment: Moment) -> Plan {
+        Plan {
+            moment,
+            label: Some(text::excerpt(text, SHOWN_CHARS_MAX)),
+            payload: json!({ "text": text }).to_string(),
+            session_id: self.call.context().session_id.clone(),
+            interval_ms_min: INTERVAL_MS_MIN,
+            timers_max: REMINDERS_MAX,
+        }
+    }
+
+    fn list(&self) -> Result<Outcome, Outcome> {
+        let timers = self.timers.list(&self.owner).map_err(refused)?;
+        let reminders: Value = timers.iter().map(|timer| self.shown(timer)).collect();
+        let data = json!({ "reminders": reminders });
+        let speech = Some(self.summary(&timers));
+        Ok(Outcome::Completed(ToolOutput { data, speech, ..ToolOutput::default() }))
+    }
+
+    fn summary(&self, timers: &[Timer]) -> String {
+        match timers {
+            [] => "There is no reminder.".to_owned(),
+            [one] => format!("There is one reminder, {}.", self.brief(one)),
+            [next, ..] => {
+                format!("There are {} reminders; the next is {}.", timers.len(), self.brief(next))
+            }
+        }
+    }
+
+    fn cancel(&self) -> Result<CallReport, Outcome> {
+        let timers = self.timers.list(&self.owner).map_err(refused)?;
+        let timer = self.meant(&timers, self.argument("reminder").trim())?;
+        if !self.timers.cancel(&self.owner, &timer.id).map_err(refused)? {
+            // It came between the two looks.
+            let message = format!("the reminder \"{}\" has just come", said(timer));
+            return Err(failed(FailureKind::NotFound, message));
+        }
+        let output = ToolOutput {
+            data: json!({ "cancelled": self.shown(timer) }),
+            speech: Some("The reminder is cancelled.".to_owned()),
+            ..ToolOutput::default()
+        };
+        Ok(planned(format!("cancelled reminder {}", timer.id), output))
+    }
+
+    /// The one reminder that is meant: by its id, else by its words, of this conversation before
+    /// any other.
+    fn meant<'t>(&self, timers: &'t [Timer], which: &str) -> Result<&'t Timer, Outcome> {
+        if let Some(timer) = timers.iter().find(|timer| timer.id == which) {
+            return Ok(timer);
+        }
+        let wanted = which.to_lowercase();
+        let fitting = timers.iter().filter(|timer| said(timer).to_lowercase().contains(&wanted));
+        let (here, elsewhere): (Vec<_>, Vec<_>) = fitting.partition(|timer| self.is_here(timer));
+        match (here.as_slice(), elsewhere.as_slice()) {
+            ([one], _) | ([], [one]) => Ok(one),
+            ([], []) => {
+                let quoted = text::excerpt(which, SHOWN_CHARS_MAX);
+                let message = format!("there is no reminder \"{quoted}\"; {}", self.all(timers));
+                Err(failed(FailureKind::NotFound, message))
+            }
+            ([], several) | (several, _) => {
+                let several = several.iter().copied();
+                let message = format!("several reminders fit: {}", self.briefs(several));
+                Err(failed(FailureKind::Failed, message + "; name one by its id"))
+            }
+        }
+    }
+
+    fn all(&self, timers: &[Timer]) -> String {
+        match timers {
+            [] => "there is none at all".to_owned(),
+            some => format!("there is {}", self.briefs(some.iter())),
+        }
+    }
+
+    fn briefs<'t>(&self, timers: impl Iterator<Item = &'t Timer>) -> String {
+        let briefs = timers.map(|timer| format!("{} ({})", timer.id, self.brief(timer)));
+        briefs.collect::<Vec<_>>().join(", ")
+    }
+
+    fn brief(&self, timer: &Timer) -> String {
+        format!("\"{}\" {}", text::excerpt(&said(timer), SHOWN_CHARS_MAX), self.when(timer))
+    }
+
+    fn when(&self, timer: &Timer) -> String {
+        describe(&timer.moment, timer.next_ms, &self.from.now)
+    }
+
+    fn shown(&self, timer: &Timer) -> Value {
+        json!({
+            "id": timer.id,
+            "text": said(timer),
+            "when": self.when(timer),
+            "next": stamp(timer.next_ms, &self.from.now),
+            "repeats": repeats(&timer.moment),
+            "in_this_conversation": self.is_here(timer),
+        })
+    }
+
+    fn is_here(&self, timer: &Timer) -> bool {
+        timer.session_id == self.call.context().session_id
+    }
+
+    /// An argument that the schema requires.
+    fn argument(&self, name: &str) -> &str {
+        self.call.arguments()[name].as_str().unwrap_or_default()
+    }
+}
+
+/// What a reminder says.
+fn said(timer: &Timer) -> String {
+    let payload: Option<Value> = serde_json::from_str(&timer.payload).ok();
+    let text = payload.as_ref().and_then(|payload| payload["text"].as_str());
+    text.or(timer.label.as_deref()).unwrap_or("something").to_owned()
+}
+
+/// A time as programs write it, on the user's clock.
+fn stamp(at_ms: u64, now: &Zoned) -> Option<String> {
+    let at = Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()?;
+    Some(at.to_zoned(now.time_zone().clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
+}
+
+fn planned(what: String, output: ToolOutput) -> CallReport {
+    let capability = Capability::Schedule.word().to_owned();
+    let effects = vec![Effect::Used { capability, what }];
+    CallReport { effects, ..CallReport::from(Outcome::Completed(output)) }
+}
+
+fn not_a_time(error: WordsError) -> Outcome {
+    let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+    let failure = Failure::new(FailureKind::InvalidArguments, format!("{error}{hint}"));
+    Outcome::InvalidArguments(failure)
+}
+
+fn refused(error: TimerError) -> Outcome {
+    match error {
+        TimerError::Invalid(_) => {
+            let failure = Failure::new(FailureKind::InvalidArguments, error.to_string());
+            Outcome::InvalidArguments(failure)
+        }
+        TimerError::TooMany { max } => {
+            let message = format!("there are {max} reminders already; cancel one first");
+            failed(FailureKind::LimitReached, message)
+        }
+        TimerError::Unavailable(why) => {
+            let message = "reminders cannot be kept for now";
+            Outcome::Failed(Failure::new(FailureKind::Unavailable, message).with_detail(why))
+        }
+    }
+}
+
+fn failed(kind: FailureKind, message: impl Into<String>) -> Outcome {
+    Outcome::Failed(Failure::new(kind, message))
+}
+
+#[cfg(test)]
+mod tests;

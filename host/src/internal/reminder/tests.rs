@@ -1,0 +1,177 @@
+//! Reminders over a real store.
+
+use std::sync::Arc;
+
+use sallyport_contract::{CallContext, ToolCall};
+use sallyport_store::Store;
+use serde_json::json;
+
+use super::*;
+use crate::internal::Services;
+
+/// A store of reminders, and what the user's clock shows.
+struct Table {
+    from: Caller,
+    _folder: tempfile::TempDir,
+}
+
+impl Table {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let timers = Store::open(&folder.path().join("state")).unwrap().timers();
+        let services = Services { timers: Some(Arc::new(timers)), ..Services::default() };
+        Self { from: Caller { user: "local".into(), now: Zoned::now(), services }, _folder: folder }
+    }
+
+    /// Calls a tool from a session.
+    fn call(&self, session: &str, tool: &str, arguments: Value) -> CallReport {
+        Reminder.call(&admitted(session, tool, arguments), &self.from)
+    }
+
+    /// Calls a tool that has to succeed.
+    #[track_caller]
+    fn done(&self, session: &str, tool: &str, arguments: Value) -> Value {
+        match self.call(session, tool, arguments).outcome {
+            Outcome::Completed(output) => output.data,
+            other => panic!("{tool}: {other:?}"),
+        }
+    }
+
+    /// Calls a tool that has to fail with these words.
+    #[track_caller]
+    fn refused(&self, tool: &str, arguments: Value, outcome: &str, words: &str) {
+        let report = self.call("s", tool, arguments);
+        assert_eq!(report.outcome.word(), outcome, "{report:?}");
+        let told = report.outcome.to_model().to_string();
+        assert!(told.contains(words), "no {words:?} in {told}");
+    }
+
+    fn create(&self, session: &str, text: &str, when: &str) -> Value {
+        self.done(session, CREATE, json!({ "text": text, "when": when }))
+    }
+
+    fn timer(&self) -> Timer {
+        let timers = self.from.services.timers.as_ref().unwrap();
+        timers.list(&owner(&self.from)).unwrap().remove(0)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "these calls reach nothing but the tool under test")]
+fn admitted(session: &str, tool: &str, arguments: Value) -> Admitted {
+    let context = CallContext { session_id: session.into(), ..CallContext::default() };
+    let tool = format!("{NAME}.{tool}").parse().unwrap();
+    let call = ToolCall { context, tool, arguments: arguments.to_string() };
+    Admitted::new(call, arguments)
+}
+
+#[test]
+fn the_tools_are_described_as_the_host_wants_it() {
+    for tool in Reminder.tools() {
+        sallyport_sandbox::metadata::checked(tool).unwrap();
+    }
+    assert_eq!(Reminder.manifest().name, name());
+}
+
+#[test]
+fn what_is_created_is_listed_and_cancelled() {
+    let table = Table::new();
+    let made = table.create("s", "call mum", "in 20 minutes");
+    assert_eq!(
+        (made["when"].as_str(), made["repeats"].as_bool()),
+        (Some("in 20 minutes"), Some(false))
+    );
+    let list = table.done("s", LIST, json!({}));
+    assert_eq!(list["reminders"], json!([made]));
+    let gone = table.done("s", CANCEL, json!({ "reminder": made["id"] }));
+    assert_eq!(gone["cancelled"]["text"], "call mum");
+    assert_eq!(table.done("s", LIST, json!({}))["reminders"], json!([]));
+}
+
+#[test]
+fn a_repetition_is_told_as_one() {
+    let made = Table::new().create("s", "stand up", "every weekday at 8:30");
+    assert_eq!(made["when"], "every weekday at 08:30");
+    assert_eq!(made["repeats"], true);
+    assert!(made["next"].as_str().is_some_and(|at| at.contains("T08:30:00")), "{made}");
+}
+
+#[test]
+fn words_find_a_reminder_of_this_conversation_first() {
+    let table = Table::new();
+    table.create("other", "call the dentist", "in 1 hour");
+    table.create("s", "Call Mum", "in 2 hours");
+    let gone = table.done("s", CANCEL, json!({ "reminder": "call" }));
+    assert_eq!(gone["cancelled"]["text"], "Call Mum");
+    let gone = table.done("s", CANCEL, json!({ "reminder": "dentist" }));
+    assert_eq!(gone["cancelled"]["in_this_conversation"], false);
+    table.create("s", "buy milk", "in 1 hour");
+    table.create("s", "buy bread", "in 2 hours");
+    table.refused(CANCEL, json!({ "reminder": "buy" }), "failed", "several reminders fit");
+    table.refused(
+        CANCEL,
+        json!({ "reminder": "sing" }),
+        "failed",
+        "there is no reminder \\\"sing\\\"",
+    );
+    assert_eq!(table.done("s", LIST, json!({}))["reminders"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_time_that_cannot_be_is_said() {
+    let rows = [
+        ("when the cows come home", "not understood as a time"),
+        ("2001-01-01 10:00", "in the past"),
+        ("every 2 seconds", "at least 1m are needed"),
+    ];
+    for (when, words) in rows {
+        let arguments = json!({ "text": "x", "when": when });
+        Table::new().refused(CREATE, arguments, "invalid-arguments", words);
+    }
+}
+
+#[test]
+fn there_is_an_end_to_reminders() {
+    let table = Table::new();
+    for n in 0..REMINDERS_MAX {
+        table.create("s", &format!("number {n}"), "tomorrow at noon");
+    }
+    let arguments = json!({ "text": "one more", "when": "tomorrow" });
+    table.refused(CREATE, arguments, "failed", "256 reminders already");
+}
+
+#[test]
+fn a_host_without_timers_says_so() {
+    let from = Caller { services: Services::default(), ..Table::new().from };
+    let report = Reminder.call(&admitted("s", LIST, json!({})), &from);
+    assert!(
+        matches!(&report.outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Unavailable)
+    );
+}
+
+#[test]
+fn what_fires_goes_back_to_its_conversation() {
+    let table = Table::new();
+    table.create("s-1", "call mum", "in 20 minutes");
+    let firing = |missed, again, late| {
+        let timer = table.timer();
+        let due_ms = timer.next_ms;
+        Firing { timer, due_ms, late, missed, again }
+    };
+    let rows = [
+        (firing(0, false, false), "Reminder: call mum"),
+        (firing(0, true, true), "Reminder: call mum (it may have been said already)"),
+        (firing(1, false, true), "Reminder: call mum (it was missed once more)"),
+        (firing(3, false, true), "Reminder: call mum (it was missed 3 more times)"),
+    ];
+    for (firing, text) in rows {
+        let notice = crate::internal::fired(&firing).unwrap();
+        assert_eq!((notice.text.as_str(), notice.late), (text, firing.late));
+        assert_eq!((notice.session_id.as_str(), notice.audience), ("s-1", Audience::Conversation));
+        assert_eq!(notice.speech.as_deref(), Some("call mum"));
+    }
+    let mut strange = firing(0, false, false);
+    strange.timer.payload = "{".into();
+    assert_eq!(Reminder.fired(&strange).text, "Reminder: call mum");
+    strange.timer.owner.plugin = "timer".parse().unwrap();
+    assert_eq!(crate::internal::fired(&strange), None);
+}

@@ -1,0 +1,210 @@
+//! What runs when a tool of a plugin is called.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use sallyport_contract::{
+    Admitted, CallReport, Failure, FailureKind, Outcome, PluginName, ToolSpec,
+};
+use sallyport_sandbox::{
+    ComponentFile, InstanceInfo, LoadError, Plugin, PluginParts, Sandbox, Warden,
+};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::{gate::warden::PluginWarden, internal::InternalTool, script::Native};
+
+/// What a plugin is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A component that exports tools.
+    Component,
+    /// A component that is a program: each call is a run of it.
+    Command,
+    /// A program of this machine.
+    Script,
+    /// A part of the host.
+    Internal,
+}
+
+impl Kind {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Component => "component",
+            Self::Command => "command",
+            Self::Script => "script",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// What runs when a tool of a plugin is called.
+pub(super) enum Body {
+    /// A component, in the sandbox.
+    Component(Component),
+    /// A program of this machine, behind walls.
+    Script { native: Native, file: PathBuf },
+    /// A part of the host.
+    Internal(Arc<dyn InternalTool>),
+}
+
+/// A component that is made ready when it is first needed.
+pub(super) struct Component {
+    file: PathBuf,
+    /// What its bytes have to be.
+    digest: String,
+    /// The one tool of a component that is a program, with the longest time for a run of it.
+    command: Option<(ToolSpec, Duration)>,
+    plugin: OnceLock<Arc<Plugin>>,
+}
+
+impl Component {
+    /// A component that exports its tools.
+    pub(super) fn new(file: &ComponentFile) -> Self {
+        Self::of(file, None)
+    }
+
+    /// A component that is a program.
+    pub(super) fn command(file: &ComponentFile, tool: ToolSpec, time_max: Duration) -> Self {
+        Self::of(file, Some((tool, time_max)))
+    }
+
+    fn of(file: &ComponentFile, command: Option<(ToolSpec, Duration)>) -> Self {
+        let (digest, plugin) = (file.digest().to_owned(), OnceLock::new());
+        Self { file: file.path().to_owned(), digest, command, plugin }
+    }
+
+    /// Returns the plugin, made ready at the first call.
+    ///
+    /// The component is read again and has to be the one whose tools are known: what was listed and
+    /// agreed to is what runs.
+    pub(super) fn plugin(
+        &self,
+        sandbox: &Arc<Sandbox>,
+        owner: &Owner<'_>,
+    ) -> Result<Arc<Plugin>, Failure> {
+        if let Some(plugin) = self.plugin.get() {
+            return Ok(Arc::clone(plugin));
+        }
+        let file = ComponentFile::read(&self.file).map_err(|error| owner.broken(&error))?;
+        if file.digest() != self.digest {
+            let message = format!("{} has changed on disk since it was loaded", owner.name());
+            let failure = Failure::new(FailureKind::Unavailable, message);
+            return Err(failure.with_detail("start again to load the new component"));
+        }
+        self.prepare(sandbox, &file, owner)
+    }
+
+    /// Makes the plugin ready from bytes that have been read and hashed.
+    pub(super) fn prepare(
+        &self,
+        sandbox: &Arc<Sandbox>,
+        file: &ComponentFile,
+        owner: &Owner<'_>,
+    ) -> Result<Arc<Plugin>, Failure> {
+        let parts = owner.parts(file);
+        let plugin = match &self.command {
+            None => sandbox.load(parts),
+            Some((tool, _)) => sandbox.load_command(parts, tool.clone()),
+        };
+        let plugin = Arc::new(plugin.map_err(|error| owner.broken(&error))?);
+        Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))
+    }
+
+    /// Runs a call; of a program, for as long as its definition says.
+    async fn call(&self, plugin: &Plugin, call: Admitted) -> CallReport {
+        match &self.command {
+            None => plugin.call(call).await,
+            Some((_, limit)) => timeout(*limit, plugin.call(call))
+                .await
+                .unwrap_or_else(|_| Outcome::TimedOut { limit: *limit }.into()),
+        }
+    }
+
+    /// What was made ready, if anything was.
+    pub(super) fn made(&self) -> Option<&Arc<Plugin>> {
+        self.plugin.get()
+    }
+}
+
+impl Body {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Component(Component { command: None, .. }) => Kind::Component,
+            Self::Component(Component { command: Some(_), .. }) => Kind::Command,
+            Self::Script { .. } => Kind::Script,
+            Self::Internal(_) => Kind::Internal,
+        }
+    }
+
+    /// The file that runs, if there is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Component(component) => Some(&component.file),
+            Self::Script { file, .. } => Some(file),
+            Self::Internal(_) => None,
+        }
+    }
+
+    pub(super) fn component(&self) -> Option<&Component> {
+        match self {
+            Self::Component(component) => Some(component),
+            Self::Script { .. } | Self::Internal(_) => None,
+        }
+    }
+
+    /// Runs a call that has passed the gate.
+    pub(super) async fn call(
+        &self,
+        sandbox: &Arc<Sandbox>,
+        owner: &Owner<'_>,
+        call: Admitted,
+    ) -> CallReport {
+        match self {
+            Self::Component(component) => match component.plugin(sandbox, owner) {
+                Ok(plugin) => component.call(&plugin, call).await,
+                Err(failure) => Outcome::Failed(failure).into(),
+            },
+            Self::Script { native, .. } => native.run(&**owner.warden, &call).await,
+            Self::Internal(tool) => crate::internal::run(tool, owner.warden, call).await,
+        }
+    }
+
+    /// The warm instances that there are at this moment.
+    pub(super) fn instances(&self) -> Vec<InstanceInfo> {
+        let made = self.component().and_then(Component::made);
+        made.map_or_else(Vec::new, |plugin| plugin.instances())
+    }
+}
+
+/// Whose body it is.
+pub(super) struct Owner<'a> {
+    pub(super) warden: &'a Arc<PluginWarden>,
+    /// Its own settings, defaults filled in.
+    pub(super) settings: &'a Map<String, Value>,
+}
+
+impl Owner<'_> {
+    fn name(&self) -> &PluginName {
+        &self.warden.charge().manifest.name
+    }
+
+    fn parts<'p>(&'p self, file: &'p ComponentFile) -> PluginParts<'p> {
+        PluginParts {
+            manifest: &self.warden.charge().manifest,
+            file,
+            warden: Arc::clone(self.warden) as Arc<dyn Warden>,
+            settings: self.settings.clone(),
+        }
+    }
+
+    /// The model is told that the plugin cannot be used; the person also why.
+    fn broken(&self, error: &LoadError) -> Failure {
+        let message = format!("{} cannot be loaded", self.name());
+        Failure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
+    }
+}
