@@ -51,10 +51,47 @@ impl Audited {
         Some(self.inner.gate().vault.redactor().text(call.grounds()).into_owned())
     }
 
-    fn begun<'a>(&'a self, call: &Admitted) -> Unfinished<'a> {
+    /// Begins the record of a call that is going to run.
+    pub(crate) fn begun(&self, call: &Admitted) -> Unfinished {
         let record = self.record(AuditKind::Call, call.context(), call.tool(), call.text());
         let record = AuditRecord { grounds: self.grounds(call), ..record };
-        Unfinished { log: &self.log, record: Some(record) }
+        Unfinished { log: Arc::clone(&self.log), record: Some(record) }
+    }
+
+    /// The registry whose calls are written down.
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.inner
+    }
+
+    /// Decides about a run in a role, and writes the decision down.
+    pub(crate) async fn admit_role(&self, run: ToolCall) -> Result<Admitted, Box<CallReport>> {
+        let record = self.record(AuditKind::Decision, &run.context, &run.tool, &run.arguments);
+        self.decided(record, self.inner.admit_role(run).await)
+    }
+
+    /// Writes down what was decided. What cannot be written down is not done.
+    fn decided(
+        &self,
+        record: AuditRecord,
+        mut result: Result<Admitted, Box<CallReport>>,
+    ) -> Result<Admitted, Box<CallReport>> {
+        let record = match &mut result {
+            Ok(admitted) => AuditRecord {
+                decision: Some(Decision::Allow),
+                grounds: self.grounds(admitted),
+                ..record
+            },
+            Err(report) => {
+                self.inner.gate().vault.redactor().report(report);
+                let denied = matches!(report.outcome, Outcome::Denied(_));
+                let decision = denied.then_some(Decision::Deny);
+                AuditRecord { decision, ..record.with_report(report) }
+            }
+        };
+        match self.log.append(record) {
+            Ok(()) => result,
+            Err(error) => Err(Box::new(unwritable(&error.to_string()).into())),
+        }
     }
 }
 
@@ -67,24 +104,7 @@ impl Toolbox for Audited {
         Box::pin(async move {
             let (context, tool) = (&call.context, &call.tool);
             let record = self.record(AuditKind::Decision, context, tool, &call.arguments);
-            let mut result = self.inner.admit(call).await;
-            let record = match &mut result {
-                Ok(admitted) => AuditRecord {
-                    decision: Some(Decision::Allow),
-                    grounds: self.grounds(admitted),
-                    ..record
-                },
-                Err(report) => {
-                    self.inner.gate().vault.redactor().report(report);
-                    let denied = matches!(report.outcome, Outcome::Denied(_));
-                    let decision = denied.then_some(Decision::Deny);
-                    AuditRecord { decision, ..record.with_report(report) }
-                }
-            };
-            match self.log.append(record) {
-                Ok(()) => result,
-                Err(error) => Err(Box::new(unwritable(&error.to_string()).into())),
-            }
+            self.decided(record, self.inner.admit(call).await)
         })
     }
 
@@ -99,13 +119,13 @@ impl Toolbox for Audited {
 }
 
 /// A call that runs. However it ends, its record is written.
-struct Unfinished<'a> {
-    log: &'a AuditLog,
+pub(crate) struct Unfinished {
+    log: Arc<AuditLog>,
     record: Option<AuditRecord>,
 }
 
-impl Unfinished<'_> {
-    fn finish(mut self, report: &CallReport) {
+impl Unfinished {
+    pub(crate) fn finish(mut self, report: &CallReport) {
         if let Some(record) = self.record.take() {
             self.write(AuditRecord { at_ms: now_ms(), ..record.with_report(report) });
         }
@@ -117,7 +137,7 @@ impl Unfinished<'_> {
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
             let report = CallReport::from(Outcome::Cancelled);

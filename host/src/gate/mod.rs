@@ -18,7 +18,7 @@ pub(crate) mod warden;
 
 use std::sync::Arc;
 
-use sallyport_contract::{CallContext, Consent};
+use sallyport_contract::{CallContext, Consent, Services};
 use sallyport_store::Store;
 
 pub use approver::Approver;
@@ -51,6 +51,8 @@ pub struct GateParts {
     pub tell: Tell,
     /// Who is told whom running calls turn to.
     pub activity: Activity,
+    /// What plugins keep, plan and say; nothing where none is called.
+    pub services: Services,
 }
 
 /// What all plugins share of the gate.
@@ -61,6 +63,7 @@ pub struct Gate {
     pub(crate) vault: Vault,
     pub(crate) env: Env,
     pub(crate) activity: Activity,
+    pub(crate) services: Services,
 }
 
 impl Gate {
@@ -70,12 +73,12 @@ impl Gate {
     ///
     /// There is no policy to begin with: a file cannot be read, or has a mistake.
     pub fn open(parts: GateParts) -> Result<Arc<Self>, StandingError> {
-        let GateParts { files, env, consent, store, tell, activity } = parts;
+        let GateParts { files, env, consent, store, tell, activity, services } = parts;
         let user_file = files.user_file().to_owned();
         let told = Arc::clone(&tell);
         let standing = Standing::read(files, Box::new(move |change| told(&change.to_string())))?;
         let approver = Approver::new(consent, store, user_file, tell);
         let vault = Vault::new(env.clone());
-        Ok(Arc::new(Self { standing, approver, vault, env, activity }))
+        Ok(Arc::new(Self { standing, approver, vault, env, activity, services }))
     }
 }

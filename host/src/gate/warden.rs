@@ -3,15 +3,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sallyport_contract::{BoxFuture, Decision, Denial, Redactor, Secret, ToolCall};
-use sallyport_policy::{Grant, Manifest, NetPermit, Proxy, Question, Verdict};
-use sallyport_sandbox::{NetAccess, Warden};
+use sallyport_contract::{BoxFuture, Decision, Denial, Redactor, Secret, Services, ToolCall};
+use sallyport_policy::{Grant, Manifest, Proxy, Question, Verdict};
+use sallyport_sandbox::{Access, AccessKind, Warden};
 use serde_json::{Map, Value};
 
 use super::{
     Gate,
     approver::{Grounds, Matter},
 };
+use crate::services::USER;
 
 /// What is known of a plugin when it is loaded, and does not change while it is.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ impl PluginWarden {
         &self.charge
     }
 
-    fn verdict(&self, access: &NetAccess<'_>, grant: &Grant, permit: &NetPermit<'_>) -> Verdict {
+    fn verdict(&self, access: &Access<'_>, grant: &Grant) -> Verdict {
         let question = Question {
             tool: access.call.tool(),
             digest: &self.charge.digest,
@@ -50,14 +51,25 @@ impl PluginWarden {
             context: access.call.context(),
         };
         let policy = self.gate.standing.present().policy;
-        policy.decide_access(&question, grant, access.method, access.url, permit)
+        match access.kind {
+            AccessKind::Request { method, url, permit } => {
+                policy.decide_access(&question, grant, method, url, permit)
+            }
+            AccessKind::OpenUrl { url } => policy.decide_open_url(&question, grant, url),
+        }
     }
 
     /// The policy may have changed while the person thought: a yes does not undo a new no.
-    fn still_agrees(&self, access: &NetAccess<'_>) -> Result<(), Denial> {
+    fn still_agrees(&self, access: &Access<'_>) -> Result<(), Denial> {
         let grant = self.grant();
-        let permit = grant.net().check(access.method, access.url)?;
-        let verdict = self.verdict(access, &grant, &permit);
+        let verdict = match access.kind {
+            AccessKind::Request { method, url, .. } => {
+                let permit = grant.net().check(method, url)?;
+                let kind = AccessKind::Request { method, url, permit: &permit };
+                self.verdict(&Access { call: access.call, what: access.what, kind }, &grant)
+            }
+            AccessKind::OpenUrl { .. } => self.verdict(access, &grant),
+        };
         match verdict.decision {
             Decision::Allow | Decision::Ask => Ok(()),
             Decision::Deny => Err(verdict.denial(access.call.tool())),
@@ -76,10 +88,10 @@ impl Warden for PluginWarden {
         Arc::clone(&kept.1)
     }
 
-    fn agree<'a>(&'a self, access: NetAccess<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
+    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
             let grant = self.grant();
-            let verdict = self.verdict(&access, &grant, access.permit);
+            let verdict = self.verdict(&access, &grant);
             let call = ToolCall {
                 context: access.call.context().clone(),
                 tool: access.call.tool().clone(),
@@ -99,7 +111,7 @@ impl Warden for PluginWarden {
                     Some(words)
                 }
             };
-            let host = access.url.host_str().unwrap_or_default();
+            let host = access.url().host_str().unwrap_or_default();
             (self.gate.activity)(access.call.context(), host);
             Ok(words)
         })
@@ -123,5 +135,13 @@ impl Warden for PluginWarden {
 
     fn redactor(&self) -> Arc<Redactor> {
         self.gate.vault.redactor()
+    }
+
+    fn services(&self) -> Services {
+        self.gate.services.clone()
+    }
+
+    fn user(&self) -> &str {
+        USER
     }
 }

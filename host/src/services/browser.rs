@@ -1,0 +1,110 @@
+//! The user's browser.
+//!
+//! Where there is no desktop, nobody watches, or no browser starts, the person is shown the address.
+
+use sallyport_contract::services::{Opened, Opener};
+
+use crate::{config::Env, gate::Tell};
+
+/// The word for no browser at all.
+pub const NONE: &str = "none";
+
+/// The variables of which one is set where there is a desktop.
+const DESKTOPS: [&str; 2] = ["WAYLAND_DISPLAY", "DISPLAY"];
+
+/// How pages are opened.
+pub struct Browser {
+    way: Way,
+    tell: Tell,
+}
+
+/// By what a page is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Way {
+    /// The person opens it.
+    Shown,
+    /// What the desktop opens pages with.
+    Desktop,
+    /// A program of the operator's choice, which is given the address.
+    Program(String),
+}
+
+impl Browser {
+    /// A browser as the configuration has it. `is_watched` is whether somebody sits at the terminal;
+    /// `tell` shows the person an address.
+    pub fn new(command: Option<&str>, env: &Env, is_watched: bool, tell: Tell) -> Self {
+        Self { way: Way::new(command, env, is_watched), tell }
+    }
+}
+
+impl Way {
+    fn new(command: Option<&str>, env: &Env, is_watched: bool) -> Self {
+        // Elsewhere than on Linux there is no variable to tell by.
+        let is_desktop =
+            !cfg!(target_os = "linux") || DESKTOPS.iter().any(|n| env.get(n).is_some());
+        match command {
+            Some(NONE) => Self::Shown,
+            Some(program) => Self::Program(program.to_owned()),
+            None if is_desktop && is_watched => Self::Desktop,
+            None => Self::Shown,
+        }
+    }
+
+    /// Starts what opens the page. It is not waited for: a browser may run for days.
+    fn open(&self, url: &str) -> bool {
+        match self {
+            Self::Shown => false,
+            Self::Desktop => open::that_detached(url).is_ok(),
+            Self::Program(program) => open::with_detached(url, program).is_ok(),
+        }
+    }
+}
+
+impl Opener for Browser {
+    fn open(&self, url: &str) -> Opened {
+        if self.way.open(url) {
+            return Opened::Browser;
+        }
+        (self.tell)(&format!("open this page: {url}"));
+        Opened::Shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn a_page_is_opened_where_there_is_a_desktop_and_somebody_to_see_it() {
+        let desk = [("DISPLAY", ":0")];
+        let program = || Way::Program("lynx".to_owned());
+        type Row<'r> = (Option<&'r str>, &'r [(&'r str, &'r str)], bool, Way);
+        let rows: [Row<'_>; 7] = [
+            (None, &desk, true, Way::Desktop),
+            (None, &[("WAYLAND_DISPLAY", "w")], true, Way::Desktop),
+            (None, &desk, false, Way::Shown),
+            (None, &[("DISPLAY", "")], true, Way::Shown),
+            (Some("none"), &desk, true, Way::Shown),
+            (Some("lynx"), &desk, true, program()),
+            (Some("lynx"), &[], false, program()),
+        ];
+        for (command, env, is_watched, want) in rows {
+            let way = Way::new(command, &Env::of(env.iter().copied()), is_watched);
+            assert_eq!(way, want, "{command:?} {env:?} {is_watched}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_shown() {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        for command in ["none", "/there/is/no/such/program"] {
+            let told = Arc::clone(&shown);
+            let tell = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
+            let browser = Browser::new(Some(command), &Env::of([]), true, tell);
+            assert_eq!(browser.open("https://example.com/"), Opened::Shown);
+        }
+        assert_eq!(*shown.lock().unwrap(), ["open this page: https://example.com/"; 2]);
+    }
+}

@@ -1,0 +1,51 @@
+//! Packages of a language, from the index that the configuration names.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+use sallyport_contract::{
+    BoxFuture,
+    services::{PackageError, PackageFile, Packages},
+};
+use sallyport_packages::Index;
+
+/// An index that is opened when a package is first asked for.
+pub(super) struct Shelf {
+    address: Option<String>,
+    /// Keeps what was fetched.
+    folder: PathBuf,
+    index: OnceLock<Result<Index, PackageError>>,
+}
+
+impl Shelf {
+    pub(super) fn new(address: Option<String>, folder: PathBuf) -> Self {
+        Self { address, folder, index: OnceLock::new() }
+    }
+
+    fn index(&self) -> Result<&Index, PackageError> {
+        let opened = self.index.get_or_init(|| {
+            let unavailable = PackageError::Unavailable;
+            let address = self.address.as_deref().ok_or_else(|| {
+                let why = "no index of packages is configured: sallyport.toml has no";
+                unavailable(format!("{why} [packages] index"))
+            })?;
+            Index::open(address, self.folder.clone()).map_err(|error| {
+                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                unavailable(format!("[packages] index: {error}{hint}"))
+            })
+        });
+        opened.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Packages for Shelf {
+    fn fetch<'a>(
+        &'a self,
+        name: &'a str,
+        version: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageError>> {
+        Box::pin(async move { self.index()?.fetch(name, version).await })
+    }
+}

@@ -1,0 +1,222 @@
+//! The timekeeper: lets timers fire while the program lives.
+//!
+//! It sleeps until the next timer is due, and looks again when one is set here, and now and then for
+//! those that other processes set. Several processes may do so at once: whoever claims a timer first
+//! lets it fire. A firing passes the gate and is written down like a call, see [`crate::roles`]; it
+//! is settled when it has ended, well or not, so that a callback that fails is not repeated for ever.
+//! What was killed in between fires again, and is told so.
+//!
+//! A timer whose plugin is missing, has changed or may not be called back stays due. The person is
+//! told once.
+
+mod firing;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use sallyport_contract::{PluginName, services::Timer};
+use sallyport_policy::Capability;
+use sallyport_store::{Claim, KeptTimers, StoreError};
+use tokio::{
+    sync::oneshot,
+    task::{JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+
+use crate::{
+    gate::{Tell, now_ms},
+    internal,
+    roles::Roles,
+    services::{Alarm, Conversations, USER, apart},
+};
+
+/// How often it looks for timers that other processes have set; no timer is later than this for
+/// such a reason, which is what the store calls late.
+const LOOK_EVERY: Duration = Duration::from_millis(sallyport_store::timers::LATE_MS);
+
+/// Most firings at a time: enough that one slow plugin holds up no other, and few enough that a
+/// conversation has the machine to itself.
+const FIRINGS_MAX: usize = 4;
+
+/// How long firings may go on when the program ends. What is cut off fires again at the next start.
+const END_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How long a claim holds without being renewed. Only for a process that stands still does it end.
+const LEASE_MS: u64 = 60_000;
+
+/// What a timekeeper works with.
+pub struct TimekeeperParts {
+    /// All timers.
+    pub timers: KeptTimers,
+    /// Rings when timers are set in this process.
+    pub alarm: Arc<Alarm>,
+    /// Where what the host's own tools say goes.
+    pub conversations: Arc<Conversations>,
+    /// The plugins, behind the gate.
+    pub roles: Arc<Roles>,
+    /// Who is told what does not go as it should.
+    pub tell: Tell,
+}
+
+/// A timekeeper at work. Dropped, it is no longer.
+pub struct Timekeeper {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+/// What the timekeeper's task and the firings share.
+struct Desk {
+    parts: TimekeeperParts,
+    warned: Mutex<BTreeSet<String>>,
+    /// Plugins whose last firing was not allowed, with the edition of the policy that said so.
+    refused: Mutex<BTreeMap<PluginName, u64>>,
+}
+
+impl Timekeeper {
+    /// Starts on the current tokio runtime.
+    pub fn start(parts: TimekeeperParts) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let desk = Desk { parts, warned: Mutex::default(), refused: Mutex::default() };
+        Self { stop, task: tokio::spawn(Arc::new(desk).keep(stopped)) }
+    }
+
+    /// Lets no timer fire any more, and waits for what is firing, for a moment.
+    pub async fn stop(self) {
+        drop(self.stop);
+        // It does not panic: what could is caught where it runs.
+        let _ = self.task.await;
+    }
+}
+
+impl Desk {
+    async fn keep(self: Arc<Self>, mut stopped: oneshot::Receiver<()>) {
+        let mut firings = JoinSet::new();
+        loop {
+            self.begin_due(&mut firings).await;
+            let wait = self.wait().await;
+            tokio::select! {
+                _ = &mut stopped => break,
+                () = self.parts.alarm.rings() => {}
+                Some(_) = firings.join_next() => {}
+                () = sleep(wait) => {}
+            }
+        }
+        let rest = async { while firings.join_next().await.is_some() {} };
+        let _ = timeout(END_TIME_MAX, rest).await;
+    }
+
+    /// Begins as many firings as there are places for.
+    async fn begin_due(self: &Arc<Self>, firings: &mut JoinSet<()>) {
+        let free = FIRINGS_MAX.saturating_sub(firings.len());
+        if free == 0 {
+            return;
+        }
+        let desk = Arc::clone(self);
+        let claims = self.store(move || desk.claim_due(free)).await.unwrap_or_default();
+        for claim in claims {
+            firings.spawn(Arc::clone(self).fire(claim));
+        }
+    }
+
+    fn claim_due(&self, most: usize) -> Result<Vec<Claim>, StoreError> {
+        let (timers, now_ms) = (&self.parts.timers, now_ms());
+        let mut claims = Vec::new();
+        for timer in self.due(now_ms)? {
+            if claims.len() == most {
+                break;
+            }
+            claims.extend(timers.claim(&timer.id, now_ms, LEASE_MS)?);
+        }
+        Ok(claims)
+    }
+
+    /// The timers that are due and can fire. The store lists so many at a time, and those that
+    /// cannot fire could hide the others for ever.
+    fn due(&self, now_ms: u64) -> Result<Vec<Timer>, StoreError> {
+        let mut due = self.parts.timers.due(now_ms)?;
+        let found = due.len();
+        due.retain(|timer| self.can_fire(timer));
+        if due.is_empty() && found > 0 {
+            due = self.parts.timers.all()?;
+            due.retain(|timer| timer.next_ms <= now_ms && self.can_fire(timer));
+        }
+        Ok(due)
+    }
+
+    fn can_fire(&self, timer: &Timer) -> bool {
+        let plugin = &timer.owner.plugin;
+        if timer.owner.user != USER {
+            return false;
+        }
+        if internal::owns(plugin) {
+            return true;
+        }
+        match self.trouble(plugin) {
+            None => !self.is_refused(plugin),
+            Some(trouble) => {
+                self.warn_once(&format!("{plugin} has a timer that waits: {trouble}"));
+                false
+            }
+        }
+    }
+
+    /// Why a plugin cannot be called back.
+    fn trouble(&self, plugin: &PluginName) -> Option<String> {
+        let entry = match self.parts.roles.registry().plugin(plugin.as_str()) {
+            Ok(entry) => entry,
+            Err(missing) => return Some(missing.message().to_owned()),
+        };
+        if let Some((reason, hint)) = entry.state().trouble(plugin) {
+            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+            return Some(format!("the plugin {reason}{hint}"));
+        }
+        let grant = entry.grant();
+        let is_granted = grant.schedule().is_some();
+        (!is_granted).then(|| grant.deny(Capability::Schedule, "be called back").why)
+    }
+
+    fn is_refused(&self, plugin: &PluginName) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.get(plugin) == Some(&self.edition())
+    }
+
+    /// Asks for no other firing of a plugin before the policy is another one.
+    fn refuse(&self, plugin: &PluginName) {
+        let edition = self.edition();
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.insert(plugin.clone(), edition);
+    }
+
+    fn edition(&self) -> u64 {
+        self.parts.roles.registry().gate().standing.present().number
+    }
+
+    fn warn_once(&self, message: &str) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(message.to_owned()) {
+            (self.parts.tell)(message);
+        }
+    }
+
+    /// How long nothing is due that is known of here.
+    async fn wait(&self) -> Duration {
+        let timers = self.parts.timers.clone();
+        let next_ms = self.store(move || timers.next_due()).await.flatten();
+        let until = next_ms.map(|at_ms| at_ms.saturating_sub(now_ms()));
+        // What is due already waits for a place, or for something that can be long in coming.
+        let until = until.filter(|ms| *ms > 0).map(Duration::from_millis);
+        until.map_or(LOOK_EVERY, |until| until.min(LOOK_EVERY))
+    }
+
+    /// Does something with the store. What goes wrong is told once, and tried again in time.
+    async fn store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+    ) -> Option<T> {
+        let done = apart(work).await?;
+        done.map_err(|error| self.warn_once(&format!("timers cannot be read: {error}"))).ok()
+    }
+}
