@@ -1,0 +1,342 @@
+//! Memory by meaning, from the store: what was said comes back by its vectors, or by its words.
+//!
+//! A model that makes vectors of texts is asked at two moments: for the vector of an input, and for
+//! those of memories that have none yet, some with every turn. Where there is no such model, or it
+//! does not answer, the words of the texts are searched, and the person is told once.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use sallyport_contract::BoxFuture;
+use sallyport_model::Embedder;
+use sallyport_session::{Recall, RecallError, Recalled, Wanted, history::PastTurn};
+use sallyport_store::{
+    Store, StoreError,
+    memories::{By, Forget, Found, Memory, MemoryKind, NewMemory, Shown, Vector},
+};
+use tokio::time::timeout;
+
+use crate::gate::{Tell, now_ms};
+
+/// Longest wait for vectors before an answer; the rest of what the session waits is for the search.
+const VECTORS_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Memories that get their vectors together. One request holds them, with the input.
+const CATCH_UP_MAX: usize = 32;
+
+/// Longest text, in bytes, that is made into a vector: as much as models that make them read. One that
+/// is longer would have the others refused that are asked for with it.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// Times that no vectors are asked for after they did not come, two for each turn, so that nobody
+/// waits at every input.
+const RESTING_TIMES: u32 = 8;
+
+/// Most memories that are found for one input. The session takes as many as fit.
+const FOUND_MAX: usize = 64;
+
+/// The memories of a user, for one session after another.
+pub struct Memories {
+    store: Store,
+    user: String,
+    embedder: Option<Arc<dyn Embedder>>,
+    tell: Tell,
+    has_told: AtomicBool,
+    /// Times that still no vectors are asked for.
+    resting: AtomicU32,
+}
+
+/// The same for one session.
+struct OfSession {
+    memories: Arc<Memories>,
+    session_id: String,
+    /// Whether anything of it is written.
+    is_kept: bool,
+    /// What it knows from the start, as far as it was written.
+    known: Mutex<Vec<String>>,
+}
+
+impl Memories {
+    /// Finds what `store` holds of a user, and says through `tell` what is not found by its meaning.
+    pub fn new(
+        store: Store,
+        user: &str,
+        embedder: Option<Arc<dyn Embedder>>,
+        tell: Tell,
+    ) -> Arc<Self> {
+        let (has_told, resting) = (AtomicBool::new(false), AtomicU32::new(0));
+        Arc::new(Self { store, user: user.to_owned(), embedder, tell, has_told, resting })
+    }
+
+    /// What a session recalls from. Of one that is not kept nothing is written.
+    pub fn in_session(self: &Arc<Self>, session_id: &str, is_kept: bool) -> Arc<dyn Recall> {
+        Arc::new(OfSession {
+            memories: Arc::clone(self),
+            session_id: session_id.to_owned(),
+            is_kept,
+            known: Mutex::default(),
+        })
+    }
+
+    fn tell_once(&self, why: &str) {
+        if !self.has_told.swap(true, Ordering::Relaxed) {
+            (self.tell)(&format!("{why}: memories are found by their words, not by their meaning"));
+        }
+    }
+
+    /// Makes vectors of texts, if anybody can at this moment.
+    async fn vectors(&self, texts: &[String]) -> Option<Vec<Vec<f32>>> {
+        let Some(embedder) = &self.embedder else {
+            self.tell_once("no model is set up that makes vectors of texts");
+            return None;
+        };
+        if self.rests() {
+            return None;
+        }
+        let why = match timeout(VECTORS_TIME_MAX, embedder.embed(texts)).await {
+            Ok(Ok(vectors)) => return Some(vectors),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("{} gave no vectors in time", embedder.name()),
+        };
+        self.resting.store(RESTING_TIMES, Ordering::Relaxed);
+        self.tell_once(&why);
+        None
+    }
+
+    /// Counts down one of the times that rest. Returns whether it was one.
+    fn rests(&self) -> bool {
+        let fewer = |left: u32| left.checked_sub(1);
+        self.resting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
+    }
+
+    /// Makes the vector of a text, and some of those that memories still lack. Without a text it is
+    /// the memories alone.
+    async fn vector(self: &Arc<Self>, text: &str) -> Result<Option<Vec<f32>>, RecallError> {
+        let lacking = self.lacking().await?;
+        let mut texts: Vec<String> = lacking.iter().map(|memory| cut(&memory.text)).collect();
+        if !text.trim().is_empty() {
+            texts.push(cut(text));
+        }
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let Some(mut vectors) = self.vectors(&texts).await else { return Ok(None) };
+        let own = if vectors.len() > lacking.len() { vectors.pop() } else { None };
+        self.give(lacking, vectors).await?;
+        Ok(own)
+    }
+
+    /// The memories that still lack a vector of the present model.
+    async fn lacking(self: &Arc<Self>) -> Result<Vec<Memory>, RecallError> {
+        let Some(embedder) = &self.embedder else { return Ok(Vec::new()) };
+        let name = embedder.name().to_owned();
+        self.ask(move |memories, user| memories.without_vector(user, &name, CATCH_UP_MAX)).await
+    }
+
+    async fn give(
+        self: &Arc<Self>,
+        lacking: Vec<Memory>,
+        vectors: Vec<Vec<f32>>,
+    ) -> Result<(), RecallError> {
+        let Some(embedder) = self.embedder.clone().filter(|_| !lacking.is_empty()) else {
+            return Ok(());
+        };
+        self.ask(move |memories, user| {
+            for (memory, values) in lacking.iter().zip(&vectors) {
+                let vector = Vector { embedder: embedder.name(), values };
+                memories.embed(user, memory.id, vector)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Does something with the store where it may take its time.
+    async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(sallyport_store::Memories<'_>, &str) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, RecallError> {
+        let own = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || work(own.store.memories(), &own.user)).await;
+        let failed = |message: String| RecallError { message };
+        done.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+    }
+
+    /// Finds what is nearest: by the vector, if there is one, and by words what has none.
+    async fn find(
+        self: &Arc<Self>,
+        query: &str,
+        vector: Option<Vec<f32>>,
+        session_id: &str,
+        from_turn: Option<u64>,
+    ) -> Result<Vec<Found>, RecallError> {
+        let (query, session_id) = (query.to_owned(), session_id.to_owned());
+        let embedder = self.embedder.clone();
+        self.ask(move |memories, user| {
+            let shown = from_turn.map(|from_turn| Shown { session_id: &session_id, from_turn });
+            let recall = |by| {
+                let wanted =
+                    sallyport_store::memories::Recall { user, by, limit: FOUND_MAX, shown };
+                memories.recall(&wanted)
+            };
+            let by_words = || Ok(recall(By::Words(&query))?.found);
+            let (Some(values), Some(embedder)) = (&vector, &embedder) else { return by_words() };
+            let name = embedder.name();
+            let by_vector = recall(By::Vector(Vector { embedder: name, values }))?;
+            let mut found = by_vector.found;
+            if by_vector.not_compared > 0 {
+                let has_none = |one: &Found| one.memory.embedder.as_deref() != Some(name);
+                found.extend(by_words()?.into_iter().filter(has_none));
+            }
+            Ok(found)
+        })
+        .await
+    }
+}
+
+impl OfSession {
+    /// Writes down what the session knows from the start, once.
+    async fn keep_known(&self, known: &[String]) -> Result<(), RecallError> {
+        let is_new = *self.known.lock().unwrap_or_else(PoisonError::into_inner) != known;
+        if !self.is_kept || !is_new {
+            return Ok(());
+        }
+        let (texts, session_id) = (known.to_vec(), self.session_id.clone());
+        self.memories
+            .ask(move |memories, user| {
+                for text in texts.iter().filter(|text| !text.trim().is_empty()) {
+                    let kind = MemoryKind::Initial;
+                    memories.remember(&new_memory(user, text, &session_id, 0, kind))?;
+                }
+                Ok(())
+            })
+            .await?;
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known.to_vec();
+        Ok(())
+    }
+
+    async fn find(&self, wanted: Wanted<'_>) -> Result<Vec<Recalled>, RecallError> {
+        self.keep_known(wanted.memories).await?;
+        let vector = self.memories.vector(wanted.query).await?;
+        let by_words = vector.is_none();
+        let from_turn = first_of_last(wanted.shown);
+        let found = self.memories.find(wanted.query, vector, &self.session_id, from_turn).await?;
+        // What another session was given to know is not what this one was.
+        let is_own = |one: &Found| {
+            let text = one.memory.text.as_str();
+            let is_known = || wanted.memories.iter().any(|known| known.trim() == text);
+            one.memory.kind != MemoryKind::Initial || is_known()
+        };
+        let found: Vec<Found> = found.into_iter().filter(is_own).collect();
+        let rest =
+            if by_words || !self.is_kept { rest(wanted.memories, &found) } else { Vec::new() };
+        Ok(found.into_iter().map(|one| self.recalled(one)).chain(rest).collect())
+    }
+
+    fn recalled(&self, found: Found) -> Recalled {
+        let Found { memory, similarity } = found;
+        let is_here = memory.session_id == self.session_id && memory.kind == MemoryKind::Turn;
+        Recalled {
+            id: memory.id.to_string(),
+            text: memory.text,
+            similarity: similarity as f32,
+            turn: is_here.then(|| usize::try_from(memory.turn).unwrap_or(usize::MAX)),
+        }
+    }
+
+    async fn write(&self, turn: &PastTurn) -> Result<(), RecallError> {
+        let Some(text) = turn.memory().filter(|_| self.is_kept) else { return Ok(()) };
+        let (session_id, number) = (self.session_id.clone(), turn.number as u64);
+        self.memories
+            .ask(move |memories, user| {
+                memories.forget(user, Forget::Turn { session_id: &session_id, turn: number })?;
+                let kind = MemoryKind::Turn;
+                memories.remember(&new_memory(user, &text, &session_id, number, kind))
+            })
+            .await?;
+        self.memories.vector("").await.map(drop)
+    }
+}
+
+impl Recall for OfSession {
+    fn recall<'a>(
+        &'a self,
+        wanted: Wanted<'a>,
+    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        Box::pin(self.find(wanted))
+    }
+
+    fn remember<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+        Box::pin(self.write(turn))
+    }
+
+    fn forget(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+        let session_id = self.session_id.clone();
+        Box::pin(async move {
+            let turn = turn as u64;
+            let forget = self.memories.ask(move |memories, user| {
+                memories.forget(user, Forget::Turn { session_id: &session_id, turn })
+            });
+            forget.await.map(drop)
+        })
+    }
+}
+
+/// As much of a text as is made into a vector.
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned()
+}
+
+/// A memory whose vector is still to be made.
+fn new_memory<'m>(
+    user: &'m str,
+    text: &'m str,
+    session_id: &'m str,
+    turn: u64,
+    kind: MemoryKind,
+) -> NewMemory<'m> {
+    NewMemory { user, text, vector: None, session_id, turn, kind, at_ms: now_ms() }
+}
+
+/// What is known from the start and was not found: few words say when it matters.
+fn rest(known: &[String], found: &[Found]) -> Vec<Recalled> {
+    let is_found = |text: &str| found.iter().any(|one| one.memory.text == text.trim());
+    let rest = known.iter().enumerate().filter(|(_, text)| !is_found(text));
+    rest.map(|(index, text)| Recalled {
+        id: format!("known-{}", index + 1),
+        text: text.clone(),
+        similarity: 0.0,
+        turn: None,
+    })
+    .collect()
+}
+
+/// The first of the turns at the end that the model sees without a gap.
+fn first_of_last(shown: &[usize]) -> Option<u64> {
+    let last = shown.last().copied()?;
+    let run = shown.iter().rev().zip((1..=last).rev()).take_while(|(turn, want)| *turn == want);
+    run.last().map(|(turn, _)| *turn as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_without_a_gap_is_not_looked_for() {
+        for (shown, want) in [
+            (&[][..], None),
+            (&[1], Some(1)),
+            (&[1, 2, 3], Some(1)),
+            (&[1, 7, 8], Some(7)),
+            (&[5], Some(5)),
+        ] {
+            assert_eq!(first_of_last(shown), want, "{shown:?}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A plugin as a guide: who the assistant is in a session.
+//!
+//! It is asked once, before the session begins. What the command line says beats what the guide
+//! says, and that beats the configuration. What it wants remembered from the start stands beside
+//! what the configuration wants remembered.
+
+use std::sync::Arc;
+
+use sallyport_contract::PluginName;
+use sallyport_policy::Role;
+use sallyport_sandbox::{Unavailable, roles::Persona};
+
+use super::{RoleError, Roles};
+use crate::config::MemoryKind;
+
+/// Who the assistant is. Every text of it is the plugin's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guide {
+    /// The plugin that says so.
+    pub plugin: PluginName,
+    /// What the model should be and do.
+    pub system_prompt: String,
+    /// How freely it answers.
+    pub temperature: Option<f64>,
+    /// How much of a long conversation it is shown.
+    pub memory: Option<MemoryKind>,
+    /// What it knows from the start.
+    pub memories: Vec<String>,
+}
+
+/// Why there is no guide. For the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum GuideError {
+    /// The plugin cannot be a guide.
+    #[error(transparent)]
+    Role(#[from] RoleError),
+    /// It does not say who the assistant is.
+    #[error("the guide {plugin} cannot be used: {why}")]
+    Unusable {
+        /// The plugin.
+        plugin: PluginName,
+        /// What is wrong.
+        why: String,
+    },
+    /// It wants a long conversation shown in a way that does not exist.
+    #[error("the guide {plugin} asks for the memory policy {asked:?}, which does not exist")]
+    NoSuchMemory {
+        /// The plugin.
+        plugin: PluginName,
+        /// What it asks for.
+        asked: String,
+    },
+}
+
+impl GuideError {
+    /// What can be done about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Role(_) => "`sallyport plugin list` shows the plugins and their roles".to_owned(),
+            Self::Unusable { plugin, .. } => {
+                format!("check [settings.{plugin}], or go without --guide")
+            }
+            Self::NoSuchMemory { .. } => {
+                format!("the memory policies are {}", MemoryKind::words().join(", "))
+            }
+        }
+    }
+}
+
+impl Guide {
+    /// Asks a plugin who the assistant is.
+    ///
+    /// # Errors
+    ///
+    /// There is no such guide, or what it says cannot be.
+    pub async fn ask(roles: &Arc<Roles>, plugin: &PluginName) -> Result<Self, GuideError> {
+        let player = roles.player(plugin.as_str(), Role::Guide)?;
+        let described = player.plugin().describe().await;
+        let unusable = |why| GuideError::Unusable { plugin: plugin.clone(), why };
+        Self::of(plugin, described.map_err(|Unavailable(why)| unusable(why))?)
+    }
+
+    fn of(plugin: &PluginName, persona: Persona) -> Result<Self, GuideError> {
+        let Persona { system_prompt, temperature, memory_policy, initial_memories } = persona;
+        let plugin = plugin.clone();
+        if system_prompt.trim().is_empty() {
+            let why = "it does not say what the assistant should be".to_owned();
+            return Err(GuideError::Unusable { plugin, why });
+        }
+        let memory = match memory_policy {
+            None => None,
+            Some(asked) => match MemoryKind::named(&asked) {
+                Some(kind) => Some(kind),
+                None => return Err(GuideError::NoSuchMemory { plugin, asked }),
+            },
+        };
+        let memories = initial_memories.into_iter().filter(|text| !text.trim().is_empty());
+        Ok(Self { plugin, system_prompt, temperature, memory, memories: memories.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn persona(prompt: &str, memory: Option<&str>) -> Persona {
+        Persona {
+            system_prompt: prompt.to_owned(),
+            temperature: Some(0.5),
+            memory_policy: memory.map(str::to_owned),
+            initial_memories: vec!["The silver is in the pantry.".to_owned(), " ".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_persona_is_taken_only_if_all_of_it_can_be() {
+        let plugin: PluginName = "butler".parse().unwrap();
+        for word in MemoryKind::words() {
+            let guide = Guide::of(&plugin, persona("Be kind.", Some(word))).unwrap();
+            assert_eq!(guide.memory.map(MemoryKind::word), Some(word));
+            assert_eq!(guide.memories, ["The silver is in the pantry."]);
+        }
+        assert_eq!(Guide::of(&plugin, persona("Be kind.", None)).unwrap().memory, None);
+        for (persona, want, hint) in [
+            (
+                persona(" \n", None),
+                "does not say what the assistant should be",
+                "[settings.butler]",
+            ),
+            (persona("Be kind.", Some("elephant")), "\"elephant\"", "summary, vector-db"),
+            (persona("Be kind.", Some("")), "\"\"", "none, sliding-window"),
+        ] {
+            let error = Guide::of(&plugin, persona).unwrap_err();
+            assert!(error.to_string().contains(want), "{error}");
+            assert!(error.hint().contains(hint), "{}", error.hint());
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! One request, from its head to its answer.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Authority,
+};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use sallyport_sandbox::roles::HttpBody;
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        handshake::derive_accept_key,
+        protocol::{Role, WebSocketConfig},
+    },
+};
+
+use super::{
+    Page, Site, Talk, Target,
+    check::{self, Refusal},
+    key::{self, Pass},
+    rate::TooMuch,
+};
+
+/// Longest body of a request: what a plugin is told as a whole.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Longest wait for a whole body.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Most web sockets at one address at a time.
+const TALKS_MAX: usize = 64;
+
+/// Longest message on a web socket: as much as an input may have.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+/// Most bytes that wait for somebody who does not read them.
+const UNREAD_BYTES_MAX: usize = 1024 * 1024;
+
+const NOT_FOUND: Refusal =
+    Refusal { status: StatusCode::NOT_FOUND, words: "nothing is served here" };
+const NOT_UPGRADED: Refusal =
+    Refusal { status: StatusCode::UPGRADE_REQUIRED, words: "only web sockets are served here" };
+const NO_SOCKET: Refusal =
+    Refusal { status: StatusCode::BAD_REQUEST, words: "this is no handshake of a web socket" };
+const TOO_LONG: Refusal =
+    Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, words: "the body is longer than 1 MiB" };
+const TOO_SLOW: Refusal =
+    Refusal { status: StatusCode::REQUEST_TIMEOUT, words: "the body did not come in time" };
+const BROKEN: Refusal =
+    Refusal { status: StatusCode::BAD_REQUEST, words: "the body ends in the middle" };
+const OFTEN: Refusal =
+    Refusal { status: StatusCode::TOO_MANY_REQUESTS, words: "too many requests: wait a second" };
+const AT_ONCE: Refusal = Refusal {
+    status: StatusCode::SERVICE_UNAVAILABLE,
+    words: "too many requests at once: wait a second",
+};
+
+/// Answers a request, with a refusal where it comes to that.
+pub(super) async fn answer(
+    site: &Site,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Response<HttpBody> {
+    pass(site, peer, request).await.unwrap_or_else(refuse)
+}
+
+async fn pass(
+    site: &Site,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Result<Response<HttpBody>, Refusal> {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    let authority = check::meant(site.addr, site.public, method, uri, headers)?;
+    let is_talk = headers.contains_key(header::UPGRADE);
+    match site.key.look(site.addr, uri, headers) {
+        Pass::Known => {}
+        // What begins a web socket follows nobody elsewhere.
+        Pass::Welcome { .. } if is_talk => {}
+        Pass::Welcome { location, cookie } if is_read(method) => {
+            return Ok(welcome(&location, cookie));
+        }
+        Pass::Welcome { .. } | Pass::Unknown => return Err(check::TOKEN),
+    }
+    let found = site.route(uri.path(), is_talk);
+    let route = found.ok_or_else(|| match site.route(uri.path(), !is_talk) {
+        Some(_) if !is_talk => NOT_UPGRADED,
+        _ => NOT_FOUND,
+    })?;
+    let place = site.rate.take().map_err(|why| match why {
+        TooMuch::Often => OFTEN,
+        TooMuch::AtOnce => AT_ONCE,
+    })?;
+    let response = match &route.target {
+        Target::Talk(talk) => begin_talk(site, talk, peer, request),
+        Target::Page(page) => ask(&**page, authority, request).await,
+    };
+    drop(place);
+    response
+}
+
+fn is_read(method: &Method) -> bool {
+    [Method::GET, Method::HEAD].contains(method)
+}
+
+/// Reads the whole request, and hands it to the plugin as if it had been sent to it alone.
+async fn ask(
+    page: &dyn Page,
+    authority: Authority,
+    request: Request<Incoming>,
+) -> Result<Response<HttpBody>, Refusal> {
+    let (mut head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path);
+    head.uri = uri.build().map_err(|_| NOT_FOUND)?;
+    key::hide(&mut head.headers);
+    let body = whole(&head.headers, body).await?;
+    Ok(page.answer(Request::from_parts(head, Full::new(body))).await)
+}
+
+async fn whole(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let length = length.and_then(|length| length.parse::<usize>().ok());
+    if length.is_some_and(|length| length > BODY_BYTES_MAX) {
+        return Err(TOO_LONG);
+    }
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIME_MAX, body).await {
+        Err(_) => Err(TOO_SLOW),
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(TOO_LONG),
+        Ok(Err(_)) => Err(BROKEN),
+    }
+}
+
+/// Makes a web socket of the connection.
+fn begin_talk(
+    site: &Site,
+    talk: &Arc<dyn Talk>,
+    peer: SocketAddr,
+    mut request: Request<Incoming>,
+) -> Result<Response<HttpBody>, Refusal> {
+    let accept = accepted(request.method(), request.headers()).ok_or(NO_SOCKET)?;
+    let mut talks = site.talks.lock().unwrap_or_else(PoisonError::into_inner);
+    while talks.try_join_next().is_some() {}
+    if talks.len() >= TALKS_MAX {
+        return Err(AT_ONCE);
+    }
+    let (talk, upgrade) = (Arc::clone(talk), hyper::upgrade::on(&mut request));
+    talks.spawn(async move {
+        // Whoever goes away before the answer was sent has not connected.
+        let Ok(upgraded) = upgrade.await else { return };
+        let (io, limits) = (TokioIo::new(upgraded), Some(socket_limits()));
+        let socket = WebSocketStream::from_raw_socket(io, Role::Server, limits).await;
+        talk.speak(socket, peer).await;
+    });
+    let mut response = plain(StatusCode::SWITCHING_PROTOCOLS, Bytes::new());
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    Ok(response)
+}
+
+/// The answer to a handshake, if it is one.
+fn accepted(method: &Method, headers: &HeaderMap) -> Option<HeaderValue> {
+    let says = |name: header::HeaderName, word: &str| {
+        let value = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
+    };
+    let is_handshake = method == Method::GET
+        && says(header::CONNECTION, "upgrade")
+        && says(header::UPGRADE, "websocket")
+        && says(header::SEC_WEBSOCKET_VERSION, "13");
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_handshake)?;
+    HeaderValue::from_str(&derive_accept_key(key.as_bytes())).ok()
+}
+
+fn socket_limits() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE_BYTES_MAX))
+        .max_frame_size(Some(MESSAGE_BYTES_MAX))
+        .max_write_buffer_size(UNREAD_BYTES_MAX)
+}
+
+/// Sends a browser on to the address without the key.
+fn welcome(location: &str, cookie: HeaderValue) -> Response<HttpBody> {
+    let Ok(location) = HeaderValue::from_str(location) else { return refuse(NOT_FOUND) };
+    let mut response = plain(StatusCode::SEE_OTHER, Bytes::new());
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, location);
+    headers.insert(header::SET_COOKIE, cookie);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+fn refuse(refusal: Refusal) -> Response<HttpBody> {
+    let mut response = plain(refusal.status, format!("{}\n", refusal.words).into());
+    let headers = response.headers_mut();
+    match refusal.status {
+        StatusCode::UNAUTHORIZED => {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        StatusCode::UPGRADE_REQUIRED => {
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        }
+        // The rest of the body is not waited for.
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        _ => {}
+    }
+    response
+}
+
+fn plain(status: StatusCode, body: Bytes) -> Response<HttpBody> {
+    let mut response =
+        Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,178 @@
+//! Whether a request was meant for this address, and by whom.
+//!
+//! A page of any site can have the user's browser send requests to the loopback, and a name of its
+//! own can be made to stand for 127.0.0.1. Both show in the head: `Origin` names the page's site,
+//! `Host` the name that was used. Neither can be forged by a page.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, Method, StatusCode, Uri, header, uri::Authority};
+use url::Host;
+
+/// Why a request goes no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) words: &'static str,
+}
+
+const fn refusal(status: StatusCode, words: &'static str) -> Refusal {
+    Refusal { status, words }
+}
+
+pub(super) const HOST: Refusal =
+    refusal(StatusCode::FORBIDDEN, "this is not the host that the request is for");
+pub(super) const ORIGIN: Refusal =
+    refusal(StatusCode::FORBIDDEN, "a page of another origin sent this");
+pub(super) const TOKEN: Refusal = refusal(
+    StatusCode::UNAUTHORIZED,
+    "send the token of the printed address: Authorization: Bearer TOKEN",
+);
+pub(super) const METHOD: Refusal =
+    refusal(StatusCode::METHOD_NOT_ALLOWED, "this method means nothing here");
+
+/// Checks who is meant, and which page sends. Returns the address that was used.
+pub(super) fn meant(
+    site: SocketAddr,
+    is_public: bool,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Authority, Refusal> {
+    if [Method::CONNECT, Method::TRACE].contains(method) {
+        return Err(METHOD);
+    }
+    let host = one(headers, header::HOST).ok_or(HOST)?;
+    let authority: Authority = host.parse().map_err(|_| HOST)?;
+    let is_named = uri.authority().is_none_or(|named| *named == authority);
+    if !is_named || !is_own(site, is_public, &authority) {
+        return Err(HOST);
+    }
+    if headers.contains_key(header::ORIGIN) {
+        let origin = one(headers, header::ORIGIN).ok_or(ORIGIN)?;
+        let host = origin.strip_prefix("http://").ok_or(ORIGIN)?;
+        if host != authority.as_str() {
+            return Err(ORIGIN);
+        }
+    }
+    Ok(authority)
+}
+
+/// The value of a header that stands there once.
+fn one(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).into_iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+/// Whether a host is this address, by its number, or by the one name that nobody else can take.
+/// Where other machines may come, any number may have led here, but still no name.
+fn is_own(site: SocketAddr, is_public: bool, authority: &Authority) -> bool {
+    if authority.as_str().contains('@') || authority.port_u16().unwrap_or(80) != site.port() {
+        return false;
+    }
+    let addr: IpAddr = match Host::parse(authority.host()) {
+        Ok(Host::Domain(name)) => return name == "localhost" && site.ip().is_loopback(),
+        Ok(Host::Ipv4(addr)) => addr.into(),
+        Ok(Host::Ipv6(addr)) => addr.into(),
+        Err(_) => return false,
+    };
+    addr == site.ip() || is_public
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(
+        site: &str,
+        is_public: bool,
+        host: &str,
+        origin: Option<&str>,
+        want: Result<(), Refusal>,
+    ) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        let site = site.parse().unwrap();
+        let met = meant(site, is_public, &Method::GET, &Uri::from_static("/"), &headers);
+        assert_eq!(met.map(drop), want, "{site} {host} {origin:?}");
+    }
+
+    #[test]
+    fn h70_only_the_address_itself_is_meant() {
+        for host in ["127.0.0.1:8077", "localhost:8077", "LOCALHOST:8077"] {
+            check("127.0.0.1:8077", false, host, None, Ok(()));
+        }
+        check("[::1]:8077", false, "[::1]:8077", None, Ok(()));
+        check("127.0.0.1:80", false, "127.0.0.1", None, Ok(()));
+        for host in [
+            "evil.example:8077",
+            "evil.example",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "127.0.0.1:8077:8077",
+            "localhost.evil.example:8077",
+            "127.0.0.1.evil.example:8077",
+            "user@127.0.0.1:8077",
+            "127.0.0.2:8077",
+            "0.0.0.0:8077",
+            "[::1]:8077",
+            "",
+        ] {
+            check("127.0.0.1:8077", false, host, None, Err(HOST));
+        }
+    }
+
+    #[test]
+    fn h70_where_others_may_come_any_number_is_meant_and_no_name() {
+        check("0.0.0.0:8077", true, "192.168.1.5:8077", None, Ok(()));
+        check("0.0.0.0:8077", true, "evil.example:8077", None, Err(HOST));
+        check("0.0.0.0:8077", true, "localhost:8077", None, Err(HOST));
+    }
+
+    #[test]
+    fn h70_no_page_of_another_origin_gets_in() {
+        let check =
+            |origin, want| check("127.0.0.1:8077", false, "127.0.0.1:8077", Some(origin), want);
+        check("http://127.0.0.1:8077", Ok(()));
+        for origin in [
+            "null",
+            "http://evil.example",
+            "https://127.0.0.1:8077",
+            "http://127.0.0.1",
+            "http://127.0.0.1:8078",
+            "http://localhost:8077",
+            "http://127.0.0.1:8077/",
+            "",
+        ] {
+            check(origin, Err(ORIGIN));
+        }
+    }
+
+    #[test]
+    fn h70_what_stands_there_twice_or_means_nothing_is_refused() {
+        let site = "127.0.0.1:8077".parse().unwrap();
+        let met = |method: Method, uri: &str, headers: &[(&str, &str)]| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                let name = header::HeaderName::from_bytes(name.as_bytes()).unwrap();
+                map.append(name, value.parse().unwrap());
+            }
+            meant(site, false, &method, &uri.parse().unwrap(), &map).map(drop)
+        };
+        let own = ("host", "127.0.0.1:8077");
+        let page = ("origin", "http://127.0.0.1:8077");
+        let evil = ("origin", "http://evil.example");
+        assert_eq!(met(Method::GET, "http://127.0.0.1:8077/x", &[own, page]), Ok(()));
+        assert_eq!(met(Method::GET, "/", &[]), Err(HOST));
+        assert_eq!(met(Method::GET, "/", &[own, ("host", "evil.example")]), Err(HOST));
+        assert_eq!(met(Method::GET, "http://evil.example/", &[own]), Err(HOST));
+        assert_eq!(met(Method::GET, "/", &[own, page, evil]), Err(ORIGIN));
+        assert_eq!(met(Method::TRACE, "/", &[own]), Err(METHOD));
+        assert_eq!(met(Method::CONNECT, "/", &[own]), Err(METHOD));
+    }
+}

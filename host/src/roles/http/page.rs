@@ -1,0 +1,131 @@
+//! A plugin that answers the requests of one path, in its role of a listener or a UI.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use sallyport_contract::{
+    Admitted, BoxFuture, CallReport,
+    services::{Inbox, Seat},
+};
+use sallyport_sandbox::roles::{HttpBody, Served};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::Page;
+use crate::{
+    gate::Tell,
+    roles::{Player, Roles, Run, is_silent, trouble},
+};
+
+/// How long one decision holds for requests that only look: a page asks several times a second, and
+/// each decision is a record. Every other request is decided about by itself.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What somebody is told when a rule of the policy says no.
+const DENIED: &str = "the policy does not allow this\n";
+
+/// A plugin that answers requests.
+pub(crate) struct PluginPage {
+    pub(crate) roles: Arc<Roles>,
+    pub(crate) player: Player,
+    pub(crate) session_id: String,
+    /// Where its inputs go, when it is a listener.
+    pub(crate) inbox: Option<Arc<dyn Inbox>>,
+    /// Where its commands go, when it is a UI.
+    pub(crate) seat: Option<Arc<dyn Seat>>,
+    pub(crate) tell: Tell,
+    pub(crate) looks: Looks,
+}
+
+/// The last decision about a request that only looks.
+#[derive(Debug, Default)]
+pub(crate) struct Looks(Mutex<Option<(Instant, Admitted)>>);
+
+impl Looks {
+    fn last(&self) -> Option<Admitted> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|(at, _)| at.elapsed() < LOOK_TIME_MAX).map(|(_, call)| call.clone())
+    }
+
+    fn keep(&self, call: &Admitted) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some((Instant::now(), call.clone()));
+    }
+}
+
+impl Page for PluginPage {
+    fn answer(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>> {
+        Box::pin(async move {
+            let only_looks = [Method::GET, Method::HEAD].contains(request.method());
+            match self.admit(&request, only_looks).await {
+                Ok(call) => self.serve(call, only_looks, request).await,
+                Err(report) => {
+                    self.complain(&report);
+                    denied()
+                }
+            }
+        })
+    }
+}
+
+impl PluginPage {
+    async fn admit(
+        &self,
+        request: &Request<Full<Bytes>>,
+        only_looks: bool,
+    ) -> Result<Admitted, Box<CallReport>> {
+        if let Some(call) = self.looks.last().filter(|_| only_looks) {
+            return Ok(call);
+        }
+        let about = json!({ "method": request.method().as_str(), "path": request.uri().path() });
+        let context = self.roles.context(&self.session_id);
+        let call = self.player.admit(Run::Http, context, &about).await?;
+        if only_looks {
+            self.looks.keep(&call);
+        }
+        Ok(call)
+    }
+
+    /// The record of a request that only looks is written when it did something after all.
+    async fn serve(
+        &self,
+        call: Admitted,
+        only_looks: bool,
+        request: Request<Full<Bytes>>,
+    ) -> Response<HttpBody> {
+        let playing = (!only_looks).then(|| self.player.begin(&call));
+        let (inbox, seat) = (self.inbox.clone(), self.seat.clone());
+        let plugin = self.player.plugin();
+        let Served { response, report } = plugin.serve(call.clone(), inbox, seat, request).await;
+        let (player, tell) = (self.player.clone(), Arc::clone(&self.tell));
+        tokio::spawn(async move {
+            let report = report.await;
+            if let Some(why) = trouble(&report) {
+                tell(&format!("{}: a request failed: {why}", player.name()));
+            }
+            match playing {
+                Some(playing) => playing.finish(&report),
+                None if is_silent(&report) => {}
+                None => player.begin(&call).finish(&report),
+            }
+        });
+        response
+    }
+
+    fn complain(&self, report: &CallReport) {
+        let why = trouble(report).unwrap_or_default();
+        (self.tell)(&format!("{}: a request was refused: {why}", self.player.name()));
+    }
+}
+
+fn denied() -> Response<HttpBody> {
+    let body = Full::from(DENIED).map_err(|never| match never {}).boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::FORBIDDEN;
+    response
+}

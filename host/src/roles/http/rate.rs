@@ -1,0 +1,103 @@
+//! How much one address takes: so many requests a second, so many at a time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+/// Requests a second, over a while. A page asks two or three times; a person cannot read more.
+const REQUESTS_PER_SECOND: f64 = 50.0;
+
+/// Requests that may come at once, after a quiet moment: a page that is opened, some programs.
+const BURST_MAX: f64 = 200.0;
+
+/// Requests that are answered at the same time. Each may hold a plugin in memory.
+const AT_ONCE_MAX: usize = 16;
+
+/// How much may still come to one address.
+#[derive(Debug)]
+pub(super) struct Rate {
+    bucket: Mutex<Bucket>,
+    places: Arc<Semaphore>,
+}
+
+/// So many a second, and some more after a quiet moment.
+#[derive(Debug)]
+pub(crate) struct Bucket {
+    per_second: f64,
+    burst_max: f64,
+    left: f64,
+    looked_at: Instant,
+}
+
+/// Why a request is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TooMuch {
+    /// Too many came in the last seconds.
+    Often,
+    /// Too many are being answered.
+    AtOnce,
+}
+
+impl Bucket {
+    /// Begins full.
+    pub(crate) fn new(per_second: f64, burst_max: f64) -> Self {
+        Self { per_second, burst_max, left: burst_max, looked_at: Instant::now() }
+    }
+
+    /// Takes one out, if there is one.
+    pub(crate) fn take(&mut self) -> bool {
+        let now = Instant::now();
+        let more = now.duration_since(self.looked_at).as_secs_f64() * self.per_second;
+        (self.left, self.looked_at) = ((self.left + more).min(self.burst_max), now);
+        let is_there = self.left >= 1.0;
+        self.left -= if is_there { 1.0 } else { 0.0 };
+        is_there
+    }
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        let bucket = Mutex::new(Bucket::new(REQUESTS_PER_SECOND, BURST_MAX));
+        Self { bucket, places: Arc::new(Semaphore::new(AT_ONCE_MAX)) }
+    }
+}
+
+impl Rate {
+    /// Takes a place for a request, until it is answered.
+    pub(super) fn take(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| TooMuch::AtOnce)?;
+        match self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            true => Ok(place),
+            false => Err(TooMuch::Often),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_too_much_and_a_pause_helps() {
+        let rate = Rate::default();
+        let taken = (0..1000).filter(|_| rate.take().is_ok()).count();
+        assert_eq!(taken, 200);
+        assert_eq!(rate.take().err(), Some(TooMuch::Often));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!((0..1000).filter(|_| rate.take().is_ok()).count(), 50);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_are_answered_at_once() {
+        let rate = Rate::default();
+        let places: Vec<_> = (0..16).map(|_| rate.take().unwrap()).collect();
+        assert_eq!(rate.take().err(), Some(TooMuch::AtOnce));
+        drop(places);
+        assert!(rate.take().is_ok());
+    }
+}

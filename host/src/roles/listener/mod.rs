@@ -1,0 +1,179 @@
+//! Listeners: plugins that turn what happens outside into input of a session.
+//!
+//! The host holds every socket. What happens on one is a [`Signal`] that the plugin is told of; what
+//! goes back are its [`Reply`]s; what it makes of the signal it hands to the [`inbox`]. Each signal
+//! is a run in a role: the gate decides about it, and it is written down.
+
+pub(crate) mod inbox;
+pub(crate) mod stdin;
+pub(crate) mod websocket;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use sallyport_contract::{Admitted, CallReport, services::Inbox};
+use sallyport_sandbox::roles::{Handled, Listener, Reply, Signal};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::{Player, Roles, Run, trouble};
+use crate::gate::Tell;
+
+/// Answers that may wait until a connection has time for them; the session gives one after another.
+const ANSWERS_WAITING_MAX: usize = 16;
+
+/// A plugin that listens for a session.
+pub(crate) struct Ear {
+    pub(crate) roles: Arc<Roles>,
+    pub(crate) player: Player,
+    pub(crate) session_id: String,
+    pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) tell: Tell,
+    pub(crate) lines: Lines,
+}
+
+/// Who is connected, and where answers for them go.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    open: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
+    /// How many there were.
+    count: AtomicU64,
+    /// How many there are, those included that are about to end.
+    standing: AtomicU64,
+}
+
+/// A connection, for as long as it stands.
+pub(crate) struct Connection {
+    ear: Arc<Ear>,
+    pub(crate) name: String,
+    /// What the session answered to inputs that came from here. It ends when all hang up.
+    pub(crate) answers: mpsc::Receiver<String>,
+}
+
+impl Ear {
+    /// Tells the plugin that signals will come.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not listen, in words.
+    pub(crate) async fn start(&self) -> Result<(), String> {
+        let call = self.admit("start", None).await.map_err(|report| words(&report))?;
+        let playing = self.player.begin(&call);
+        let report = self.listener(call).start().await;
+        let why = trouble(&report);
+        playing.finish(&report);
+        why.map_or(Ok(()), Err)
+    }
+
+    /// Tells the plugin that no more signals come.
+    pub(crate) async fn stop(&self) {
+        let Ok(call) = self.admit("stop", None).await else { return };
+        let playing = self.player.begin(&call);
+        let report = self.listener(call).stop().await;
+        self.complain(&report);
+        playing.finish(&report);
+    }
+
+    /// Tells the plugin of a signal and returns what goes back.
+    pub(crate) async fn hear(&self, connection: &str, signal: Signal) -> Vec<Reply> {
+        let call = match self.admit(word(&signal), Some(connection)).await {
+            Ok(call) => call,
+            Err(report) => {
+                self.complain(&report);
+                return Vec::new();
+            }
+        };
+        let playing = self.player.begin(&call);
+        let Handled { replies, report } = self.listener(call).handle(connection, signal).await;
+        self.complain(&report);
+        playing.finish(&report);
+        replies
+    }
+
+    /// Hands the answer to an input to the connection that it came from, if that still stands.
+    pub(crate) fn answered(&self, connection: &str, answer: &str) {
+        let open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(line) = open.get(connection) else { return };
+        if line.try_send(answer.to_owned()).is_err() {
+            (self.tell)(&format!("{}: {connection} takes no answer", self.player.name()));
+        }
+    }
+
+    /// Ends every connection, once what waits for it has been sent.
+    pub(crate) fn hang_up(&self) {
+        self.lines.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Whether there are connections that have not ended.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.lines.standing.load(Ordering::Relaxed) > 0
+    }
+
+    /// Opens a connection of a kind.
+    pub(crate) fn connect(self: &Arc<Self>, kind: &str) -> Connection {
+        let (line, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
+        let number = self.lines.count.fetch_add(1, Ordering::Relaxed) + 1;
+        self.lines.standing.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{kind}-{number}");
+        let mut open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.insert(name.clone(), line);
+        Connection { ear: Arc::clone(self), name, answers }
+    }
+
+    async fn admit(
+        &self,
+        signal: &str,
+        connection: Option<&str>,
+    ) -> Result<Admitted, Box<CallReport>> {
+        let about = match connection {
+            Some(connection) => json!({ "signal": signal, "connection": connection }),
+            None => json!({ "signal": signal }),
+        };
+        let context = self.roles.context(&self.session_id);
+        self.player.admit(Run::Listener, context, &about).await
+    }
+
+    fn listener(&self, call: Admitted) -> Listener {
+        self.player.plugin().listener(call, Arc::clone(&self.inbox))
+    }
+
+    fn complain(&self, report: &CallReport) {
+        if let Some(why) = trouble(report) {
+            (self.tell)(&format!("{}: {why}", self.player.name()));
+        }
+    }
+}
+
+impl Connection {
+    /// Tells the plugin of a signal on this connection.
+    pub(crate) async fn hear(&self, signal: Signal) -> Vec<Reply> {
+        self.ear.hear(&self.name, signal).await
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut open = self.ear.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.remove(&self.name);
+        self.ear.lines.standing.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn words(report: &CallReport) -> String {
+    trouble(report).unwrap_or_else(|| "it was not let through".to_owned())
+}
+
+fn word(signal: &Signal) -> &'static str {
+    match signal {
+        Signal::Opened(_) => "opened",
+        Signal::Text(_) => "text",
+        Signal::Binary(_) => "binary",
+        Signal::Answered(_) => "answered",
+        Signal::Closed => "closed",
+    }
+}

@@ -1,0 +1,142 @@
+//! Standard input as a connection: each line is a signal, and text that a listener replies is
+//! printed.
+
+use std::{
+    io::{BufRead, Read},
+    sync::Arc,
+    thread,
+};
+
+use sallyport_sandbox::roles::{Reply, Signal};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Connection, Ear};
+
+/// Longest line: as much as an input may have. What is longer is passed over, and told.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Lines that may be read ahead.
+const LINES_WAITING_MAX: usize = 16;
+
+/// Something that came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Line {
+    Text(String),
+    /// It is no UTF-8.
+    Binary(Vec<u8>),
+    /// It was longer than a line may be.
+    TooLong,
+}
+
+/// Reads lines in a thread of its own, since reading blocks.
+pub(crate) fn lines() -> mpsc::Receiver<Line> {
+    let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
+    thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        while let Some(line) = next(&mut input) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// The next line without its end; nothing at the end, and where reading fails.
+fn next(input: &mut impl BufRead) -> Option<Line> {
+    let mut bytes = Vec::new();
+    let count =
+        input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut bytes).ok()?;
+    if count == 0 {
+        return None;
+    }
+    let is_whole = bytes.last() == Some(&b'\n');
+    if is_whole {
+        bytes.pop();
+    } else if bytes.len() > LINE_BYTES_MAX {
+        input.skip_until(b'\n').ok()?;
+        return Some(Line::TooLong);
+    }
+    Some(String::from_utf8(bytes).map_or_else(|error| Line::Binary(error.into_bytes()), Line::Text))
+}
+
+/// Tells a listener of each line, and prints what it replies, until the session ends.
+pub(crate) async fn attend(
+    ear: Arc<Ear>,
+    mut lines: mpsc::Receiver<Line>,
+    print: Arc<dyn Fn(&str) + Send + Sync>,
+    ended: oneshot::Sender<()>,
+) {
+    let mut ended = Some(ended);
+    let mut desk = Desk { connection: ear.connect("stdin"), print };
+    let mut is_open = desk.tell(Signal::Opened("standard input".to_owned())).await;
+    loop {
+        let signal = tokio::select! {
+            line = lines.recv(), if is_open => match line {
+                Some(Line::Text(line)) => Signal::Text(line),
+                Some(Line::Binary(bytes)) => Signal::Binary(bytes),
+                Some(Line::TooLong) => {
+                    (ear.tell)(&format!("a line of more than {LINE_BYTES_MAX} bytes is passed over"));
+                    continue;
+                }
+                None => { is_open = false; continue; }
+            },
+            answer = desk.connection.answers.recv() => match answer {
+                Some(answer) => Signal::Answered(answer),
+                None => break,
+            },
+            () = std::future::ready(()), if !is_open && ended.is_some() => {
+                // Nobody waits for it when the session ends anyway.
+                let _ = ended.take().map(|ended| ended.send(()));
+                continue;
+            }
+        };
+        is_open &= desk.tell(signal).await;
+    }
+    desk.connection.hear(Signal::Closed).await;
+}
+
+struct Desk {
+    connection: Connection,
+    print: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Desk {
+    /// Whether more may come.
+    async fn tell(&mut self, signal: Signal) -> bool {
+        for reply in self.connection.hear(signal).await {
+            match reply {
+                Reply::Text(text) => (self.print)(&text),
+                Reply::Binary(data) => (self.print)(&String::from_utf8_lossy(&data)),
+                Reply::Close => return false,
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_whatever_they_hold_is_told() {
+        let long = "x".repeat(LINE_BYTES_MAX);
+        let text = [
+            b"one\r\n\n".as_slice(),
+            b"\xff\n",
+            long.as_bytes(),
+            b"\n",
+            long.as_bytes(),
+            b"y\nlast",
+        ];
+        let mut input = std::io::Cursor::new(text.concat());
+        let found: Vec<Line> = std::iter::from_fn(|| next(&mut input)).collect();
+        let line = |text: &str| Line::Text(text.to_owned());
+        let binary = Line::Binary(vec![0xff]);
+        assert_eq!(
+            found,
+            [line("one\r"), line(""), binary, line(&long), Line::TooLong, line("last")]
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! A conversation over a web socket, from the first signal to the last.
+
+use std::{net::SocketAddr, ops::ControlFlow, sync::Arc, time::Duration};
+
+use futures::{SinkExt, StreamExt};
+use sallyport_contract::BoxFuture;
+use sallyport_sandbox::roles::{Reply, Signal};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio_tungstenite::tungstenite::{
+    Message,
+    protocol::{CloseFrame, frame::coding::CloseCode},
+};
+
+use super::{Connection, Ear};
+use crate::roles::http::{Bucket, Socket, Talk};
+
+/// How often somebody who says nothing is asked whether they are still there. Whoever has said
+/// nothing at all since the last time is not.
+const PING_EVERY: Duration = Duration::from_secs(30);
+
+/// Longest wait until a message is taken.
+const SEND_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Longest wait until the other side has closed too.
+const FAREWELL_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Messages a second, over a while, and at once: far more than people type.
+const MESSAGES_PER_SECOND: f64 = 10.0;
+const MESSAGES_AT_ONCE_MAX: f64 = 50.0;
+
+/// Takes web sockets for a listener.
+pub(crate) struct WebSockets(pub(crate) Arc<Ear>);
+
+impl Talk for WebSockets {
+    fn speak(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()> {
+        let connection = self.0.connect("ws");
+        let bucket = Bucket::new(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE_MAX);
+        let mut ping = interval(PING_EVERY);
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let speech = Speech { connection, socket, bucket, ping, is_quiet: false };
+        Box::pin(speech.hold(peer))
+    }
+}
+
+struct Speech {
+    connection: Connection,
+    socket: Socket,
+    bucket: Bucket,
+    ping: Interval,
+    /// Nothing has come since the last ping.
+    is_quiet: bool,
+}
+
+impl Speech {
+    async fn hold(mut self, peer: SocketAddr) {
+        let mut flow = self.tell(Signal::Opened(peer.to_string())).await;
+        while flow.is_continue() {
+            flow = self.next().await;
+        }
+        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, self.part_in_peace()).await;
+        self.connection.hear(Signal::Closed).await;
+    }
+
+    /// Reads what still comes, since a connection that is closed with something unread takes back what
+    /// was sent last.
+    async fn part_in_peace(&mut self) {
+        // Whoever has gone away cannot be sent a farewell.
+        let _ = self.socket.close(None).await;
+        while let Some(Ok(_)) = self.socket.next().await {}
+    }
+
+    async fn next(&mut self) -> ControlFlow<()> {
+        tokio::select! {
+            message = self.socket.next() => match message {
+                Some(Ok(message)) => self.take(message).await,
+                // A message that is too long, or a connection that broke.
+                Some(Err(_)) | None => ControlFlow::Break(()),
+            },
+            answer = self.connection.answers.recv() => match answer {
+                Some(answer) => self.tell(Signal::Answered(answer)).await,
+                None => self.part(CloseCode::Away, "the session has ended").await,
+            },
+            _ = self.ping.tick() => match std::mem::replace(&mut self.is_quiet, true) {
+                true => ControlFlow::Break(()),
+                false => self.send(Message::Ping(Vec::new().into())).await,
+            },
+        }
+    }
+
+    async fn take(&mut self, message: Message) -> ControlFlow<()> {
+        self.is_quiet = false;
+        let signal = match message {
+            Message::Text(text) => Signal::Text(text.as_str().to_owned()),
+            Message::Binary(data) => Signal::Binary(data.to_vec()),
+            Message::Close(_) => return ControlFlow::Break(()),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {
+                return ControlFlow::Continue(());
+            }
+        };
+        if !self.bucket.take() {
+            return self.part(CloseCode::Policy, "too many messages").await;
+        }
+        self.tell(signal).await
+    }
+
+    /// Tells the plugin of a signal and sends what it replies.
+    async fn tell(&mut self, signal: Signal) -> ControlFlow<()> {
+        for reply in self.connection.hear(signal).await {
+            match reply {
+                Reply::Text(text) => self.send(Message::Text(text.into())).await?,
+                Reply::Binary(data) => self.send(Message::Binary(data.into())).await?,
+                Reply::Close => return ControlFlow::Break(()),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    async fn send(&mut self, message: Message) -> ControlFlow<()> {
+        match tokio::time::timeout(SEND_TIME_MAX, self.socket.send(message)).await {
+            Ok(Ok(())) => ControlFlow::Continue(()),
+            Ok(Err(_)) | Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    async fn part(&mut self, code: CloseCode, reason: &'static str) -> ControlFlow<()> {
+        let frame = CloseFrame { code, reason: reason.into() };
+        self.send(Message::Close(Some(frame))).await?;
+        ControlFlow::Break(())
+    }
+}

@@ -1,0 +1,279 @@
+//! Roles: what plugins do in a session beside tools, and the way there through the gate.
+//!
+//! No model asks for a run in a role; something happens, and the plugin is called. The gate decides
+//! about the run under a name of its own, `PLUGIN.role:provider`: a rule can deny it or have the
+//! person asked, and without one it may run, since the person chose the plugin for that role. It is
+//! written down like a call. What the plugin reaches for while it runs is asked for as in any call.
+//!
+//! ```text
+//! Roles::player ─► Player ── admit ─► Admitted      one record of the decision
+//!                         └─ begin ─► Playing       one record of the run, however it ends
+//! ```
+//!
+//! An [`Admitted`] may stand for several runs, where a plugin plays its role for as long as a session
+//! lasts; each run has a record of its own.
+
+pub mod guide;
+pub(crate) mod http;
+pub(crate) mod listener;
+pub mod provider;
+pub(crate) mod ui;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use sallyport_contract::{
+    Admitted, CallContext, CallReport, Failure, Outcome, PluginName, ToolCall, ToolId, ToolName,
+};
+use sallyport_policy::{Grant, Role, question::ROLE_PREFIX};
+use sallyport_sandbox::Plugin;
+use serde_json::Value;
+
+use crate::{
+    gate::{Audited, audited::Unfinished},
+    registry::{Entry, Missing, Registry},
+};
+
+/// Why a plugin is called, where no model asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// One of its timers fires.
+    Timer,
+    /// It listens for a session.
+    Listener,
+    /// It answers in place of a model.
+    Provider,
+    /// It shows a session.
+    Ui,
+    /// It answers a request that came to the host.
+    Http,
+}
+
+impl Run {
+    /// The word that rules and records have for it, after `role:`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Listener => "listener",
+            Self::Provider => "provider",
+            Self::Ui => "ui",
+            Self::Http => "http",
+        }
+    }
+
+    /// What stands for it where a call has its tool.
+    fn of(self, plugin: &PluginName) -> ToolId {
+        let tool: Result<ToolName, _> = format!("{ROLE_PREFIX}{}", self.word()).parse();
+        ToolId::new(plugin.clone(), tool.expect("a role is named like a tool"))
+    }
+}
+
+/// Who is told of runs in a role, beside the record: for people who want to see every one.
+pub trait Witness: Send + Sync {
+    /// A run was decided about; a refusal is its report.
+    fn decided(&self, run: &ToolCall, result: &Result<Admitted, Box<CallReport>>);
+
+    /// A run has ended.
+    fn ended(&self, tool: &ToolId, report: &CallReport);
+}
+
+/// Why a plugin cannot play a role. For the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum RoleError {
+    /// There is no such plugin, or it cannot be used.
+    #[error("{}", .0.message())]
+    Missing(Missing),
+    /// It plays other roles.
+    #[error("{plugin} is no {}: it plays {}", .role.word(), words(.plays))]
+    OtherRole {
+        /// The plugin.
+        plugin: PluginName,
+        /// The role that is wanted.
+        role: Role,
+        /// Those that its manifest names.
+        plays: Vec<Role>,
+    },
+    /// It cannot be loaded.
+    #[error("{}", .0.detail.as_deref().unwrap_or(&.0.message))]
+    Broken(Failure),
+}
+
+fn words(roles: &[Role]) -> String {
+    roles.iter().map(|role| role.word()).collect::<Vec<_>>().join(", ")
+}
+
+/// Finds a plugin that can be used in a role.
+///
+/// # Errors
+///
+/// There is no such plugin, it cannot be used, or it plays other roles.
+pub fn cast<'r>(registry: &'r Registry, name: &str, role: Role) -> Result<&'r Entry, RoleError> {
+    let entry = registry.usable(name).map_err(RoleError::Missing)?;
+    if entry.manifest().roles.contains(&role) {
+        return Ok(entry);
+    }
+    let (plugin, plays) = (entry.name().clone(), entry.manifest().roles.clone());
+    Err(RoleError::OtherRole { plugin, role, plays })
+}
+
+/// The plugins of a session in their roles.
+pub struct Roles {
+    audited: Arc<Audited>,
+    witness: Option<Arc<dyn Witness>>,
+    runs: AtomicU64,
+}
+
+impl Roles {
+    /// Sends runs through the gate behind `audited`, and tells `witness` of them.
+    pub fn new(audited: Arc<Audited>, witness: Option<Arc<dyn Witness>>) -> Arc<Self> {
+        Arc::new(Self { audited, witness, runs: AtomicU64::new(0) })
+    }
+
+    /// All plugins of the session.
+    pub fn registry(&self) -> &Arc<Registry> {
+        self.audited.registry()
+    }
+
+    /// The plugins that can be used in a role, by name.
+    pub fn playing(&self, role: Role) -> impl Iterator<Item = &Entry> {
+        let ready = self.registry().entries().filter(|entry| entry.is_ready());
+        ready.filter(move |entry| entry.manifest().roles.contains(&role))
+    }
+
+    /// Returns a plugin to play a role, made ready.
+    ///
+    /// # Errors
+    ///
+    /// There is no such plugin, it cannot be used, or it plays other roles.
+    pub fn player(self: &Arc<Self>, name: &str, role: Role) -> Result<Player, RoleError> {
+        self.made_ready(cast(self.registry(), name, role)?)
+    }
+
+    /// Returns a plugin, made ready, for a run that is bound to no role of its manifest: a timer.
+    ///
+    /// # Errors
+    ///
+    /// There is no such plugin, or it cannot be used.
+    pub fn plugin(self: &Arc<Self>, name: &str) -> Result<Player, RoleError> {
+        let entry = self.registry().usable(name).map_err(RoleError::Missing)?;
+        self.made_ready(entry)
+    }
+
+    fn made_ready(self: &Arc<Self>, entry: &Entry) -> Result<Player, RoleError> {
+        let plugin = self.registry().load_plugin(entry).map_err(RoleError::Broken)?;
+        Ok(Player { roles: Arc::clone(self), plugin, name: entry.name().clone() })
+    }
+
+    /// Where a run comes from, with an id of its own.
+    pub fn context(&self, session_id: &str) -> CallContext {
+        let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
+        let (call_id, session_id) = (format!("run-{run}"), session_id.to_owned());
+        CallContext { call_id, session_id, ..CallContext::default() }
+    }
+}
+
+/// A plugin that is ready to play a role.
+#[derive(Clone)]
+pub struct Player {
+    roles: Arc<Roles>,
+    plugin: Arc<Plugin>,
+    name: PluginName,
+}
+
+impl Player {
+    /// The plugin's name.
+    pub fn name(&self) -> &PluginName {
+        &self.name
+    }
+
+    /// The plugin itself. What it runs needs an [`Admitted`] first and a [`Playing`] around it.
+    pub fn plugin(&self) -> &Arc<Plugin> {
+        &self.plugin
+    }
+
+    /// What it may do at this moment; nothing once it is gone.
+    pub fn grant(&self) -> Option<Arc<Grant>> {
+        self.roles.registry().plugin(self.name.as_str()).ok().map(Entry::grant)
+    }
+
+    /// Has the gate decide about a run. `about` is what a person would be shown of it, an object.
+    ///
+    /// # Errors
+    ///
+    /// The report of a run that may not be.
+    pub async fn admit(
+        &self,
+        run: Run,
+        context: CallContext,
+        about: &Value,
+    ) -> Result<Admitted, Box<CallReport>> {
+        let run = ToolCall { context, tool: run.of(&self.name), arguments: about.to_string() };
+        let result = self.roles.audited.admit_role(run.clone()).await;
+        if let Some(witness) = &self.roles.witness {
+            witness.decided(&run, &result);
+        }
+        result
+    }
+
+    /// Begins the record of a run that was admitted.
+    pub fn begin(&self, call: &Admitted) -> Playing {
+        Playing {
+            record: self.roles.audited.begun(call),
+            tool: call.tool().clone(),
+            witness: self.roles.witness.clone(),
+        }
+    }
+}
+
+/// A run in a role. Dropped before it has finished, it is written down as cancelled.
+pub struct Playing {
+    record: Unfinished,
+    tool: ToolId,
+    witness: Option<Arc<dyn Witness>>,
+}
+
+impl Playing {
+    /// Writes down how the run has ended.
+    pub fn finish(self, report: &CallReport) {
+        if let Some(witness) = &self.witness {
+            witness.ended(&self.tool, report);
+        }
+        self.record.finish(report);
+    }
+}
+
+/// Why a run did not come to its end, in words for people; nothing when it did, or was cancelled.
+pub(crate) fn trouble(report: &CallReport) -> Option<String> {
+    match &report.outcome {
+        Outcome::Completed(_) | Outcome::Cancelled => None,
+        Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
+            Some(failure.message.clone())
+        }
+        Outcome::Denied(denial) => Some(format!("{}: {}", denial.what, denial.why)),
+        Outcome::TimedOut { limit } => {
+            Some(format!("it was stopped after {limit:?}, its time limit"))
+        }
+    }
+}
+
+/// Whether nothing came of a run that anybody would look for in a record.
+pub(crate) fn is_silent(report: &CallReport) -> bool {
+    trouble(report).is_none() && report.effects.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_policy::question::ROLE_RUNS;
+
+    use super::*;
+
+    #[test]
+    fn rules_know_every_run_by_its_word() {
+        let all = [Run::Timer, Run::Listener, Run::Provider, Run::Ui, Run::Http];
+        assert_eq!(all.map(Run::word), ROLE_RUNS);
+        let plugin: PluginName = "webhook".parse().unwrap();
+        assert_eq!(Run::Http.of(&plugin).to_string(), "webhook.role:http");
+    }
+}

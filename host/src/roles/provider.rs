@@ -1,0 +1,242 @@
+//! A plugin in place of a model: a conversation goes in, words and an answer come out.
+//!
+//! What comes back is believed no more than what a provider sends over a wire: unknown tools, ids
+//! that stand twice and broken arguments go on to where every answer goes. The plugin's own form of
+//! an answer comes back to the same plugin and model alone, letter for letter.
+
+use std::{sync::Arc, time::Duration};
+
+use sallyport_contract::{BoxFuture, CallReport, Outcome};
+use sallyport_model::{
+    self as model, AssistantMessage, ChatModel, ModelError, Opaque, Price, Reply, Request,
+};
+use sallyport_sandbox::roles::{
+    AnswerMessage, Blob, Delta, Finish, Generated, Generation, GenerationSettings, Message,
+    ProviderFailure, ToolDefinition, ToolRequest, ToolResult, Usage, UserMessage,
+};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{Player, Run};
+use crate::config::{PluginModel, provider::PLUGIN_PREFIX};
+
+/// A plugin that stands for a model, in one session.
+pub struct ByPlugin {
+    player: Player,
+    settings: PluginModel,
+    session_id: String,
+    name: String,
+}
+
+/// Returns the model that a plugin stands for, for one session.
+pub fn connect(player: Player, settings: PluginModel, session_id: &str) -> Arc<dyn ChatModel> {
+    let plugin = format!("{PLUGIN_PREFIX}{}", settings.plugin);
+    let name = match &settings.model {
+        Some(model) => format!("{model} by {plugin}"),
+        None => plugin,
+    };
+    let (tool_calling, time_max) = (settings.tool_calling, settings.time_max);
+    let by_plugin = ByPlugin { player, settings, session_id: session_id.to_owned(), name };
+    model::adopt(Arc::new(by_plugin), tool_calling, time_max)
+}
+
+impl ChatModel for ByPlugin {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.settings.price
+    }
+
+    fn generate<'a>(
+        &'a self,
+        request: Request<'a>,
+        on_delta: &'a mut (dyn FnMut(model::Delta) + Send),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let time_max = self.settings.time_max;
+            let answer = timeout(time_max, self.answer(request, on_delta)).await;
+            answer.unwrap_or_else(|_| Err(self.too_slow(time_max)))
+        })
+    }
+}
+
+impl ByPlugin {
+    async fn answer(
+        &self,
+        request: Request<'_>,
+        on_delta: &mut (dyn FnMut(model::Delta) + Send),
+    ) -> Result<Reply, ModelError> {
+        let about = self.about(&request);
+        let context = self.player.roles.context(&self.session_id);
+        let call = self.player.admit(Run::Provider, context, &about).await;
+        let call = call.map_err(|report| self.refused(*report))?;
+        let playing = self.player.begin(&call);
+        let (say, mut said) = mpsc::unbounded_channel();
+        let generation = self.generation(&request);
+        let mut answering = std::pin::pin!(self.player.plugin.generate(call, generation, say));
+        let answered = loop {
+            tokio::select! {
+                biased;
+                Some(delta) = said.recv() => self.pass_on(delta, on_delta),
+                answered = &mut answering => break answered,
+            }
+        };
+        while let Ok(delta) = said.try_recv() {
+            self.pass_on(delta, on_delta);
+        }
+        playing.finish(&answered.report);
+        let generated = answered.answer.map_err(|failure| self.failed(failure))?;
+        Ok(self.reply(generated))
+    }
+
+    /// What a person would be shown of it, and what the record keeps. The conversation itself is in
+    /// the session.
+    fn about(&self, request: &Request<'_>) -> Value {
+        let (messages, tools) = (request.messages.len(), request.tools.len());
+        json!({ "model": self.settings.model, "messages": messages, "tools": tools })
+    }
+
+    fn pass_on(&self, delta: Delta, on_delta: &mut (dyn FnMut(model::Delta) + Send)) {
+        if self.settings.stream {
+            on_delta(match delta {
+                Delta::Text(text) => model::Delta::Text(text),
+                Delta::Reasoning(text) => model::Delta::Reasoning(text),
+            });
+        }
+    }
+
+    fn generation(&self, request: &Request<'_>) -> Generation {
+        let PluginModel { model, temperature, output_tokens_max, .. } = &self.settings;
+        let settings = GenerationSettings {
+            model: model.clone(),
+            temperature: request.temperature.or(*temperature),
+            tokens_max: output_tokens_max.map(u64::from),
+        };
+        let history = request.messages.iter().map(|message| self.told(message)).collect();
+        Generation { history, tools: request.tools.iter().map(tool).collect(), settings }
+    }
+
+    /// A message as the plugin is told of it.
+    fn told(&self, message: &model::Message) -> Message {
+        match message {
+            model::Message::System { text } => Message::System(text.clone()),
+            model::Message::User(said) => Message::User(UserMessage {
+                text: said.told().into_owned(),
+                attachments: said.attachments.iter().map(blob).collect(),
+            }),
+            model::Message::Assistant(answer) => Message::Assistant(AnswerMessage {
+                text: answer.text.clone(),
+                calls: answer.calls.iter().map(request_of).collect(),
+                opaque: answer.opaque.as_ref().and_then(|opaque| self.own(opaque)),
+            }),
+            model::Message::Tool(result) => Message::Tool(ToolResult {
+                call_id: result.call_id.clone(),
+                name: result.name.clone(),
+                content: result.content.clone(),
+                failed: result.failed,
+            }),
+        }
+    }
+
+    /// Names the plugin and its model as the origin of an answer.
+    fn origin(&self) -> String {
+        let PluginModel { plugin, model, .. } = &self.settings;
+        format!("{PLUGIN_PREFIX}{plugin}/{}", model.as_deref().unwrap_or_default())
+    }
+
+    /// The form of an answer if this very plugin gave it.
+    fn own(&self, opaque: &Opaque) -> Option<String> {
+        let body = opaque.body.as_str().filter(|_| opaque.origin == self.origin());
+        body.map(str::to_owned)
+    }
+
+    fn reply(&self, generated: Generated) -> Reply {
+        let Generated { message, finish, usage, .. } = generated;
+        let opaque = message.opaque.map(|body| Opaque { origin: self.origin(), body: body.into() });
+        let calls = message.calls.into_iter().map(call_of).collect();
+        Reply {
+            message: AssistantMessage { text: message.text, calls, opaque },
+            finish: finish_of(finish),
+            usage: usage.map(usage_of),
+        }
+    }
+
+    fn too_slow(&self, time_max: Duration) -> ModelError {
+        let message = format!("it did not answer within {time_max:?} (time_max of the model)");
+        ModelError::Stopped { provider: self.name.clone(), message }
+    }
+
+    /// Why a run that may not be gives no answer.
+    fn refused(&self, report: CallReport) -> ModelError {
+        match report.outcome {
+            Outcome::Denied(denial) => self.failed(ProviderFailure::Denied(denial)),
+            Outcome::Failed(failure) => {
+                let message = failure.detail.unwrap_or(failure.message);
+                ModelError::Stopped { provider: self.name.clone(), message }
+            }
+            other => {
+                let message = format!("its run was {}", other.word());
+                ModelError::Stopped { provider: self.name.clone(), message }
+            }
+        }
+    }
+
+    fn failed(&self, failure: ProviderFailure) -> ModelError {
+        let provider = self.name.clone();
+        match failure {
+            ProviderFailure::Credentials(message) => ModelError::Credentials { provider, message },
+            ProviderFailure::Unreachable(message) => ModelError::Unreachable { provider, message },
+            ProviderFailure::Busy(message) => {
+                ModelError::RateLimited { provider, message, retry_after: None }
+            }
+            ProviderFailure::Refused(message) => ModelError::Declined { provider, message },
+            ProviderFailure::Broken(message) => ModelError::Stopped { provider, message },
+            ProviderFailure::Denied(denial) => ModelError::Denied {
+                provider,
+                message: format!("{}: {}", denial.what, denial.why),
+                fix: denial.fix,
+                nobody_to_ask: denial.nobody_to_ask,
+            },
+        }
+    }
+}
+
+fn blob(file: &model::Attachment) -> Blob {
+    Blob { media_type: file.media_type.clone(), data: file.data.to_vec() }
+}
+
+fn tool(tool: &model::ToolDefinition) -> ToolDefinition {
+    ToolDefinition {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.to_string(),
+    }
+}
+
+fn request_of(call: &model::CallRequest) -> ToolRequest {
+    let model::CallRequest { id, name, arguments } = call.clone();
+    ToolRequest { id, name, arguments }
+}
+
+/// An id that is empty or stands twice is the session's to mend.
+fn call_of(call: ToolRequest) -> model::CallRequest {
+    let ToolRequest { id, name, arguments } = call;
+    model::CallRequest { id, name, arguments }
+}
+
+fn finish_of(finish: Finish) -> model::Finish {
+    match finish {
+        Finish::Stop => model::Finish::Stop,
+        Finish::ToolCalls => model::Finish::ToolCalls,
+        Finish::Length => model::Finish::Length,
+        Finish::Withheld => model::Finish::ContentFilter,
+        Finish::Other(word) => model::Finish::Other(word),
+    }
+}
+
+fn usage_of(usage: Usage) -> model::Usage {
+    let Usage { input_tokens, output_tokens } = usage;
+    model::Usage { input_tokens, output_tokens, ..model::Usage::default() }
+}

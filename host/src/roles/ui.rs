@@ -1,0 +1,438 @@
+//! A plugin as the user's side of a session: what it is told, and what it may say.
+//!
+//! The session never waits for it. Events wait in a queue, where pieces of an answer melt into one,
+//! and a task of its own tells the plugin of one after another. A UI that breaks, hangs or falls too
+//! far behind ends; whoever runs the session learns why and goes on without it.
+//!
+//! Of questions it can answer those that it was shown, while they are open, once.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use sallyport_contract::{
+    Admitted, ApprovalRequest, CallReport,
+    services::{Origin, Seat, SeatError, Style},
+};
+use sallyport_model::{Delta, UserMessage};
+use sallyport_sandbox::roles::{
+    Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage,
+};
+use sallyport_session::{Event, State, TurnEnd};
+use tokio::{
+    sync::{Notify, mpsc},
+    task::JoinHandle,
+};
+
+use super::{Player, is_silent, listener::inbox::Tray, trouble};
+
+/// Events that may wait. A turn with many calls has some hundred; a plugin that is behind by more
+/// does not show what happens.
+const EVENTS_WAITING_MAX: usize = 1024;
+
+/// Longest piece of an answer that pieces melt into: what one event may have.
+const DELTA_BYTES_MAX: usize = 64 * 1024;
+
+/// Commands that may wait for the session.
+const COMMANDS_WAITING_MAX: usize = 64;
+
+/// Longest wait, at the end, until it has been told of everything.
+const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// What a UI tells the session at once. Inputs go another way, since they wait for their turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FromUi {
+    /// The answer to a question.
+    Confirm { confirmation_id: u64, approved: bool },
+    /// The present turn is to end.
+    Cancel,
+}
+
+/// Where a UI draws. Texts are untrusted.
+pub(crate) trait Canvas: Send + Sync {
+    /// Draws whole lines.
+    fn print(&self, text: &str, style: Style);
+
+    /// Shows words in place of the last status; none removes it.
+    fn status(&self, text: Option<&str>);
+}
+
+/// The place of a UI at its session.
+pub(crate) struct UiSeat {
+    /// Questions that it was shown and that are open.
+    shown: Mutex<BTreeSet<u64>>,
+    inputs: Tray,
+    commands: mpsc::Sender<FromUi>,
+    canvas: Arc<dyn Canvas>,
+}
+
+impl UiSeat {
+    /// A seat whose inputs go into `inputs`, and the end where its other commands come out.
+    pub(crate) fn new(
+        inputs: Tray,
+        canvas: Arc<dyn Canvas>,
+    ) -> (Arc<Self>, mpsc::Receiver<FromUi>) {
+        let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
+        let shown = Mutex::default();
+        (Arc::new(Self { shown, inputs, commands, canvas }), told)
+    }
+
+    fn send(&self, command: FromUi) -> Result<(), SeatError> {
+        self.commands.try_send(command).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => SeatError::Full,
+            mpsc::error::TrySendError::Closed(_) => SeatError::Ended,
+        })
+    }
+
+    fn with_shown<T>(&self, change: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
+        change(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Seat for UiSeat {
+    fn submit(&self, text: String) -> Result<(), SeatError> {
+        self.inputs.put(UserMessage { text, ..UserMessage::default() })
+    }
+
+    fn confirm(&self, confirmation_id: u64, approved: bool) -> Result<(), SeatError> {
+        if !self.with_shown(|shown| shown.remove(&confirmation_id)) {
+            return Err(SeatError::NoSuchQuestion);
+        }
+        let sent = self.send(FromUi::Confirm { confirmation_id, approved });
+        if sent == Err(SeatError::Full) {
+            self.with_shown(|shown| shown.insert(confirmation_id));
+        }
+        sent
+    }
+
+    fn cancel(&self) -> Result<(), SeatError> {
+        self.send(FromUi::Cancel)
+    }
+
+    fn print(&self, text: &str, style: Style) {
+        self.canvas.print(text, style);
+    }
+
+    fn status(&self, text: Option<&str>) {
+        self.canvas.status(text);
+    }
+}
+
+/// Events on their way to a UI.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    events: VecDeque<UiEvent>,
+    /// It is being told of one that waits no more.
+    is_telling: bool,
+    is_closed: bool,
+    is_lagging: bool,
+}
+
+impl Queue {
+    fn change(&self, change: impl FnOnce(&mut Waiting)) {
+        change(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_one();
+    }
+
+    fn take(&self) -> Option<Result<UiEvent, Stop>> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.is_lagging {
+            let why = format!("it is behind by more than {EVENTS_WAITING_MAX} events");
+            return Some(Err(Stop::Broke(why)));
+        }
+        let event = waiting.events.pop_front();
+        waiting.is_telling = event.is_some();
+        event.map(Ok).or_else(|| waiting.is_closed.then_some(Err(Stop::Done)))
+    }
+
+    /// The next event, or why there is none.
+    async fn next(&self) -> Result<UiEvent, Stop> {
+        loop {
+            if let Some(next) = self.take() {
+                return next;
+            }
+            self.changed.notified().await;
+        }
+    }
+}
+
+impl Waiting {
+    fn push(&mut self, event: UiEvent) {
+        match (&event, self.events.back_mut()) {
+            (UiEvent::Delta(piece), Some(UiEvent::Delta(last)))
+                if last.len() + piece.len() <= DELTA_BYTES_MAX =>
+            {
+                return last.push_str(piece);
+            }
+            // The whole message says what pieces that still wait would have said.
+            (UiEvent::NewMessage(message), _) if message.author == Author::Assistant => {
+                self.events.retain(|event| !matches!(event, UiEvent::Delta(_)));
+            }
+            _ => {}
+        }
+        self.is_lagging |= self.events.len() >= EVENTS_WAITING_MAX;
+        if !self.is_lagging {
+            self.events.push_back(event);
+        }
+    }
+}
+
+/// Why no more events are told.
+#[derive(Debug, PartialEq, Eq)]
+enum Stop {
+    /// All were, and no more come.
+    Done,
+    /// The plugin is no UI any more; why.
+    Broke(String),
+}
+
+/// A UI at its session.
+pub(crate) struct UiPlayer {
+    queue: Arc<Queue>,
+    seat: Arc<UiSeat>,
+    telling: JoinHandle<Stop>,
+}
+
+impl UiPlayer {
+    /// Begins to tell a plugin what happens. The gate has let it through.
+    pub(crate) fn begin(player: Player, call: Admitted, seat: Arc<UiSeat>) -> Self {
+        let queue = Arc::new(Queue::default());
+        let telling = tell_all(player, call, Arc::clone(&queue), Arc::clone(&seat));
+        Self { queue, seat, telling: tokio::spawn(telling) }
+    }
+
+    /// Tells of something that happened, in its turn.
+    pub(crate) fn tell(&self, event: UiEvent) {
+        if let UiEvent::ConfirmationClosed(id) = event {
+            self.seat.with_shown(|shown| shown.remove(&id));
+        }
+        self.queue.change(|waiting| waiting.push(event));
+    }
+
+    /// Whether it has been told of everything.
+    pub(crate) fn is_idle(&self) -> bool {
+        let waiting = self.queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.events.is_empty() && !waiting.is_telling
+    }
+
+    /// Waits until it is a UI no more, and says why.
+    pub(crate) async fn broken(&mut self) -> String {
+        match (&mut self.telling).await {
+            Ok(Stop::Broke(why)) => why,
+            Ok(Stop::Done) => "it was sent away".to_owned(),
+            Err(_) => "it broke".to_owned(),
+        }
+    }
+
+    /// Tells what still waits, and ends.
+    pub(crate) async fn close(mut self) {
+        self.queue.change(|waiting| waiting.is_closed = true);
+        // One that takes longer misses the end.
+        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, &mut self.telling).await;
+        self.telling.abort();
+    }
+}
+
+/// Only runs that did something are written down: a UI is told of every piece of every answer.
+async fn tell_all(player: Player, call: Admitted, queue: Arc<Queue>, seat: Arc<UiSeat>) -> Stop {
+    let ui = player.plugin().ui(call.clone(), Arc::clone(&seat) as Arc<dyn Seat>);
+    loop {
+        let event = match queue.next().await {
+            Ok(event) => event,
+            Err(stop) => return stop,
+        };
+        if let UiEvent::ToolCallRequested(request) = &event {
+            seat.with_shown(|shown| shown.insert(request.confirmation_id));
+        }
+        let report: CallReport = ui.on_event(event).await;
+        if !is_silent(&report) {
+            player.begin(&call).finish(&report);
+        }
+        if let Some(why) = trouble(&report) {
+            return Stop::Broke(why);
+        }
+    }
+}
+
+/// What a UI is told of something that happens in its session.
+pub(crate) fn events(event: &Event) -> Vec<UiEvent> {
+    match event {
+        Event::State(State::Ready) => {
+            vec![UiEvent::StateChanged(Activity::Ready), UiEvent::ReadyForInput]
+        }
+        Event::State(state) => vec![UiEvent::StateChanged(activity(*state))],
+        Event::InputAccepted { text, origin, .. } => {
+            let origin = origin.as_ref().map(words);
+            vec![said(Author::User, Format::Text, text, origin)]
+        }
+        Event::Delta(Delta::Text(text)) => vec![UiEvent::Delta(text.clone())],
+        Event::MessageComplete { text, .. } if text.is_empty() => Vec::new(),
+        Event::MessageComplete { text, .. } => {
+            vec![said(Author::Assistant, Format::Markdown, text, None)]
+        }
+        Event::ApprovalNeeded { confirmation_id, request, .. } => {
+            vec![UiEvent::ToolCallRequested(question(*confirmation_id, request))]
+        }
+        Event::ApprovalClosed { confirmation_id } => {
+            vec![UiEvent::ConfirmationClosed(*confirmation_id)]
+        }
+        Event::CallFinished { tool, report, .. } => {
+            vec![UiEvent::ToolCallFinished(ToolCallResult {
+                tool: tool.to_string(),
+                outcome: report.outcome.word().to_owned(),
+                data: report.outcome.to_model().to_string(),
+            })]
+        }
+        Event::TurnEnded { reason, .. } => ending(reason).into_iter().collect(),
+        Event::Noticed { notice } => {
+            let origin = Some(notice.plugin.to_string());
+            vec![said(Author::Notice, Format::Text, &notice.text, origin)]
+        }
+        Event::Notice(notice) => vec![beside(&notice.to_string())],
+        Event::Delta(_)
+        | Event::CallRequested { .. }
+        | Event::ArgumentsEdited { .. }
+        | Event::Progress { .. }
+        | Event::Undone { .. }
+        | Event::ModelChanged { .. }
+        | Event::Summarized { .. }
+        | Event::Pinned { .. } => Vec::new(),
+    }
+}
+
+/// Where an input came from, in words: `Kim, by webhook`.
+pub(crate) fn words(origin: &Origin) -> String {
+    match &origin.label {
+        Some(label) => format!("{label}, by {}", origin.plugin),
+        None => origin.plugin.to_string(),
+    }
+}
+
+fn activity(state: State) -> Activity {
+    match state {
+        State::Ready => Activity::Ready,
+        State::Thinking => Activity::Thinking,
+        State::Executing => Activity::Executing,
+        State::WaitingForApproval => Activity::WaitingForApproval,
+    }
+}
+
+fn said(author: Author, format: Format, content: &str, origin: Option<String>) -> UiEvent {
+    UiEvent::NewMessage(UiMessage { author, content: content.to_owned(), format, origin })
+}
+
+fn beside(text: &str) -> UiEvent {
+    said(Author::Notice, Format::Text, text, None)
+}
+
+/// How a turn ended, where its messages do not say it.
+fn ending(end: &TurnEnd) -> Option<UiEvent> {
+    match end {
+        TurnEnd::Answered { .. } => None,
+        TurnEnd::Spoken { text } => Some(said(Author::Assistant, Format::Text, text, None)),
+        TurnEnd::BudgetReached { what } => Some(beside(&format!("stopped: {what}"))),
+        TurnEnd::ModelFailed(error) => Some(beside(&error.to_string())),
+        TurnEnd::Cancelled => Some(beside("cancelled")),
+        TurnEnd::InputRefused(error) => Some(beside(&error.to_string())),
+    }
+}
+
+/// The arguments of a call that was admitted as JSON text; a text that is none is told as one.
+fn question(confirmation_id: u64, request: &ApprovalRequest) -> ToolCallRequest {
+    let text = request.call.arguments.trim();
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let arguments = match text {
+        "" => "{}".to_owned(),
+        text if is_json => text.to_owned(),
+        text => serde_json::Value::from(text).to_string(),
+    };
+    ToolCallRequest {
+        confirmation_id,
+        tool: request.call.tool.to_string(),
+        arguments,
+        security_warning: Some(warning(request)),
+    }
+}
+
+/// Why somebody is asked, and what the plugin could do.
+fn warning(request: &ApprovalRequest) -> String {
+    let act = match &request.subject {
+        sallyport_contract::Subject::Call => String::new(),
+        sallyport_contract::Subject::Access { what } => format!("It wants to {what}. "),
+    };
+    let powers = match &request.powers[..] {
+        [] => String::new(),
+        powers => format!(" {} can: {}.", request.call.tool.plugin, powers.join("; ")),
+    };
+    format!("{act}Asked because of: {}.{powers}", request.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Draws nothing.
+    struct Nowhere;
+
+    impl Canvas for Nowhere {
+        fn print(&self, _: &str, _: Style) {}
+
+        fn status(&self, _: Option<&str>) {}
+    }
+
+    fn delta(text: &str) -> UiEvent {
+        UiEvent::Delta(text.to_owned())
+    }
+
+    #[test]
+    fn pieces_melt_into_one_and_the_whole_stands_for_them() {
+        let mut waiting = Waiting::default();
+        for event in [delta("a"), delta("b"), UiEvent::ReadyForInput, delta("c")] {
+            waiting.push(event);
+        }
+        assert_eq!(waiting.events, [delta("ab"), UiEvent::ReadyForInput, delta("c")]);
+        let whole = said(Author::Assistant, Format::Markdown, "abc", None);
+        waiting.push(whole.clone());
+        assert_eq!(waiting.events, [UiEvent::ReadyForInput, whole]);
+    }
+
+    #[test]
+    fn a_flood_of_pieces_takes_no_room_and_one_of_events_ends_it() {
+        let queue = Queue::default();
+        let long = "x".repeat(DELTA_BYTES_MAX / 2);
+        (0..10).for_each(|_| queue.change(|waiting| waiting.push(delta(&long))));
+        assert_eq!(queue.waiting.lock().unwrap().events.len(), 5);
+        (0..EVENTS_WAITING_MAX).for_each(|_| queue.change(|it| it.push(UiEvent::ReadyForInput)));
+        assert!(queue.waiting.lock().unwrap().events.len() <= EVENTS_WAITING_MAX);
+        assert!(matches!(queue.take(), Some(Err(Stop::Broke(why))) if why.contains("1024")));
+    }
+
+    #[tokio::test]
+    async fn a_question_is_answered_once_and_only_when_it_was_shown() {
+        let (inputs, _waiting) = Tray::new();
+        let (seat, mut commands) = UiSeat::new(inputs, Arc::new(Nowhere));
+        assert_eq!(seat.confirm(7, true), Err(SeatError::NoSuchQuestion));
+        seat.with_shown(|shown| shown.insert(7));
+        assert_eq!(seat.confirm(7, true), Ok(()));
+        assert_eq!(seat.confirm(7, false), Err(SeatError::NoSuchQuestion));
+        let confirm = FromUi::Confirm { confirmation_id: 7, approved: true };
+        assert_eq!(commands.recv().await, Some(confirm));
+        for id in 0..=COMMANDS_WAITING_MAX as u64 {
+            seat.with_shown(|shown| shown.insert(id));
+        }
+        let answers: Vec<_> =
+            (0..=COMMANDS_WAITING_MAX as u64).map(|id| seat.confirm(id, true)).collect();
+        assert_eq!(answers.last(), Some(&Err(SeatError::Full)));
+        assert!(seat.with_shown(|shown| shown.contains(&(COMMANDS_WAITING_MAX as u64))));
+        drop(commands);
+        assert_eq!(seat.cancel(), Err(SeatError::Ended));
+    }
+}
