@@ -9,13 +9,25 @@
 //! - [`secrets`]: where the values of secrets come from.
 //! - [`history`]: sessions as they are kept.
 //! - [`lock`]: what was agreed to about plugins.
+//! - [`internal`]: tools that are compiled in.
+//! - [`script`]: tools that are programs of this machine.
 //! - [`registry`]: finds and loads plugins, and sends every call through the gate.
+//! - [`recall`]: earlier turns, found by what they mean.
+//! - [`roles`]: what plugins do in a session beside tools.
+//! - [`services`]: what plugins keep, plan and say beyond a call.
+//! - [`timekeeper`]: lets timers fire while the program lives.
 //! - [`cli`]: the commands of the program, and all that is ever printed.
 
 pub mod cli;
 pub mod config;
 pub mod gate;
 pub mod history;
+pub mod internal;
 pub mod lock;
+pub mod recall;
 pub mod registry;
+pub mod roles;
+pub mod script;
 pub mod secrets;
+pub mod services;
+pub mod timekeeper;

@@ -3,15 +3,21 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use sallyport_contract::PluginName;
 use sallyport_model::Cost;
 use sallyport_policy::TimeSpan;
 
 use super::{
     config::{ConfigCommand, TrustArgs},
+    listen::ListenArgs,
+    memory::MemoryCommand,
     model::ModelCommand,
     policy::PolicyCommand,
     run::RunArgs,
+    selftest::SelftestArgs,
     session::SessionCommand,
+    state::StateCommand,
+    timer::TimerCommand,
 };
 use crate::config::Flags;
 
@@ -49,6 +55,8 @@ pub(super) enum Command {
     Chat(ChatArgs),
     /// Ask one question and print the answer
     Run(RunArgs),
+    /// Run a session that plugins feed: from web hooks, web sockets, standard input
+    Listen(ListenArgs),
     /// Call one tool directly, without a model
     Call(CallArgs),
     /// Look at the plugins
@@ -77,6 +85,15 @@ pub(super) enum Command {
     /// Look at the sessions that are kept, and go on with them
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Look at the timers and reminders that are set, and cancel them
+    #[command(subcommand)]
+    Timer(TimerCommand),
+    /// Look at what plugins keep, and clear it
+    #[command(subcommand)]
+    State(StateCommand),
+    /// Look at what is remembered of earlier conversations, and forget it
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// Print the form of what programs read and write, as a JSON Schema
     Schema {
         /// What
@@ -85,6 +102,8 @@ pub(super) enum Command {
     },
     /// Check that everything is in place
     Doctor(DoctorArgs),
+    /// Say everyday sentences to the tools, without a model, and tell what came of each
+    Selftest(SelftestArgs),
     /// Write the manual, a page for each command, into a folder; without one, print its first page
     Man {
         /// The folder; it is made if it is missing
@@ -105,7 +124,8 @@ pub(super) struct ModelArgs {
     #[arg(short, long, value_name = "NAME")]
     pub(super) model: Option<String>,
 
-    /// Where the model is asked: openai, anthropic, gemini, ollama, …; --model is a name there
+    /// Where the model is asked: openai, anthropic, gemini, ollama, …, or plugin:NAME; --model is a
+    /// name there
     #[arg(long, value_name = "PROVIDER")]
     pub(super) provider: Option<String>,
 
@@ -120,6 +140,10 @@ pub(super) struct ModelArgs {
     /// What the model should be and do
     #[arg(long, value_name = "TEXT")]
     pub(super) system: Option<String>,
+
+    /// The plugin that says who the assistant is; --system still says it last
+    #[arg(long, value_name = "NAME")]
+    pub(super) guide: Option<PluginName>,
 
     #[command(flatten)]
     pub(super) budget: BudgetArgs,
@@ -179,6 +203,10 @@ pub(super) struct FileArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct ChatArgs {
+    /// A plugin that shows the session and answers questions, in place of the terminal
+    #[arg(long, value_name = "NAME")]
+    pub(super) ui: Option<String>,
+
     #[command(flatten)]
     pub(super) model: ModelArgs,
 
@@ -355,6 +383,7 @@ impl Args {
         let model = match &self.command {
             Command::Chat(chat) => Some(&chat.model),
             Command::Run(run) => Some(&run.model),
+            Command::Listen(listen) => Some(&listen.model),
             Command::Session(SessionCommand::Resume { model, .. }) => Some(model),
             _ => None,
         };
@@ -364,6 +393,7 @@ impl Args {
             policy: self.policy.clone(),
             provider: model.and_then(|model| model.provider.clone()),
             model: model.and_then(|model| model.model.clone()),
+            guide: model.and_then(|model| model.guide.clone()),
             no_stream: model.is_some_and(|model| model.no_stream),
             folder: None,
         }

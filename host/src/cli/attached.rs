@@ -44,7 +44,7 @@ pub(super) fn message(text: &str, disk: &Disk) -> Result<(UserMessage, Vec<Strin
     let found = mentions(text, disk);
     let files = attach_all(disk, &found.files)?;
     let attachments = files.into_iter().map(attachment).collect();
-    Ok((UserMessage { text: found.text, attachments }, found.told))
+    Ok((UserMessage { text: found.text, attachments, ..UserMessage::default() }, found.told))
 }
 
 fn attachment(Attached { name, media_type, data }: Attached) -> Attachment {

@@ -158,6 +158,7 @@ fn effect(effect: &AuditEffect) -> String {
         AuditEffect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
         AuditEffect::SecretUsed { name, to: None } => format!("was handed the secret {name}"),
         AuditEffect::Asked { what, answer } => format!("asked about {what}: {answer}"),
+        AuditEffect::Used { capability, what } => format!("{capability}: {what}"),
         AuditEffect::Refused { what, why } => format!("refused: {what}: {why}"),
         AuditEffect::LeftOut { effects } => format!("{effects} more"),
     }

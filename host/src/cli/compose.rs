@@ -2,11 +2,10 @@
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
-use sallyport_contract::{Consent, PluginName, Redactor, Toolbox};
-use sallyport_model::{ChatModel, Endpoint, Offline};
+use sallyport_contract::{Consent, PluginName, Redactor, Services, Toolbox};
 use sallyport_policy::SecretSource;
 use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
-use sallyport_session::NobodyToAsk;
+use sallyport_session::{Handle, NobodyToAsk};
 use sallyport_store::{AuditKind, AuditLog, AuditRecord, Store, audit::Who};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -15,6 +14,7 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
     trace::Traced,
+    voice::Voice,
     watch::{Noted, Watch},
 };
 use crate::{
@@ -22,6 +22,9 @@ use crate::{
     gate::{Audited, Gate, GateParts, now_ms},
     lock::Lock,
     registry::{LoadParts, Registry, Selection},
+    roles::Roles,
+    services::{Attendance, Browser, Offer, OfferParts},
+    timekeeper::{Timekeeper, TimekeeperParts},
 };
 
 /// Longest wait, at the end, for the last records of the audit; a disk that is slower hangs.
@@ -123,14 +126,34 @@ pub(super) fn store(settings: &Settings) -> Result<Store, Failure> {
 pub(super) struct Tools {
     pub(super) registry: Arc<Registry>,
     pub(super) toolbox: Arc<dyn Toolbox>,
+    /// What plugins do beside tools, written down in the same audit.
+    pub(super) roles: Arc<Roles>,
+    offer: Offer,
+    store: Store,
     log: Arc<AuditLog>,
 }
 
 impl Tools {
+    /// Brings messages of plugins to a session, from here on.
+    pub(super) fn attend(&self, session_id: &str, handle: &Handle) -> Attendance {
+        self.offer.conversations.attend(session_id, handle.clone())
+    }
+
+    /// Lets timers fire, from here on.
+    pub(super) fn keep_time(&self, watch: &Watch, out: &Output) -> Timekeeper {
+        Timekeeper::start(TimekeeperParts {
+            timers: self.store.timers(),
+            alarm: Arc::clone(&self.offer.alarm),
+            conversations: Arc::clone(&self.offer.conversations),
+            roles: Arc::clone(&self.roles),
+            tell: watch.warner(out),
+        })
+    }
+
     /// Tells managed plugins that the host shuts down, and waits until every record is written.
     pub(super) async fn close(self, out: &Output) {
         self.registry.shutdown().await;
-        drop(self.toolbox);
+        drop((self.toolbox, self.roles));
         if let Err(error) = self.log.flush(AUDIT_TIME_MAX) {
             out.error(&format!("the last records of the audit may be missing: {error}"));
         }
@@ -145,7 +168,7 @@ pub(super) fn secret_sources(
     settings: &Settings,
     out: &Output,
 ) -> Result<BTreeMap<String, SecretSource>, Failure> {
-    let gate = gate(settings, Arc::new(NobodyToAsk), None, &Watch::default(), out)?;
+    let gate = looking_gate(settings, out)?;
     let policy = gate.standing.present().policy;
     let sources = policy.secret_sources();
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
@@ -174,29 +197,25 @@ pub(super) async fn tools(
     let store = store(settings)?;
     // Its thread opens the database while plugins are loaded.
     let log = Arc::new(store.audit_log());
-    let gate = gate(settings, consent, Some(store), watch, out)?;
+    let offer = offer(settings, store.clone(), watch, out);
+    let services = offer.services.clone();
+    let gate = gate(settings, consent, Some(store.clone()), services, watch, out)?;
     let asking = *out;
     let agrees = move |plugin: &PluginName, differences: &[String]| {
         consent::agrees_to_change(plugin, differences, &asking)
     };
     let registry = load(settings, gate, selection, true, &agrees, out).await?;
     let who = Who::of_process(settings.env.get("USER").unwrap_or_default());
-    let audited = Audited::new(Arc::clone(&registry), Arc::clone(&log), who);
-    let toolbox: Arc<dyn Toolbox> = match &watch.notebook {
-        Some(notebook) => {
-            let notebook = Arc::clone(notebook);
-            shown(Noted { inner: audited, notebook }, watch, out)
-        }
-        None => shown(audited, watch, out),
-    };
-    Ok(Tools { registry, toolbox, log })
-}
-
-fn shown(toolbox: impl Toolbox + 'static, watch: &Watch, out: &Output) -> Arc<dyn Toolbox> {
-    match watch.verbose {
-        true => Arc::new(Traced::new(toolbox, watch.tracer(out))),
-        false => Arc::new(toolbox),
+    let audited = Arc::new(Audited::new(Arc::clone(&registry), Arc::clone(&log), who));
+    let roles = Roles::new(Arc::clone(&audited), watch.witness(out));
+    let mut toolbox: Arc<dyn Toolbox> = audited;
+    if let Some(notebook) = &watch.notebook {
+        toolbox = Arc::new(Noted { inner: toolbox, notebook: Arc::clone(notebook) });
     }
+    if watch.verbose {
+        toolbox = Arc::new(Traced { inner: toolbox, tracer: watch.tracer(out) });
+    }
+    Ok(Tools { registry, toolbox, roles, offer, store, log })
 }
 
 /// Loads all plugins in order to look at them: nothing is called, asked or written down.
@@ -210,7 +229,7 @@ pub(super) async fn registry_of(
     selection: Selection,
     out: &Output,
 ) -> Result<Arc<Registry>, Failure> {
-    let gate = gate(settings, Arc::new(NobodyToAsk), None, &Watch::default(), out)?;
+    let gate = looking_gate(settings, out)?;
     load(settings, gate, selection, false, &|_, _| false, out).await
 }
 
@@ -244,10 +263,30 @@ pub(super) fn show_problems(registry: &Registry, out: &Output) {
     }
 }
 
+/// What plugins are offered. Nothing of it is opened yet.
+fn offer(settings: &Settings, store: Store, watch: &Watch, out: &Output) -> Offer {
+    let command = settings.browser.command.as_deref();
+    let browser = Browser::new(command, &settings.env, out.stderr_is_terminal, watch.teller(out));
+    Offer::new(OfferParts {
+        store,
+        browser,
+        index: settings.packages.index.clone(),
+        packages: settings.paths.cache.join("packages"),
+        tell: watch.warner(out),
+    })
+}
+
+/// A gate for those who only look.
+fn looking_gate(settings: &Settings, out: &Output) -> Result<Arc<Gate>, Failure> {
+    let (nobody, nothing) = (Arc::new(NobodyToAsk), Services::default());
+    gate(settings, nobody, None, nothing, &Watch::default(), out)
+}
+
 fn gate(
     settings: &Settings,
     consent: Arc<dyn Consent>,
     store: Option<Store>,
+    services: Services,
     watch: &Watch,
     out: &Output,
 ) -> Result<Arc<Gate>, Failure> {
@@ -258,6 +297,7 @@ fn gate(
         store,
         tell: watch.warner(out),
         activity: watch.activity(),
+        services,
     };
     Ok(Gate::open(parts)?)
 }
@@ -276,22 +316,13 @@ async fn load(
     Ok(Arc::new(Registry::load(parts).await?))
 }
 
-/// Makes the model, and says so when it is only the built-in matcher.
-pub(super) fn model(settings: &Settings, out: &Output) -> Result<Arc<dyn ChatModel>, Failure> {
+/// Makes the model ready, and says so when it is only the built-in matcher.
+pub(super) fn model(settings: &Settings, out: &Output) -> Result<Voice, Failure> {
     if settings.model == (ModelChoice::Offline { on_purpose: false }) {
         out.note(
             "No model is configured: the built-in offline matcher answers. It is no language model.",
         );
         out.hint(&settings.models.what_to_add());
     }
-    connected(&settings.model)
-}
-
-/// Makes a model that was chosen. Nothing is sent yet.
-pub(super) fn connected(choice: &ModelChoice) -> Result<Arc<dyn ChatModel>, Failure> {
-    match choice {
-        ModelChoice::Offline { .. } => Ok(Arc::new(Offline)),
-        ModelChoice::Endpoint(endpoint) => sallyport_model::connect(Endpoint::clone(endpoint))
-            .map_err(|error| Failure::new(Exit::Policy, error.to_string()).with_hint(error.hint())),
-    }
+    Voice::of(&settings.model)
 }

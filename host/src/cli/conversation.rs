@@ -1,21 +1,21 @@
 //! The conversation that a command is about: a new one, one that goes on, or one that is not kept.
 //!
 //! `chat` and `run` differ in how they show a session, not in what it is. Here is what they share:
-//! which session is meant, what was said in it before, where it is kept, and what may be used up.
+//! which session is meant, what was said in it before, and where it is kept.
 
 use std::path::PathBuf;
 
-use sallyport_session::{Journal, Limits, NoJournal, Options, Restored, restore};
+use sallyport_session::{Journal, NoJournal, Restored, restore};
 use sallyport_store::{Session, Store, StoreError};
 
 use super::{
-    args::{BudgetArgs, ModelArgs, SessionArgs},
+    args::SessionArgs,
     compose,
     exit::{Exit, Failure},
     output::Output,
 };
 use crate::{
-    config::{ModelChoice, Settings},
+    config::Settings,
     history::{self, Origin, StoreJournal},
 };
 
@@ -51,6 +51,8 @@ pub(super) struct Conversation {
     pub(super) journal: Box<dyn Journal>,
     /// What was said before.
     pub(super) past: Restored,
+    /// Whether anything of it is kept.
+    pub(super) is_kept: bool,
 }
 
 /// Finds the session that is meant, and reads what was said in it.
@@ -64,7 +66,9 @@ pub(super) fn open(
     out: &Output,
 ) -> Result<Conversation, Failure> {
     match which {
-        Which::Ephemeral => Ok(begin(compose::session_id(), Box::new(NoJournal))),
+        Which::Ephemeral => {
+            Ok(Conversation { is_kept: false, ..begin(compose::session_id(), Box::new(NoJournal)) })
+        }
         Which::New => {
             let origin = Origin { id: compose::session_id(), folder: folder() };
             let store = compose::store(settings)?;
@@ -120,7 +124,7 @@ pub(super) fn folder() -> Option<String> {
 }
 
 fn begin(session_id: String, journal: Box<dyn Journal>) -> Conversation {
-    Conversation { session_id, journal, past: Restored::default() }
+    Conversation { session_id, journal, past: Restored::default(), is_kept: true }
 }
 
 fn go_on(
@@ -134,7 +138,7 @@ fn go_on(
     let past = restore(records);
     tell(&past, out);
     let journal = StoreJournal::go_on(store, &session.id, count, settings.sessions);
-    Ok(Conversation { session_id: session.id, journal: Box::new(journal), past })
+    Ok(Conversation { session_id: session.id, journal: Box::new(journal), past, is_kept: true })
 }
 
 /// Says what the person has to know before the session goes on.
@@ -148,42 +152,5 @@ fn tell(past: &Restored, out: &Output) {
     if !interrupted.calls.is_empty() {
         let calls = interrupted.calls.join(", ");
         out.warn(&format!("nobody saw the end of {calls}: it may or may not have had its effect"));
-    }
-}
-
-/// Whether answers are spoken. The offline matcher has no words of its own: a sentence that the tool
-/// gives is the better answer.
-pub(super) fn is_spoken(args: &ModelArgs, settings: &Settings) -> bool {
-    args.speak || matches!(settings.model, ModelChoice::Offline { .. })
-}
-
-/// What flags and configuration say about a session; a flag says it last.
-pub(super) fn options(
-    args: &ModelArgs,
-    settings: &Settings,
-    session_id: &str,
-    is_spoken: bool,
-) -> Options {
-    let Settings { chat, budget, .. } = settings;
-    Options {
-        session_id: session_id.to_owned(),
-        system_prompt: args.system.as_ref().or(chat.system.as_ref()).cloned(),
-        memories: chat.memories.clone(),
-        memory: chat.memory,
-        tool_tokens_max: Some(chat.tool_tokens_max),
-        spoken: is_spoken,
-        limits: limits(&args.budget, budget.turn),
-        session_limits: budget.session,
-    }
-}
-
-fn limits(args: &BudgetArgs, usual: Limits) -> Limits {
-    Limits {
-        turns_max: args.max_turns.unwrap_or(usual.turns_max),
-        calls_max: args.max_calls.unwrap_or(usual.calls_max),
-        tokens_max: args.max_tokens.or(usual.tokens_max),
-        cost_max: args.max_cost.or(usual.cost_max),
-        time_max: args.timeout.or(usual.time_max),
-        ..usual
     }
 }

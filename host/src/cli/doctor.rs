@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use sallyport_policy::Role;
 use sallyport_sandbox::compile::{Wall, Walls};
 use sallyport_store::sessions::SessionFilter;
 use serde::Serialize;
@@ -13,10 +14,12 @@ use super::{
     compose,
     exit::{Exit, Failure},
     output::Output,
+    voice::Voice,
 };
 use crate::{
     config::{Flags, ModelChoice, Settings, trust},
-    registry::{Registry, State},
+    registry::{Kind, Registry, State},
+    roles::cast,
     secrets::Vault,
 };
 
@@ -84,7 +87,7 @@ async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
         }
     };
     let unready = registry.warm_up();
-    let mut checks = vec![configuration(settings), policy(settings), model(settings)];
+    let mut checks = vec![configuration(settings), policy(settings), model(settings, &registry)];
     checks.extend(project(settings));
     checks.extend(secrets(settings, &registry));
     checks.push(audit(settings));
@@ -97,6 +100,7 @@ async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
         Check::warning("plugin", finding, "build the plugin again").failed()
     }));
     checks.push(compiler(&registry));
+    checks.push(scripts(&registry));
     checks.push(cache(settings, &registry));
     registry.shutdown().await;
     checks
@@ -222,9 +226,20 @@ fn folder_bytes(folder: &Path) -> Option<u64> {
     bytes.reduce(u64::saturating_add)
 }
 
-fn model(settings: &Settings) -> Check {
+fn model(settings: &Settings, registry: &Registry) -> Check {
     match &settings.model {
-        ModelChoice::Endpoint(endpoint) => match compose::connected(&settings.model) {
+        ModelChoice::Plugin(plugin) => {
+            let name = plugin.plugin.as_str();
+            let (found, why) = (cast(registry, name, Role::Provider), &settings.chosen.why);
+            match found {
+                Ok(_) => Check::ok("model", format!("the plugin {name} ({why})")),
+                Err(error) => {
+                    let remedy = "name another model, or mend the plugin";
+                    Check::warning("model", error.to_string(), remedy).failed()
+                }
+            }
+        }
+        ModelChoice::Endpoint(endpoint) => match Voice::of(&settings.model) {
             Ok(_) => {
                 let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
                 let why = &settings.chosen.why;
@@ -252,13 +267,10 @@ fn model(settings: &Settings) -> Check {
 fn folders(settings: &Settings, registry: &Registry) -> Check {
     let names: Vec<String> =
         settings.plugin_dirs.iter().map(|folder| folder.display().to_string()).collect();
-    let finding = format!(
-        "{} plugins in {} (from {})",
-        registry.entries().count(),
-        names.join(", "),
-        settings.plugin_dirs_origin
-    );
-    match registry.entries().count() {
+    let count = registry.entries().filter(|entry| entry.kind() != Kind::Internal).count();
+    let origin = settings.plugin_dirs_origin;
+    let finding = format!("{count} plugins in {} (from {origin})", names.join(", "));
+    match count {
         0 => Check::warning("plugin-folders", finding, "name a folder with --plugin-dir"),
         _ => Check::ok("plugin-folders", finding),
     }
@@ -312,6 +324,25 @@ fn standing(wall: Wall) -> &'static str {
         Wall::Up => "up",
         Wall::Partly => "up in an older form",
         Wall::Missing => "missing",
+    }
+}
+
+/// The walls around scripts that are programs of this machine. Who has none needs none.
+fn scripts(registry: &Registry) -> Check {
+    let id = "scripts";
+    let missing: Vec<String> =
+        sallyport_process::walls_missing().iter().map(ToString::to_string).collect();
+    let lacks = missing.join(", ");
+    match (missing.is_empty(), registry.entries().any(|entry| entry.kind() == Kind::Script)) {
+        (true, _) => Check::ok(id, "programs of this machine run behind Landlock and seccomp"),
+        (false, false) => {
+            Check::ok(id, format!("there is none; this kernel would lack walls for it: {lacks}"))
+        }
+        (false, true) => Check::warning(
+            id,
+            format!("this kernel lacks walls for programs of this machine: {lacks}"),
+            "use a newer Linux; until then they are refused, unless the policy says `unwalled`",
+        ),
     }
 }
 

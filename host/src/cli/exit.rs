@@ -7,7 +7,14 @@ use sallyport_model::ModelError;
 use sallyport_policy::Place;
 use sallyport_session::TurnEnd;
 
-use crate::{config::ConfigError, gate::StandingError, lock::LockError, secrets::VaultError};
+use crate::{
+    config::ConfigError,
+    gate::StandingError,
+    lock::LockError,
+    registry::Missing,
+    roles::{RoleError, guide::GuideError},
+    secrets::VaultError,
+};
 
 /// The exit codes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +98,37 @@ impl From<StandingError> for Failure {
     }
 }
 
+impl From<RoleError> for Failure {
+    fn from(error: RoleError) -> Self {
+        let message = error.to_string();
+        match error {
+            RoleError::Missing(missing @ Missing::Unusable { .. }) => missing.into_failure(),
+            RoleError::Missing(Missing::Unknown { near, .. }) => {
+                let hint = match near {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => "`sallyport plugin list` shows which there are".to_owned(),
+                };
+                Self::new(Exit::Policy, message).with_hint(hint)
+            }
+            RoleError::OtherRole { .. } => {
+                let hint = "`sallyport plugin list` shows the plugins and their roles";
+                Self::new(Exit::Policy, message).with_hint(hint)
+            }
+            RoleError::Broken(_) => Self::new(Exit::PluginRejected, message),
+        }
+    }
+}
+
+impl From<GuideError> for Failure {
+    fn from(error: GuideError) -> Self {
+        let (hint, message) = (error.hint(), error.to_string());
+        match error {
+            GuideError::Role(error) => error.into(),
+            _ => Self::new(Exit::Policy, message).with_hint(hint),
+        }
+    }
+}
+
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
         Self::new(Exit::Policy, error.to_string()).with_hint(error.hint())
@@ -122,6 +160,8 @@ impl Exit {
         match error {
             ModelError::Credentials { .. } => Self::Credentials,
             ModelError::Unreachable { .. } => Self::Unreachable,
+            ModelError::Denied { nobody_to_ask: true, .. } => Self::NobodyToAsk,
+            ModelError::Denied { .. } => Self::Policy,
             _ => Self::Failed,
         }
     }

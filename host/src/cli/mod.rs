@@ -17,7 +17,10 @@ mod events;
 mod excerpt;
 mod exit;
 mod hidden;
+mod listen;
 mod man;
+mod manner;
+mod memory;
 mod model;
 mod neighbours;
 mod output;
@@ -26,11 +29,15 @@ mod policy;
 mod run;
 mod schema;
 mod secret;
+mod selftest;
 mod session;
 mod show;
+mod state;
 mod tape;
+mod timer;
 mod tool;
 mod trace;
+mod voice;
 mod watch;
 
 use std::process::ExitCode;
@@ -61,6 +68,7 @@ fn dispatch(args: &Args, out: &Output) -> Result<Exit, Failure> {
     let watch = Watch { verbose: args.verbose, ..Watch::default() };
     match &args.command {
         Command::Chat(chat) => compose::on_threads(chat::chat(&flags, chat, &watch, out)),
+        Command::Listen(args) => compose::on_threads(listen::listen(&flags, args, &watch, out)),
         Command::Run(run) => compose::on_threads(run::run(&flags, run, &watch, out)),
         Command::Call(call) => compose::on_this_thread(call::call(&flags, call, &watch, out)),
         Command::Plugin(plugin) => compose::on_this_thread(plugin::plugin(&flags, plugin, out)),
@@ -73,11 +81,17 @@ fn dispatch(args: &Args, out: &Output) -> Result<Exit, Failure> {
             let args = session::resumed(id, model, files);
             compose::on_threads(chat::chat(&flags, &args, &watch, out))
         }
+        Command::Timer(command) => timer::timer(&flags, command, out),
+        Command::State(command) => state::state(&flags, command, out),
+        Command::Memory(command) => memory::memory(&flags, command, out),
         Command::Schema { of } => Ok(schema::schema(*of, out)),
         Command::Model(model) => compose::on_this_thread(model::model(&flags, model, out)),
         Command::Config(config) => config::config(&flags, config, out),
         Command::Trust(trust) => config::trust(&flags, trust, out),
         Command::Doctor(doctor) => compose::on_this_thread(doctor::doctor(&flags, doctor, out)),
+        Command::Selftest(test) => {
+            compose::on_threads(selftest::selftest(&flags, test, &watch, out))
+        }
         Command::Man { folder } => man::man(folder.as_deref(), out),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Args::command(), "sallyport", &mut out.stdout());

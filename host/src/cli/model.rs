@@ -1,5 +1,9 @@
 //! `sallyport model`: which models there are, which one is used, and whether it can be used.
 
+mod plugin_check;
+
+use std::borrow::Cow;
+
 use clap::Subcommand;
 use sallyport_contract::text;
 use sallyport_model::{
@@ -14,6 +18,7 @@ use super::{
     compose,
     exit::{Exit, Failure},
     output::Output,
+    voice::Voice,
 };
 use crate::config::{Chosen, Flags, ModelChoice, Settings};
 
@@ -62,7 +67,7 @@ pub(super) async fn model(
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     name: &'a str,
-    provider: &'a str,
+    provider: Cow<'static, str>,
     model: Option<&'a str>,
     used: bool,
 }
@@ -74,15 +79,17 @@ fn shown(settings: &Settings) -> Vec<Shown<'_>> {
     let mut models: Vec<Shown<'_>> = entries
         .map(|(name, entry)| {
             let model = entry.model.as_deref();
-            Shown { name, provider: entry.provider.name, model, used: *name == used.name }
+            Shown { name, provider: entry.provider.name(), model, used: *name == used.name }
         })
         .collect();
     if models.iter().all(|model| !model.used) {
         let model = match &used.choice {
             ModelChoice::Endpoint(endpoint) => Some(endpoint.model.as_str()),
+            ModelChoice::Plugin(plugin) => plugin.model.as_deref(),
             ModelChoice::Offline { .. } => None,
         };
-        models.push(Shown { name: &used.name, provider: used.provider.name, model, used: true });
+        let provider = used.provider.name();
+        models.push(Shown { name: &used.name, provider, model, used: true });
     }
     models
 }
@@ -95,7 +102,7 @@ fn list(settings: &Settings, format: Format, out: &Output) {
     let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
     for Shown { name, provider, model, used } in models {
         let why = used.then(|| format!("(used: {why})"));
-        let parts = [Some(provider), model, why.as_deref()];
+        let parts = [Some(&*provider), model, why.as_deref()];
         out.pair(name, width, &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
     }
     if settings.model == (ModelChoice::Offline { on_purpose: false }) {
@@ -137,6 +144,11 @@ fn described(model: &Listed) -> String {
 fn endpoint(choice: &ModelChoice, settings: &Settings) -> Result<Endpoint, Failure> {
     match choice {
         ModelChoice::Endpoint(endpoint) => Ok(Endpoint::clone(endpoint)),
+        ModelChoice::Plugin(plugin) => {
+            let message = format!("the plugin {} answers itself and has no server", plugin.plugin);
+            let failure = Failure::new(Exit::Policy, message);
+            Err(failure.with_hint("name a provider with --provider"))
+        }
         ModelChoice::Offline { on_purpose: true } => {
             let failure = Failure::new(Exit::Policy, "the offline matcher has no server");
             Err(failure.with_hint("name a provider with --provider"))
@@ -166,20 +178,23 @@ async fn check(
         Some(name) => settings.models.named(name)?,
         None => settings.chosen.clone(),
     };
-    let steps = steps(&chosen, settings).await?;
+    let steps = match &chosen.choice {
+        ModelChoice::Plugin(plugin) => plugin_check::steps(plugin, settings, out).await?,
+        _ => steps(&chosen, settings).await?,
+    };
     match format {
         Format::Json => out.json(&json!({ "model": chosen.name, "steps": steps })),
         Format::Text => {
             let key = chosen.sources.key.map(|origin| format!("; the key is from {origin}"));
             let address = match &chosen.choice {
                 ModelChoice::Endpoint(_) => format!("; the address is {}", chosen.sources.address),
-                ModelChoice::Offline { .. } => String::new(),
+                ModelChoice::Offline { .. } | ModelChoice::Plugin(_) => String::new(),
             };
             out.note(&format!("{}{address}{}", chosen.name, key.unwrap_or_default()));
             steps.iter().for_each(|step| print(step, out));
         }
     }
-    Ok(match compose::connected(&chosen.choice) {
+    Ok(match Voice::of(&chosen.choice) {
         Ok(_) => exit(&steps),
         Err(failure) => failure.exit,
     })
@@ -190,7 +205,7 @@ async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<Step>, Failur
         return Ok(vec![built_in()]);
     }
     let steps = catalog::check(&endpoint(&chosen.choice, settings)?).await;
-    Ok(match compose::connected(&chosen.choice) {
+    Ok(match Voice::of(&chosen.choice) {
         Ok(_) => steps.into_iter().map(|step| advised(step, chosen)).collect(),
         // The steps tell already what is wrong with the settings.
         Err(_) => steps,
@@ -220,6 +235,7 @@ fn exit(steps: &[Step]) -> Exit {
         None => Exit::Done,
         Some("credentials") => Exit::Credentials,
         Some("address") => Exit::Unreachable,
+        Some("plugin" | "policy") => Exit::Policy,
         Some(_) => Exit::Failed,
     }
 }

@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice, eprint, eprintln, print, println};
 use anstyle::{AnsiColor, Style};
 use rustix::termios::QueueSelector;
-use sallyport_contract::text;
+use sallyport_contract::{services, text};
 use serde_json::Value;
 
 use super::{
@@ -74,6 +74,27 @@ impl Output {
         println!("{}", text::visible(answer));
     }
 
+    /// What a plugin draws: whole lines, in one of a few meanings.
+    pub(super) fn drawn(&self, drawn: &str, meaning: services::Style) {
+        let style = match meaning {
+            services::Style::Plain => Style::new(),
+            services::Style::Strong => BOLD,
+            services::Style::Faint => DIM,
+            services::Style::Warning => YELLOW,
+            services::Style::Failure => RED,
+        };
+        for line in text::visible(drawn).lines() {
+            println!("{style}{line}{style:#}");
+        }
+    }
+
+    /// Words that stand in the last line until there are others, or none.
+    pub(super) fn status(&self, words: Option<&str>) {
+        let words = words.map(text::one_line).unwrap_or_default();
+        eprint!("\r\u{1b}[2K{DIM}{words}{DIM:#}");
+        let _ = io::stderr().flush();
+    }
+
     /// A JSON document.
     pub(super) fn json(&self, value: &Value) {
         println!("{}", text::visible_json(&format!("{value:#}")));
@@ -103,6 +124,12 @@ impl Output {
     /// Something that is off but stops nothing.
     pub(super) fn warn(&self, message: &str) {
         eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::one_line(message));
+    }
+
+    /// What a plugin says beside the answer. What is to be heard rings where somebody sits.
+    pub(super) fn notice(&self, speaker: &str, words: &str, is_aloud: bool) {
+        let bell = if is_aloud && self.stderr_is_terminal { "\u{7}" } else { "" };
+        eprintln!("{bell}{CYAN}{speaker}:{CYAN:#} {}", text::one_line(words));
     }
 
     /// Something that waits for the person.

@@ -1,6 +1,8 @@
 //! `sallyport plugin list|show`: what is installed, what it asks for, what it gets.
 
 use sallyport_contract::text;
+use sallyport_policy::{Instance, Role};
+use sallyport_sandbox::InstanceInfo;
 use serde_json::{Value, json};
 
 use super::{
@@ -12,7 +14,7 @@ use super::{
 use crate::{
     config::{Flags, Settings},
     lock::{Lock, Match},
-    registry::{Entry, Missing, Problem, Registry, State, requests},
+    registry::{Entry, Kind, Missing, Problem, Registry, State, requests},
 };
 
 pub(super) async fn plugin(
@@ -46,30 +48,47 @@ pub(super) async fn plugin(
 }
 
 fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
-    if entries.is_empty() && problems.is_empty() {
+    let is_own = |entry: &&Entry| entry.kind() == Kind::Internal;
+    if entries.iter().all(is_own) && problems.is_empty() {
         out.note("There is no plugin. Name a folder with --plugin-dir.");
     }
     let width = entries.iter().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
     for entry in entries {
-        let state = match entry.state() {
-            State::Ready => match entry.tools().len() {
-                1 => "1 tool".to_owned(),
-                n => format!("{n} tools"),
-            },
-            State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
-            State::Changed { differences } => {
-                format!("changed: {}", text::one_line(&differences.join("; ")))
-            }
-        };
+        let state = state(entry);
         let version = text::one_line(&entry.manifest().version);
         let description = text::excerpt(&entry.manifest().description, 72);
-        let line = format!("{version:8}  {state:9}  {description}");
+        let kind = entry.kind().word();
+        let line = format!("{version:8}  {kind:9}  {state:9}  {description}");
         out.pair(entry.name().as_str(), width, line.trim_end());
     }
     for problem in problems {
         let name = problem.place.display().to_string();
         out.pair("rejected", width, &text::one_line(&format!("{name}: {}", problem.message)));
     }
+}
+
+/// What a plugin offers, or why it cannot be used.
+pub(super) fn state(entry: &Entry) -> String {
+    match entry.state() {
+        State::Ready => offers(entry),
+        State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
+        State::Changed { differences } => {
+            format!("changed: {}", text::one_line(&differences.join("; ")))
+        }
+    }
+}
+
+/// Its tools, counted, and the other parts that it plays.
+fn offers(entry: &Entry) -> String {
+    let tools = match entry.tools().len() {
+        0 => None,
+        1 => Some("1 tool".to_owned()),
+        n => Some(format!("{n} tools")),
+    };
+    let roles = entry.manifest().roles.iter().filter(|role| **role != Role::Tools);
+    let roles = roles.map(|role| role.word().to_owned());
+    let offers: Vec<String> = tools.into_iter().chain(roles).collect();
+    if offers.is_empty() { "no tools".to_owned() } else { offers.join(", ") }
 }
 
 fn show(entry: &Entry, out: &Output) {
@@ -79,15 +98,13 @@ fn show(entry: &Entry, out: &Output) {
         out.line(&text::visible(&manifest.description));
     }
     out.line("");
-    out.pair("component", 9, &entry.component().display().to_string());
-    out.pair("digest", 9, entry.digest());
-    let state = match entry.state() {
-        State::Ready => "ready".to_owned(),
-        State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
-        State::Changed { differences } => {
-            format!("changed: {}", text::one_line(&differences.join("; ")))
-        }
-    };
+    out.pair("kind", 9, entry.kind().word());
+    out.pair("roles", 9, &roles(entry).join(", "));
+    if let Some(file) = entry.file() {
+        out.pair("file", 9, &file.display().to_string());
+        out.pair("digest", 9, entry.digest());
+    }
+    let state = if entry.is_ready() { "ready".to_owned() } else { state(entry) };
     out.pair("state", 9, &state);
     section(
         "Tools",
@@ -100,7 +117,22 @@ fn show(entry: &Entry, out: &Output) {
     section("Requests", request_lines(entry), out);
     let powers = entry.grant().powers();
     section("Granted by the policy", powers.iter().map(|power| text::one_line(power)), out);
-    section("Worth a look", entry.grant().notes().iter().map(|note| text::one_line(note)), out);
+    section("Worth a look", entry.notes().iter().map(|note| text::one_line(note)), out);
+    if entry.manifest().instance == Instance::Session {
+        section("Instances", entry.instances().iter().map(instance), out);
+    }
+}
+
+/// The parts that it plays.
+fn roles(entry: &Entry) -> Vec<&'static str> {
+    entry.manifest().roles.iter().map(|role| role.word()).collect()
+}
+
+/// A warm instance with what it holds.
+pub(super) fn instance(info: &InstanceInfo) -> String {
+    let mebibytes = info.memory_bytes as f64 / f64::from(1 << 20);
+    let session = text::one_line(&info.session_id);
+    format!("session {session}: {mebibytes:.1} MiB, idle for {:.0?}", info.idle)
 }
 
 /// Agrees to a plugin as it is now. A changed one has only been asked for its tools.
@@ -165,14 +197,26 @@ fn entry_json(entry: &Entry) -> Value {
         "name": entry.name(),
         "version": entry.manifest().version,
         "description": entry.manifest().description,
-        "component": entry.component(),
+        "kind": entry.kind().word(),
+        "roles": roles(entry),
+        "instance": entry.manifest().instance.word(),
+        "file": entry.file(),
         "digest": entry.digest(),
         "state": state,
         "reason": reason,
         "tools": entry.tools().iter().map(|tool| &tool.id.tool).collect::<Vec<_>>(),
         "requests": request_lines(entry).collect::<Vec<_>>(),
         "granted": entry.grant().powers(),
-        "notes": entry.grant().notes(),
+        "notes": entry.notes(),
+        "instances": entry.instances().iter().map(instance_json).collect::<Value>(),
+    })
+}
+
+fn instance_json(info: &InstanceInfo) -> Value {
+    json!({
+        "session": info.session_id,
+        "memory_bytes": info.memory_bytes,
+        "idle_ms": info.idle.as_millis(),
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use sallyport_contract::{ApprovalRequest, CallReport, Denial, Outcome, Subject, text};
+use sallyport_contract::{
+    ApprovalRequest, CallReport, Denial, Outcome, Subject, services::Notice, text,
+};
 
 use super::output::Output;
 use crate::gate::needed;
@@ -47,12 +49,24 @@ pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
     }
 }
 
+/// Who says something, and how it comes: `timer says aloud, late`. A plugin's name is safe to show.
+pub(super) fn speaker(notice: &Notice) -> String {
+    let aloud = if notice.speech.is_some() { " aloud" } else { "" };
+    let late = if notice.late { ", late" } else { "" };
+    format!("{} says{aloud}{late}", notice.plugin)
+}
+
 /// The lines that would allow what was denied, and where they belong.
 pub(super) fn fix(denial: &Denial, policy_file: &Path, out: &Output) {
     if let Some(fix) = &denial.fix {
-        out.hint(&format!("to allow this, {}:", where_to_put(fix, policy_file)));
-        out.block(fix);
+        lifted_by(fix, policy_file, out);
     }
+}
+
+/// The policy text that lifts a refusal, with what to do with it.
+pub(super) fn lifted_by(fix: &str, policy_file: &Path, out: &Output) {
+    out.hint(&format!("to allow this, {}:", where_to_put(fix, policy_file)));
+    out.block(fix);
 }
 
 /// What to do with a text that lifts a refusal.

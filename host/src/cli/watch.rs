@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Denial, Effect, Outcome, PluginName, ToolCall, ToolSpec,
-    Toolbox,
+    Admitted, BoxFuture, CallReport, Denial, Effect, Outcome, PluginName, ToolCall, ToolId,
+    ToolSpec, Toolbox,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::output::Output;
-use crate::gate::{Activity, Tell};
+use super::{output::Output, trace::Tracer};
+use crate::{
+    gate::{Activity, Tell},
+    roles::Witness,
+};
 
 /// Most refusals that are kept of one run; a plugin can ask forever.
 const REFUSALS_MAX: usize = 1000;
@@ -32,6 +35,8 @@ pub(super) enum Aside {
     Warning(String),
     /// A line about a call, for whoever wants all of them.
     Traced(String),
+    /// Something that a person is to do or to know, for which nobody is to blame.
+    Told(String),
     /// A running call turns to somebody outside.
     Turned {
         /// The call.
@@ -43,9 +48,29 @@ pub(super) enum Aside {
 
 impl Watch {
     /// Who shows lines about calls.
-    pub(super) fn tracer(&self, out: &Output) -> Tell {
-        match self.asides.clone() {
+    pub(super) fn tracer(&self, out: &Output) -> Tracer {
+        let tell: Tell = match self.asides.clone() {
             Some(asides) => Arc::new(move |line| drop(asides.send(Aside::Traced(line.to_owned())))),
+            None => {
+                let out = *out;
+                Arc::new(move |line| out.note(line))
+            }
+        };
+        Tracer { tell }
+    }
+
+    /// Who is told of runs in a role, if anybody wants to know.
+    pub(super) fn witness(&self, out: &Output) -> Option<Arc<dyn Witness>> {
+        let tracer = self.verbose.then(|| self.tracer(out));
+        let onlooker = Onlooker { tracer, notebook: self.notebook.clone() };
+        let wants = onlooker.tracer.is_some() || onlooker.notebook.is_some();
+        wants.then(|| Arc::new(onlooker) as Arc<dyn Witness>)
+    }
+
+    /// Who shows what the person is to do or to know.
+    pub(super) fn teller(&self, out: &Output) -> Tell {
+        match self.asides.clone() {
+            Some(asides) => Arc::new(move |line| drop(asides.send(Aside::Told(line.to_owned())))),
             None => {
                 let out = *out;
                 Arc::new(move |line| out.note(line))
@@ -90,6 +115,20 @@ impl Notebook {
         of_plugin.map(|(_, denial)| denial.clone()).collect()
     }
 
+    fn note_decision(&self, plugin: &PluginName, report: &CallReport) {
+        if let Outcome::Denied(denial) = &report.outcome {
+            self.note(plugin, denial);
+        }
+    }
+
+    fn note_run(&self, plugin: &PluginName, report: &CallReport) {
+        for effect in &report.effects {
+            if let Effect::Refused(denial) = effect {
+                self.note(plugin, denial);
+            }
+        }
+    }
+
     fn note(&self, plugin: &PluginName, denial: &Denial) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < REFUSALS_MAX {
@@ -98,13 +137,39 @@ impl Notebook {
     }
 }
 
+/// Sees runs in a role as the wrappers of a toolbox see calls.
+struct Onlooker {
+    tracer: Option<Tracer>,
+    notebook: Option<Arc<Notebook>>,
+}
+
+impl Witness for Onlooker {
+    fn decided(&self, run: &ToolCall, result: &Result<Admitted, Box<CallReport>>) {
+        if let Some(tracer) = &self.tracer {
+            tracer.decided(&run.tool.to_string(), &run.arguments, result);
+        }
+        if let (Some(notebook), Err(report)) = (&self.notebook, result) {
+            notebook.note_decision(&run.tool.plugin, report);
+        }
+    }
+
+    fn ended(&self, tool: &ToolId, report: &CallReport) {
+        if let Some(tracer) = &self.tracer {
+            tracer.finished(&tool.to_string(), report);
+        }
+        if let Some(notebook) = &self.notebook {
+            notebook.note_run(&tool.plugin, report);
+        }
+    }
+}
+
 /// A toolbox whose refusals are kept.
-pub(super) struct Noted<T> {
-    pub(super) inner: T,
+pub(super) struct Noted {
+    pub(super) inner: Arc<dyn Toolbox>,
     pub(super) notebook: Arc<Notebook>,
 }
 
-impl<T: Toolbox> Toolbox for Noted<T> {
+impl Toolbox for Noted {
     fn tools(&self) -> &[ToolSpec] {
         self.inner.tools()
     }
@@ -113,10 +178,8 @@ impl<T: Toolbox> Toolbox for Noted<T> {
         Box::pin(async move {
             let plugin = call.tool.plugin.clone();
             let result = self.inner.admit(call).await;
-            if let Err(report) = &result
-                && let Outcome::Denied(denial) = &report.outcome
-            {
-                self.notebook.note(&plugin, denial);
+            if let Err(report) = &result {
+                self.notebook.note_decision(&plugin, report);
             }
             result
         })
@@ -126,11 +189,7 @@ impl<T: Toolbox> Toolbox for Noted<T> {
         Box::pin(async move {
             let plugin = call.tool().plugin.clone();
             let report = self.inner.run(call).await;
-            for effect in &report.effects {
-                if let Effect::Refused(denial) = effect {
-                    self.notebook.note(&plugin, denial);
-                }
-            }
+            self.notebook.note_run(&plugin, &report);
             report
         })
     }

@@ -32,9 +32,11 @@ pub const OLLAMA_BASE_URL: &str = "OLLAMA_BASE_URL";
 pub const OLLAMA_MODEL: &str = "OLLAMA_MODEL";
 /// Longest time, in seconds, that a model has for one answer.
 pub const LLM_TIMEOUT: &str = "LLM_TIMEOUT";
+/// How pages are opened: a program, or `none`.
+pub const BROWSER: &str = "SALLYPORT_BROWSER";
 
 /// Every variable that the host reads, with what it is for.
-pub const ALL: [(&str, &str); 15] = [
+pub const ALL: [(&str, &str); 16] = [
     (HOME, "puts configuration, plugins, policy and cache under one folder"),
     (PLUGIN_DIR, "folders of plugins, separated as in PATH"),
     (PLUGIN_DIR_SHORT, "the same, under the name that older set-ups use"),
@@ -50,6 +52,7 @@ pub const ALL: [(&str, &str); 15] = [
     (OLLAMA_BASE_URL, "address of an Ollama server"),
     (OLLAMA_MODEL, "a model of the Ollama server; it is used when no other is named"),
     (LLM_TIMEOUT, "longest time, in seconds, that a model has for one answer"),
+    (BROWSER, "how plugins open web pages: a program that is given the address, or none"),
 ];
 
 /// The environment as it was when the process started.
@@ -66,7 +69,7 @@ impl Env {
         Self(pairs.collect())
     }
 
-    /// An environment of one's own, for tests.
+    /// An environment of one's own.
     pub fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }

@@ -25,6 +25,15 @@
 //! [sessions]
 //! keep = "90d"
 //!
+//! [internal]
+//! reminder = false
+//!
+//! [browser]
+//! command = "firefox"
+//!
+//! [packages]
+//! index = "https://packages.example.com/simple/"
+//!
 //! [settings.weather]
 //! forecast_url = "http://127.0.0.1:8080"
 //! ```
@@ -41,7 +50,9 @@ use serde_json::{Map, Value};
 
 use super::{
     Env, Origin,
-    provider::{self, Provider},
+    internal::InternalKeys,
+    offer::{BrowserKeys, PackageKeys},
+    provider::Asked,
     sections::{BudgetKeys, ChatKeys, SessionKeys, amount, time, tokens},
 };
 
@@ -54,6 +65,8 @@ pub struct FileConfig {
     pub default_model: Option<String>,
     /// `[model.NAME]`.
     pub models: BTreeMap<String, ModelEntry>,
+    /// `[embedding]`.
+    pub embedding: Option<ModelEntry>,
     /// `[price."GLOB"]`.
     pub prices: Vec<(String, Price)>,
     /// `[chat]`.
@@ -62,6 +75,12 @@ pub struct FileConfig {
     pub budget: BudgetKeys,
     /// `[sessions]`.
     pub sessions: SessionKeys,
+    /// `[internal]`.
+    pub internal: InternalKeys,
+    /// `[browser]`.
+    pub browser: BrowserKeys,
+    /// `[packages]`.
+    pub packages: PackageKeys,
     /// `[settings.PLUGIN]`.
     pub settings: BTreeMap<PluginName, Map<String, Value>>,
 }
@@ -70,7 +89,7 @@ pub struct FileConfig {
 #[derive(Clone)]
 pub struct ModelEntry {
     /// Where the model is asked.
-    pub provider: Provider,
+    pub provider: Asked,
     /// The file that the table stands in.
     pub origin: Origin,
     /// The model's name at the provider.
@@ -100,7 +119,7 @@ impl std::fmt::Debug for ModelEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { provider, model, .. } = self;
         f.debug_struct("ModelEntry")
-            .field("provider", &provider.name)
+            .field("provider", &provider.name())
             .field("model", model)
             .finish()
     }
@@ -131,11 +150,17 @@ impl FileConfig {
             let models = root.named("model", |name, entry| {
                 Ok((name.prose()?, entry.section(|table| model_entry(table, env))?))
             })?;
+            let embedding =
+                root.optional("embedding", |item| item.section(|table| embedding(table, env)))?;
             let prices =
                 root.named("price", |glob, entry| Ok((glob.prose()?, entry.section(price)?)))?;
             let chat = root.optional("chat", |item| item.section(ChatKeys::read))?;
             let budget = root.optional("budget", |item| item.section(BudgetKeys::read))?;
             let sessions = root.optional("sessions", |item| item.section(SessionKeys::read))?;
+            let internal = root.optional("internal", |item| item.section(InternalKeys::read))?;
+            let browser = root.optional("browser", |item| item.section(BrowserKeys::read))?;
+            let packages = root
+                .optional("packages", |item| item.section(|table| PackageKeys::read(table, env)))?;
             let settings = root.named("settings", |name, entry| {
                 Ok((name.parsed::<PluginName>()?, plugin_settings(entry, env)?))
             })?;
@@ -143,10 +168,14 @@ impl FileConfig {
                 plugin_dirs: plugin_dirs.unwrap_or_default(),
                 default_model,
                 models: models.into_iter().collect(),
+                embedding,
                 prices,
                 chat: chat.unwrap_or_default(),
                 budget: budget.unwrap_or_default(),
                 sessions: sessions.unwrap_or_default(),
+                internal: internal.unwrap_or_default(),
+                browser: browser.unwrap_or_default(),
+                packages: packages.unwrap_or_default(),
                 settings: settings.into_iter().collect(),
             })
         })
@@ -163,10 +192,14 @@ impl FileConfig {
             plugin_dirs: if is_silent { below.plugin_dirs } else { self.plugin_dirs },
             default_model: self.default_model.or(below.default_model),
             models: below.models,
+            embedding: self.embedding.or(below.embedding),
             prices: self.prices,
             chat: self.chat.over(below.chat),
             budget: self.budget.over(below.budget),
             sessions: self.sessions.over(below.sessions),
+            internal: self.internal.over(below.internal),
+            browser: self.browser.over(below.browser),
+            packages: self.packages.over(below.packages),
             settings: below.settings,
         }
     }
@@ -174,23 +207,59 @@ impl FileConfig {
 
 fn model_entry(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
     let text = |item: Item<'_>| expanded(item, env);
-    let providers = provider::ALL.map(|provider| (provider.name, provider));
+    let provider = table.required("provider", asked)?;
     Ok(ModelEntry {
-        provider: table.required("provider", |item| item.choice(&providers))?,
         origin: Origin::File,
         model: table.optional("model", text)?,
-        base_url: table.optional("base_url", text)?,
-        key: table.optional("key", text)?,
+        base_url: table.optional("base_url", |item| of_server(item, &provider).and_then(text))?,
+        key: table.optional("key", |item| of_server(item, &provider).and_then(text))?,
         stream: table.optional("stream", Item::boolean)?.unwrap_or(true),
         temperature: table.optional("temperature", amount)?,
         max_output_tokens: table.optional("max_output_tokens", |item| item.count(1..=u32::MAX))?,
-        reasoning: table.optional("reasoning", |item| item.choice(&EFFORTS))?,
+        reasoning: table
+            .optional("reasoning", |item| of_server(item, &provider)?.choice(&EFFORTS))?,
         tools: table
             .optional("tools", |item| item.choice(&TOOL_CALLINGS))?
             .unwrap_or(ToolCalling::Native),
         time_max: table.optional("time_max", time)?,
         context_tokens: table.optional("context_tokens", tokens)?,
+        provider,
     })
+}
+
+/// Where texts are made into vectors: a model like any other, of which less can be said.
+fn embedding(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
+    let place = table.place();
+    let text = |item: Item<'_>| expanded(item, env);
+    let provider = table.required("provider", asked)?;
+    let is_able = matches!(&provider, Asked::Provider(known) if known.protocol.is_some());
+    if !is_able {
+        let message = format!("{} makes no vectors of texts", provider.name());
+        return Err(place.error(message).with_hint("name the provider of a server"));
+    }
+    Ok(ModelEntry {
+        model: table.optional("model", text)?,
+        base_url: table.optional("base_url", text)?,
+        key: table.optional("key", text)?,
+        origin: Origin::File,
+        ..ModelEntry::of(provider)
+    })
+}
+
+/// Who is asked.
+fn asked(item: Item<'_>) -> Result<Asked, SourceError> {
+    let (place, label) = (item.place(), item.label().to_owned());
+    let name = item.string()?;
+    Asked::named(&name)
+        .map_err(|nobody| place.error(format!("{label} cannot be {name:?}")).with_hint(nobody.hint))
+}
+
+/// Lets a value through that is about a server: what a plugin is to know stands elsewhere.
+fn of_server<'d>(item: Item<'d>, asked: &Asked) -> Result<Item<'d>, SourceError> {
+    let Asked::Plugin(plugin) = asked else { return Ok(item) };
+    let message = format!("{} says nothing to a plugin", item.label());
+    let hint = format!("what {plugin} is told stands under [settings.{plugin}]");
+    Err(item.place().error(message).with_hint(hint))
 }
 
 /// What reads from a cache and what is written into one costs as much as any input unless the file
@@ -217,7 +286,7 @@ fn plugin_settings(entry: Item<'_>, env: &Env) -> Result<Map<String, Value>, Sou
 
 /// Replaces every `${VAR}` of a text. A variable that is not set is a mistake: an empty key or
 /// address would fail later, and say less.
-fn expanded(item: Item<'_>, env: &Env) -> Result<String, SourceError> {
+pub(super) fn expanded(item: Item<'_>, env: &Env) -> Result<String, SourceError> {
     let place = item.place();
     let text = item.string()?;
     let mut out = String::new();

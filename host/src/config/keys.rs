@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     file::{EFFORTS, TOOL_CALLINGS},
-    provider,
+    provider::{self, PLUGIN_PREFIX},
     sections::{EDIT_MODES, MEMORIES},
 };
 
@@ -22,6 +22,7 @@ pub struct Key {
 enum Kind {
     Text,
     Texts,
+    Plugin,
     TextOrTexts,
     Word(Words),
     Boolean,
@@ -52,10 +53,10 @@ const fn key(path: &'static str, kind: Kind, about: &'static str) -> Key {
 
 /// Every key that the file can have.
 #[rustfmt::skip]
-pub const ALL: [Key; 35] = [
+pub const ALL: [Key; 44] = [
     key("plugin_dir", Kind::TextOrTexts, "Folders in which plugins are looked for"),
     key("default_model", Kind::Text, "The model that is used: a [model.NAME] table, or offline"),
-    key("model.*.provider", Kind::Word(Words::Providers), "Where the model is asked"),
+    key("model.*.provider", Kind::Word(Words::Providers), "Where the model is asked, or plugin:NAME"),
     key("model.*.model", Kind::Text, "The model's name at the provider"),
     key("model.*.base_url", Kind::Text, "Address of the endpoint; the provider's own when absent"),
     key("model.*.key", Kind::Text, "The key; write ${VARIABLE} to have it from the environment"),
@@ -66,6 +67,10 @@ pub const ALL: [Key; 35] = [
     key("model.*.tools", Kind::Word(Words::ToolCallings), "How the model is told of tools: in the provider's way, or as JSON in text; native"),
     key("model.*.time_max", Kind::Time, "Longest time for one answer; 10m"),
     key("model.*.context_tokens", Kind::Count, "How many tokens a conversation can have"),
+    key("embedding.provider", Kind::Word(Words::Providers), "Where texts are made into vectors, for the memory vector-db; the model's own provider when absent"),
+    key("embedding.model", Kind::Text, "The model that makes them; the provider's usual one when absent"),
+    key("embedding.base_url", Kind::Text, "Address of the endpoint; the provider's own when absent"),
+    key("embedding.key", Kind::Text, "The key; write ${VARIABLE} to have it from the environment"),
     key("price.*.input", Kind::Amount, "US dollars for a million tokens read; the name is a glob of models"),
     key("price.*.output", Kind::Amount, "US dollars for a million tokens written"),
     key("price.*.cached_input", Kind::Amount, "US dollars for a million tokens read from the cache; as input"),
@@ -73,7 +78,9 @@ pub const ALL: [Key; 35] = [
     key("chat.system", Kind::Text, "What the model should be and do"),
     key("chat.memory", Kind::Word(Words::Memories), "How much of a long conversation is sent; sliding-window where the model's size is known, else none"),
     key("chat.memory_tokens", Kind::Count, "Most tokens of a conversation that are sent; three quarters of the model's context_tokens"),
+    key("chat.recalled_tokens", Kind::Count, "Most tokens of what is recalled for one input, with the memory vector-db; 2000"),
     key("chat.memories", Kind::Texts, "What the model should know from the start"),
+    key("chat.guide", Kind::Plugin, "The plugin that says who the assistant is"),
     key("chat.tool_tokens_max", Kind::Count, "Most tokens of tool definitions before the model is given a search in their place; 10000"),
     key("chat.edit_mode", Kind::Word(Words::EditModes), "Which keys the line editor follows; emacs"),
     key("chat.show_reasoning", Kind::Boolean, "Whether the model's reasoning is shown; false"),
@@ -87,11 +94,15 @@ pub const ALL: [Key; 35] = [
     key("budget.session_cost", Kind::Money, "Most US dollars for a session"),
     key("sessions.keep", Kind::Age, "How long sessions are kept since they were last used; 90d"),
     key("sessions.keep_max", Kind::Count, "Most sessions that are kept; 1000"),
+    key("internal.reminder", Kind::Boolean, "Whether there are the tools for reminders that the program brings along; true"),
+    key("browser.command", Kind::Text, "How plugins open web pages: a program that is given the address, or none; the desktop's browser"),
+    key("packages.index", Kind::Text, "Address of the index that plugins get packages of a language from"),
     key("settings.*.*", Kind::Any, "What a plugin is told; its manifest says which keys it takes"),
 ];
 
 /// The keys that are required in a table that is there.
-const REQUIRED: [&str; 3] = ["model.*.provider", "price.*.input", "price.*.output"];
+const REQUIRED: [&str; 4] =
+    ["model.*.provider", "embedding.provider", "price.*.input", "price.*.output"];
 
 /// The keys of the file's top level, each once.
 pub fn top() -> impl Iterator<Item = &'static str> {
@@ -162,10 +173,15 @@ impl Kind {
     fn schema(self) -> Map<String, Value> {
         let schema = match self {
             Self::Text => json!({ "type": "string" }),
+            Self::Plugin => json!({ "type": "string", "pattern": "^[a-z][a-z0-9_-]*$" }),
             Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),
             Self::TextOrTexts => {
                 json!({ "type": ["string", "array"], "items": { "type": "string" } })
             }
+            Self::Word(Words::Providers) => json!({ "anyOf": [
+                { "enum": Words::Providers.all() },
+                { "type": "string", "pattern": format!("^{PLUGIN_PREFIX}[a-z][a-z0-9_-]*$") },
+            ] }),
             Self::Word(words) => json!({ "enum": words.all() }),
             Self::Boolean => json!({ "type": "boolean" }),
             Self::Amount => json!({ "type": "number", "minimum": 0 }),
@@ -203,7 +219,7 @@ mod tests {
 
     fn sample(kind: Kind) -> &'static str {
         match kind {
-            Kind::Text | Kind::TextOrTexts => "'x'",
+            Kind::Text | Kind::TextOrTexts | Kind::Plugin => "'x'",
             Kind::Texts => "['x']",
             Kind::Word(words) => match words {
                 Words::Providers => "'ollama'",
@@ -258,7 +274,17 @@ mod tests {
 
     #[test]
     fn the_parser_knows_no_other_key() {
-        let tables = ["", "model.a.", "price.a.", "chat.", "budget.", "sessions."];
+        let tables = [
+            "",
+            "model.a.",
+            "price.a.",
+            "chat.",
+            "budget.",
+            "sessions.",
+            "internal.",
+            "browser.",
+            "packages.",
+        ];
         for table in tables {
             let required: &str = match table {
                 "model.a." => "model.a.provider = 'vllm'\n",

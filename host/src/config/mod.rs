@@ -7,9 +7,11 @@
 
 pub mod env;
 pub mod file;
+pub mod internal;
 pub mod keys;
 mod layers;
 pub mod model;
+pub mod offer;
 pub mod paths;
 mod policy;
 pub mod project;
@@ -26,20 +28,23 @@ use std::{
 };
 
 use sallyport_contract::PluginName;
+use sallyport_model::EmbedEndpoint;
 use sallyport_policy::SourceError;
 use serde_json::{Map, Value};
 
 pub use env::Env;
 pub use file::FileConfig;
+pub use internal::Internal;
 pub use keys::schema;
 use layers::Layers;
 pub use layers::{Written, file_of};
-pub use model::{Chosen, ModelChoice, Models};
+pub use model::{Chosen, ModelChoice, Models, PluginModel};
+pub use offer::{BrowserKeys, PackageKeys};
 pub use paths::Paths;
 pub use policy::{PolicyFiles, PolicyPath};
 pub use project::Project;
 pub use provider::Provider;
-pub use sections::{Budget, Chat, Sessions};
+pub use sections::{Budget, Chat, MemoryKind, Sessions};
 
 /// Why the configuration cannot be used. The operator can mend all of these.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +108,8 @@ pub struct Flags {
     pub provider: Option<String>,
     /// `--model`.
     pub model: Option<String>,
+    /// `--guide`.
+    pub guide: Option<PluginName>,
     /// `--no-stream`.
     pub no_stream: bool,
     /// The folder that the user works in; the process's own when absent.
@@ -147,10 +154,18 @@ pub struct Settings {
     pub models: Models,
     /// How conversations are held.
     pub chat: Chat,
+    /// The model that makes vectors of texts, where there is one.
+    pub embedder: Option<EmbedEndpoint>,
     /// How much a conversation may use.
     pub budget: Budget,
     /// How long sessions are kept.
     pub sessions: Sessions,
+    /// Which tools of the host's own there are.
+    pub internal: Internal,
+    /// How pages are opened.
+    pub browser: BrowserKeys,
+    /// Where plugins get packages from.
+    pub packages: PackageKeys,
     /// `[settings.PLUGIN]`, for each plugin.
     pub plugin_settings: BTreeMap<PluginName, Map<String, Value>>,
     /// What is written in the files, to tell where a value comes from.
@@ -174,6 +189,9 @@ impl Settings {
         let models = Models::new(flags, &env, &layers.file)?;
         let chosen = models.choose(flags, layers.default_model())?;
         let Layers { config_file, project, file, budget, written } = layers;
+        let embedder = models.embedder(file.embedding.as_ref(), &chosen)?;
+        let mut chat = file.chat.resolve(chosen.context_tokens);
+        chat.guide = flags.guide.clone().or(chat.guide);
         Ok(Self {
             paths,
             config_file,
@@ -182,9 +200,13 @@ impl Settings {
             plugin_dirs,
             plugin_dirs_origin,
             model: chosen.choice.clone(),
-            chat: file.chat.resolve(chosen.context_tokens),
+            chat,
+            embedder,
             budget,
             sessions: file.sessions.resolve(),
+            internal: file.internal.resolve(),
+            browser: file.browser.resolve(&env),
+            packages: file.packages,
             plugin_settings: file.settings,
             chosen,
             models,

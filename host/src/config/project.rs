@@ -92,7 +92,8 @@ pub fn nearest(folder: &Path, own: &Path) -> Option<PathBuf> {
 fn trusted(name: &str, text: &str, env: &Env, file: &Path) -> Result<FileConfig, SourceError> {
     let mut config = FileConfig::parse(name, text, env)?;
     let root = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    config.models.values_mut().for_each(|entry| entry.origin = Origin::Project);
+    let entries = config.models.values_mut().chain(&mut config.embedding);
+    entries.for_each(|entry| entry.origin = Origin::Project);
     for folder in &mut config.plugin_dirs {
         *folder = root.join(&folder);
     }

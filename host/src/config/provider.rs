@@ -1,9 +1,16 @@
 //! The providers that a model can be asked at: what each speaks, where it is, and which variables
-//! of the environment are about it.
+//! of the environment are about it. A plugin can stand in the place of one.
 
+use std::borrow::Cow;
+
+use sallyport_contract::PluginName;
 use sallyport_model::Protocol;
+use sallyport_policy::source::nearest;
 
 use super::{Env, env};
+
+/// What stands before the name of a plugin where a provider is named.
+pub const PLUGIN_PREFIX: &str = "plugin:";
 
 /// The name of the built-in matcher.
 pub const OFFLINE: &str = "offline";
@@ -23,9 +30,65 @@ pub struct Provider {
     pub url_variable: Option<&'static str>,
     /// The variable that may name a model.
     pub model_variable: Option<&'static str>,
+    /// Its usual model for vectors of texts, if it has one.
+    pub embedder: Option<&'static str>,
+}
+
+/// Who is asked for answers, as configuration and flags name them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// A provider.
+    Provider(Provider),
+    /// A plugin that stands for one.
+    Plugin(PluginName),
+}
+
+/// A name that stands for nobody who can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct NobodyAsked {
+    /// What is wrong with it.
+    pub message: String,
+    /// What could have been meant.
+    pub hint: String,
+}
+
+impl Asked {
+    /// Who goes by a name: a provider's, or `plugin:NAME`.
+    ///
+    /// # Errors
+    ///
+    /// Nobody does.
+    pub fn named(name: &str) -> Result<Self, NobodyAsked> {
+        if let Some(plugin) = name.strip_prefix(PLUGIN_PREFIX) {
+            let wrong = |error| NobodyAsked {
+                message: format!("{name:?} names no plugin: {error}"),
+                hint: format!("write {PLUGIN_PREFIX}NAME"),
+            };
+            return plugin.parse().map(Self::Plugin).map_err(wrong);
+        }
+        Provider::named(name).map(Self::Provider).ok_or_else(|| {
+            let known = ALL.map(|provider| provider.name);
+            let hint = match nearest(name, known) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("known are {}, and {PLUGIN_PREFIX}NAME", known.join(", ")),
+            };
+            NobodyAsked { message: format!("there is no provider {name:?}"), hint }
+        })
+    }
+
+    /// The word that names it.
+    pub fn name(&self) -> Cow<'static, str> {
+        match self {
+            Self::Provider(provider) => provider.name.into(),
+            Self::Plugin(plugin) => format!("{PLUGIN_PREFIX}{plugin}").into(),
+        }
+    }
 }
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
+
+const OPENAI_EMBEDDER: &str = "text-embedding-3-small";
 
 /// The built-in matcher.
 pub const BUILT_IN: Provider = Provider {
@@ -35,16 +98,19 @@ pub const BUILT_IN: Provider = Provider {
     key_variables: &[],
     url_variable: None,
     model_variable: None,
+    embedder: None,
 };
 
 /// Every provider. Where several could be meant, the first one counts.
 pub const ALL: [Provider; 11] = [
     Provider {
         url_variable: Some(env::OPENAI_BASE_URL),
+        embedder: Some(OPENAI_EMBEDDER),
         ..Provider::new("openai", Protocol::OpenAiChat, OPENAI_URL, &[env::OPENAI_API_KEY])
     },
     Provider {
         url_variable: Some(env::OPENAI_BASE_URL),
+        embedder: Some(OPENAI_EMBEDDER),
         ..Provider::new(
             "openai-responses",
             Protocol::OpenAiResponses,
@@ -58,23 +124,30 @@ pub const ALL: [Provider; 11] = [
         "https://api.anthropic.com/v1",
         &[env::ANTHROPIC_API_KEY],
     ),
-    Provider::new(
-        "gemini",
-        Protocol::Gemini,
-        "https://generativelanguage.googleapis.com/v1beta",
-        &[env::GEMINI_API_KEY, env::GOOGLE_API_KEY],
-    ),
+    Provider {
+        embedder: Some("gemini-embedding-001"),
+        ..Provider::new(
+            "gemini",
+            Protocol::Gemini,
+            "https://generativelanguage.googleapis.com/v1beta",
+            &[env::GEMINI_API_KEY, env::GOOGLE_API_KEY],
+        )
+    },
     Provider {
         url_variable: Some(env::OLLAMA_BASE_URL),
         model_variable: Some(env::OLLAMA_MODEL),
+        embedder: Some("nomic-embed-text"),
         ..Provider::new("ollama", Protocol::Ollama, "http://localhost:11434", &[])
     },
-    Provider::new(
-        "mistral",
-        Protocol::OpenAiChat,
-        "https://api.mistral.ai/v1",
-        &[env::MISTRAL_API_KEY],
-    ),
+    Provider {
+        embedder: Some("mistral-embed"),
+        ..Provider::new(
+            "mistral",
+            Protocol::OpenAiChat,
+            "https://api.mistral.ai/v1",
+            &[env::MISTRAL_API_KEY],
+        )
+    },
     Provider::new(
         "deepseek",
         Protocol::OpenAiChat,
@@ -100,7 +173,15 @@ impl Provider {
         key_variables: &'static [&'static str],
     ) -> Self {
         let protocol = Some(protocol);
-        Self { name, protocol, base_url, key_variables, url_variable: None, model_variable: None }
+        Self {
+            name,
+            protocol,
+            base_url,
+            key_variables,
+            url_variable: None,
+            model_variable: None,
+            embedder: None,
+        }
     }
 
     /// The provider of that name.

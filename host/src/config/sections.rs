@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use sallyport_contract::PluginName;
 use sallyport_model::Cost;
 use sallyport_policy::{
     SourceError, TimeSpan,
@@ -17,6 +18,9 @@ use serde_json::{Map, Value, json};
 /// Most of a conversation that is sent, in tokens, where neither `memory_tokens` nor the model's
 /// `context_tokens` say more: what the smallest models in use hold, with room for an answer.
 const MEMORY_TOKENS: u64 = 24_000;
+
+/// Tokens of what is recalled: some paragraphs, a small part of what models hold.
+const RECALLED_TOKENS: u64 = 2000;
 
 /// Longest time that sessions are kept when nothing else is said: a season.
 const KEEP: Duration = Duration::from_secs(90 * DAY_S);
@@ -38,14 +42,42 @@ pub enum MemoryKind {
     SlidingWindow,
     /// The newest turns are sent, and a summary of the rest.
     Summary,
+    /// The newest turns are sent, and what bears on the last input of all that was said before.
+    VectorDb,
 }
 
 /// The words for [`MemoryKind`].
-pub(super) const MEMORIES: [(&str, MemoryKind); 3] = [
-    ("none", MemoryKind::None),
-    ("sliding-window", MemoryKind::SlidingWindow),
-    ("summary", MemoryKind::Summary),
-];
+pub(super) const MEMORIES: [(&str, MemoryKind); 4] = {
+    use MemoryKind::{None, SlidingWindow, Summary, VectorDb};
+    [
+        (None.word(), None),
+        (SlidingWindow.word(), SlidingWindow),
+        (Summary.word(), Summary),
+        (VectorDb.word(), VectorDb),
+    ]
+};
+
+impl MemoryKind {
+    /// The kind that goes by a word.
+    pub fn named(word: &str) -> Option<Self> {
+        MEMORIES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
+    }
+
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::SlidingWindow => "sliding-window",
+            Self::Summary => "summary",
+            Self::VectorDb => "vector-db",
+        }
+    }
+
+    /// The words for all kinds.
+    pub fn words() -> [&'static str; 4] {
+        MEMORIES.map(|(word, _)| word)
+    }
+}
 
 /// The words for [`KeyStyle`].
 pub(super) const EDIT_MODES: [(&str, KeyStyle); 2] =
@@ -57,7 +89,9 @@ pub struct ChatKeys {
     system: Option<String>,
     memory: Option<MemoryKind>,
     memory_tokens: Option<u64>,
+    recalled_tokens: Option<u64>,
     memories: Option<Vec<String>>,
+    guide: Option<PluginName>,
     tool_tokens_max: Option<u64>,
     edit_mode: Option<KeyStyle>,
     show_reasoning: Option<bool>,
@@ -70,6 +104,12 @@ pub struct Chat {
     pub system: Option<String>,
     /// How much of a conversation is sent.
     pub memory: Memory,
+    /// Most tokens that are sent of a conversation where not all of it is.
+    pub memory_tokens: u64,
+    /// Most tokens of what is recalled for one input.
+    pub recalled_tokens: u64,
+    /// The plugin that says who the assistant is.
+    pub guide: Option<PluginName>,
     /// What the model should know from the start.
     pub memories: Vec<String>,
     /// Most tokens of tool definitions before the model is given a search in their place.
@@ -127,7 +167,9 @@ impl ChatKeys {
             system: table.optional("system", Item::prose)?,
             memory: table.optional("memory", |item| item.choice(&MEMORIES))?,
             memory_tokens: table.optional("memory_tokens", tokens)?,
+            recalled_tokens: table.optional("recalled_tokens", tokens)?,
             memories: table.optional("memories", |item| item.list(Item::prose))?,
+            guide: table.optional("guide", Item::parsed)?,
             tool_tokens_max: table.optional("tool_tokens_max", tokens)?,
             edit_mode: table.optional("edit_mode", |item| item.choice(&EDIT_MODES))?,
             show_reasoning: table.optional("show_reasoning", Item::boolean)?,
@@ -139,37 +181,34 @@ impl ChatKeys {
             system: self.system.or(below.system),
             memory: self.memory.or(below.memory),
             memory_tokens: self.memory_tokens.or(below.memory_tokens),
+            recalled_tokens: self.recalled_tokens.or(below.recalled_tokens),
             memories: self.memories.or(below.memories),
+            guide: self.guide.or(below.guide),
             tool_tokens_max: self.tool_tokens_max.or(below.tool_tokens_max),
             edit_mode: self.edit_mode.or(below.edit_mode),
             show_reasoning: self.show_reasoning.or(below.show_reasoning),
         }
     }
 
-    /// Fills in what is not said, for a model that holds so many tokens.
+    /// Fills in what is not said, for a model that holds so many tokens. A model whose size is known
+    /// is never sent more than it holds; a quarter of it is left for the definitions of tools and for
+    /// the answer.
     pub(super) fn resolve(self, context_tokens: Option<u64>) -> Chat {
-        Chat {
-            memory: self.memory(context_tokens),
+        let room = context_tokens.map(|tokens| tokens / 4 * 3);
+        let is_known = self.memory_tokens.is_some() || context_tokens.is_some();
+        let usual = if is_known { MemoryKind::SlidingWindow } else { MemoryKind::None };
+        let chat = Chat {
             system: self.system,
+            memory: Memory::None,
+            memory_tokens: self.memory_tokens.or(room).unwrap_or(MEMORY_TOKENS).max(1),
+            recalled_tokens: self.recalled_tokens.unwrap_or(RECALLED_TOKENS),
+            guide: self.guide,
             memories: self.memories.unwrap_or_default(),
             tool_tokens_max: self.tool_tokens_max.unwrap_or(TOOL_TOKENS_MAX),
             edit_mode: self.edit_mode.unwrap_or_default(),
             show_reasoning: self.show_reasoning.unwrap_or(false),
-        }
-    }
-
-    /// A model whose size is known is never sent more than it holds. A quarter of it is left for
-    /// the definitions of tools and for the answer.
-    fn memory(&self, context_tokens: Option<u64>) -> Memory {
-        let room = context_tokens.map(|tokens| tokens / 4 * 3);
-        let tokens_max = self.memory_tokens.or(room).unwrap_or(MEMORY_TOKENS).max(1);
-        let is_known = self.memory_tokens.is_some() || context_tokens.is_some();
-        let usual = if is_known { MemoryKind::SlidingWindow } else { MemoryKind::None };
-        match self.memory.unwrap_or(usual) {
-            MemoryKind::None => Memory::None,
-            MemoryKind::SlidingWindow => Memory::SlidingWindow { tokens_max },
-            MemoryKind::Summary => Memory::Summary { tokens_max },
-        }
+        };
+        Chat { memory: chat.memory_of(self.memory.unwrap_or(usual)), ..chat }
     }
 }
 
@@ -260,17 +299,35 @@ impl Budget {
 }
 
 impl Chat {
+    /// A kind of memory with the tokens that it has here.
+    pub fn memory_of(&self, kind: MemoryKind) -> Memory {
+        let (tokens_max, recalled_tokens_max) = (self.memory_tokens, self.recalled_tokens);
+        match kind {
+            MemoryKind::None => Memory::None,
+            MemoryKind::SlidingWindow => Memory::SlidingWindow { tokens_max },
+            MemoryKind::Summary => Memory::Summary { tokens_max },
+            MemoryKind::VectorDb => Memory::ByMeaning { tokens_max, recalled_tokens_max },
+        }
+    }
+
     /// Its values under the keys of the file.
     pub fn shown(&self) -> Map<String, Value> {
-        let (kind, memory_tokens) = match self.memory {
-            Memory::None => (MemoryKind::None, None),
-            Memory::SlidingWindow { tokens_max } => (MemoryKind::SlidingWindow, Some(tokens_max)),
-            Memory::Summary { tokens_max } => (MemoryKind::Summary, Some(tokens_max)),
+        let (kind, memory_tokens, recalled_tokens) = match self.memory {
+            Memory::None => (MemoryKind::None, None, None),
+            Memory::SlidingWindow { tokens_max } => {
+                (MemoryKind::SlidingWindow, Some(tokens_max), None)
+            }
+            Memory::Summary { tokens_max } => (MemoryKind::Summary, Some(tokens_max), None),
+            Memory::ByMeaning { tokens_max, recalled_tokens_max } => {
+                (MemoryKind::VectorDb, Some(tokens_max), Some(recalled_tokens_max))
+            }
         };
         map([
             ("system", json!(self.system)),
-            ("memory", json!(word(&MEMORIES, kind))),
+            ("guide", json!(self.guide)),
+            ("memory", json!(kind.word())),
             ("memory_tokens", json!(memory_tokens)),
+            ("recalled_tokens", json!(recalled_tokens)),
             ("memories", json!(self.memories)),
             ("tool_tokens_max", json!(self.tool_tokens_max)),
             ("edit_mode", json!(word(&EDIT_MODES, self.edit_mode))),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{ModelChoice, Origin, Settings, sections::shown_time};
+use super::{ModelChoice, Origin, Settings, env, sections::shown_time};
 
 /// What stands in place of something that is not shown.
 const HIDDEN: &str = "[hidden]";
@@ -34,17 +34,31 @@ impl Settings {
             ("chat", self.chat.shown()),
             ("budget", self.budget.shown()),
             ("sessions", self.sessions.shown()),
+            ("internal", self.internal.shown()),
+            ("browser", self.browser.shown()),
+            ("packages", self.packages.shown()),
         ] {
             rows.extend(values.into_iter().map(|(key, value)| {
                 let key = format!("{table}.{key}");
-                let origin = self.written.origin(&key).to_string();
+                let origin = self.origin_of(&key).to_string();
                 Row { key, value, origin }
             }));
         }
+        rows.extend(self.embedding());
         for top in ["model", "price", "settings"] {
             rows.extend(self.tables(top));
         }
         rows
+    }
+
+    /// Of what a file says, one key has a variable that beats it.
+    fn origin_of(&self, key: &str) -> Origin {
+        match key {
+            "browser.command" if self.env.get(env::BROWSER).is_some() => {
+                Origin::Variable(env::BROWSER)
+            }
+            key => self.written.origin(key),
+        }
     }
 
     fn default_model(&self) -> Option<Row> {
@@ -72,7 +86,28 @@ impl Settings {
                 row("time_max", json!(shown_time(endpoint.time_max)), &sources.time.to_string()),
             ]);
         }
+        if let ModelChoice::Plugin(plugin) = &self.model {
+            let time = self.chosen.sources.time.to_string();
+            rows.extend([
+                row("plugin", json!(plugin.plugin), why),
+                row("plugin-model", json!(plugin.model), why),
+                row("time_max", json!(shown_time(plugin.time_max)), &time),
+            ]);
+        }
         rows
+    }
+
+    /// What the files say about where texts are made into vectors.
+    fn embedding(&self) -> Vec<Row> {
+        let Some((table, origin)) = self.written.value("embedding") else { return Vec::new() };
+        let row = |(key, value): (&String, &Value)| {
+            let value = match key.as_str() {
+                "base_url" => json!(address_shown(value.as_str().unwrap_or(""))),
+                _ => redacted(key, value),
+            };
+            Row { key: format!("embedding.{key}"), value, origin: origin.to_string() }
+        };
+        table.as_object().into_iter().flatten().map(row).collect()
     }
 
     fn tables(&self, top: &str) -> Vec<Row> {
@@ -102,7 +137,7 @@ fn key_shown(key: &str) -> String {
 }
 
 /// People put keys into addresses.
-fn address_shown(address: &str) -> String {
+pub(super) fn address_shown(address: &str) -> String {
     match Url::parse(address.trim()) {
         Ok(url)
             if url.username().is_empty() && url.password().is_none() && url.query().is_none() =>

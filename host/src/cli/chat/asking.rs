@@ -61,11 +61,16 @@ impl Chat<'_> {
             self.keyboard.withdraw(ticket);
         }
         self.ask();
+        self.resume();
     }
 
-    /// Shows the card of the first question.
+    /// Shows the card of the first question. A line that is being typed is put off: what is asked
+    /// when nobody has said anything, by a timer that fires, would else wait behind it.
     fn ask(&mut self) {
         let Some(Question { id, position, request }) = self.questions.open.front() else { return };
+        if let Some(line) = self.line {
+            self.keyboard.withdraw(line);
+        }
         self.view.finish();
         let (id, typed) = (*id, self.typed.clone());
         let place = Place { index: position.index, count: position.count };

@@ -22,7 +22,7 @@ use super::{
     view::{self, note, pair},
     waiting::tokens,
 };
-use crate::cli::{attached, compose, exit::Failure};
+use crate::cli::{attached, exit::Failure, voice::Voice};
 
 /// Most characters of a pinned input that are shown.
 const PINNED_CHARS_MAX: usize = 60;
@@ -37,7 +37,7 @@ impl Chat<'_> {
                 self.tell(&[view::error(&error.to_string()), view::hint(&error.hint())]);
             }
         }
-        if self.doing == Doing::Nothing && self.next.is_none() && !self.is_typing {
+        if self.doing == Doing::Nothing && self.next.is_none() && self.line.is_none() {
             self.listen(Begin::With(String::new()));
         }
     }
@@ -71,7 +71,7 @@ impl Chat<'_> {
             Command::Plugins(name) => self.tell(&lists::plugins(self.registry, name.as_ref())),
             Command::Grants(name) => self.tell(&lists::grants(self.registry, name.as_ref())),
             Command::Model(None) => {
-                self.tell(&lists::models(&self.settings.models, &self.model_name));
+                self.tell(&lists::models(&self.models(), &self.model_name));
             }
             Command::Model(Some(name)) => self.use_model(name).await,
             Command::Session => self.tell(&self.session()),
@@ -84,6 +84,7 @@ impl Chat<'_> {
             Command::Save(path) => self.tell(&self.save(path)),
             Command::Cost => self.tell(&self.cost()),
             Command::Memory => self.tell(&self.memory()),
+            Command::Guide => self.tell(&self.guide()),
             Command::Pin(None) => self.run_errand(Order::Pin).await,
             Command::Pin(Some(text)) => self.submit(&text, line, true).await,
             Command::Compact => self.run_errand(Order::Summarize).await,
@@ -99,8 +100,14 @@ impl Chat<'_> {
 
     async fn use_model(&mut self, name: String) {
         let choice = self.settings.choose_model(&name).map_err(Failure::from);
-        match choice.and_then(|choice| compose::connected(&choice)) {
-            Ok(model) => {
+        let voice = choice.and_then(|choice| Voice::of(&choice));
+        let model = voice.and_then(|voice| {
+            let model = voice.in_session(&self.roles, &self.talk.session_id)?;
+            Ok((voice, model))
+        });
+        match model {
+            Ok((voice, model)) => {
+                self.voice = voice;
                 self.model = model.clone();
                 self.model_name = name;
                 self.run_errand(Order::UseModel(Speaker(model))).await;
@@ -163,8 +170,23 @@ impl Chat<'_> {
         last.into_iter().chain([session]).collect()
     }
 
+    /// Who the assistant is.
+    fn guide(&self) -> Vec<Line> {
+        let Some(guide) = &self.manner.guide else {
+            return note("no guide says who the assistant is; --guide NAME names one");
+        };
+        let temperature =
+            guide.temperature.map(|number| pair("temperature", 11, &number.to_string()));
+        let memory = guide.memory.map(|kind| pair("memory", 11, kind.word()));
+        let known = guide.memories.iter().map(|text| pair("knows", 11, &text::one_line(text)));
+        let prompt = text::visible(&guide.system_prompt);
+        let lines = std::iter::once(pair("guide", 11, guide.plugin.as_str()));
+        let lines = lines.chain(temperature).chain(memory).chain(known);
+        lines.chain(prompt.lines().map(Line::plain)).collect()
+    }
+
     fn memory(&self) -> Vec<Line> {
-        let memory = match self.settings.chat.memory {
+        let memory = match self.manner.memory() {
             Memory::None => "all of the session is sent".to_owned(),
             Memory::SlidingWindow { tokens_max } => {
                 format!("the newest turns are sent, up to {tokens_max} tokens")
@@ -172,9 +194,18 @@ impl Chat<'_> {
             Memory::Summary { tokens_max } => format!(
                 "the newest turns are sent, up to {tokens_max} tokens, and a summary of the others"
             ),
+            Memory::ByMeaning { tokens_max, .. } => format!(
+                "the newest turns are sent, up to {tokens_max} tokens, and what bears on your words \
+                 of the others"
+            ),
         };
         let mut lines = vec![Line::plain(memory)];
-        if let count @ 1.. = self.settings.chat.memories.len() {
+        if matches!(self.manner.memory(), Memory::ByMeaning { .. }) {
+            lines.extend(note(
+                "sallyport memory list shows what is remembered, and memory forget forgets it",
+            ));
+        }
+        if let count @ 1.. = self.manner.known().len() {
             lines.push(Line::plain(format!("known from the start: {count} memories")));
         }
         let turns = history::turns(&self.talk.records.all());

@@ -1,10 +1,14 @@
 //! The first and the last words of a session.
 
+use std::sync::Arc;
+
 use sallyport_contract::{Toolbox, text};
+use sallyport_policy::Role;
 use sallyport_session::history::{self, PastTurn, Step};
 use sallyport_terminal::{editor::Vocabulary, style::Line};
 
 use super::{person::Chat, talk::Talk, view::note, waiting::Waiting};
+use crate::config::provider::PLUGIN_PREFIX;
 
 /// How many turns of a session that goes on are shown: enough to know what it was about.
 const TURNS_SHOWN: usize = 2;
@@ -21,6 +25,10 @@ impl Chat<'_> {
         };
         let name = self.model.name();
         self.view.print(&note(&format!("{name} · {tools} · /help for help, Ctrl-D to leave")));
+        if let Some(guide) = &self.manner.guide {
+            self.view
+                .print(&note(&format!("guided by {} · /guide tells who that is", guide.plugin)));
+        }
         let turns = history::turns(&self.talk.records.all());
         self.view.print(&recalled(&turns));
     }
@@ -30,6 +38,7 @@ impl Chat<'_> {
         self.waiting = Waiting::default();
         self.last_turn = None;
         self.view.print(&note("a new session begins"));
+        self.model = Arc::clone(&talk.model);
         std::mem::replace(&mut self.talk, talk)
     }
 
@@ -40,12 +49,19 @@ impl Chat<'_> {
         is_kept.then(|| format!("to go on: {}", self.resumption()))
     }
 
+    /// The models that have a name: those of the configuration, and plugins that stand for one.
+    pub(super) fn models(&self) -> Vec<String> {
+        let configured = self.settings.models.entries.keys().cloned();
+        let plugins = self.roles.playing(Role::Provider);
+        configured.chain(plugins.map(|entry| format!("{PLUGIN_PREFIX}{}", entry.name()))).collect()
+    }
+
     fn vocabulary(&self) -> Vocabulary {
         let tools = self.registry.tools().iter();
         Vocabulary {
             tools: tools.map(|tool| (tool.id.to_string(), tool.description.clone())).collect(),
             plugins: self.registry.entries().map(|entry| entry.name().to_string()).collect(),
-            models: self.settings.models.entries.keys().cloned().collect(),
+            models: self.models(),
         }
     }
 }

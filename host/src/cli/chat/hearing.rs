@@ -1,7 +1,7 @@
 //! What the session says, and how it looks.
 
-use sallyport_contract::{CallReport, Outcome, text};
-use sallyport_model::Delta;
+use sallyport_contract::{CallReport, Outcome, services, text};
+use sallyport_model::{Delta, ModelError};
 use sallyport_session::{Command, Event, Notice, ToolRef, TurnEnd, TurnUsage};
 use sallyport_terminal::{editor::Begin, style::Line};
 
@@ -32,6 +32,7 @@ impl Chat<'_> {
             Event::ApprovalClosed { confirmation_id } => self.close_question(confirmation_id),
             Event::TurnEnded { reason, usage } => self.end_turn(&reason, usage),
             Event::Notice(notice) => self.tell(&[view::warning(&notice.to_string())]),
+            Event::Noticed { notice } => self.announce(&notice),
             event => self.tell(&changed(&event)),
         }
         self.show_waiting();
@@ -100,20 +101,32 @@ impl Chat<'_> {
         self.view.settle();
     }
 
+    /// Shows what a plugin says. What is to be said aloud rings.
+    fn announce(&self, notice: &services::Notice) {
+        self.tell(&[view::noticed(notice)]);
+        if notice.speech.is_some() {
+            self.view.ring();
+        }
+    }
+
     fn show_call(&mut self, tool: &ToolRef, report: &CallReport) {
         let mut words = format!("· {tool} {}", show::ending(report));
         if let Some(reason) = show::reason(&report.outcome).filter(|_| says_more(&report.outcome)) {
             words.push_str(&format!(": {}", text::excerpt(&reason, REASON_CHARS_MAX)));
         }
         let mut lines = view::note(&words);
-        if let Outcome::Denied(denial) = &report.outcome
-            && let Some(fix) = &denial.fix
-        {
-            let place = show::where_to_put(fix, self.settings.policy.user_file());
-            lines.push(view::hint(&format!("to allow this, {place}:")));
-            lines.extend(view::block(fix));
+        if let Outcome::Denied(denial) = &report.outcome {
+            lines.extend(self.fix(denial.fix.as_deref()));
         }
         self.tell(&lines);
+    }
+
+    /// The policy text that would lift a refusal, if any would.
+    fn fix(&self, fix: Option<&str>) -> Vec<Line> {
+        let Some(fix) = fix else { return Vec::new() };
+        let place = show::where_to_put(fix, self.settings.policy.user_file());
+        let hint = view::hint(&format!("to allow this, {place}:"));
+        std::iter::once(hint).chain(view::block(fix)).collect()
     }
 
     fn end_turn(&mut self, end: &TurnEnd, usage: TurnUsage) {
@@ -128,6 +141,9 @@ impl Chat<'_> {
         }
         self.view.finish();
         self.tell(&ending(end));
+        if let TurnEnd::ModelFailed(ModelError::Denied { fix, .. }) = end {
+            self.tell(&self.fix(fix.as_deref()));
+        }
     }
 }
 
@@ -142,7 +158,9 @@ fn ending(end: &TurnEnd) -> Vec<Line> {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Vec::new(),
         TurnEnd::BudgetReached { what } => vec![view::error(&format!("stopped: {what}"))],
         TurnEnd::ModelFailed(error) => {
-            vec![view::error(&error.to_string()), view::hint(error.hint())]
+            let is_lifted = matches!(error, ModelError::Denied { fix: Some(_), .. });
+            let hint = (!is_lifted).then(|| view::hint(error.hint()));
+            std::iter::once(view::error(&error.to_string())).chain(hint).collect()
         }
         TurnEnd::Cancelled => view::note("cancelled"),
         TurnEnd::InputRefused(error) => {

@@ -5,7 +5,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use sallyport_contract::{Answer, Outcome, Toolbox, text};
+use sallyport_contract::{Answer, Outcome, Toolbox, services, text};
 use sallyport_model::{Attachment, Delta, UserMessage};
 use sallyport_session::{self as session, Command, Event, Handle, Parts};
 use tokio::sync::mpsc;
@@ -16,6 +16,7 @@ use crate::{
         attached, compose, consent,
         conversation::{self, Conversation, Which},
         exit::{Exit, Failure},
+        manner::Manner,
         output::Output,
         run, show,
         watch::Watch,
@@ -59,21 +60,24 @@ pub(super) async fn chat(
     let settings = compose::settings(flags)?;
     let files = attached::named(&args.files, &attached::disk(&settings))?;
     let talk = conversation::open(&settings, &Which::from(&args.session), out)?;
-    let model = compose::model(&settings, out)?;
+    let voice = compose::model(&settings, out)?;
     let (desk, approvals) = session::approval::channel();
     let tools = compose::tools(&settings, Arc::new(desk), Selection::All, watch, out).await?;
     compose::show_problems(&tools.registry, out);
+    let manner = Manner::of(&args.model, &settings, &tools, watch, out).await?;
+    let model = voice.in_session(&tools.roles, &talk.session_id)?;
     out.note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
         model.name(),
         tools.registry.tools().len()
     ));
     let toolbox = Arc::clone(&tools.toolbox);
-    let is_spoken = conversation::is_spoken(&args.model, &settings);
-    let options = conversation::options(&args.model, &settings, &talk.session_id, is_spoken);
-    let Conversation { journal, past, .. } = talk;
-    let parts = Parts { model, toolbox, approvals, journal, past, options };
+    let Conversation { session_id, journal, past, is_kept } = talk;
+    let (options, recall) = (manner.options(&session_id), manner.recall(&session_id, is_kept));
+    let parts = Parts { model, toolbox, approvals, journal, past, recall, options };
     let (handle, mut events) = session::spawn(parts).map_err(run::collision)?;
+    let attendance = tools.attend(&session_id, &handle);
+    let timekeeper = tools.keep_time(watch, out);
     let chat = Chat {
         handle,
         registry: &tools.registry,
@@ -87,6 +91,14 @@ pub(super) async fn chat(
         leaving: false,
     };
     chat.converse(&mut events).await;
+    attendance.leave().await;
+    timekeeper.stop().await;
+    // Nothing leads to the session any more, so it ends, once it has done what it still owes.
+    while let Some(event) = events.recv().await {
+        if let Event::Noticed { notice } = event {
+            out.notice(&show::speaker(&notice), &notice.text, notice.speech.is_some());
+        }
+    }
     tools.close(out).await;
     Ok(Exit::Done)
 }
@@ -132,6 +144,9 @@ impl Chat<'_> {
         if let Some((id, offers_always)) = self.question.take() {
             let answer = consent::parse(Some(line), offers_always);
             self.send(Command::ProvideConfirmation { id, answer }).await;
+            if !self.busy {
+                self.prompt();
+            }
             return;
         }
         match line.trim() {
@@ -143,7 +158,7 @@ impl Chat<'_> {
             text => {
                 self.busy = true;
                 let attachments = std::mem::take(&mut self.files);
-                let input = UserMessage { text: text.to_owned(), attachments };
+                let input = UserMessage { attachments, ..UserMessage::from(text) };
                 self.send(Command::SubmitInput { input }).await;
             }
         }
@@ -193,12 +208,24 @@ impl Chat<'_> {
                 self.question.take_if(|(id, _)| *id == confirmation_id);
             }
             Event::Notice(notice) => self.out.warn(&notice.to_string()),
+            Event::Noticed { notice } => self.announce(&notice),
             Event::TurnEnded { reason, .. } => {
-                run::print_end(&reason, self.streamed, Some(&self.settings.chosen), self.out);
+                run::print_end(&reason, self.streamed, Some(self.settings), self.out);
                 (self.busy, self.streamed) = (false, false);
                 self.prompt();
             }
             _ => {}
+        }
+    }
+
+    /// Shows what a plugin says, on a line of its own also where a prompt or an answer stands.
+    fn announce(&self, notice: &services::Notice) {
+        if self.streamed || (self.out.can_ask && !self.busy) {
+            self.out.note("");
+        }
+        self.out.notice(&show::speaker(notice), &notice.text, notice.speech.is_some());
+        if !self.busy {
+            self.prompt();
         }
     }
 

@@ -6,8 +6,8 @@ use sallyport_terminal::style::Line;
 
 use super::view::{self, note, pair};
 use crate::{
-    config::Models,
-    registry::{Entry, Missing, Registry, State},
+    cli::plugin,
+    registry::{Entry, Missing, Registry},
 };
 
 /// Most characters of a description in a list.
@@ -46,7 +46,9 @@ pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Lin
                     &text::excerpt(&tool.description, DESCRIPTION_CHARS_MAX),
                 )
             });
-            tools.collect()
+            let instances = entry.instances();
+            let instances = instances.iter().map(|info| Line::plain(plugin::instance(info)));
+            tools.chain(instances).collect()
         });
     }
     let width = registry.entries().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
@@ -74,9 +76,9 @@ pub(super) fn grants(registry: &Registry, name: Option<&PluginName>) -> Vec<Line
 }
 
 /// The models by name, the present one marked.
-pub(super) fn models(models: &Models, present: &str) -> Vec<Line> {
-    let known = models.entries.keys().map(String::as_str);
-    let other = (!models.entries.contains_key(present)).then_some(present);
+pub(super) fn models(models: &[String], present: &str) -> Vec<Line> {
+    let known = models.iter().map(String::as_str);
+    let other = known.clone().all(|name| name != present).then_some(present);
     let mark = |name: &str| if name == present { "* " } else { "  " };
     let row = |name: &str| Line::plain(format!("{}{}", mark(name), text::one_line(name)));
     let mut lines: Vec<Line> = known.chain(other).map(row).collect();
@@ -116,11 +118,12 @@ fn powers(entry: &Entry) -> Vec<Line> {
 
 fn state(entry: &Entry) -> String {
     let version = &entry.manifest().version;
-    let state = match entry.state() {
-        State::Ready if entry.tools().len() == 1 => "1 tool".to_owned(),
-        State::Ready => format!("{} tools", entry.tools().len()),
-        State::Disabled { reason } => format!("disabled: {reason}"),
-        State::Changed { differences } => format!("changed: {}", differences.join("; ")),
+    let warm = match entry.instances().as_slice() {
+        [] => String::new(),
+        warm => {
+            let bytes: u64 = warm.iter().map(|info| info.memory_bytes).sum();
+            format!(", {:.1} MiB in use", bytes as f64 / f64::from(1 << 20))
+        }
     };
-    format!("{version}  {state}")
+    format!("{version}  {}  {}{warm}", entry.kind().word(), plugin::state(entry))
 }

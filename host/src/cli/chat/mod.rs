@@ -2,7 +2,7 @@
 //!
 //! Where a person sits, it is a conversation with a line editor, an answer that appears as it is
 //! written, and cards that ask; where lines come from a pipe or a terminal obeys nothing, it goes
-//! line by line.
+//! line by line. With `--ui` a plugin takes the place of both (`cli/listen`).
 
 mod asking;
 mod commands;
@@ -25,6 +25,7 @@ use sallyport_terminal::screen::Look;
 use super::{
     args::ChatArgs,
     exit::{Exit, Failure},
+    listen,
     output::Output,
     watch::Watch,
 };
@@ -36,6 +37,9 @@ pub(super) async fn chat(
     watch: &Watch,
     out: &Output,
 ) -> Result<Exit, Failure> {
+    if let Some(ui) = &args.ui {
+        return listen::chat(flags, args, ui, watch, out).await;
+    }
     match look(out) {
         Look::Live(colour) => person::chat(flags, args, watch, colour, out).await,
         Look::Passing => lines::chat(flags, args, watch, out).await,

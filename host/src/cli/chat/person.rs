@@ -7,7 +7,7 @@ use sallyport_model::{Attachment, ChatModel};
 use sallyport_session::{Command, Event, TurnUsage};
 use sallyport_terminal::{
     attach::Disk,
-    editor::{self, Begin, Input, Keyboard, KeyboardError, Original, Prompt},
+    editor::{self, Begin, Input, Keyboard, KeyboardError, Original, Prompt, Ticket},
     style::{Colour, Line},
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -26,11 +26,14 @@ use crate::{
         attached, compose,
         conversation::Which,
         exit::{Exit, Failure},
+        manner::Manner,
         output::Output,
+        voice::Voice,
         watch::{Aside, Watch},
     },
     config::{Flags, Settings},
     registry::{Registry, Selection},
+    roles::Roles,
 };
 
 /// What is going on.
@@ -55,18 +58,23 @@ pub(super) enum Next {
 pub(super) struct Chat<'a> {
     pub(super) settings: &'a Settings,
     pub(super) registry: &'a Registry,
+    pub(super) manner: &'a Manner,
     pub(super) keyboard: Keyboard,
     pub(super) typed: UnboundedSender<Typed>,
     pub(super) view: View,
     pub(super) disk: Disk,
     pub(super) talk: Talk,
-    /// Who answers, and the name by which they were chosen.
+    pub(super) roles: Arc<Roles>,
+    /// Who answers, in any session and in this one, and the name by which they were chosen.
+    pub(super) voice: Voice,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) model_name: String,
     pub(super) doing: Doing,
     pub(super) next: Option<Next>,
-    /// A line is being typed.
-    pub(super) is_typing: bool,
+    /// The line that is being typed.
+    pub(super) line: Option<Ticket>,
+    /// What was typed of it when a question came in between.
+    pub(super) put_off: Option<String>,
     pub(super) questions: Questions,
     pub(super) waiting: Waiting,
     /// Something of the present answer is on the screen already.
@@ -85,16 +93,24 @@ pub(super) async fn chat(
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let files = attached::named(&args.files, &attached::disk(&settings))?;
-    let model = compose::model(&settings, out)?;
+    let voice = compose::model(&settings, out)?;
     let reception = Arc::new(Reception::default());
     let (asides, heard) = mpsc::unbounded_channel();
     let watch = Watch { asides: Some(asides), ..watch.clone() };
     let consent = Arc::clone(&reception);
     let tools = compose::tools(&settings, consent, Selection::All, &watch, out).await?;
     compose::show_problems(&tools.registry, out);
-    let stage = Stage { args, settings: &settings, tools: &tools, reception, out };
-    let farewell = talk_at(&stage, model, files, colour, heard).await;
-    drop(stage);
+    let farewell = match Manner::of(&args.model, &settings, &tools, &watch, out).await {
+        Ok(manner) => {
+            let manner = &manner;
+            let stage = Stage { args, settings: &settings, tools: &tools, manner, reception, out };
+            let timekeeper = tools.keep_time(&watch, out);
+            let farewell = talk_at(&stage, voice, files, colour, heard).await;
+            timekeeper.stop().await;
+            farewell
+        }
+        Err(failure) => Err(failure),
+    };
     tools.close(out).await;
     farewell?.into_iter().for_each(|line| out.note(&line));
     Ok(Exit::Done)
@@ -103,22 +119,23 @@ pub(super) async fn chat(
 /// Talks at the terminal in one session after another, and returns the last words.
 async fn talk_at(
     stage: &Stage<'_>,
-    model: Arc<dyn ChatModel>,
+    voice: Voice,
     files: Vec<Attachment>,
     colour: Colour,
     heard: UnboundedReceiver<Aside>,
 ) -> Result<Option<String>, Failure> {
-    let (talk, mut events) = stage.begin(&Which::from(&stage.args.session), &model)?;
+    let (talk, mut events) = stage.begin(&Which::from(&stage.args.session), &voice)?;
     let (typed, typing) = mpsc::unbounded_channel();
     let mut ears = Ears::new(typing, heard)?;
-    let mut chat = Chat::new(stage, talk, model, files, typed, colour)?;
+    let mut chat = Chat::new(stage, talk, voice, files, typed, colour)?;
     chat.welcome();
     while chat.converse(&mut events, &mut ears).await == Next::New {
         chat.next = None;
-        match stage.begin(&chat.talk.another(), &chat.model) {
+        match stage.begin(&chat.talk.another(), &chat.voice) {
             Ok((talk, new)) => {
                 let old = chat.renew(talk);
-                old.close(std::mem::replace(&mut events, new)).await;
+                let ended = std::mem::replace(&mut events, new);
+                old.close(ended, &stage.tools.registry).await;
             }
             Err(failure) => chat.fail(&failure),
         }
@@ -128,7 +145,7 @@ async fn talk_at(
     view.finish();
     // From here on the terminal is as it was found.
     drop(keyboard);
-    talk.close(events).await;
+    talk.close(events, &stage.tools.registry).await;
     Ok(farewell)
 }
 
@@ -168,7 +185,7 @@ impl<'a> Chat<'a> {
     fn new(
         stage: &Stage<'a>,
         talk: Talk,
-        model: Arc<dyn ChatModel>,
+        voice: Voice,
         files: Vec<Attachment>,
         typed: UnboundedSender<Typed>,
         colour: Colour,
@@ -178,16 +195,20 @@ impl<'a> Chat<'a> {
         Ok(Self {
             settings,
             registry: &stage.tools.registry,
+            manner: stage.manner,
             keyboard: keyboard(settings, &disk, &view, colour)?,
             typed,
             view,
             disk,
+            model: Arc::clone(&talk.model),
+            roles: Arc::clone(&stage.tools.roles),
             talk,
-            model,
+            voice,
             model_name: settings.chosen.name.clone(),
             doing: Doing::Nothing,
             next: None,
-            is_typing: false,
+            line: None,
+            put_off: None,
             questions: Questions::default(),
             waiting: Waiting::default(),
             is_streamed: false,
@@ -225,18 +246,28 @@ impl<'a> Chat<'a> {
         let typed = self.typed.clone();
         let prompt = Prompt::Message { model: self.model_name.clone() };
         let reply = move |input| drop(typed.send(Typed::Line(input)));
-        self.keyboard.read(prompt, begin, reply);
-        self.is_typing = true;
+        self.line = Some(self.keyboard.read(prompt, begin, reply));
+    }
+
+    /// Goes on with a line that was put off, when nothing is asked any more.
+    pub(super) fn resume(&mut self) {
+        let is_free = self.line.is_none() && self.questions.is_empty();
+        if let Some(begun) = self.put_off.take_if(|_| is_free) {
+            self.listen(Begin::With(begun));
+        }
     }
 
     async fn take(&mut self, typed: Typed) {
         match typed {
             Typed::Line(input) => {
-                self.is_typing = false;
+                self.line = None;
                 match input {
                     Input::Line(line) => self.take_line(line).await,
                     Input::Interrupted | Input::End => self.next = Some(Next::Leave),
-                    Input::Withdrawn(_) => {}
+                    Input::Withdrawn(begun) => {
+                        self.put_off = Some(begun);
+                        self.resume();
+                    }
                 }
             }
             Typed::Key(id, answer) => self.take_key(id, answer).await,
@@ -263,7 +294,7 @@ impl<'a> Chat<'a> {
 
     /// Shows something beside the answer.
     pub(super) fn tell(&self, lines: &[Line]) {
-        if self.is_typing {
+        if self.line.is_some() {
             // What does not fit any more would not be read either.
             let _ = self.keyboard.printer().print(lines);
         } else {
@@ -280,7 +311,7 @@ impl<'a> Chat<'a> {
     fn overhear(&mut self, aside: Aside) {
         match aside {
             Aside::Warning(message) => self.tell(&[view::warning(&message)]),
-            Aside::Traced(line) => self.tell(&view::note(&line)),
+            Aside::Traced(line) | Aside::Told(line) => self.tell(&view::note(&line)),
             Aside::Turned { call_id, host } => {
                 self.waiting.turn_to(&call_id, host, self.view.now());
                 self.show_waiting();

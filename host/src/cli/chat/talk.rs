@@ -16,11 +16,15 @@ use crate::{
         compose::{self, Tools},
         conversation::{self, Which},
         exit::Failure,
+        manner::Manner,
         output::Output,
         run,
+        voice::Voice,
     },
     config::Settings,
     history,
+    registry::Registry,
+    services::Attendance,
 };
 
 /// What every session of the program is made with.
@@ -28,6 +32,7 @@ pub(super) struct Stage<'a> {
     pub(super) args: &'a ChatArgs,
     pub(super) settings: &'a Settings,
     pub(super) tools: &'a Tools,
+    pub(super) manner: &'a Manner,
     pub(super) reception: Arc<Reception>,
     pub(super) out: &'a Output,
 }
@@ -36,6 +41,10 @@ pub(super) struct Stage<'a> {
 pub(super) struct Talk {
     pub(super) handle: Handle,
     pub(super) session_id: String,
+    /// What plugins say comes in by it.
+    attendance: Attendance,
+    /// Who answered when it began.
+    pub(super) model: Arc<dyn ChatModel>,
     pub(super) records: Records,
     /// Whether it can be come back to.
     pub(super) is_kept: bool,
@@ -51,26 +60,26 @@ impl Stage<'_> {
     pub(super) fn begin(
         &self,
         which: &Which,
-        model: &Arc<dyn ChatModel>,
+        voice: &Voice,
     ) -> Result<(Talk, mpsc::Receiver<Event>), Failure> {
         let opened = conversation::open(self.settings, which, self.out)?;
         let session_id = opened.session_id;
+        let model = voice.in_session(&self.tools.roles, &session_id)?;
         let records = self.said(which, &session_id)?;
-        let is_spoken = conversation::is_spoken(&self.args.model, self.settings);
-        let options =
-            conversation::options(&self.args.model, self.settings, &session_id, is_spoken);
         let journal = Copied { inner: opened.journal, records: records.clone(), failed: 0 };
         let (handle, events) = session::spawn(Parts {
-            model: Arc::clone(model),
+            model: Arc::clone(&model),
             toolbox: Arc::clone(&self.tools.toolbox),
             approvals: self.reception.redirect(),
             journal: Box::new(journal),
             past: opened.past,
-            options,
+            recall: self.manner.recall(&session_id, opened.is_kept),
+            options: self.manner.options(&session_id),
         })
         .map_err(run::collision)?;
-        let is_kept = *which != Which::Ephemeral;
-        Ok((Talk { handle, session_id, records, is_kept }, events))
+        let attendance = self.tools.attend(&session_id, &handle);
+        let is_kept = opened.is_kept;
+        Ok((Talk { handle, session_id, attendance, model, records, is_kept }, events))
     }
 
     /// What was said before.
@@ -91,10 +100,12 @@ impl Talk {
         if self.is_kept { Which::New } else { Which::Ephemeral }
     }
 
-    /// Ends the session, and waits until its last record is written.
-    pub(super) async fn close(self, mut events: mpsc::Receiver<Event>) {
+    /// Ends the session with what plugins keep for it, and waits until its last record is written.
+    pub(super) async fn close(self, mut events: mpsc::Receiver<Event>, registry: &Registry) {
+        self.attendance.leave().await;
         // When it has ended already there is nothing to end.
         let _ = self.handle.send(Command::Close).await;
         while events.recv().await.is_some() {}
+        registry.end_session(&self.session_id).await;
     }
 }

@@ -7,11 +7,13 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use sallyport_contract::text;
+use sallyport_contract::{services::Notice, text};
 use sallyport_terminal::{
     screen::{Look, Screen, Size, Status},
     style::{Colour, Line},
 };
+
+use crate::cli::show;
 
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -67,6 +69,11 @@ impl View {
         self.draw(|screen| screen.status(status));
     }
 
+    /// Rings for something that is to be heard.
+    pub(super) fn ring(&self) {
+        self.draw(Screen::ring);
+    }
+
     pub(super) fn tick(&self) {
         let now = self.now();
         self.draw(|screen| screen.tick(now));
@@ -102,6 +109,11 @@ pub(super) fn error(message: &str) -> Line {
 
 pub(super) fn hint(hint: &str) -> Line {
     named("hint:", CYAN, hint)
+}
+
+/// What a plugin says.
+pub(super) fn noticed(notice: &Notice) -> Line {
+    named(&format!("{}:", show::speaker(notice)), CYAN, &notice.text)
 }
 
 /// A name with its explanation, in two columns.

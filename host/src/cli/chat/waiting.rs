@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sallyport_contract::{services::Progress, text};
 use sallyport_model::{Delta, Usage};
 use sallyport_session::{Event, State};
 use sallyport_terminal::screen::{Activity, Status};
@@ -32,6 +33,7 @@ impl Waiting {
                 }
             }
             Event::CallFinished { call_id, .. } => self.end_call(call_id, now),
+            Event::Progress { call_id, progress } => self.come_further(call_id, progress),
             Event::TurnEnded { .. } => *self = Self::default(),
             _ => {}
         }
@@ -42,6 +44,14 @@ impl Waiting {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
             self.begin(Activity::Waiting { tool: tool.clone(), host }, now);
+        }
+    }
+
+    /// A running call says how far it has come. It goes on, and so does its time.
+    fn come_further(&mut self, call_id: &str, progress: &Progress) {
+        let call = self.calls.iter().find(|(id, _)| id == call_id);
+        if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
+            self.activity = Some(Activity::Other(format!("{tool}: {}", words(progress))));
         }
     }
 
@@ -96,6 +106,19 @@ impl Waiting {
 /// Tokens read and written.
 pub(super) fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
+}
+
+/// How far a call has come: `reading the file, 40 %`.
+fn words(progress: &Progress) -> String {
+    // It is a share of one, which fits whatever it is rounded to.
+    let part = progress.part.map(|part| format!("{:.0} %", part.clamp(0.0, 1.0) * 100.0));
+    let message = progress.message.as_deref().map(text::one_line);
+    match (message, part) {
+        (Some(message), Some(part)) => format!("{message}, {part}"),
+        (Some(message), None) => message,
+        (None, Some(part)) => part,
+        (None, None) => "goes on".to_owned(),
+    }
 }
 
 /// A wait as a person says it: a part of a second counts as a whole one.
@@ -161,6 +184,28 @@ mod tests {
         ];
         for (events, want) in rows {
             assert_eq!(after(&events), want, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_says_how_far_it_has_come() {
+        let after = |progress: Progress| {
+            let mut waiting = Waiting::default();
+            waiting.heed(&Event::State(State::Executing), Duration::ZERO);
+            waiting.heed(&requested("1", "a"), Duration::from_secs(1));
+            let event = Event::Progress { call_id: "1".to_owned(), progress };
+            waiting.heed(&event, Duration::from_secs(5));
+            waiting.status().map(|status| (status.activity, status.since.as_secs()))
+        };
+        let rows = [
+            (Some(0.4), Some("half\nway"), "a: half\\nway, 40 %"),
+            (Some(1.0), None, "a: 100 %"),
+            (None, Some("reading"), "a: reading"),
+            (None, None, "a: goes on"),
+        ];
+        for (part, message, want) in rows {
+            let progress = Progress { part, message: message.map(str::to_owned) };
+            assert_eq!(after(progress), Some((Activity::Other(want.to_owned()), 1)));
         }
     }
 

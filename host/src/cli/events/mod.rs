@@ -6,7 +6,7 @@
 mod parts;
 
 use sallyport_contract::{ApprovalRequest, Subject};
-use sallyport_model::Delta;
+use sallyport_model::{Delta, ModelError};
 use sallyport_session::{Event, Position, TurnEnd, TurnUsage};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -153,6 +153,29 @@ pub(super) enum Told {
         /// Which, from 1.
         turn: usize,
     },
+    /// A running call says how far it has come.
+    Progress {
+        /// The call.
+        call_id: String,
+        /// From 0 to 1, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        part: Option<f64>,
+        /// A few words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// A plugin has a message for the person.
+    Notified {
+        /// The plugin.
+        plugin: String,
+        /// The message.
+        text: String,
+        /// What is to be said aloud.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        speech: Option<String>,
+        /// It comes later than it should have.
+        late: bool,
+    },
     /// Something worth knowing that changes nothing.
     Notice {
         /// What.
@@ -202,7 +225,7 @@ pub(super) struct Summary {
 pub(super) fn told(event: &Event) -> Option<Told> {
     Some(match event.clone() {
         Event::State(state) => Told::State { state: state.into() },
-        Event::InputAccepted { turn, text } => Told::TurnStarted { turn, text },
+        Event::InputAccepted { turn, text, .. } => Told::TurnStarted { turn, text },
         Event::Delta(delta) => of_delta(delta),
         Event::MessageComplete { text, usage } => {
             Told::Message { text, usage: usage.map(Tokens::from) }
@@ -224,6 +247,15 @@ pub(super) fn told(event: &Event) -> Option<Told> {
         Event::ModelChanged { name } => Told::ModelChanged { name },
         Event::Summarized { messages, text } => Told::Summarized { messages, text },
         Event::Pinned { turn } => Told::Pinned { turn },
+        Event::Progress { call_id, progress } => {
+            Told::Progress { call_id, part: progress.part, message: progress.message }
+        }
+        Event::Noticed { notice } => Told::Notified {
+            plugin: notice.plugin.to_string(),
+            text: notice.text,
+            speech: notice.speech,
+            late: notice.late,
+        },
         Event::Notice(notice) => Told::Notice { message: notice.to_string() },
         Event::TurnEnded { .. } => return None,
     })
@@ -248,6 +280,10 @@ fn problem(end: &TurnEnd) -> Option<Problem> {
     let (message, hint) = match end {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => return None,
         TurnEnd::BudgetReached { what } => (format!("stopped: {what}"), None),
+        TurnEnd::ModelFailed(error @ ModelError::Denied { fix: Some(fix), .. }) => {
+            let hint = format!("this text of the policy would allow it:\n{fix}");
+            return Some(Problem { message: error.to_string(), hint: Some(hint) });
+        }
         TurnEnd::ModelFailed(error) => (error.to_string(), Some(error.hint())),
         TurnEnd::Cancelled => ("cancelled".to_owned(), None),
         TurnEnd::InputRefused(error) => (error.to_string(), Some(error.hint())),

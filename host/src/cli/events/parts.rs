@@ -141,6 +141,13 @@ pub(in super::super) enum Did {
         #[serde(skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
+    /// Something was done through a capability of the host.
+    Used {
+        /// The capability, as policies name it.
+        capability: String,
+        /// What was done.
+        what: String,
+    },
     /// A person was asked while the call ran.
     Asked {
         /// What about.
@@ -229,6 +236,7 @@ impl From<&Effect> for Did {
             Effect::Changed { path } => Self::Changed { path },
             Effect::SecretUsed { name, to } => Self::SecretUsed { name, to },
             Effect::Asked { what, answer } => Self::Asked { what, answer },
+            Effect::Used { capability, what } => Self::Used { capability, what },
             Effect::Refused(denial) => Self::Refused(Refusal::from(&denial)),
         }
     }

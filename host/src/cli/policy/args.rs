@@ -2,6 +2,8 @@
 
 use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
 use sallyport_contract::Decision;
+use sallyport_policy::Capability;
+use url::Url;
 
 use crate::cli::args::OutputArgs;
 
@@ -12,7 +14,7 @@ pub(super) const OWN_RANGE: &str = "own";
 pub(in crate::cli) enum PolicyCommand {
     /// Read the policy and report mistakes, what it grants, and what in it has no effect
     Check(OutputArgs),
-    /// Show what the policy decides about a call, a request or a file, and why
+    /// Show what the policy decides about a call, or what comes of it, and why
     Explain(ExplainArgs),
     /// Run the examples of all rules
     Test(OutputArgs),
@@ -39,9 +41,11 @@ pub(in crate::cli) struct LearnArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(group(ArgGroup::new("access").args(["net", "read", "write"])))]
+#[command(group(
+    ArgGroup::new("access").args(["net", "read", "write", "open_url", "capability"])
+))]
 pub(in crate::cli) struct ExplainArgs {
-    /// A tool; a plugin alone when the question is about a request or a file
+    /// A tool; a plugin alone when the question is about something else than a call
     #[arg(value_name = "PLUGIN[.TOOL]")]
     pub(super) target: String,
 
@@ -61,6 +65,14 @@ pub(in crate::cli) struct ExplainArgs {
     #[arg(long, value_name = "PATH")]
     pub(super) write: Option<String>,
 
+    /// May it open this page in the browser? https://example.org/page
+    #[arg(long, value_name = "URL")]
+    pub(super) open_url: Option<Url>,
+
+    /// Does it hold this capability?
+    #[arg(long, value_name = "NAME", value_parser = capability)]
+    pub(super) capability: Option<Capability>,
+
     #[command(flatten)]
     pub(super) output: OutputArgs,
 }
@@ -68,10 +80,12 @@ pub(in crate::cli) struct ExplainArgs {
 #[derive(Debug, ClapArgs)]
 #[command(group(
     ArgGroup::new("what")
-        .args(["net", "read", "write", "env", "secret", "limit", "allow"])
+        .args(["net", "read", "write", "env", "secret", "capability", "page", "package", "scratch"])
+        .args(["listen", "limit", "allow"])
         .required(true)
 ))]
 #[command(group(ArgGroup::new("folder").args(["read", "write"])))]
+#[command(group(ArgGroup::new("mounted").args(["read", "write", "scratch"])))]
 #[command(group(ArgGroup::new("way").args(["to", "reveal"])))]
 pub(in crate::cli) struct GrantArgs {
     /// The plugin
@@ -97,13 +111,13 @@ pub(in crate::cli) struct GrantArgs {
     #[arg(long, value_name = "PATH")]
     pub(super) write: Option<String>,
     /// Where the plugin sees it
-    #[arg(long, requires = "folder", value_name = "PATH")]
+    #[arg(long, requires = "mounted", value_name = "PATH")]
     pub(super) mount: Option<String>,
     /// Leave out what this pattern names; may be given several times
     #[arg(long, requires = "folder", value_name = "GLOB")]
     pub(super) deny: Vec<String>,
     /// How much it may grow: 100MiB
-    #[arg(long, requires = "folder", value_name = "SIZE")]
+    #[arg(long, requires = "mounted", value_name = "SIZE")]
     pub(super) quota: Option<String>,
     /// A folder that is guarded is meant on purpose
     #[arg(long, requires = "folder")]
@@ -129,6 +143,28 @@ pub(in crate::cli) struct GrantArgs {
     #[arg(long, requires = "secret")]
     pub(super) reveal: bool,
 
+    /// A capability: state, schedule, notify, progress, open-url, ui, process
+    #[arg(long, value_name = "NAME", value_parser = capability)]
+    pub(super) capability: Option<Capability>,
+    /// A setting of the capability, in place of the one that is there: quota=1MiB
+    #[arg(long, requires = "capability", value_name = "KEY=VALUE")]
+    pub(super) set: Option<String>,
+    /// Pages that may be opened in the browser: "https://*.example.org/**"
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) page: Option<String>,
+    /// A package that may be fetched: six, six==1.17.0, or * for all
+    #[arg(long, value_name = "PACKAGE")]
+    pub(super) package: Option<String>,
+    /// A temporary file system of the session
+    #[arg(long, value_name = "NAME")]
+    pub(super) scratch: Option<String>,
+    /// Something to listen to: http://127.0.0.1:8077/hooks, or stdin
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen: Option<String>,
+    /// Other machines may reach the address
+    #[arg(long, requires = "listen")]
+    pub(super) public: bool,
+
     /// A limit, in place of the one that is there: time=10s
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) limit: Option<String>,
@@ -148,7 +184,8 @@ pub(in crate::cli) struct GrantArgs {
 #[derive(Debug, ClapArgs)]
 #[command(group(
     ArgGroup::new("what")
-        .args(["net", "deny", "path", "env", "secret", "limit", "rule", "all"])
+        .args(["net", "deny", "path", "env", "secret", "capability", "page", "package", "scratch"])
+        .args(["listen", "limit", "rule", "all"])
         .required(true)
 ))]
 pub(in crate::cli) struct RevokeArgs {
@@ -170,6 +207,21 @@ pub(in crate::cli) struct RevokeArgs {
     /// The secret
     #[arg(long, value_name = "NAME")]
     pub(super) secret: Option<String>,
+    /// The capability, with all that is granted of it
+    #[arg(long, value_name = "NAME", value_parser = capability)]
+    pub(super) capability: Option<Capability>,
+    /// The pages that may be opened, as the policy writes them
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) page: Option<String>,
+    /// The package, as the policy writes it
+    #[arg(long, value_name = "PACKAGE")]
+    pub(super) package: Option<String>,
+    /// The temporary file system, by its name
+    #[arg(long, value_name = "NAME")]
+    pub(super) scratch: Option<String>,
+    /// The address to listen to, or stdin
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen: Option<String>,
     /// The limit, so that the standard one holds again
     #[arg(long, value_name = "KEY")]
     pub(super) limit: Option<String>,
@@ -179,6 +231,9 @@ pub(in crate::cli) struct RevokeArgs {
     /// Only the rules about these requests of it
     #[arg(long, requires = "rule", value_name = "PATTERN")]
     pub(super) rule_net: Option<String>,
+    /// Only the rules about opening these pages
+    #[arg(long, requires = "rule", conflicts_with = "rule_net", value_name = "PATTERN")]
+    pub(super) rule_page: Option<String>,
     /// Only the rules that say this
     #[arg(long, requires = "rule", value_enum)]
     pub(super) decision: Option<DecisionWord>,
@@ -207,4 +262,13 @@ impl From<DecisionWord> for Decision {
             DecisionWord::Deny => Self::Deny,
         }
     }
+}
+
+/// Reads the name of a capability.
+fn capability(text: &str) -> Result<Capability, String> {
+    let found = Capability::ALL.into_iter().find(|one| one.word() == text);
+    found.ok_or_else(|| {
+        let words: Vec<&str> = Capability::ALL.into_iter().map(Capability::word).collect();
+        format!("write one of {}", words.join(", "))
+    })
 }

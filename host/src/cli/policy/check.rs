@@ -1,6 +1,6 @@
 //! `sallyport policy check`: reads the policy, says what it comes to, and what in it has no effect.
 
-use sallyport_contract::text;
+use sallyport_contract::{Decision, ToolId, text};
 use sallyport_policy::{Installed, Policy, Remark};
 use serde_json::{Value, json};
 
@@ -68,18 +68,31 @@ fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
     let grant = entry.grant();
     let powers = grant.powers();
     if powers.is_empty() {
-        out.line("  can do nothing but compute");
+        let can =
+            if entry.barrier().is_some() { "cannot run" } else { "can do nothing but compute" };
+        out.line(&format!("  {can}"));
     }
     for power in powers {
         out.line(&format!("  can {}", text::one_line(&power)));
     }
     for tool in entry.tools() {
-        let verdict = policy.outlook(&tool.id, entry.digest(), &grant);
-        let reason = text::one_line(&verdict.reason);
-        out.line(&format!("  {}: {} ({reason})", tool.id.tool, verdict.decision.word()));
+        let (decision, reason) = outlook(entry, policy, &tool.id);
+        let reason = text::one_line(&reason);
+        out.line(&format!("  {}: {} ({reason})", tool.id.tool, decision.word()));
     }
     for note in grant.notes() {
         out.line(&format!("  note: {}", text::one_line(note)));
+    }
+}
+
+/// What becomes of calls of a tool, and why.
+fn outlook(entry: &Entry, policy: &Policy, tool: &ToolId) -> (Decision, String) {
+    match entry.barrier() {
+        Some(denial) => (Decision::Deny, denial.why),
+        None => {
+            let verdict = policy.outlook(tool, entry.digest(), &entry.grant());
+            (verdict.decision, verdict.reason)
+        }
     }
 }
 
@@ -101,8 +114,8 @@ fn to_json(settings: &Settings, registry: &Registry, policy: &Policy, remarks: &
 fn plugin_json(entry: &Entry, policy: &Policy) -> Value {
     let grant = entry.grant();
     let tools = entry.tools().iter().map(|tool| {
-        let verdict = policy.outlook(&tool.id, entry.digest(), &grant);
-        json!({ "tool": tool.id.tool, "decision": verdict.decision, "reason": verdict.reason })
+        let (decision, reason) = outlook(entry, policy, &tool.id);
+        json!({ "tool": tool.id.tool, "decision": decision, "reason": reason })
     });
     json!({
         "name": entry.name(),

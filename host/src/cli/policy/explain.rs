@@ -1,7 +1,10 @@
 //! `sallyport policy explain`: what the policy decides about one situation, and why.
 
 use sallyport_contract::{PluginName, ToolId, text};
-use sallyport_policy::{Access, Explanation, Grant, Policy, Question, Step};
+use sallyport_policy::{
+    Access, Capability, Explanation, Grant, Policy, Question, Step,
+    question::{ROLE_PREFIX, ROLE_RUNS},
+};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -26,6 +29,10 @@ enum Situation {
     Net(String, Url),
     /// An access to a file.
     Path(String, Access),
+    /// Opening a page in the browser.
+    OpenUrl(Url),
+    /// Something that only a capability lets a plugin do.
+    Capability(Capability),
 }
 
 /// One answer, and the tools that it holds for.
@@ -65,12 +72,15 @@ fn target(text: &str) -> Result<(PluginName, Option<ToolId>), Failure> {
 }
 
 fn situation(args: &ExplainArgs) -> Result<Situation, Failure> {
-    Ok(match (&args.net, &args.read, &args.write) {
-        (Some(request), _, _) => request_of(request)?,
-        (_, Some(path), _) => Situation::Path(path.clone(), Access::Read),
-        (_, _, Some(path)) => Situation::Path(path.clone(), Access::ReadWrite),
-        (None, None, None) => Situation::Call,
-    })
+    let path = |path: &String, access| Situation::Path(path.clone(), access);
+    let asked = [
+        args.read.as_ref().map(|file| path(file, Access::Read)),
+        args.write.as_ref().map(|file| path(file, Access::ReadWrite)),
+        args.open_url.clone().map(Situation::OpenUrl),
+        args.capability.map(Situation::Capability),
+        args.net.as_deref().map(request_of).transpose()?,
+    ];
+    Ok(asked.into_iter().flatten().next().unwrap_or(Situation::Call))
 }
 
 fn request_of(request: &str) -> Result<Situation, Failure> {
@@ -108,11 +118,19 @@ fn tools(
         }
         (None, Situation::Call) => {
             let message = format!("{} is a plugin, and only tools are called", entry.name());
-            let hint = "name the tool as PLUGIN.TOOL, or ask with --net, --read or --write";
+            let hint = "name the tool as PLUGIN.TOOL, or ask with --net, --read, --write, --open-url or \
+                        --capability";
             Err(Failure::new(Exit::Usage, message).with_hint(hint))
         }
-        (None, Situation::Net(..) | Situation::Path(..)) => Ok(all().collect()),
+        (None, _) if entry.tools().is_empty() => Ok(runs(entry.name())),
+        (None, _) => Ok(all().collect()),
     }
+}
+
+/// What a plugin without tools does: its runs in a role.
+fn runs(plugin: &PluginName) -> Vec<ToolId> {
+    let run = |role| format!("{plugin}.{ROLE_PREFIX}{role}").parse().expect("it is a tool's id");
+    ROLE_RUNS.into_iter().map(run).collect()
 }
 
 /// Says what would stop the call before the policy is asked.
@@ -120,6 +138,9 @@ fn remark(entry: &Entry, tools: &[ToolId], situation: &Situation, arguments: &Va
     if let Some((trouble, hint)) = entry.state().trouble(entry.name()) {
         out.warn(&format!("no tool of {} can be called: it {trouble}", entry.name()));
         hint.iter().for_each(|hint| out.hint(hint));
+    }
+    if let (Situation::Call, Some(denial)) = (situation, entry.barrier()) {
+        out.warn(&format!("the call would be refused before: {}: {}", denial.what, denial.why));
     }
     if let (Situation::Call, [tool]) = (situation, tools)
         && let Err(complaints) = entry.check_arguments(tool, arguments)
@@ -162,6 +183,8 @@ impl Situation {
             Self::Call => policy.explain_call(question, grant),
             Self::Net(method, url) => policy.explain_net(question, grant, method, url),
             Self::Path(path, wanted) => policy.explain_path(grant, path, *wanted),
+            Self::OpenUrl(url) => policy.explain_open_url(question, grant, url),
+            Self::Capability(capability) => policy.explain_capability(grant, *capability),
         }
     }
 }

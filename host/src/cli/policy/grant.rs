@@ -3,7 +3,10 @@
 use sallyport_contract::{Decision, PluginName, text};
 use sallyport_policy::{
     Access, RuleText,
-    edit::{self, Addition, FsAddition, NetAddition, ReachText, SecretAddition, SecretWayText},
+    edit::{
+        self, Addition, CapabilityAddition, FsAddition, ListenAddition, NetAddition, ReachText,
+        ScratchAddition, SecretAddition, SecretWayText,
+    },
 };
 
 use super::{
@@ -66,11 +69,24 @@ fn addition(args: &GrantArgs) -> Result<Addition, Failure> {
     let found = net(args)
         .or_else(|| folder(args))
         .or_else(|| args.env.clone().map(Addition::Env))
-        .or_else(|| secret(args));
-    match (found, &args.limit) {
-        (Some(addition), _) => Ok(addition),
-        (None, Some(limit)) => self::limit(limit),
-        (None, None) => Err(Failure::new(Exit::Usage, "nothing was named that could be granted")),
+        .or_else(|| secret(args))
+        .or_else(|| args.page.clone().map(Addition::Page))
+        .or_else(|| args.package.clone().map(Addition::Package))
+        .or_else(|| scratch(args))
+        .or_else(|| listen(args));
+    match (found, args.capability, &args.limit) {
+        (Some(addition), _, _) => Ok(addition),
+        (None, Some(capability), _) => {
+            let setting = args.set.as_deref().map(|set| pair(set, "setting")).transpose()?;
+            Ok(Addition::Capability(CapabilityAddition { capability, setting }))
+        }
+        (None, None, Some(limit)) => {
+            let (key, value) = pair(limit, "limit")?;
+            Ok(Addition::Limit { key, value })
+        }
+        (None, None, None) => {
+            Err(Failure::new(Exit::Usage, "nothing was named that could be granted"))
+        }
     }
 }
 
@@ -115,13 +131,22 @@ fn secret(args: &GrantArgs) -> Option<Addition> {
     Some(Addition::Secret(SecretAddition { name, way }))
 }
 
-fn limit(limit: &str) -> Result<Addition, Failure> {
-    let parts = limit.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
+fn scratch(args: &GrantArgs) -> Option<Addition> {
+    let (mount, quota) = (args.mount.clone(), args.quota.clone());
+    Some(Addition::Scratch(ScratchAddition { name: args.scratch.clone()?, mount, quota }))
+}
+
+fn listen(args: &GrantArgs) -> Option<Addition> {
+    Some(Addition::Listen(ListenAddition { at: args.listen.clone()?, public: args.public }))
+}
+
+fn pair(text: &str, what: &str) -> Result<(String, String), Failure> {
+    let parts = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
     let (key, value) = parts.ok_or_else(|| {
-        let message = format!("{:?} is no limit", text::excerpt(limit, 80));
+        let message = format!("{:?} is no {what}", text::excerpt(text, 80));
         Failure::new(Exit::Usage, message).with_hint("write KEY=VALUE, such as time=10s")
     })?;
-    Ok(Addition::Limit { key: key.trim().to_owned(), value: value.trim().to_owned() })
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// An addition, for the record.
@@ -131,6 +156,14 @@ fn in_words(addition: &Addition) -> String {
         Addition::Fs(fs) => format!("{} {}", fs.access.word(), fs.path),
         Addition::Env(name) => format!("the variable {name}"),
         Addition::Secret(secret) => format!("the secret {}", secret.name),
+        Addition::Capability(one) => match &one.setting {
+            Some((key, value)) => format!("{} with {key} = {value}", one.capability),
+            None => one.capability.to_string(),
+        },
+        Addition::Page(pattern) => format!("the opening of {pattern}"),
+        Addition::Package(package) => format!("the package {package}"),
+        Addition::Scratch(scratch) => format!("the scratch {}", scratch.name),
+        Addition::Listen(listen) => format!("listening to {}", listen.at),
         Addition::Limit { key, value } => format!("the limit {key} = {value}"),
     }
 }

@@ -39,6 +39,7 @@ fn rule(plugin: &PluginName, args: &RevokeArgs) -> Option<RuleTarget> {
     Some(RuleTarget {
         tool: super::tools_of(plugin, args.rule.as_ref()?),
         net: args.rule_net.clone(),
+        open_url: args.rule_page.clone(),
         decision: args.decision.map(Into::into),
     })
 }
@@ -51,8 +52,15 @@ fn target(args: &RevokeArgs) -> (Target, String) {
         (&args.path, Target::Fs, ""),
         (&args.env, Target::Env, "the variable "),
         (&args.secret, Target::Secret, "the secret "),
+        (&args.page, Target::Page, "the opening of "),
+        (&args.package, Target::Package, "the package "),
+        (&args.scratch, Target::Scratch, "the scratch "),
+        (&args.listen, Target::Listen, "listening to "),
         (&args.limit, Target::Limit, "the limit "),
     ];
+    if let Some(capability) = args.capability {
+        return (Target::Capability(capability), capability.to_string());
+    }
     let found = named.into_iter().find_map(|(name, target, kind)| {
         let name = name.clone()?;
         Some((target(name.clone()), format!("{kind}{name}")))

@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use crate::cli::args::{FileArgs, ModelArgs, SessionArgs};
 
 /// What a tape says itself.
-const NOT_WITH_REPLAY: [&str; 18] = [
+const NOT_WITH_REPLAY: [&str; 19] = [
     "prompt",
     "attach",
     "audio",
@@ -20,6 +20,7 @@ const NOT_WITH_REPLAY: [&str; 18] = [
     "no_stream",
     "speak",
     "system",
+    "guide",
     "max_turns",
     "max_calls",
     "max_tokens",

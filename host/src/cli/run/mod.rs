@@ -7,7 +7,7 @@ mod report;
 use std::{path::Path, sync::Arc};
 
 use sallyport_contract::{Consent, Redactor, mangle::Collision};
-use sallyport_model::{ChatModel, UserMessage};
+use sallyport_model::UserMessage;
 use sallyport_session::{
     self as session, Command, Event, Handle, NoJournal, NobodyToAsk, Parts, Restored,
     tape::{Recording, Replay},
@@ -19,13 +19,16 @@ use super::{
     conversation::{self, Conversation, Which},
     events::Told,
     exit::{Exit, Failure},
+    manner::Manner,
     output::Output,
     tape::{self, Reel},
+    voice::Voice,
     watch::Watch,
 };
 use crate::{
     config::{Flags, Settings},
     registry::Selection,
+    services::Attendance,
 };
 
 use report::Report;
@@ -39,6 +42,8 @@ struct Stage<'a> {
     handle: Handle,
     events: mpsc::Receiver<Event>,
     reel: Reel,
+    /// What plugins say comes in by it, as far as it is heard.
+    attendance: Option<Attendance>,
     /// For hints about the policy; a tape has none.
     settings: Option<&'a Settings>,
 }
@@ -69,7 +74,7 @@ async fn ask(
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let input = question::question(args, &settings, out)?;
-    let model = compose::model(&settings, out)?;
+    let voice = compose::model(&settings, out)?;
     let talk = conversation::open(&settings, &Which::from(&args.session), out)?;
     let consent: Arc<dyn Consent> = match out.can_ask {
         true => Arc::new(consent::AtTerminal { out: *out }),
@@ -77,38 +82,50 @@ async fn ask(
     };
     let tools = compose::tools(&settings, consent, Selection::All, watch, out).await?;
     compose::show_problems(&tools.registry, out);
-    let result = match parts(&settings, args, talk, model, &tools) {
-        Ok((parts, reel)) => match Stage::new(parts, reel, Some(&settings), report) {
-            Ok(mut stage) => stage.turn(input, report).await,
-            Err(failure) => Err(failure),
-        },
+    // What is recorded is not disturbed: what is due waits.
+    let timekeeper = args.record.is_none().then(|| tools.keep_time(watch, out));
+    let manner = Manner::of(&args.model, &settings, &tools, watch, out).await;
+    let parts = manner.and_then(|manner| parts(args, talk, &voice, &manner, &tools));
+    let stage = parts.and_then(|(parts, reel)| Stage::new(parts, reel, Some(&settings), report));
+    let result = match stage {
+        Ok(stage) => {
+            let mut stage = stage.hearing(&tools);
+            let result = stage.turn(input, report).await;
+            stage.close().await;
+            result
+        }
         Err(failure) => Err(failure),
     };
+    if let Some(timekeeper) = timekeeper {
+        timekeeper.stop().await;
+    }
     tools.close(out).await;
     result
 }
 
 /// Puts a session together, recorded if that was asked for.
 fn parts(
-    settings: &Settings,
     args: &RunArgs,
     talk: Conversation,
-    model: Arc<dyn ChatModel>,
+    voice: &Voice,
+    manner: &Manner,
     tools: &compose::Tools,
 ) -> Result<(Parts, Reel), Failure> {
-    let Conversation { session_id, journal, past } = talk;
-    let is_spoken = conversation::is_spoken(&args.model, settings);
-    let options = conversation::options(&args.model, settings, &session_id, is_spoken);
+    let Conversation { session_id, journal, past, is_kept } = talk;
+    let model = voice.in_session(&tools.roles, &session_id)?;
+    let options = manner.options(&session_id);
+    let recall = manner.recall(&session_id, is_kept);
     // Questions are answered at the terminal, or not at all: none comes by way of the session.
     let (_, approvals) = session::approval::channel();
     let toolbox = Arc::clone(&tools.toolbox);
-    let live = Parts { model, toolbox, approvals, journal, past, options };
+    let live = Parts { model, toolbox, approvals, journal, past, recall, options };
     let Some(path) = &args.record else { return Ok((live, Reel::None)) };
     let redactor = compose::redactor(&tools.registry);
     let file = tape::create(path)?;
     let recording = Recording::begin(file, redactor, &live.options, &*live.model, &*live.toolbox);
     let (model, toolbox) = (recording.model(live.model), recording.toolbox(live.toolbox));
-    Ok((Parts { model, toolbox, ..live }, Reel::Records(recording)))
+    let recall = live.recall.map(|recall| recording.recall(recall));
+    Ok((Parts { model, toolbox, recall, ..live }, Reel::Records(recording)))
 }
 
 /// Plays a tape: its inputs, one after another.
@@ -120,7 +137,8 @@ async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
     let (_, approvals) = session::approval::channel();
     let (model, toolbox) = (player.model(), player.toolbox());
     let (journal, past) = (Box::new(NoJournal), Restored::default());
-    let parts = Parts { model, toolbox, approvals, journal, past, options };
+    let recall = player.recall();
+    let parts = Parts { model, toolbox, approvals, journal, past, recall, options };
     let mut stage = Stage::new(parts, Reel::Plays(player), None, report)?;
     let mut exit = Err(Failure::new(Exit::Failed, "nothing is said on this tape"));
     for input in inputs {
@@ -145,7 +163,16 @@ impl<'a> Stage<'a> {
         };
         let (handle, events) = session::spawn(parts).map_err(collision)?;
         report.tell(started);
-        Ok(Self { session_id, handle, events, reel, settings })
+        Ok(Self { session_id, handle, events, reel, attendance: None, settings })
+    }
+
+    /// Hears what plugins say. What is recorded hears nothing, so that it can be played again: what
+    /// is said meanwhile waits for the session to go on.
+    fn hearing(mut self, tools: &compose::Tools) -> Self {
+        if let Reel::None = self.reel {
+            self.attendance = Some(tools.attend(&self.session_id, &self.handle));
+        }
+        self
     }
 
     async fn turn(&mut self, input: UserMessage, report: &mut Report<'_>) -> Result<Exit, Failure> {
@@ -162,6 +189,7 @@ impl<'a> Stage<'a> {
             };
             match event.map(|event| self.reel.event(event)) {
                 Some(Event::TurnEnded { reason, usage }) => {
+                    self.stop_hearing(report).await;
                     self.reel.settle()?;
                     return Ok(report.end(&self.session_id, &reason, &usage, self.settings));
                 }
@@ -169,6 +197,22 @@ impl<'a> Stage<'a> {
                 None => return Err(ended()),
             }
         }
+    }
+
+    /// Hears no plugin any more; what they have said until now is told.
+    async fn stop_hearing(&mut self, report: &mut Report<'_>) {
+        let Some(attendance) = self.attendance.take() else { return };
+        attendance.leave().await;
+        while let Ok(event) = self.events.try_recv() {
+            report.take(&event);
+        }
+    }
+
+    /// Ends the session, and waits until it has done what it still owes.
+    async fn close(mut self) {
+        // When it has ended already there is nothing to end.
+        let _ = self.handle.send(Command::Close).await;
+        while self.events.recv().await.is_some() {}
     }
 
     async fn send(&self, command: Command) -> Result<(), Failure> {

@@ -48,7 +48,7 @@ pub(super) fn question(
         let failure = Failure::new(Exit::Usage, "there is no question");
         return Err(failure.with_hint("write it behind `run`, or pipe it in"));
     }
-    Ok(UserMessage { text, attachments })
+    Ok(UserMessage { text, attachments, ..UserMessage::default() })
 }
 
 /// The words first, since they say what to do with the rest.

@@ -79,6 +79,9 @@ impl<'a> Report<'a> {
         settings: Option<&Settings>,
     ) -> Exit {
         let exit = self.exit(end);
+        if self.args.emit_needed_grants {
+            self.denials.extend(denial_of_model(end));
+        }
         self.show_end(end, settings);
         self.last(events::ending(session_id, end, usage, exit));
         exit
@@ -104,6 +107,7 @@ impl<'a> Report<'a> {
         match told {
             Told::CallFinished(call) => self.calls.push(call),
             Told::Notice { message } => self.notices.push(message),
+            Told::Notified { plugin, text, .. } => self.notices.push(format!("{plugin}: {text}")),
             _ => {}
         }
     }
@@ -137,6 +141,10 @@ impl<'a> Report<'a> {
                 self.out.note(&format!("· {tool} {}", show::ending(report)));
             }
             Event::Notice(notice) => self.out.warn(&notice.to_string()),
+            Event::Noticed { notice } => {
+                let is_aloud = notice.speech.is_some();
+                self.out.notice(&show::speaker(notice), &notice.text, is_aloud);
+            }
             _ => {}
         }
     }
@@ -159,7 +167,7 @@ impl<'a> Report<'a> {
         match end {
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } if !self.prints_answer() => {}
             end => {
-                print_end(end, self.streamed, settings.map(|settings| &settings.chosen), self.out);
+                print_end(end, self.streamed, settings, self.out);
             }
         }
         if let Some(settings) = settings {
@@ -182,12 +190,23 @@ fn to_value(told: &impl Serialize) -> Value {
     serde_json::to_value(told).expect("texts, numbers and JSON can always be written")
 }
 
-/// Prints how a turn ended. What was streamed has been printed already. `asked` is the model that
+/// What a plugin that stands for the model was denied.
+fn denial_of_model(end: &TurnEnd) -> Option<Denial> {
+    match end {
+        TurnEnd::ModelFailed(ModelError::Denied { provider, message, fix, nobody_to_ask }) => {
+            let (what, why) = (provider.clone(), message.clone());
+            Some(Denial { what, why, fix: fix.clone(), nobody_to_ask: *nobody_to_ask })
+        }
+        _ => None,
+    }
+}
+
+/// Prints how a turn ended. What was streamed has been printed already. The settings say which model
 /// was chosen, as far as there was a choice.
 pub(in super::super) fn print_end(
     end: &TurnEnd,
     streamed: bool,
-    asked: Option<&Chosen>,
+    settings: Option<&Settings>,
     out: &Output,
 ) {
     match end {
@@ -195,7 +214,12 @@ pub(in super::super) fn print_end(
         TurnEnd::Answered { text } | TurnEnd::Spoken { text } => out.answer(text),
         TurnEnd::ModelFailed(error) => {
             out.error(&error.to_string());
-            out.hint(&advice(error, asked));
+            match (error, settings) {
+                (ModelError::Denied { fix: Some(fix), .. }, Some(settings)) => {
+                    show::lifted_by(fix, settings.policy.user_file(), out);
+                }
+                _ => out.hint(&advice(error, settings.map(|settings| &settings.chosen))),
+            }
         }
         TurnEnd::BudgetReached { what } => out.error(&format!("stopped: {what}")),
         TurnEnd::Cancelled => out.note("cancelled"),

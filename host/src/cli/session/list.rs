@@ -106,7 +106,7 @@ fn snippet(hit: &Hit) -> String {
 }
 
 /// A moment to the minute, in universal time.
-pub(super) fn moment(at_ms: u64) -> String {
+pub(in super::super) fn moment(at_ms: u64) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     at.map_or_else(
         || format!("{at_ms} ms"),

@@ -9,7 +9,7 @@ use sallyport_session::{
     Record,
     history::{fork_at, turns},
 };
-use sallyport_store::{Session, Store};
+use sallyport_store::{Session, Store, memories::Forget};
 use serde_json::json;
 
 use super::{
@@ -22,9 +22,11 @@ use crate::{
     config::{Flags, Settings},
     gate::now_ms,
     history,
+    services::USER,
 };
 
 pub(super) use args::SessionCommand;
+pub(super) use list::moment;
 
 use args::{KeptCommand, YesArgs};
 
@@ -50,7 +52,7 @@ pub(super) fn session(flags: &Flags, command: &KeptCommand, out: &Output) -> Res
 /// The flags of `chat` that go on with a session.
 pub(super) fn resumed(id: &str, model: &ModelArgs, files: &FileArgs) -> ChatArgs {
     let session = SessionArgs { session: Some(id.to_owned()), ..SessionArgs::default() };
-    ChatArgs { model: model.clone(), files: files.clone(), session }
+    ChatArgs { ui: None, model: model.clone(), files: files.clone(), session }
 }
 
 fn fork(
@@ -101,6 +103,7 @@ fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Resu
     }
     for session in &sessions {
         store.sessions().remove(&session.id)?;
+        store.memories().forget(USER, Forget::Session(&session.id))?;
     }
     out.line(&format!("{} removed.", counted(sessions.len())));
     Ok(Exit::Done)

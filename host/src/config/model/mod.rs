@@ -1,19 +1,23 @@
 //! Which model is talked to, and why that one.
 
+mod embedding;
+mod plugin;
 #[cfg(test)]
 mod tests;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use sallyport_contract::Secret;
-use sallyport_model::{Endpoint, Price, prices};
+use sallyport_model::{Endpoint, Price, Protocol, prices};
 
 use super::{
     ConfigError, Env, FileConfig, Flags, Origin, env,
     file::ModelEntry,
-    provider::{self, OFFLINE, Provider},
+    provider::{self, Asked, OFFLINE, PLUGIN_PREFIX, Provider},
     shown::Sources,
 };
+
+pub use plugin::PluginModel;
 
 /// Longest time for an answer that can be asked for, in seconds: a day.
 const TIMEOUT_S_MAX: u64 = 24 * 60 * 60;
@@ -28,6 +32,8 @@ pub enum ModelChoice {
     },
     /// A model behind an address.
     Endpoint(Box<Endpoint>),
+    /// A plugin that stands for one.
+    Plugin(Box<PluginModel>),
 }
 
 /// A model that was chosen.
@@ -38,7 +44,7 @@ pub struct Chosen {
     /// The model itself.
     pub choice: ModelChoice,
     /// Where it is asked.
-    pub provider: Provider,
+    pub provider: Asked,
     /// How many tokens a conversation with it can have, where that was said.
     pub context_tokens: Option<u64>,
     /// Where its parts come from.
@@ -54,7 +60,7 @@ pub struct Models {
     pub entries: BTreeMap<String, ModelEntry>,
     prices: Vec<(String, Price)>,
     env: Env,
-    provider: Option<Provider>,
+    provider: Option<Asked>,
     stream: bool,
     time_max: Option<Duration>,
 }
@@ -65,7 +71,7 @@ impl Models {
             entries: file.models.clone(),
             prices: file.prices.clone(),
             env: env.clone(),
-            provider: flags.provider.as_deref().map(known_provider).transpose()?,
+            provider: flags.provider.as_deref().map(asked).transpose()?,
             stream: !flags.no_stream,
             time_max: timeout(env)?,
         })
@@ -80,8 +86,15 @@ impl Models {
     ) -> Result<Chosen, ConfigError> {
         let flag = flags.model.as_deref().map(|name| (name, Origin::Flag("--model")));
         let variable = self.env.get(env::MODEL).map(|name| (name, Origin::Variable(env::MODEL)));
-        if let Some(provider) = self.provider {
-            return self.at_flagged(provider, flag.or(variable));
+        match &self.provider {
+            Some(Asked::Provider(provider)) => {
+                return self.at_flagged(*provider, flag.or(variable));
+            }
+            Some(asked @ Asked::Plugin(_)) => {
+                let chosen = self.at(asked, flag.map(|(name, _)| name))?;
+                return Ok(chosen.because("the flag --provider names it"));
+            }
+            None => {}
         }
         if let Some((name, origin)) = flag.or(variable) {
             return Ok(self.named(name)?.because(format!("{origin} names it")));
@@ -104,7 +117,8 @@ impl Models {
         let own = own.and_then(|name| Some((self.env.get(name)?, Origin::Variable(name))));
         match named.or(own) {
             Some((name, origin)) => {
-                Ok(self.at(provider, name)?.because(format!("{origin} names it")))
+                let asked = Asked::Provider(provider);
+                Ok(self.at(&asked, Some(name))?.because(format!("{origin} names it")))
             }
             None if provider.name == OFFLINE => {
                 Ok(offline(true).because("the flag --provider names it"))
@@ -123,7 +137,7 @@ impl Models {
             let variable = provider.model_variable;
             if let Some((variable, name)) = variable.and_then(|v| Some((v, self.env.get(v)?))) {
                 let why = format!("the variable {variable} names it, and nothing else is chosen");
-                return Ok(self.at(provider, name)?.because(why));
+                return Ok(self.at(&Asked::Provider(provider), Some(name))?.because(why));
             }
         }
         match self.entries.iter().next() {
@@ -135,8 +149,8 @@ impl Models {
         }
     }
 
-    /// The model that a name means: a table's, `offline`, `provider/model`, or a model of the
-    /// provider that the environment is set up for.
+    /// The model that a name means: a table's, `offline`, `provider/model`, `plugin:NAME` or
+    /// `plugin:NAME/model`, or a model of the provider that the environment is set up for.
     ///
     /// # Errors
     ///
@@ -148,10 +162,16 @@ impl Models {
         if name == OFFLINE {
             return Ok(offline(true));
         }
-        let parts = name.split_once('/');
-        match parts.and_then(|(first, rest)| Some((Provider::named(first)?, rest))) {
-            Some((provider, model)) => self.at(provider, model),
-            None => self.at(self.provider_of_environment(name)?, name),
+        let (first, rest) = name.split_once('/').map_or((name, None), |(a, b)| (a, Some(b)));
+        if first.starts_with(PLUGIN_PREFIX) {
+            return self.at(&asked(first)?, rest);
+        }
+        match rest.and_then(|rest| Some((Provider::named(first)?, rest))) {
+            Some((provider, model)) => self.at(&Asked::Provider(provider), Some(model)),
+            None => {
+                let provider = self.provider_of_environment(name)?;
+                self.at(&Asked::Provider(provider), Some(name))
+            }
         }
     }
 
@@ -161,14 +181,18 @@ impl Models {
     ///
     /// There is no such provider, or it has no server.
     pub fn server(&self, provider: &str) -> Result<Endpoint, ConfigError> {
-        let provider = known_provider(provider)?;
-        let entry = ModelEntry::of(provider);
-        let protocol = provider.protocol.ok_or_else(|| ConfigError::Model {
-            message: format!("{} has no server", provider.name),
+        let asked = asked(provider)?;
+        let served = match &asked {
+            Asked::Provider(provider) => provider.protocol.map(|protocol| (*provider, protocol)),
+            Asked::Plugin(_) => None,
+        };
+        let (provider, protocol) = served.ok_or_else(|| ConfigError::Model {
+            message: format!("{} has no server", asked.name()),
             hint: "name another provider".to_owned(),
         })?;
-        let key = self.key(&entry).map(|(key, _)| Secret::new(key));
-        Ok(Endpoint { key, ..Endpoint::new(protocol, self.address(&entry).0, "") })
+        let entry = ModelEntry::of(asked);
+        let key = self.key(&entry, &provider).map(|(key, _)| Secret::new(key));
+        Ok(Endpoint { key, ..Endpoint::new(protocol, self.address(&entry, &provider).0, "") })
     }
 
     /// The provider that is meant where none is named: OpenAI's variables come first, since they
@@ -194,28 +218,46 @@ impl Models {
         }
     }
 
-    /// A model of a provider, with what the environment has for it.
-    fn at(&self, provider: Provider, model: &str) -> Result<Chosen, ConfigError> {
-        if model.trim().is_empty() {
+    /// A model of whoever is asked, with what the environment has for it. A plugin may know itself
+    /// which model is meant.
+    fn at(&self, asked: &Asked, model: Option<&str>) -> Result<Chosen, ConfigError> {
+        if model.is_some_and(|model| model.trim().is_empty()) {
             return Err(ConfigError::Model {
                 message: "the model that is asked for has no name".to_owned(),
-                hint: format!("write {}/NAME", provider.name),
+                hint: format!("write {}/NAME", asked.name()),
             });
         }
-        let entry = ModelEntry { model: Some(model.to_owned()), ..ModelEntry::of(provider) };
-        self.of_table(&format!("{}/{model}", provider.name), &entry)
+        let name = match model {
+            Some(model) => format!("{}/{model}", asked.name()),
+            None => asked.name().into_owned(),
+        };
+        let model = model.map(str::to_owned);
+        self.of_table(&name, &ModelEntry { model, ..ModelEntry::of(asked.clone()) })
     }
 
     fn of_table(&self, name: &str, entry: &ModelEntry) -> Result<Chosen, ConfigError> {
-        let Some(protocol) = entry.provider.protocol else {
-            return Ok(offline(true));
-        };
+        match &entry.provider {
+            Asked::Plugin(plugin) => Ok(self.of_plugin(name, entry, plugin)),
+            Asked::Provider(provider) => match provider.protocol {
+                Some(protocol) => self.of_server(name, entry, provider, protocol),
+                None => Ok(offline(true)),
+            },
+        }
+    }
+
+    fn of_server(
+        &self,
+        name: &str,
+        entry: &ModelEntry,
+        provider: &Provider,
+        protocol: Protocol,
+    ) -> Result<Chosen, ConfigError> {
         let model = entry.model.as_deref().filter(|model| !model.is_empty());
         let model = model.ok_or_else(|| ConfigError::Model {
             message: format!("[model.{name}] does not say which model"),
             hint: "add model = \"…\" to it".to_owned(),
         })?;
-        let (address, key) = (self.address(entry), self.key(entry));
+        let (address, key) = (self.address(entry, provider), self.key(entry, provider));
         let time = self.time_max(entry);
         let usual = Endpoint::new(protocol, address.0, model);
         let mut endpoint = Endpoint {
@@ -234,7 +276,7 @@ impl Models {
         Ok(Chosen {
             name: name.to_owned(),
             choice,
-            provider: entry.provider,
+            provider: entry.provider.clone(),
             context_tokens: entry.context_tokens,
             sources: Sources {
                 address: address.1,
@@ -245,8 +287,8 @@ impl Models {
         })
     }
 
-    fn address<'a>(&'a self, entry: &'a ModelEntry) -> (&'a str, Origin) {
-        let Provider { base_url, url_variable, .. } = entry.provider;
+    fn address<'a>(&'a self, entry: &'a ModelEntry, provider: &Provider) -> (&'a str, Origin) {
+        let Provider { base_url, url_variable, .. } = *provider;
         let written = entry.base_url.as_deref().map(|url| (url, entry.origin));
         let variable = url_variable.and_then(|v| Some((self.env.get(v)?, Origin::Variable(v))));
         written.or(variable).unwrap_or((base_url, Origin::Default))
@@ -254,12 +296,13 @@ impl Models {
 
     /// The key of the environment belongs to the provider's own address and to the address of the
     /// environment: it is not sent to another one that the file names.
-    fn key<'a>(&'a self, entry: &'a ModelEntry) -> Option<(&'a str, Origin)> {
-        let own_address = entry.base_url.as_deref().is_none_or(|url| {
-            url.trim_end_matches('/') == entry.provider.base_url.trim_end_matches('/')
-        });
+    fn key<'a>(&'a self, entry: &'a ModelEntry, provider: &Provider) -> Option<(&'a str, Origin)> {
+        let own_address = entry
+            .base_url
+            .as_deref()
+            .is_none_or(|url| url.trim_end_matches('/') == provider.base_url.trim_end_matches('/'));
         let written = entry.key.as_deref().map(|key| (key, entry.origin));
-        let variable = entry.provider.key(&self.env).filter(|_| own_address);
+        let variable = provider.key(&self.env).filter(|_| own_address);
         written.or(variable.map(|(name, key)| (key, Origin::Variable(name))))
     }
 
@@ -305,7 +348,13 @@ impl Chosen {
     /// What can be done about a key that is refused or missing.
     pub fn key_advice(&self) -> String {
         let entry = "or `key` in its [model.NAME] table";
-        match (self.sources.key, self.provider.key_variables.first()) {
+        let provider = match &self.provider {
+            Asked::Provider(provider) => provider,
+            Asked::Plugin(plugin) => {
+                return format!("check the secret that the policy gives to {plugin}");
+            }
+        };
+        match (self.sources.key, provider.key_variables.first()) {
             (Some(origin), _) => format!("check the key; it comes from {origin}"),
             (None, Some(variable)) => format!("set {variable}, {entry}"),
             (None, None) => "give it a `key` in its [model.NAME] table".to_owned(),
@@ -315,12 +364,16 @@ impl Chosen {
     /// Whether its provider will ask for a key that nobody has set: one that has keys, at its own
     /// address.
     pub fn lacks_key(&self) -> bool {
+        let Asked::Provider(provider) = &self.provider else { return false };
         let at_home = self.sources.address == Origin::Default;
-        at_home && self.sources.key.is_none() && !self.provider.key_variables.is_empty()
+        at_home && self.sources.key.is_none() && !provider.key_variables.is_empty()
     }
 
     /// What can be done about an address that is not reached.
     pub fn address_advice(&self) -> String {
+        if let Asked::Plugin(plugin) = &self.provider {
+            return format!("check the network, and the address that {plugin} is set up with");
+        }
         let origin = self.sources.address;
         format!("check that the server runs, and its address, which comes from {origin}")
     }
@@ -332,7 +385,7 @@ impl Chosen {
 
 impl ModelEntry {
     /// A table that says nothing but who is asked.
-    fn of(provider: Provider) -> Self {
+    pub(super) fn of(provider: Asked) -> Self {
         Self {
             provider,
             origin: Origin::Default,
@@ -354,21 +407,16 @@ fn offline(on_purpose: bool) -> Chosen {
     Chosen {
         name: OFFLINE.to_owned(),
         choice: ModelChoice::Offline { on_purpose },
-        provider: provider::BUILT_IN,
+        provider: Asked::Provider(provider::BUILT_IN),
         context_tokens: None,
         sources: Sources::NONE,
         why: String::new(),
     }
 }
 
-fn known_provider(name: &str) -> Result<Provider, ConfigError> {
-    Provider::named(name).ok_or_else(|| {
-        let known = provider::ALL.map(|provider| provider.name);
-        ConfigError::Model {
-            message: format!("there is no provider {name:?}"),
-            hint: format!("known are {}", known.join(", ")),
-        }
-    })
+fn asked(name: &str) -> Result<Asked, ConfigError> {
+    Asked::named(name)
+        .map_err(|nobody| ConfigError::Model { message: nobody.message, hint: nobody.hint })
 }
 
 /// `LLM_TIMEOUT`, which other programs read too.

@@ -1,6 +1,6 @@
 //! Which model is chosen, from which source, and with what settings.
 
-use sallyport_model::{Effort, Protocol, ToolCalling};
+use sallyport_model::{Effort, EmbedEndpoint, Protocol, ToolCalling};
 
 use super::*;
 
@@ -32,6 +32,10 @@ fn chosen(flag: Option<&str>, pairs: Variables<'_>, file: &str) -> Result<String
     let chosen = chosen_of(&flags, pairs, file).map_err(|error| error.to_string())?;
     Ok(match chosen.choice {
         ModelChoice::Offline { on_purpose } => format!("offline {on_purpose}"),
+        ModelChoice::Plugin(plugin) => {
+            let PluginModel { plugin, model, stream, .. } = *plugin;
+            format!("plugin {plugin} {} stream={stream}", model.as_deref().unwrap_or("-"))
+        }
         ModelChoice::Endpoint(e) => {
             let key = e.key.as_ref().map_or("-", Secret::expose);
             format!(
@@ -194,5 +198,66 @@ fn what_is_missing_is_said() {
     for (pairs, file, want) in rows {
         let said = models(pairs, file).what_to_add();
         assert!(said.contains(want), "{said}");
+    }
+}
+
+#[test]
+fn a_plugin_can_stand_for_a_model() {
+    let file = "[model.bird]\nprovider = 'plugin:parrot'\nmodel = 'grey'\nstream = false";
+    for (flag, file, want) in [
+        (None, file, "plugin parrot grey stream=false"),
+        (Some("plugin:parrot "), file, "plugin parrot - stream=true"),
+        (Some("plugin:parrot red"), "", "plugin parrot red stream=true"),
+        (Some("plugin:parrot"), "", "plugin parrot - stream=true"),
+        (Some("plugin:parrot/a/b"), "", "plugin parrot a/b stream=true"),
+    ] {
+        assert_eq!(chosen(flag, &[], file).as_deref(), Ok(want), "{flag:?}");
+    }
+    for no in ["plugin:", "plugin:Parrot", "plugin:../x", "plugin:parrot/"] {
+        assert!(chosen(Some(no), &[], "").is_err(), "{no}");
+    }
+    let priced = format!("{file}\n[price.'grey']\ninput = 1\noutput = 2");
+    let found = models(&[], &priced).named("bird").unwrap();
+    let ModelChoice::Plugin(plugin) = found.choice else { panic!("no plugin") };
+    assert_eq!(plugin.price.unwrap().output, 2.0);
+}
+
+#[test]
+fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
+    let of = |text: &str, pairs: Variables<'_>| {
+        let env = Env::of(pairs.iter().copied());
+        let file = FileConfig::parse("c.toml", text, &env).unwrap();
+        let models = Models::new(&Flags::default(), &env, &file).unwrap();
+        let chosen = models.choose(&Flags::default(), None).unwrap();
+        let found = models.embedder(file.embedding.as_ref(), &chosen);
+        found.map_err(|error| error.to_string()).map(|found| {
+            found.map_or("-".to_owned(), |EmbedEndpoint { base_url, model, key, .. }| {
+                format!("{model} {base_url} key={}", key.as_ref().map_or("-", Secret::expose))
+            })
+        })
+    };
+    let at = |provider: &str| format!("[model.a]\nprovider = '{provider}'\nmodel = 'm'\n");
+    let own = "key = 'k'\nbase_url = 'http://x/v1'\n";
+    for (file, want) in [
+        (at("openai") + own, "text-embedding-3-small http://x/v1 key=k"),
+        (at("ollama"), "nomic-embed-text http://localhost:11434 key=-"),
+        (at("anthropic"), "-"),
+        (at("plugin:parrot"), "-"),
+        (String::new(), "-"),
+        (
+            at("anthropic") + "[embedding]\nprovider = 'openai'",
+            "text-embedding-3-small https://api.openai.com/v1 key=e",
+        ),
+        (
+            at("openai") + "[embedding]\nprovider = 'vllm'\nmodel = 'e'",
+            "e http://localhost:8000/v1 key=-",
+        ),
+    ] {
+        assert_eq!(of(&file, &[("OPENAI_API_KEY", "e")]).as_deref(), Ok(want), "{file}");
+    }
+    assert!(of("[embedding]\nprovider = 'vllm'", &[]).unwrap_err().contains("which model"));
+    for no in ["offline", "plugin:parrot"] {
+        let file = format!("[embedding]\nprovider = '{no}'");
+        assert!(FileConfig::parse("c.toml", &file, &Env::of([])).is_err(), "{no}");
     }
 }

@@ -1,0 +1,62 @@
+//! The flags of `sallyport listen`, and what it has in common with `chat --ui`.
+
+use clap::Args as ClapArgs;
+
+use crate::cli::args::{ChatArgs, ModelArgs, SessionArgs};
+
+#[derive(Debug, ClapArgs)]
+pub(in super::super) struct ListenArgs {
+    /// A listener; may be given several times. Without it, every one that the policy lets listen
+    #[arg(long, value_name = "NAME")]
+    pub(in super::super) listener: Vec<String>,
+
+    /// A plugin that shows the session and answers questions, in place of the terminal
+    #[arg(long, value_name = "NAME")]
+    pub(in super::super) ui: Option<String>,
+
+    /// A secret of the policy that is the token of every address, in place of a new one each time
+    #[arg(long, value_name = "SECRET")]
+    pub(in super::super) token: Option<String>,
+
+    #[command(flatten)]
+    pub(in super::super) model: ModelArgs,
+
+    #[command(flatten)]
+    pub(in super::super) session: SessionArgs,
+}
+
+/// What was asked for, in either command.
+pub(super) struct Plan<'a> {
+    /// Which listeners; none at all in a chat.
+    pub(super) listeners: Listeners<'a>,
+    pub(super) ui: Option<&'a str>,
+    /// The secret that is the token.
+    pub(super) token: Option<&'a str>,
+    pub(super) model: &'a ModelArgs,
+    pub(super) session: &'a SessionArgs,
+}
+
+/// Which listeners take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listeners<'a> {
+    None,
+    /// Those that are granted something to listen to.
+    Granted,
+    Named(&'a [String]),
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn of_listen(args: &'a ListenArgs) -> Self {
+        let listeners = match &args.listener[..] {
+            [] => Listeners::Granted,
+            names => Listeners::Named(names),
+        };
+        let (ui, token) = (args.ui.as_deref(), args.token.as_deref());
+        Self { listeners, ui, token, model: &args.model, session: &args.session }
+    }
+
+    pub(super) fn of_chat(args: &'a ChatArgs, ui: &'a str) -> Self {
+        let (listeners, ui, token) = (Listeners::None, Some(ui), None);
+        Self { listeners, ui, token, model: &args.model, session: &args.session }
+    }
+}

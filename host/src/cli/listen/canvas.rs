@@ -1,0 +1,52 @@
+//! The terminal as a UI of a plugin draws on it: lines, and one status below them.
+
+use std::sync::{Mutex, PoisonError};
+
+use sallyport_contract::{services::Style, text};
+
+use crate::{cli::output::Output, roles::ui::Canvas};
+
+/// Most characters of a status: it has to stay on one line.
+const STATUS_CHARS_MAX: usize = 72;
+
+/// The terminal, or whatever stands in its place.
+#[derive(Debug)]
+pub(super) struct Screen {
+    out: Output,
+    status: Mutex<Option<String>>,
+}
+
+impl Screen {
+    pub(super) fn new(out: Output) -> Self {
+        Self { out, status: Mutex::default() }
+    }
+
+    /// Prints something, with the status out of the way.
+    pub(super) fn with<T>(&self, print: impl FnOnce(&Output) -> T) -> T {
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        if status.is_some() {
+            self.out.status(None);
+        }
+        let result = print(&self.out);
+        if status.is_some() {
+            self.out.status(status.as_deref());
+        }
+        result
+    }
+}
+
+impl Canvas for Screen {
+    fn print(&self, text: &str, style: Style) {
+        self.with(|out| out.drawn(text, style));
+    }
+
+    /// Where nobody watches, there is no status: it would be a file full of them.
+    fn status(&self, text: Option<&str>) {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.out.stderr_is_terminal || (status.is_none() && text.is_none()) {
+            return;
+        }
+        *status = text.map(|text| text::excerpt(text, STATUS_CHARS_MAX));
+        self.out.status(status.as_deref());
+    }
+}

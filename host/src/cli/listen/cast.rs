@@ -1,0 +1,329 @@
+//! Who takes part in a session beside the model: found, checked, and with their addresses taken.
+//!
+//! Whatever cannot work is told here, before the session begins and before any plugin runs.
+
+use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
+
+use sallyport_contract::services::{Inbox, Seat};
+use sallyport_model::UserMessage;
+use sallyport_policy::{
+    Capability, ListenAddress, ListenGrant, ListenKind, Role, SecretName, UiGrant,
+};
+use tokio::sync::mpsc;
+
+use super::{
+    Trouble,
+    args::{Listeners, Plan},
+    canvas::Screen,
+};
+use crate::{
+    cli::exit::{Exit, Failure},
+    gate::Tell,
+    roles::{
+        Player, Roles,
+        http::{Key, Looks, PluginPage, Route, Server, Target},
+        listener::{Ear, inbox::Tray, websocket::WebSockets},
+        ui::{Canvas, FromUi, UiSeat},
+    },
+};
+
+/// A UI that was chosen.
+pub(super) struct Show {
+    pub(super) player: Player,
+    pub(super) seat: Arc<UiSeat>,
+    pub(super) commands: mpsc::Receiver<FromUi>,
+    pub(super) may_confirm: bool,
+    pub(super) has_page: bool,
+}
+
+/// Everybody who takes part.
+pub(super) struct Cast {
+    pub(super) roles: Arc<Roles>,
+    pub(super) session_id: String,
+    pub(super) ui: Option<Show>,
+    pub(super) ears: Vec<Arc<Ear>>,
+    /// Which of the ears hears standard input.
+    pub(super) stdin: Option<Arc<Ear>>,
+    pub(super) servers: Vec<Server>,
+    pub(super) inputs: mpsc::Receiver<UserMessage>,
+    places: Vec<String>,
+}
+
+/// What all of them share while they are gathered.
+struct Backstage<'a> {
+    roles: &'a Arc<Roles>,
+    session_id: &'a str,
+    tray: Tray,
+    tell: Tell,
+}
+
+/// Something that is listened to, and by whom.
+struct Door {
+    player: Player,
+    grant: ListenGrant,
+    part: Part,
+}
+
+#[derive(Clone)]
+enum Part {
+    Ear(Arc<Ear>),
+    Ui(Arc<UiSeat>),
+}
+
+impl Cast {
+    pub(super) async fn gather(
+        plan: &Plan<'_>,
+        roles: &Arc<Roles>,
+        session_id: &str,
+        screen: &Arc<Screen>,
+    ) -> Result<Self, Trouble> {
+        let (tray, inputs) = Tray::new();
+        let told = Arc::clone(screen);
+        let tell: Tell = Arc::new(move |what| told.with(|out| out.warn(what)));
+        let stage = Backstage { roles, session_id, tray, tell };
+        let mut doors = Vec::new();
+        let ui = plan.ui.map(|name| stage.ui(name, screen, &mut doors)).transpose()?;
+        let ears = stage.ears(plan.listeners, &mut doors)?;
+        check_shared(&doors)?;
+        let stdin = doors.iter().find_map(|door| match (&door.part, door.grant.kind) {
+            (Part::Ear(ear), ListenKind::Stdin) => Some(Arc::clone(ear)),
+            _ => None,
+        });
+        let key = key(plan.token, roles)?;
+        let (servers, places) = stage.open(&doors, &Arc::new(key)).await?;
+        let (roles, session_id) = (Arc::clone(roles), session_id.to_owned());
+        Ok(Self { roles, session_id, ui, ears, stdin, servers, inputs, places })
+    }
+
+    /// Where there is something to go to, a sentence each.
+    pub(super) fn places(&self) -> Vec<String> {
+        self.places.clone()
+    }
+}
+
+impl Backstage<'_> {
+    fn ui(&self, name: &str, screen: &Arc<Screen>, doors: &mut Vec<Door>) -> Result<Show, Trouble> {
+        let player = self.roles.player(name, Role::Ui).map_err(Failure::from)?;
+        let grant = player.grant().ok_or_else(|| gone(&player))?;
+        let Some(UiGrant { confirm: may_confirm }) = grant.ui() else {
+            return denied(grant.deny(Capability::Ui, "be the user's side of a session"));
+        };
+        let canvas = Arc::clone(screen) as Arc<dyn Canvas>;
+        let (seat, commands) = UiSeat::new(self.tray.clone(), canvas);
+        let has_page = player.plugin().serves_http();
+        let pages = grant.listen().iter().filter(|grant| grant.kind == ListenKind::Http);
+        let before = doors.len();
+        for grant in pages.filter(|_| has_page) {
+            let (player, part) = (player.clone(), Part::Ui(Arc::clone(&seat)));
+            doors.push(Door { player, grant: grant.clone(), part });
+        }
+        if has_page && doors.len() == before {
+            return denied(grant.deny(Capability::Listen, "serve its page"));
+        }
+        Ok(Show { player, seat, commands, may_confirm, has_page })
+    }
+
+    fn ears(&self, wanted: Listeners<'_>, doors: &mut Vec<Door>) -> Result<Vec<Arc<Ear>>, Trouble> {
+        let players = match wanted {
+            Listeners::None => Vec::new(),
+            Listeners::Granted => self.granted()?,
+            Listeners::Named(names) => {
+                let found = names.iter().map(|name| self.roles.player(name, Role::Listener));
+                found.collect::<Result<Vec<_>, _>>().map_err(Failure::from)?
+            }
+        };
+        let mut ears = Vec::new();
+        for player in players {
+            let ear = Arc::new(Ear {
+                roles: Arc::clone(self.roles),
+                player: player.clone(),
+                session_id: self.session_id.to_owned(),
+                inbox: Arc::new(self.tray.clone()),
+                tell: Arc::clone(&self.tell),
+                lines: Default::default(),
+            });
+            self.open_ear(&player, &ear, doors)?;
+            ears.push(ear);
+        }
+        Ok(ears)
+    }
+
+    /// All that may listen to something. There has to be one.
+    fn granted(&self) -> Result<Vec<Player>, Trouble> {
+        let playing = self.roles.playing(Role::Listener);
+        let granted = playing.filter(|entry| !entry.grant().listen().is_empty());
+        let names: Vec<&str> = granted.map(|entry| entry.name().as_str()).collect();
+        if names.is_empty() {
+            let failure = Failure::new(Exit::Policy, "no plugin is granted anything to listen to");
+            let hint = "name one with --listener to see what it needs";
+            return Err(failure.with_hint(hint).into());
+        }
+        let players = names.into_iter().map(|name| self.roles.player(name, Role::Listener));
+        Ok(players.collect::<Result<_, _>>().map_err(Failure::from)?)
+    }
+
+    fn open_ear(
+        &self,
+        player: &Player,
+        ear: &Arc<Ear>,
+        doors: &mut Vec<Door>,
+    ) -> Result<(), Trouble> {
+        let grant = player.grant().ok_or_else(|| gone(player))?;
+        if grant.listen().is_empty() {
+            return denied(grant.deny(Capability::Listen, "listen"));
+        }
+        for grant in grant.listen() {
+            if grant.kind == ListenKind::Http && !player.plugin().serves_http() {
+                let message = format!("{} does not answer HTTP requests: {grant}", player.name());
+                let failure = Failure::new(Exit::PluginRejected, message);
+                return Err(failure
+                    .with_hint("it has to export wasi:http/incoming-handler")
+                    .into());
+            }
+            let (player, part) = (player.clone(), Part::Ear(Arc::clone(ear)));
+            doors.push(Door { player, grant: grant.clone(), part });
+        }
+        Ok(())
+    }
+
+    /// Takes every address. Nothing is served yet.
+    async fn open(
+        &self,
+        doors: &[Door],
+        key: &Arc<Key>,
+    ) -> Result<(Vec<Server>, Vec<String>), Failure> {
+        let mut sites: BTreeMap<SocketAddr, Vec<&Door>> = BTreeMap::new();
+        let mut places = Vec::new();
+        for door in doors {
+            match &door.grant.at {
+                Some(at) => sites.entry(at.addr).or_default().push(door),
+                None => places.push(format!("{} hears standard input", door.player.name())),
+            }
+        }
+        let mut servers = Vec::new();
+        for (addr, doors) in sites {
+            let routes = doors.iter().filter_map(|door| self.route(door)).collect();
+            let server = Server::bind(addr, routes, Arc::clone(key)).await;
+            let server = server.map_err(|error| taken(doors[0], &error))?;
+            places.extend(doors.iter().filter_map(|door| place(door, server.addr(), key)));
+            servers.push(server);
+        }
+        if doors.iter().any(Door::is_for_programs) {
+            places.push(format!("programs send {}", key.header()));
+        }
+        Ok((servers, places))
+    }
+
+    fn route(&self, door: &Door) -> Option<Route> {
+        let address = door.grant.at.clone()?;
+        let target = match (door.grant.kind, &door.part) {
+            (ListenKind::WebSocket, Part::Ear(ear)) => {
+                Target::Talk(Arc::new(WebSockets(Arc::clone(ear))))
+            }
+            _ => Target::Page(Arc::new(self.page(door))),
+        };
+        Some(Route { address, target })
+    }
+
+    fn page(&self, door: &Door) -> PluginPage {
+        let (inbox, seat) = match &door.part {
+            Part::Ear(ear) => (Some(Arc::clone(&ear.inbox) as Arc<dyn Inbox>), None),
+            Part::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn Seat>)),
+        };
+        PluginPage {
+            roles: Arc::clone(self.roles),
+            player: door.player.clone(),
+            session_id: self.session_id.to_owned(),
+            inbox,
+            seat,
+            tell: Arc::clone(&self.tell),
+            looks: Looks::default(),
+        }
+    }
+}
+
+fn denied<T>(denial: sallyport_contract::Denial) -> Result<T, Trouble> {
+    Err(Trouble::Denied(Box::new(denial)))
+}
+
+fn gone(player: &Player) -> Failure {
+    Failure::new(Exit::PluginRejected, format!("{} is not there any more", player.name()))
+}
+
+/// Two plugins cannot have the same place.
+fn check_shared(doors: &[Door]) -> Result<(), Failure> {
+    for (index, door) in doors.iter().enumerate() {
+        let (kind, at) = (door.grant.kind, &door.grant.at);
+        let same = |other: &&Door| other.grant.kind == kind && is_same(&other.grant.at, at);
+        if let Some(other) = doors[..index].iter().find(same) {
+            let (first, second) = (other.player.name(), door.player.name());
+            let message = format!("{first} and {second} both listen at {}", door.grant);
+            let hint = "grant one of them another path, or name only one with --listener";
+            return Err(Failure::new(Exit::Policy, message).with_hint(hint));
+        }
+    }
+    Ok(())
+}
+
+fn is_same(one: &Option<ListenAddress>, other: &Option<ListenAddress>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.addr == other.addr && one.path == other.path,
+        _ => false,
+    }
+}
+
+/// The key of this run: a secret of the user's, or a new one.
+fn key(token: Option<&str>, roles: &Roles) -> Result<Key, Failure> {
+    let Some(name) = token else {
+        return Key::random().map_err(|error| Failure::new(Exit::Failed, error.to_string()));
+    };
+    let gate = roles.registry().gate();
+    let policy = gate.standing.present().policy;
+    let known = name.parse::<SecretName>().ok();
+    let source = known.as_ref().and_then(|name| policy.secret_source(name)).ok_or_else(|| {
+        let failure = Failure::new(Exit::Policy, format!("the policy has no secret {name:?}"));
+        failure.with_hint("`sallyport secret list` shows which there are")
+    })?;
+    let secret = gate.vault.get(name, source)?;
+    Key::of(&secret).map_err(|error| {
+        let failure = Failure::new(Exit::Policy, error.to_string());
+        failure.with_hint(format!("`sallyport secret set {name}` keeps another"))
+    })
+}
+
+impl Door {
+    /// Whether it takes requests that no person makes by hand.
+    fn is_for_programs(&self) -> bool {
+        matches!((&self.part, self.grant.kind), (Part::Ear(_), ListenKind::Http))
+    }
+}
+
+/// Where a door is: with the key in it where somebody can go there with the address alone.
+fn place(door: &Door, addr: SocketAddr, key: &Key) -> Option<String> {
+    let (at, name) = (door.grant.at.as_ref()?, door.player.name());
+    Some(match (&door.part, door.grant.kind) {
+        (Part::Ui(_), _) => {
+            let path = at.path.trim_end_matches('/');
+            format!("{name} shows the session at {}", key.address(&format!("http://{addr}{path}/")))
+        }
+        (Part::Ear(_), ListenKind::WebSocket) => {
+            format!("{name} listens at {}", key.address(&format!("ws://{addr}{}", at.path)))
+        }
+        (Part::Ear(_), _) => format!("{name} listens at http://{addr}{}", at.path),
+    })
+}
+
+/// Why an address cannot be had.
+fn taken(door: &Door, error: &io::Error) -> Failure {
+    let (grant, place) = (&door.grant, &door.grant.place);
+    let why = match error.kind() {
+        io::ErrorKind::AddrInUse => "something listens there already".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
+        io::ErrorKind::PermissionDenied => "the system does not allow it".to_owned(),
+        _ => error.to_string(),
+    };
+    let message = format!("{} cannot listen at {grant}: {why}", door.player.name());
+    let failure = Failure::new(Exit::Failed, message);
+    failure.with_hint(format!("name another port in line {} of the policy, such as 0", place.line))
+}

@@ -1,0 +1,137 @@
+//! A session that plugins attend: `sallyport listen`, which listeners feed, and `chat --ui`, which a
+//! plugin shows.
+//!
+//! Both are one thing with another cast: who brings input, who shows what happens, who answers
+//! questions. [`cast`] finds the plugins and takes the addresses that they are granted, before
+//! anything starts; [`floor`] is the session from its first event to its last; what a UI draws goes
+//! to the [`canvas`].
+
+mod args;
+mod canvas;
+mod cast;
+mod floor;
+mod questions;
+
+use std::{io::IsTerminal, sync::Arc};
+
+use sallyport_contract::{Denial, Toolbox};
+use sallyport_session::{self as session, Parts};
+
+use super::{
+    args::ChatArgs,
+    compose::{self, Tools},
+    conversation::{self, Conversation, Which},
+    exit::{Exit, Failure},
+    manner::Manner,
+    output::Output,
+    run, show,
+    watch::Watch,
+};
+use crate::{
+    config::{Flags, Settings},
+    registry::Selection,
+};
+
+pub(super) use args::ListenArgs;
+use args::Plan;
+use canvas::Screen;
+use cast::Cast;
+use floor::Floor;
+
+/// Why there is no session.
+enum Trouble {
+    Failure(Failure),
+    /// The policy does not grant what a plugin was chosen for.
+    Denied(Box<Denial>),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// Runs a session that listeners feed.
+pub(super) async fn listen(
+    flags: &Flags,
+    args: &ListenArgs,
+    watch: &Watch,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    attend(flags, &Plan::of_listen(args), watch, out).await
+}
+
+/// Runs a session that a plugin shows.
+pub(super) async fn chat(
+    flags: &Flags,
+    args: &ChatArgs,
+    ui: &str,
+    watch: &Watch,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    if !args.files.attach.is_empty() || args.files.audio.is_some() {
+        let failure = Failure::new(Exit::Usage, "files cannot be sent along where a plugin shows");
+        return Err(failure.with_hint("leave out --attach and --audio"));
+    }
+    attend(flags, &Plan::of_chat(args, ui), watch, out).await
+}
+
+async fn attend(
+    flags: &Flags,
+    plan: &Plan<'_>,
+    watch: &Watch,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    let talk = conversation::open(&settings, &Which::from(plan.session), out)?;
+    let voice = compose::model(&settings, out)?;
+    let (desk, approvals) = session::approval::channel();
+    let tools = compose::tools(&settings, Arc::new(desk), Selection::All, watch, out).await?;
+    compose::show_problems(&tools.registry, out);
+    let played = async {
+        let manner = Manner::of(plan.model, &settings, &tools, watch, out).await?;
+        let model = voice.in_session(&tools.roles, &talk.session_id)?;
+        let Conversation { session_id, journal, past, is_kept } = talk;
+        let screen = Arc::new(Screen::new(*out));
+        let cast = Cast::gather(plan, &tools.roles, &session_id, &screen).await?;
+        let toolbox = Arc::clone(&tools.toolbox);
+        let (options, recall) = (manner.options(&session_id), manner.recall(&session_id, is_kept));
+        announce(&cast, model.name(), &tools, out);
+        let parts = Parts { model, toolbox, approvals, journal, past, recall, options };
+        let (handle, events) = session::spawn(parts).map_err(run::collision)?;
+        let attendance = tools.attend(&session_id, &handle);
+        let timekeeper = tools.keep_time(watch, out);
+        let floor = Floor::new(handle, cast, &settings, screen);
+        let held = floor.hold(events, attendance).await;
+        timekeeper.stop().await;
+        held
+    };
+    let exit = settle(played.await, &settings, out);
+    tools.close(out).await;
+    exit
+}
+
+fn settle(
+    played: Result<Exit, Trouble>,
+    settings: &Settings,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    match played {
+        Ok(exit) => Ok(exit),
+        Err(Trouble::Failure(failure)) => Err(failure),
+        Err(Trouble::Denied(denial)) => {
+            out.error(&format!("{}: {}", denial.what, denial.why));
+            show::fix(&denial, settings.policy.user_file(), out);
+            Ok(Exit::Policy)
+        }
+    }
+}
+
+/// Says who is here, and where to go.
+fn announce(cast: &Cast, model: &str, tools: &Tools, out: &Output) {
+    let end = if std::io::stdin().is_terminal() { " · Ctrl-C to leave" } else { "" };
+    out.note(&format!("{model} · {} tools{end}", tools.registry.tools().len()));
+    for place in cast.places() {
+        out.note(&place);
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether a plugin that stands for a model can be used, step by step.
+
+use std::sync::Arc;
+
+use sallyport_model::{
+    Message, ModelError, Request,
+    catalog::{Status, Step},
+};
+use sallyport_policy::Role;
+
+use crate::{
+    cli::{compose, consent, exit::Failure, output::Output, watch::Watch},
+    config::{PluginModel, Settings},
+    registry::Selection,
+    roles::provider,
+};
+
+/// What it is asked. It costs a few tokens.
+const QUESTION: &str = "Answer with the one word: yes";
+
+/// Most of an answer that is shown.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// Goes the way of a conversation: is there such a plugin, and does it answer. The run passes the
+/// gate and is written down like any other.
+pub(super) async fn steps(
+    plugin: &PluginModel,
+    settings: &Settings,
+    out: &Output,
+) -> Result<Vec<Step>, Failure> {
+    let consent = Arc::new(consent::AtTerminal { out: *out });
+    let only = Selection::Only(plugin.plugin.clone());
+    let tools = compose::tools(settings, consent, only, &Watch::default(), out).await?;
+    let name = plugin.plugin.as_str();
+    let steps = match tools.roles.player(name, Role::Provider) {
+        Ok(player) => {
+            let found = step("plugin", Status::Ok, format!("{name} is a provider"), None);
+            let session = compose::session_id();
+            let model = provider::connect(player, plugin.clone(), &session);
+            let messages = [Message::user(QUESTION)];
+            let request = Request { messages: &messages, ..Request::default() };
+            let answer = model.generate(request, &mut |_| {}).await;
+            vec![found, answer.map_or_else(|error| lost(&error), |r| answered(&r.message.text))]
+        }
+        Err(error) => {
+            let failure = Failure::from(error);
+            vec![step("plugin", Status::Failed, failure.message, failure.hint)]
+        }
+    };
+    tools.close(out).await;
+    Ok(steps)
+}
+
+fn answered(text: &str) -> Step {
+    let text = sallyport_contract::text::excerpt(text, SHOWN_CHARS_MAX);
+    step("answer", Status::Ok, format!("it says {text:?}"), None)
+}
+
+fn lost(error: &ModelError) -> Step {
+    let (id, remedy) = match error {
+        ModelError::Credentials { .. } => {
+            ("credentials", "check the secret that the policy gives it")
+        }
+        ModelError::Unreachable { .. } => ("address", "check the network and its settings"),
+        ModelError::Denied { .. } => {
+            ("policy", "`sallyport run --emit-needed-grants` with it prints the policy text")
+        }
+        _ => ("answer", error.hint()),
+    };
+    step(id, Status::Failed, error.to_string(), Some(remedy.to_owned()))
+}
+
+fn step(id: &'static str, status: Status, detail: String, remedy: Option<String>) -> Step {
+    Step { id, status, detail, remedy }
+}

@@ -1,0 +1,97 @@
+//! `sallyport selftest`: everyday sentences through the whole line, without a model or a key.
+//!
+//! The offline matcher reads each sentence, the session has the call decided by the gate, the sandbox
+//! runs it, and the audit keeps it, all in a home that is made for the test and removed after it. Of
+//! the user's own there are only the plugins.
+
+mod list;
+mod report;
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use sallyport_contract::ToolId;
+
+use super::{
+    args::OutputArgs,
+    exit::{Exit, Failure},
+    output::Output,
+    watch::Watch,
+};
+use crate::{
+    config::Flags,
+    registry::{Missing, Registry},
+};
+
+use list::List;
+use report::Report;
+use stage::Stage;
+
+/// What the policy calls the folder of the test when it is only shown.
+const SOME_FOLDER: &str = "/tmp/sallyport-selftest";
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct SelftestArgs {
+    /// A list of sentences in place of the built-in one
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Print the policy of the list, and run nothing
+    #[arg(long)]
+    show_policy: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub(super) async fn selftest(
+    flags: &Flags,
+    args: &SelftestArgs,
+    watch: &Watch,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let list = List::read(args.file.as_deref())?;
+    if args.show_policy {
+        out.line(list.policy(Path::new(SOME_FOLDER)).trim());
+        return Ok(Exit::Done);
+    }
+    let mut stage = Stage::new(flags, &list, watch, out).await?;
+    let mut report = Report::new(args.output.output, out);
+    for sentence in &list.sentences {
+        match presence(&stage.tools.registry, sentence.tool.as_ref()) {
+            Presence::There => match stage.say(&sentence.say).await? {
+                Some(said) => report.said(sentence, &said),
+                None => {
+                    stage.close(out).await?;
+                    return Ok(Exit::Interrupted);
+                }
+            },
+            Presence::NotInstalled(why) => report.skipped(sentence, why),
+            Presence::Unusable(why) => report.unusable(sentence, why),
+        }
+    }
+    report.end(&stage.close(out).await?)
+}
+
+/// Whether a tool can be called.
+enum Presence {
+    There,
+    NotInstalled(String),
+    Unusable(String),
+}
+
+/// A plugin that nobody installed is no fault; one that is there and cannot be used is.
+fn presence(registry: &Registry, tool: Option<&ToolId>) -> Presence {
+    let Some(tool) = tool else { return Presence::There };
+    if let Err(Missing::Unknown { message, .. }) = registry.plugin(tool.plugin.as_str()) {
+        return Presence::NotInstalled(message);
+    }
+    match registry.find(tool) {
+        Ok(_) => Presence::There,
+        Err(Missing::Unknown { message, .. } | Missing::Unusable { message, .. }) => {
+            Presence::Unusable(message)
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What is told of the test: for each sentence what was called, how it ended and what was said.
+
+use std::time::Duration;
+
+use sallyport_contract::text;
+use sallyport_store::Verification;
+use serde_json::{Map, Value, json};
+
+use super::list::Sentence;
+use crate::cli::{
+    args::Format,
+    exit::{Exit, Failure},
+    output::Output,
+};
+
+/// Lines of an answer that are shown; a page of it helps nobody to see what is wrong.
+const ANSWER_LINES_MAX: usize = 6;
+
+/// A line of an answer is shown up to here.
+const ANSWER_CHARS_MAX: usize = 200;
+
+/// Arguments are shown up to here.
+const ARGUMENTS_CHARS_MAX: usize = 160;
+
+/// What came of a sentence.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) calls: Vec<Call>,
+    /// What was told beside the answer, such as the address of a page that nobody opened.
+    pub(super) asides: Vec<String>,
+    pub(super) answer: String,
+    pub(super) elapsed: Duration,
+}
+
+/// A call that was made.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) tool: String,
+    /// As the matcher wrote them.
+    pub(super) arguments: String,
+    /// The word for how it ended; empty while it runs.
+    pub(super) outcome: &'static str,
+    /// The policy text that would have allowed it.
+    pub(super) fix: Option<String>,
+}
+
+/// Whether a sentence did what it should.
+enum Verdict {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// What has been told, counted.
+pub(super) struct Report<'a> {
+    format: Format,
+    out: &'a Output,
+    rows: Vec<Value>,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(format: Format, out: &'a Output) -> Self {
+        Self { format, out, rows: Vec::new(), passed: 0, failed: 0, skipped: 0 }
+    }
+
+    /// Tells of a sentence that was said.
+    pub(super) fn said(&mut self, sentence: &Sentence, said: &Said) {
+        let verdict = match expected(sentence, said) {
+            Ok(()) => Verdict::Passed,
+            Err(why) => Verdict::Failed(why),
+        };
+        self.take(sentence, said, &verdict);
+    }
+
+    /// Tells of a sentence that was not said, since its plugin is not there.
+    pub(super) fn skipped(&mut self, sentence: &Sentence, why: String) {
+        self.take(sentence, &Said::default(), &Verdict::Skipped(why));
+    }
+
+    /// Tells of a sentence that was not said, since its plugin cannot be used.
+    pub(super) fn unusable(&mut self, sentence: &Sentence, why: String) {
+        self.take(sentence, &Said::default(), &Verdict::Failed(why));
+    }
+
+    /// Tells how it went in all.
+    pub(super) fn end(self, audit: &Verification) -> Result<Exit, Failure> {
+        let Self { passed, failed, skipped, .. } = self;
+        let is_good = failed == 0 && passed > 0 && audit.is_whole();
+        let counts = format!("{passed} passed, {failed} failed, {skipped} skipped");
+        let is = if audit.is_whole() { "whole" } else { "not whole" };
+        match self.format {
+            Format::Text => {
+                self.out.line("");
+                self.out.line(&format!("{counts}; {} records of it, {is}", audit.records));
+            }
+            Format::Json => self.out.json(&json!({
+                "passed": passed, "failed": failed, "skipped": skipped,
+                "audit": { "records": audit.records, "whole": audit.is_whole() },
+                "sentences": self.rows,
+            })),
+        }
+        if passed + failed == 0 {
+            let failure = Failure::new(Exit::Failed, "none of the plugins of this list is there");
+            return Err(failure.with_hint("name a folder of plugins with --plugin-dir"));
+        }
+        Ok(if is_good { Exit::Done } else { Exit::Failed })
+    }
+
+    fn take(&mut self, sentence: &Sentence, said: &Said, verdict: &Verdict) {
+        match verdict {
+            Verdict::Passed => self.passed += 1,
+            Verdict::Failed(_) => self.failed += 1,
+            Verdict::Skipped(_) => self.skipped += 1,
+        }
+        match self.format {
+            Format::Text => self.show(sentence, said, verdict),
+            Format::Json => self.rows.push(row(sentence, said, verdict)),
+        }
+    }
+
+    fn show(&self, sentence: &Sentence, said: &Said, verdict: &Verdict) {
+        let word = verdict.word();
+        let time = match verdict {
+            Verdict::Skipped(_) => String::new(),
+            _ => format!("  ({:.0?})", said.elapsed),
+        };
+        self.out.line(&format!("{word:7} {}{time}", text::one_line(&sentence.say)));
+        for call in &said.calls {
+            let arguments = text::excerpt(&call.arguments, ARGUMENTS_CHARS_MAX);
+            self.out.line(&format!("        → {} {arguments} · {}", call.tool, call.outcome));
+        }
+        for line in &said.asides {
+            self.out.line(&format!("        · {}", text::one_line(line)));
+        }
+        for line in said.answer.lines().take(ANSWER_LINES_MAX) {
+            self.out.line(&format!("        {}", text::excerpt(line, ANSWER_CHARS_MAX)));
+        }
+        if let Some(why) = verdict.why() {
+            self.out.line(&format!("        {word}: {}", text::one_line(why)));
+        }
+    }
+}
+
+impl Verdict {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed(_) => "failed",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+
+    fn why(&self) -> Option<&str> {
+        match self {
+            Self::Passed => None,
+            Self::Failed(why) | Self::Skipped(why) => Some(why),
+        }
+    }
+}
+
+fn row(sentence: &Sentence, said: &Said, verdict: &Verdict) -> Value {
+    let calls = said.calls.iter().map(|call| {
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
+        json!({ "tool": call.tool, "arguments": arguments, "outcome": call.outcome, "fix": call.fix })
+    });
+    json!({
+        "say": sentence.say,
+        "verdict": verdict.word(),
+        "why": verdict.why(),
+        "calls": calls.collect::<Value>(),
+        "asides": said.asides,
+        "answer": said.answer,
+        "elapsed_ms": u64::try_from(said.elapsed.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+/// Compares what happened with what should have happened.
+fn expected(sentence: &Sentence, said: &Said) -> Result<(), String> {
+    match (&sentence.tool, said.calls.as_slice()) {
+        (None, []) => {}
+        (None, [call, ..]) => return Err(format!("no tool should be called, {} was", call.tool)),
+        (Some(tool), []) => return Err(format!("{tool} should be called, no tool was")),
+        (Some(tool), [call]) if call.tool == tool.to_string() => fits(sentence, call)?,
+        (Some(tool), [call, ..]) => {
+            return Err(format!("{tool} alone should be called, {} was", call.tool));
+        }
+    }
+    match &sentence.answer {
+        Some(words) if !said.answer.to_lowercase().contains(&words.to_lowercase()) => {
+            Err(format!("{words:?} should be in the answer"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn fits(sentence: &Sentence, call: &Call) -> Result<(), String> {
+    let given: Map<String, Value> = serde_json::from_str(&call.arguments).unwrap_or_default();
+    for (name, value) in &sentence.arguments {
+        if given.get(name) != Some(value) {
+            return Err(format!("the argument {name} should be {value}"));
+        }
+    }
+    match call.outcome == sentence.outcome {
+        true => Ok(()),
+        false => Err(format!("the call should be {}", sentence.outcome)),
+    }
+}

@@ -1,0 +1,187 @@
+//! Where the sentences are said: a home of its own, with its own policy, and a session in it.
+
+use std::{path::Path, sync::Arc, time::Instant};
+
+use sallyport_contract::{Denial, Outcome};
+use sallyport_model::{Offline, UserMessage};
+use sallyport_session::{self as session, Command, Event, Handle, Parts, TurnEnd};
+use sallyport_store::Verification;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::{
+    list::List,
+    report::{Call, Said},
+};
+use crate::{
+    cli::{
+        compose::{self, Tools},
+        conversation::{self, Conversation, Which},
+        exit::{Exit, Failure},
+        output::Output,
+        run,
+        watch::{Aside, Watch},
+    },
+    config::{Env, Flags, Origin, Settings, env},
+    registry::Selection,
+    services::browser,
+};
+
+/// Variables of the user's that sentences may be about; nothing else is taken along, keys least of all.
+const VARIABLES: [&str; 2] = ["TZ", "LANG"];
+
+/// A session that lasts as long as the test.
+pub(super) struct Stage {
+    pub(super) tools: Tools,
+    settings: Settings,
+    handle: Handle,
+    events: mpsc::Receiver<Event>,
+    /// What is told beside the answers.
+    asides: mpsc::UnboundedReceiver<Aside>,
+    _folder: TempDir,
+}
+
+impl Stage {
+    /// Makes a home, loads the user's plugins under the policy of the list, and begins a session.
+    pub(super) async fn new(
+        flags: &Flags,
+        list: &List,
+        watch: &Watch,
+        out: &Output,
+    ) -> Result<Self, Failure> {
+        let own = compose::settings(flags)?;
+        let folder = TempDir::with_prefix("sallyport-selftest-")?;
+        let settings = settings(own, list, folder.path())?;
+        let consent = Arc::new(session::NobodyToAsk);
+        let (beside, asides) = mpsc::unbounded_channel();
+        let watch = Watch { asides: Some(beside), ..watch.clone() };
+        let tools = compose::tools(&settings, consent, Selection::All, &watch, out).await?;
+        compose::show_problems(&tools.registry, out);
+        let talk = conversation::open(&settings, &Which::New, out)?;
+        let parts = parts(&settings, talk, &tools);
+        let (handle, events) = session::spawn(parts).map_err(run::collision)?;
+        Ok(Self { tools, settings, handle, events, asides, _folder: folder })
+    }
+
+    /// Says a sentence, and returns what happened; nothing when the person stops it.
+    pub(super) async fn say(&mut self, text: &str) -> Result<Option<Said>, Failure> {
+        let begin = Instant::now();
+        let mut said = Said::default();
+        self.send(Command::SubmitInput { input: UserMessage::from(text) }).await?;
+        loop {
+            let event = tokio::select! {
+                event = self.events.recv() => event,
+                () = compose::interrupted() => return Ok(None),
+            };
+            match event {
+                Some(Event::TurnEnded { reason, .. }) => {
+                    said.answer = words(reason);
+                    said.asides = self.heard();
+                    said.elapsed = begin.elapsed();
+                    return Ok(Some(said));
+                }
+                Some(event) => take(event, &mut said.calls),
+                None => return Err(ended()),
+            }
+        }
+    }
+
+    /// What was told since the last sentence.
+    fn heard(&mut self) -> Vec<String> {
+        let told = std::iter::from_fn(|| self.asides.try_recv().ok());
+        let line = |aside| match aside {
+            Aside::Warning(what) => Some(format!("warning: {what}")),
+            Aside::Traced(line) | Aside::Told(line) => Some(line),
+            Aside::Turned { .. } => None,
+        };
+        told.filter_map(line).collect()
+    }
+
+    /// Ends the session, and checks the record of all that was decided and done.
+    pub(super) async fn close(mut self, out: &Output) -> Result<Verification, Failure> {
+        self.send(Command::Close).await?;
+        while self.events.recv().await.is_some() {}
+        self.tools.close(out).await;
+        Ok(compose::store(&self.settings)?.audit().verify(None)?)
+    }
+
+    async fn send(&self, command: Command) -> Result<(), Failure> {
+        self.handle.send(command).await.map_err(|_| ended())
+    }
+}
+
+/// The settings of a user who has only their plugins, and what was compiled of them.
+fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failure> {
+    list.lay_out(folder)?;
+    let home = folder.join("sallyport");
+    std::fs::create_dir(&home)?;
+    let policy = home.join("policy.toml");
+    std::fs::write(&policy, list.policy(folder))?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let (home, user) = (text(&home), text(folder));
+    let taken = VARIABLES.iter().filter_map(|name| Some((*name, own.env.get(name)?)));
+    let variables = taken.chain([(env::HOME, home.as_str()), ("HOME", user.as_str())]);
+    // A folder that nobody named need not exist.
+    let named = own.plugin_dirs_origin != Origin::Default;
+    let plugin_dirs = own.plugin_dirs.iter().filter(|dir| named || dir.is_dir()).cloned();
+    let flags = Flags {
+        plugin_dirs: plugin_dirs.collect(),
+        policy: Some(policy),
+        model: Some("offline".to_owned()),
+        folder: Some(folder.to_owned()),
+        ..Flags::default()
+    };
+    let mut settings = Settings::resolve(&flags, Env::of(variables))?;
+    // No page is opened: its address is told.
+    settings.browser.command = Some(browser::NONE.to_owned());
+    settings.policy.own.push(own.paths.cache.clone());
+    settings.paths.cache = own.paths.cache;
+    Ok(settings)
+}
+
+fn parts(settings: &Settings, talk: Conversation, tools: &Tools) -> Parts {
+    let Conversation { session_id, journal, past, .. } = talk;
+    let options = session::Options {
+        // A tool's own sentence is the better answer: the matcher has no words of its own.
+        spoken: true,
+        limits: settings.budget.turn,
+        ..session::Options::new(session_id)
+    };
+    let (_, approvals) = session::approval::channel();
+    let toolbox = Arc::clone(&tools.toolbox);
+    Parts { model: Arc::new(Offline), toolbox, approvals, journal, past, recall: None, options }
+}
+
+fn take(event: Event, calls: &mut Vec<Call>) {
+    match event {
+        Event::CallRequested { tool, arguments, .. } => {
+            calls.push(Call { tool: tool.to_string(), arguments, outcome: "", fix: None });
+        }
+        Event::CallFinished { tool, report, .. } => {
+            let tool = tool.to_string();
+            let waits = |call: &&mut Call| call.tool == tool && call.outcome.is_empty();
+            if let Some(call) = calls.iter_mut().find(waits) {
+                call.outcome = report.outcome.word();
+                call.fix = match report.outcome {
+                    Outcome::Denied(Denial { fix, .. }) => fix,
+                    _ => None,
+                };
+            }
+        }
+        _ => {}
+    }
+}
+
+fn words(end: TurnEnd) -> String {
+    match end {
+        TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text,
+        TurnEnd::BudgetReached { what } => format!("stopped: {what}"),
+        TurnEnd::ModelFailed(error) => error.to_string(),
+        TurnEnd::InputRefused(error) => error.to_string(),
+        TurnEnd::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+fn ended() -> Failure {
+    Failure::new(Exit::Failed, "the session ended before the test did")
+}

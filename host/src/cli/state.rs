@@ -1,0 +1,181 @@
+//! `sallyport state …`: what plugins keep from call to call.
+
+use clap::Subcommand;
+use sallyport_contract::{
+    Owner, PluginName,
+    services::{Kept, StateError, StateStore},
+    text,
+};
+use sallyport_store::{State, StateOwner};
+use serde_json::{Value, json};
+
+use super::{
+    args::{Format, OutputArgs},
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+use crate::{config::Flags, services::USER};
+
+/// Keys that are read from the store at a time.
+const PAGE: usize = 256;
+
+/// What can be done with state.
+#[derive(Debug, Subcommand)]
+pub(super) enum StateCommand {
+    /// List the plugins that keep something, or the keys of one plugin
+    List {
+        /// The plugin
+        plugin: Option<PluginName>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Print a value
+    Get {
+        /// The plugin
+        plugin: PluginName,
+        /// The key
+        key: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Forget what a plugin keeps: one key, or everything
+    Clear {
+        /// The plugin
+        plugin: PluginName,
+        /// The key; everything when absent
+        key: Option<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(super) fn state(flags: &Flags, command: &StateCommand, out: &Output) -> Result<Exit, Failure> {
+    let settings = compose::settings(flags)?;
+    let state = compose::store(&settings)?.state();
+    match command {
+        StateCommand::List { plugin: None, output } => {
+            let owners = state.owners()?;
+            list_owners(&owners, output.output, out);
+        }
+        StateCommand::List { plugin: Some(plugin), output } => {
+            let keys = keys(&state, &owner(plugin))?;
+            list_keys(&keys, output.output, out);
+        }
+        StateCommand::Get { plugin, key, output } => {
+            let kept = state.get(&owner(plugin), key)?.ok_or_else(|| missing(plugin, key))?;
+            print(key, &kept, output.output, out);
+        }
+        StateCommand::Clear { plugin, key, yes } => {
+            if *yes || compose::confirms(&question(plugin, key.as_deref()), out)? {
+                clear(&state, plugin, key.as_deref(), out)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn owner(plugin: &PluginName) -> Owner {
+    Owner { plugin: plugin.clone(), user: USER.to_owned() }
+}
+
+fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
+    if format == Format::Json {
+        let about = |kept: &StateOwner| {
+            let plugin = kept.owner.plugin.as_str();
+            json!({ "plugin": plugin, "keys": kept.keys, "bytes": kept.bytes })
+        };
+        return out.json(&owners.iter().map(about).collect());
+    }
+    for kept in owners {
+        let keys = if kept.keys == 1 { "1 key".into() } else { format!("{} keys", kept.keys) };
+        out.line(&format!("{}  {keys}, {} bytes", kept.owner.plugin, kept.bytes));
+    }
+    if owners.is_empty() {
+        out.note("No plugin keeps anything.");
+    }
+}
+
+fn keys(state: &State, owner: &Owner) -> Result<Vec<String>, StateError> {
+    let mut keys: Vec<String> = Vec::new();
+    loop {
+        let page = state.list(owner, "", keys.last().map(String::as_str), PAGE)?;
+        let is_last = page.len() < PAGE;
+        keys.extend(page);
+        if is_last {
+            return Ok(keys);
+        }
+    }
+}
+
+fn list_keys(keys: &[String], format: Format, out: &Output) {
+    match format {
+        Format::Json => out.json(&json!(keys)),
+        Format::Text => keys.iter().for_each(|key| out.line(&text::one_line(key))),
+    }
+}
+
+/// A value that is no text is shown as what it is: bytes.
+fn print(key: &str, kept: &Kept, format: Format, out: &Output) {
+    let shown = std::str::from_utf8(&kept.value);
+    match format {
+        Format::Json => {
+            let value = match shown {
+                Ok(text) => json!(text),
+                Err(_) => Value::Null,
+            };
+            let (bytes, version) = (kept.value.len(), kept.version);
+            let hex = shown.is_err().then(|| hex(&kept.value));
+            out.json(&json!({
+                "key": key, "value": value, "hex": hex, "bytes": bytes, "version": version,
+            }));
+        }
+        Format::Text => match shown {
+            Ok(text) => out.line(text),
+            Err(_) => out.line(&hex(&kept.value)),
+        },
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn question(plugin: &PluginName, key: Option<&str>) -> String {
+    match key {
+        Some(key) => format!("Forget {} of {plugin} for good?", text::excerpt(key, 60)),
+        None => format!("Forget everything that {plugin} keeps, for good?"),
+    }
+}
+
+fn clear(
+    state: &State,
+    plugin: &PluginName,
+    key: Option<&str>,
+    out: &Output,
+) -> Result<(), Failure> {
+    let owner = owner(plugin);
+    let count = match key {
+        None => state.clear(&owner)?,
+        Some(key) if state.delete(&owner, key)? => 1,
+        Some(key) => return Err(missing(plugin, key)),
+    };
+    out.line(&format!(
+        "{} forgotten.",
+        if count == 1 { "1 key".into() } else { format!("{count} keys") }
+    ));
+    Ok(())
+}
+
+fn missing(plugin: &PluginName, key: &str) -> Failure {
+    let message = format!("{plugin} keeps nothing under {}", text::excerpt(key, 60));
+    let hint = format!("`sallyport state list {plugin}` shows its keys");
+    Failure::new(Exit::Failed, message).with_hint(hint)
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        Self::new(Exit::Failed, error.to_string())
+    }
+}

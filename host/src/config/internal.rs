@@ -1,0 +1,44 @@
+//! `[internal]`: which of the tools that are compiled into the host there are.
+
+use sallyport_policy::{
+    SourceError,
+    document::{Item, Section},
+};
+use serde_json::{Map, Value, json};
+
+/// `[internal]`, as a file has it.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct InternalKeys {
+    reminder: Option<bool>,
+}
+
+/// Which tools of the host's own there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Internal {
+    /// Reminders.
+    pub reminder: bool,
+}
+
+impl Internal {
+    /// All of them.
+    pub const ALL: Self = Self { reminder: true };
+
+    /// Its values under the keys of the file.
+    pub fn shown(self) -> Map<String, Value> {
+        Map::from_iter([("reminder".to_owned(), json!(self.reminder))])
+    }
+}
+
+impl InternalKeys {
+    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+        Ok(Self { reminder: table.optional("reminder", Item::boolean)? })
+    }
+
+    pub(super) fn over(self, below: Self) -> Self {
+        Self { reminder: self.reminder.or(below.reminder) }
+    }
+
+    pub(super) fn resolve(self) -> Internal {
+        Internal { reminder: self.reminder.unwrap_or(Internal::ALL.reminder) }
+    }
+}

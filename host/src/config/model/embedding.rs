@@ -1,0 +1,43 @@
+//! Which model makes vectors of texts.
+
+use sallyport_contract::Secret;
+use sallyport_model::EmbedEndpoint;
+
+use super::{Asked, Chosen, ConfigError, ModelChoice, ModelEntry, Models};
+
+impl Models {
+    /// The model that makes vectors of texts: the one that `[embedding]` names, or the usual one of
+    /// the provider that the chosen model is asked at. Without either there is none.
+    ///
+    /// # Errors
+    ///
+    /// `[embedding]` does not say which model, and its provider has no usual one.
+    pub(in crate::config) fn embedder(
+        &self,
+        entry: Option<&ModelEntry>,
+        chosen: &Chosen,
+    ) -> Result<Option<EmbedEndpoint>, ConfigError> {
+        if let Some(entry) = entry {
+            return self.embedder_of(entry);
+        }
+        let (ModelChoice::Endpoint(endpoint), Asked::Provider(provider)) =
+            (&chosen.choice, &chosen.provider)
+        else {
+            return Ok(None);
+        };
+        Ok(provider.embedder.map(|model| EmbedEndpoint::beside(endpoint, model)))
+    }
+
+    fn embedder_of(&self, entry: &ModelEntry) -> Result<Option<EmbedEndpoint>, ConfigError> {
+        let Asked::Provider(provider) = &entry.provider else { return Ok(None) };
+        let Some(protocol) = provider.protocol else { return Ok(None) };
+        let model = entry.model.as_deref().filter(|model| !model.is_empty());
+        let model = model.or(provider.embedder).ok_or_else(|| ConfigError::Model {
+            message: "[embedding] does not say which model".to_owned(),
+            hint: "add model = \"…\" to it".to_owned(),
+        })?;
+        let (address, _) = self.address(entry, provider);
+        let key = self.key(entry, provider).map(|(key, _)| Secret::new(key));
+        Ok(Some(EmbedEndpoint { key, ..EmbedEndpoint::new(protocol, address, model) }))
+    }
+}

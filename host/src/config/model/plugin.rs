@@ -1,0 +1,60 @@
+//! A plugin that stands for a model, as the configuration describes it.
+
+use std::time::Duration;
+
+use sallyport_contract::PluginName;
+use sallyport_model::{Price, ToolCalling, prices};
+
+use super::{Chosen, ModelChoice, ModelEntry, Models, Origin};
+use crate::config::shown::Sources;
+
+/// Longest time for one answer where nothing else is said, all attempts included. The plugin's own
+/// limit, `limits.time` of its policy, is mostly met before.
+const TIME_MAX: Duration = Duration::from_secs(600);
+
+/// A plugin that stands for a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginModel {
+    /// The plugin.
+    pub plugin: PluginName,
+    /// The model that it is to ask, where it knows several.
+    pub model: Option<String>,
+    /// Whether words are shown while they come.
+    pub stream: bool,
+    /// How freely it answers.
+    pub temperature: Option<f64>,
+    /// Most tokens of one answer.
+    pub output_tokens_max: Option<u32>,
+    /// How it is told of tools.
+    pub tool_calling: ToolCalling,
+    /// Longest time for one answer.
+    pub time_max: Duration,
+    /// What its tokens cost.
+    pub price: Option<Price>,
+}
+
+impl Models {
+    pub(super) fn of_plugin(&self, name: &str, entry: &ModelEntry, plugin: &PluginName) -> Chosen {
+        let time = self.time_max(entry);
+        let model = entry.model.clone().filter(|model| !model.is_empty());
+        let price = model.as_deref().and_then(|model| prices::stated(model, &self.prices));
+        let choice = PluginModel {
+            plugin: plugin.clone(),
+            model,
+            stream: self.stream && entry.stream,
+            temperature: entry.temperature,
+            output_tokens_max: entry.max_output_tokens,
+            tool_calling: entry.tools,
+            time_max: time.map_or(TIME_MAX, |(time, _)| time),
+            price,
+        };
+        Chosen {
+            name: name.to_owned(),
+            choice: ModelChoice::Plugin(Box::new(choice)),
+            provider: entry.provider.clone(),
+            context_tokens: entry.context_tokens,
+            sources: Sources { time: time.map_or(Origin::Default, |(_, o)| o), ..Sources::NONE },
+            why: String::new(),
+        }
+    }
+}

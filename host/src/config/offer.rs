@@ -1,0 +1,59 @@
+//! The tables of `sallyport.toml` about what plugins are offered: `[browser]`, `[packages]`.
+
+use sallyport_policy::{
+    SourceError,
+    document::{Item, Section},
+};
+use serde_json::{Map, Value, json};
+
+use super::{Env, env, file::expanded, shown::address_shown};
+
+/// `[browser]`: how pages are opened.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct BrowserKeys {
+    /// A program that is given the address, or `none`; the desktop's own browser when absent.
+    pub command: Option<String>,
+}
+
+/// `[packages]`: where plugins get packages from.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct PackageKeys {
+    /// Address of an index.
+    pub index: Option<String>,
+}
+
+impl BrowserKeys {
+    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+        Ok(Self { command: table.optional("command", Item::prose)? })
+    }
+
+    pub(super) fn over(self, below: Self) -> Self {
+        Self { command: self.command.or(below.command) }
+    }
+
+    /// Fills in what the environment says in place of the file.
+    pub(super) fn resolve(self, env: &Env) -> Self {
+        Self { command: env.get(env::BROWSER).map(str::to_owned).or(self.command) }
+    }
+
+    /// Its values under the keys of the file.
+    pub(super) fn shown(&self) -> Map<String, Value> {
+        Map::from_iter([("command".to_owned(), json!(self.command))])
+    }
+}
+
+impl PackageKeys {
+    pub(super) fn read(table: &mut Section<'_>, env: &Env) -> Result<Self, SourceError> {
+        Ok(Self { index: table.optional("index", |item| expanded(item, env))? })
+    }
+
+    pub(super) fn over(self, below: Self) -> Self {
+        Self { index: self.index.or(below.index) }
+    }
+
+    /// Its values under the keys of the file. An address may have a password in it.
+    pub(super) fn shown(&self) -> Map<String, Value> {
+        let index = self.index.as_deref().map(address_shown);
+        Map::from_iter([("index".to_owned(), json!(index))])
+    }
+}
