@@ -117,8 +117,8 @@ fn h22_a_host_that_falls_over_costs_one_call_and_tells_nothing() {
     let reads = || assert_eq!(data(&watch.call("reads_path", &arguments)), "plain");
     let questions = watch.watcher.questions(reads);
     assert!(questions > 4, "{questions}");
-    // The first two are asked before there is a guest.
-    for n in 3..=questions {
+    // The first three are asked before there is a guest.
+    for n in 4..=questions {
         watch.watcher.fall_at(n);
         let report = watch.call("reads_path", &arguments);
         let Outcome::Failed(failure) = &report.outcome else { panic!("{report:?}") };

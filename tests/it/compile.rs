@@ -69,7 +69,7 @@ fn check(what: &str, limits: Limits, bytes: Vec<u8>, want: End) {
     let is_wanted = match (&want, &got) {
         (End::At(want), LoadError::CompileLimit { limit, .. }) => limit == want,
         (End::Refused(words), LoadError::Invalid { message, .. }) => message.contains(words),
-        (End::Compiled, LoadError::NoTools { .. } | LoadError::UnknownImports { .. }) => true,
+        (End::Compiled, LoadError::Lacking { .. } | LoadError::UnknownImports { .. }) => true,
         _ => false,
     };
     assert!(is_wanted, "{what}: {got}, wanted is {want:?}");

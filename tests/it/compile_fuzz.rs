@@ -99,7 +99,7 @@ fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
             assert!(is_ours(limit), "seed {seed}: {limit}");
             "too dear"
         }
-        LoadError::NoTools { .. } => "no tools",
+        LoadError::Lacking { .. } => "no tools",
         LoadError::UnknownImports { .. } => "unknown imports",
         LoadError::Unrequested { .. } => "unrequested",
         LoadError::Mismatch { .. } => "mismatch",

@@ -54,7 +54,7 @@ fn three_calls_two_of_them_parallel_one_failing_end_in_an_answer() {
         assert_eq!(transcript::result(bodies, "call_b")["outcome"], "denied");
         assert_eq!(transcript::result(bodies, "call_c")["timezone"], "UTC");
         assert_eq!(bodies[0]["messages"][0]["content"], "go");
-        assert_eq!(bodies[0]["tools"].as_array().unwrap().len(), 7);
+        assert_eq!(bodies[0]["tools"].as_array().unwrap().len(), 10);
     });
     play(&script, &["--fail-on-tool-error"], 7, |ran, _| {
         assert_eq!(ran.stdout, "It is late in Tokyo.\n");

@@ -89,7 +89,7 @@ fn plugins_and_tools_are_listed_for_programs() {
     let list = home.run(&["plugin", "list", "--output", "json"]).ended(0).json();
     let names: Vec<&Value> =
         list["plugins"].as_array().unwrap().iter().map(|p| &p["name"]).collect();
-    assert_eq!(names, PLUGINS);
+    assert_eq!(names, ["clock", "files", "reminder", "system-info", "weather"]);
     assert_eq!(list["rejected"], json!([]));
     let show = home.run(&["plugin", "show", "clock", "--output", "json"]).ended(0).json();
     assert_eq!(show, list["plugins"][0]);
@@ -152,7 +152,9 @@ fn completions_are_made_for_every_shell() {
 fn without_any_plugin_every_command_says_so() {
     let home = Home::new();
     home.run(&["plugin", "list"]).ended(0).remarks(&["There is no plugin", "--plugin-dir"]);
-    home.run(&["tool", "list"]).ended(0).remarks(&["There is no tool"]);
+    home.run(&["tool", "list"]).ended(0).answers(&["reminder.list"]);
     home.run(&["doctor"]).ended(0).answers(&["warning", "0 plugins"]);
     home.run(&["run", "what time is it?"]).ended(0).hides(&["panicked"]);
+    let bare = home.config("[internal]\nreminder = false\n");
+    bare.run(&["tool", "list"]).ended(0).remarks(&["There is no tool"]);
 }

@@ -6,7 +6,7 @@ use crate::support::{Home, Response, Server};
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
-/// A server that has two models, answers, and calls the tool that it is given.
+/// A server that has two models, answers, and calls the tool of a check where it is given that.
 fn server() -> Server {
     Server::start(|request| {
         if request.method == "GET" {
@@ -16,7 +16,7 @@ fn server() -> Server {
         }
         let call = json!({ "id": "1", "type": "function",
             "function": { "name": "repeat", "arguments": "{\"text\":\"ready\"}" } });
-        let message = match request.body.contains("\"tools\"") {
+        let message = match request.body.contains("\"repeat\"") {
             true => json!({ "role": "assistant", "content": null, "tool_calls": [call] }),
             false => json!({ "role": "assistant", "content": "ready" }),
         };
@@ -105,6 +105,7 @@ fn the_doctor_misses_a_key_that_will_be_asked_for() {
 fn flags_name_a_provider_and_a_model() {
     let server = server();
     let home = Home::new().env("OPENAI_BASE_URL", format!("{}/v1", server.url()));
+    let home = home.config("[internal]\nreminder = false\n");
     for flags in
         [&["--provider", "openai", "--model", "vendor/small"][..], &["-m", "openai/vendor/small"]]
     {

@@ -46,7 +46,7 @@ fn a_decision_is_explained_with_every_rule_and_entry() {
     let home = home();
     let call = "weather.get_weather";
     let atlantis = r#"{"location":"Atlantis"}"#;
-    let rows: [(&[&str], &[&str]); 8] = [
+    let rows: [(&[&str], &[&str]); 10] = [
         (&[call, atlantis], &["deny", "it sank", "→ policy.toml:8", "when args.location"]),
         (
             &[call, r#"{"location":"Paris"}"#],
@@ -66,6 +66,8 @@ fn a_decision_is_explained_with_every_rule_and_entry() {
         (&["weather", "--read", "/etc/passwd"], &["deny", "does not request"]),
         (&["weather", "--write", "/tmp/x"], &["deny", "does not request"]),
         (&["weather", "--net", "DELETE https://api.open-meteo.com/v1/forecast"], &["deny"]),
+        (&["weather", "--open-url", "https://a.example/"], &["deny", "does not request"]),
+        (&["weather", "--capability", "notify"], &["deny", "does not request"]),
     ];
     for (args, texts) in rows {
         explained(&home, args, texts);
@@ -89,6 +91,8 @@ fn a_question_that_makes_no_sense_is_refused() {
         (&["weather.get_weather", "[]"], "not a JSON object"),
         (&["weather", "--net", "api.open-meteo.com"], "is no request"),
         (&["weather", "--read", "/a", "--write", "/b"], "cannot be used with"),
+        (&["weather", "--open-url", "a.example"], "invalid value"),
+        (&["weather", "--capability", "fly"], "write one of state"),
     ] {
         home.run(&[&["policy", "explain"], args].concat()).ended(2).remarks(&[words]);
     }
@@ -117,7 +121,7 @@ fn what_has_no_effect_is_remarked_and_is_no_mistake() {
     let ran = home.run(&["policy", "check"]).ended(0);
     ran.answers(&["is sound"]).remarks(&["policy.toml:18", "did you mean weather?"]);
     let json = home.run(&["policy", "check", "--output", "json"]).ended(0).json();
-    assert_eq!(json["plugins"][0]["tools"][0]["decision"], "ask", "{json}");
+    assert_eq!(json["plugins"][1]["tools"][0]["decision"], "ask", "{json}");
     assert_eq!(json["remarks"][0]["line"], 18, "{json}");
     assert_eq!(json["files"][1]["tier"], "user", "{json}");
     let home = Home::new().file("other.toml", "[plugin.weather\n");

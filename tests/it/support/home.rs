@@ -64,6 +64,20 @@ pub(crate) fn plugin_component(name: &str) -> Vec<u8> {
     built(&repository().join(format!("plugins-wasm/{name}/{name}.wasm")), "plugins")
 }
 
+/// A file of a plugin that a page of `docs/roles` shows, as it stood there when it was built.
+#[track_caller]
+pub(crate) fn page_file(plugin: &str, file: &str) -> String {
+    let path = repository().join("target/pages").join(plugin).join(file);
+    String::from_utf8(built(&path, "guests")).unwrap()
+}
+
+/// The component of a plugin that a page of `docs/roles` shows.
+#[track_caller]
+pub(crate) fn page_component(plugin: &str) -> Vec<u8> {
+    let path = format!("target/pages/target/wasm32-wasip2/release/{plugin}.wasm");
+    built(&repository().join(path), "guests")
+}
+
 impl Home {
     /// An empty home. What is compiled in it is shared with the other tests, which saves minutes.
     pub(crate) fn new() -> Self {

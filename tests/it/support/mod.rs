@@ -1,11 +1,16 @@
 //! What the themes share: a home for the program, the program itself, and the servers it talks to.
 
 pub(crate) mod bomb;
+pub(crate) mod browser;
+pub(crate) mod client;
 pub(crate) mod events;
 pub(crate) mod home;
+pub(crate) mod living;
+pub(crate) mod offers;
 pub(crate) mod openai;
 pub(crate) mod person;
 pub(crate) mod registry;
+pub(crate) mod running;
 pub(crate) mod server;
 pub(crate) mod terminal;
 pub(crate) mod transcript;
@@ -13,10 +18,12 @@ pub(crate) mod warden;
 pub(crate) mod wat;
 pub(crate) mod watch;
 
+pub(crate) use browser::Browser;
 pub(crate) use home::{Home, Ran};
 pub(crate) use openai::{OpenAi, Reply};
 pub(crate) use person::Person;
 pub(crate) use registry::Tools;
+pub(crate) use running::Running;
 pub(crate) use server::{Response, Server};
 pub(crate) use terminal::Terminal;
 pub(crate) use warden::{Guarded, Scripted};

@@ -10,7 +10,7 @@ use sallyport::{
     registry::{LoadParts, Registry, Selection},
 };
 use sallyport_contract::{
-    BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, ToolCall, Toolbox,
+    BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, Services, ToolCall, Toolbox,
 };
 use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
 use sallyport_session::NobodyToAsk;
@@ -50,6 +50,7 @@ impl Tools {
         let gate = Gate::open(GateParts {
             files: settings.policy.clone(),
             env: settings.env.clone(),
+            services: Services::default(),
             consent: Arc::new(NobodyToAsk),
             store: None,
             tell: Arc::new(|_| {}),
@@ -84,9 +85,20 @@ impl Tools {
     /// Calls a tool; the future is the call.
     #[track_caller]
     pub(crate) fn begin(&self, tool: &str, arguments: &Value) -> BoxFuture<'static, CallReport> {
+        self.begin_in("s", tool, arguments)
+    }
+
+    /// Calls a tool in a session of that name; the future is the call.
+    #[track_caller]
+    pub(crate) fn begin_in(
+        &self,
+        session: &str,
+        tool: &str,
+        arguments: &Value,
+    ) -> BoxFuture<'static, CallReport> {
         let registry = Arc::clone(&self.registry);
         let context =
-            CallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
+            CallContext { call_id: "c".into(), session_id: session.into(), ..Default::default() };
         let call =
             ToolCall { context, tool: tool.parse().unwrap(), arguments: arguments.to_string() };
         Box::pin(async move {

@@ -10,11 +10,12 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallContext, CallReport, Denial, Redactor, Resolver, Secret, ToolCall,
+    Admitted, BoxFuture, CallContext, CallReport, Denial, Redactor, Resolver, Secret, Services,
+    ToolCall, ToolSpec,
 };
 use sallyport_policy::{Grant, Manifest, Policy, Proxy};
 use sallyport_sandbox::{
-    Compiler, ComponentFile, LoadError, NetAccess, Plugin, PluginParts, Sandbox, SandboxOptions,
+    Access, Compiler, ComponentFile, LoadError, Plugin, PluginParts, Sandbox, SandboxOptions,
     SystemResolver, Warden,
 };
 use serde_json::{Map, Value};
@@ -28,8 +29,7 @@ use super::{
 /// What came of asking about a request.
 pub(crate) type Agreement = Result<Option<String>, Denial>;
 
-type Agree =
-    dyn for<'a> Fn(&'a Scripted, &'a NetAccess<'_>) -> BoxFuture<'a, Agreement> + Send + Sync;
+type Agree = dyn for<'a> Fn(&'a Scripted, &'a Access<'_>) -> BoxFuture<'a, Agreement> + Send + Sync;
 
 /// A warden that does what a test says.
 pub(crate) struct Scripted {
@@ -37,6 +37,8 @@ pub(crate) struct Scripted {
     policy: Mutex<(Arc<Grant>, Option<Arc<Proxy>>)>,
     agree: Box<Agree>,
     secrets: BTreeMap<String, Result<Secret, String>>,
+    settings: Map<String, Value>,
+    services: Services,
     /// The requests that it was asked about.
     asked: Mutex<Vec<String>>,
     grants: AtomicUsize,
@@ -46,12 +48,19 @@ impl Scripted {
     /// A guest's warden under a policy; it agrees to everything. `requests` is the end of the
     /// manifest.
     pub(crate) fn new(name: &str, requests: &str, policy: &str) -> Self {
-        let manifest = Manifest::parse("plugin.toml", &manifest(name, requests)).unwrap();
+        Self::of_manifest(&manifest(name, requests), policy)
+    }
+
+    /// The warden of a plugin with a manifest of its own.
+    pub(crate) fn of_manifest(manifest: &str, policy: &str) -> Self {
+        let manifest = Manifest::parse("plugin.toml", manifest).unwrap();
         Self {
             policy: Mutex::new(read(&manifest, policy)),
             manifest,
             agree: Box::new(|_, _| Box::pin(async { Ok(None) })),
             secrets: BTreeMap::new(),
+            settings: Map::new(),
+            services: Services::default(),
             asked: Mutex::new(Vec::new()),
             grants: AtomicUsize::new(0),
         }
@@ -60,7 +69,7 @@ impl Scripted {
     /// Answers questions.
     pub(crate) fn agreeing(
         self,
-        agree: impl for<'a> Fn(&'a Self, &'a NetAccess<'_>) -> BoxFuture<'a, Agreement>
+        agree: impl for<'a> Fn(&'a Self, &'a Access<'_>) -> BoxFuture<'a, Agreement>
         + Send
         + Sync
         + 'static,
@@ -73,6 +82,22 @@ impl Scripted {
         let value = value.map(Secret::new).map_err(str::to_owned);
         self.secrets.insert(name.to_owned(), value);
         self
+    }
+
+    /// Has something to keep, plan and say things with.
+    pub(crate) fn offering(self, services: Services) -> Self {
+        Self { services, ..self }
+    }
+
+    /// Gives the plugin a setting.
+    pub(crate) fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The manifest of its plugin.
+    pub(crate) fn manifest(&self) -> &Manifest {
+        &self.manifest
     }
 
     /// From now on another policy holds.
@@ -125,7 +150,7 @@ impl Warden for Scripted {
         Arc::clone(&self.policy.lock().unwrap().0)
     }
 
-    fn agree<'a>(&'a self, access: NetAccess<'a>) -> BoxFuture<'a, Agreement> {
+    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Agreement> {
         self.asked.lock().unwrap().push(access.what.to_owned());
         Box::pin(async move { (self.agree)(self, &access).await })
     }
@@ -134,14 +159,22 @@ impl Warden for Scripted {
         self.secrets.get(name).cloned().unwrap_or_else(|| Err("there is none".to_owned()))
     }
 
-    fn variable(&self, _name: &str) -> Option<String> {
-        None
+    fn variable(&self, name: &str) -> Option<String> {
+        Some(format!("the value of {name}"))
     }
 
     fn redactor(&self) -> Arc<Redactor> {
         let known = self.secrets.iter();
         let known = known.filter_map(|(name, value)| Some((name.as_str(), value.as_ref().ok()?)));
         Arc::new(Redactor::new(known))
+    }
+
+    fn services(&self) -> Services {
+        self.services.clone()
+    }
+
+    fn user(&self) -> &str {
+        "tester"
     }
 
     fn proxy(&self) -> Option<Arc<Proxy>> {
@@ -152,7 +185,7 @@ impl Warden for Scripted {
 /// A guest of the tests with its warden.
 pub(crate) struct Guarded {
     pub(crate) warden: Arc<Scripted>,
-    plugin: Arc<Plugin>,
+    pub(crate) plugin: Arc<Plugin>,
     runtime: Runtime,
 }
 
@@ -171,19 +204,45 @@ impl Guarded {
 
     /// Loads the warden's guest, if it can be loaded.
     pub(crate) fn load(warden: Scripted, resolver: Arc<dyn Resolver>) -> Result<Self, LoadError> {
+        let name = warden.manifest.name.to_string();
+        Self::made_of(warden, resolver, guest(&name), |sandbox, parts| sandbox.load(parts))
+    }
+
+    /// Loads any component as the warden's plugin.
+    pub(crate) fn of(warden: Scripted, bytes: Vec<u8>) -> Result<Self, LoadError> {
+        let resolver = Arc::new(SystemResolver::default());
+        Self::made_of(warden, resolver, bytes, |sandbox, parts| sandbox.load(parts))
+    }
+
+    /// Loads a component as a program that is one tool.
+    pub(crate) fn program(
+        warden: Scripted,
+        bytes: Vec<u8>,
+        tool: ToolSpec,
+    ) -> Result<Self, LoadError> {
+        let resolver = Arc::new(SystemResolver::default());
+        Self::made_of(warden, resolver, bytes, |sandbox, parts| sandbox.load_command(parts, tool))
+    }
+
+    fn made_of(
+        warden: Scripted,
+        resolver: Arc<dyn Resolver>,
+        bytes: Vec<u8>,
+        load: impl FnOnce(&Arc<Sandbox>, PluginParts<'_>) -> Result<Plugin, LoadError>,
+    ) -> Result<Self, LoadError> {
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
         let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
         let options = SandboxOptions { cache_dir: Some(cache), compiler, resolver };
         let (sandbox, _) = Sandbox::new(options);
         let warden = Arc::new(warden);
-        let name = warden.manifest.name.to_string();
-        let file = ComponentFile::new(Path::new(&name), guest(&name))?;
-        let plugin = sandbox.load(PluginParts {
+        let file = ComponentFile::new(Path::new(warden.manifest.name.as_str()), bytes)?;
+        let parts = PluginParts {
             manifest: &warden.manifest,
             file: &file,
             warden: Arc::clone(&warden) as Arc<dyn Warden>,
-            settings: Map::new(),
-        })?;
+            settings: warden.settings.clone(),
+        };
+        let plugin = load(&sandbox, parts)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -199,13 +258,18 @@ impl Guarded {
 
     /// Calls a tool; the future is the call.
     pub(crate) fn begin(&self, tool: &str, arguments: &Value) -> BoxFuture<'static, CallReport> {
+        let admitted = self.admitted(tool, arguments);
+        let plugin = Arc::clone(&self.plugin);
+        Box::pin(async move { plugin.call(admitted).await })
+    }
+
+    /// A call that the gate has let through.
+    pub(crate) fn admitted(&self, tool: &str, arguments: &Value) -> Admitted {
         let context =
             CallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
         let tool = format!("{}.{tool}", self.warden.manifest.name).parse().unwrap();
         let call = ToolCall { context, tool, arguments: arguments.to_string() };
-        let admitted = Admitted::new(call, arguments.clone());
-        let plugin = Arc::clone(&self.plugin);
-        Box::pin(async move { plugin.call(admitted).await })
+        Admitted::new(call, arguments.clone())
     }
 
     /// Runs a future to its end.

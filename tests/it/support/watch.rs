@@ -7,12 +7,12 @@ use std::sync::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallContext, CallReport, Denial, Redactor, Secret, ToolCall,
+    Admitted, BoxFuture, CallContext, CallReport, Denial, Redactor, Secret, Services, ToolCall,
 };
 use sallyport_policy::{Grant, Manifest, Policy, Proxy};
 use sallyport_sandbox::{
-    Compiler, ComponentFile, NetAccess, Plugin, PluginParts, Sandbox, SandboxOptions,
-    SystemResolver, Warden,
+    Access, Compiler, ComponentFile, Plugin, PluginParts, Sandbox, SandboxOptions, SystemResolver,
+    Warden,
 };
 use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
@@ -167,7 +167,7 @@ impl Warden for Watcher {
         Arc::clone(&self.grant.lock().unwrap())
     }
 
-    fn agree<'a>(&'a self, _: NetAccess<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
+    fn agree<'a>(&'a self, _: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async { Ok(None) })
     }
 
@@ -181,6 +181,14 @@ impl Warden for Watcher {
 
     fn redactor(&self) -> Arc<Redactor> {
         Arc::new(Redactor::none())
+    }
+
+    fn services(&self) -> Services {
+        Services::default()
+    }
+
+    fn user(&self) -> &str {
+        "tester"
     }
 
     fn proxy(&self) -> Option<Arc<Proxy>> {

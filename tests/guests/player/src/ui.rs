@@ -1,0 +1,54 @@
+//! A UI that does what a line says.
+
+use crate::{
+    Player,
+    contract::{
+        exports::sallyport::plugin::ui::{Event, Guest},
+        sallyport::plugin::{
+            commands::{self, Error},
+            render::{self, Style},
+        },
+    },
+    spin,
+};
+
+impl Guest for Player {
+    fn on_event(event: Event) {
+        let Event::Line(line) = event else { return show(&format!("{event:?}")) };
+        match line.split_once(' ').unwrap_or((&line, "")) {
+            ("submit", text) => show(&told(commands::submit_input(text))),
+            ("approve", id) => {
+                show(&told(commands::provide_confirmation(id.parse().unwrap_or_default(), true)));
+            }
+            ("cancel", _) => show(&told(commands::cancel())),
+            ("flood", _) => {
+                let taken = (0..1000).filter(|_| commands::submit_input("again").is_ok()).count();
+                let answered = (0..1000).filter(|_| commands::cancel().is_ok()).count();
+                show(&format!("{taken} taken, {answered} cancelled"));
+            }
+            ("draw", count) => {
+                let page = "x".repeat(1000);
+                (0..count.parse().unwrap_or_default()).for_each(|_: u32| show(&page));
+            }
+            ("status", text) => render::status(Some(text).filter(|text| !text.is_empty())),
+            ("loop", _) => spin(),
+            _ => core::arch::wasm32::unreachable(),
+        }
+    }
+}
+
+fn show(text: &str) {
+    render::print(text, Style::Strong);
+}
+
+/// What came of a command, in words.
+pub(crate) fn told(result: Result<(), Error>) -> String {
+    match result {
+        Ok(()) => "taken".to_owned(),
+        Err(Error::NotGranted) => "not granted".to_owned(),
+        Err(Error::NoSuchQuestion) => "no such question".to_owned(),
+        Err(Error::Invalid(text)) => format!("invalid: {text}"),
+        Err(Error::Full(text)) => format!("full: {text}"),
+        Err(Error::Other(text)) => format!("other: {text}"),
+    }
+}

@@ -1,0 +1,213 @@
+//! Listeners: what comes in by a web hook, a web socket or standard input becomes input, and nobody
+//! else gets in.
+
+use std::{net::TcpListener, thread};
+
+use futures::{SinkExt, StreamExt};
+use serde_json::json;
+use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+
+use super::{authority, home, post, token};
+use crate::support::{Home, Running, client};
+
+const WEBHOOK: &str = "[plugin.webhook]\nlisten = [\"http://127.0.0.1:0/hooks\"]\n";
+const WS_CHAT: &str = "[plugin.ws-chat]\nlisten = [\"ws://127.0.0.1:0/chat\"]\n";
+const STDIN: &str = "[plugin.stdin-lines]\nlisten = [\"stdin\"]\n";
+
+/// How many records of the audit hold a text.
+fn records(home: &Home, text: &str) -> usize {
+    let shown = home.run(&["audit", "show", "--output", "json"]).ended(0).stdout;
+    shown.lines().filter(|line| line.contains(text)).count()
+}
+
+#[test]
+fn a_web_hook_becomes_input_with_its_origin() {
+    let home = home(&["webhook", "clock"], WEBHOOK);
+    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let at = program.behind("webhook listens at ");
+    let bearer = program.behind("Bearer ");
+    let body = json!({ "text": "what time is it", "from": "Kim" }).to_string();
+    let answer = post(&authority(&at), "/hooks", &bearer, &body);
+    assert_eq!((answer.status, answer.body.as_str()), (202, "{\"accepted\":true}"));
+    program.answers("UTC.");
+    program.remarks("> Kim, by webhook: what time is it");
+    let (code, stdout, _) = program.interrupted();
+    assert_eq!((code, stdout.lines().count()), (0, 1), "{stdout}");
+    assert_eq!(records(&home, "\"role:http\""), 2, "the decision, and the run");
+    assert_eq!(records(&home, "input (15 bytes)"), 1);
+    assert_eq!(records(&home, "\"role:listener\""), 4, "its start, and its end");
+}
+
+#[test]
+fn h70_the_outside_gets_no_further_than_the_door() {
+    let home = home(&["webhook", "clock"], WEBHOOK);
+    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let at = authority(&program.behind("webhook listens at "));
+    let bearer = program.behind("Bearer ");
+    let auth = format!("Bearer {bearer}");
+    let ask = |headers: &[(&str, &str)], body: &str| {
+        client::ask(&at, "POST", "/hooks", headers, body).status
+    };
+    let known = ("Authorization", auth.as_str());
+    let text = ("Content-Type", "text/plain");
+    assert_eq!(ask(&[text], "hello"), 401);
+    assert_eq!(ask(&[text, ("Authorization", "Bearer 0")], "hello"), 401);
+    assert_eq!(ask(&[text, known, ("Origin", "http://evil.example")], "hello"), 403);
+    assert_eq!(ask(&[text, known, ("Host", "evil.example")], "hello"), 403);
+    assert_eq!(client::ask(&at, "POST", "/other", &[text, known], "hello").status, 404);
+    assert_eq!(ask(&[text, known], &"x".repeat(1024 * 1024 + 1)), 413);
+    assert_eq!(ask(&[text, known], ""), 400);
+    // More than one input may have.
+    assert_eq!(ask(&[text, known], &"x".repeat(100_000)), 400);
+    let (code, stdout, stderr) = program.interrupted();
+    assert_eq!((code, stdout.as_str()), (0, ""), "{stderr}");
+    assert!(!stderr.contains("> "), "{stderr}");
+}
+
+#[test]
+fn a_rule_denies_a_role_and_the_plugin_does_not_run() {
+    let rule = "[[rule]]\ntool = \"webhook.role:http\"\ndecision = \"deny\"\n";
+    let home = home(&["webhook"], &format!("{WEBHOOK}{rule}"));
+    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let at = authority(&program.behind("webhook listens at "));
+    let answer = post(&at, "/hooks", &program.behind("Bearer "), "{\"text\":\"hello\"}");
+    assert_eq!(answer.status, 403);
+    program.remarks("webhook: a request was refused");
+    program.interrupted();
+}
+
+#[test]
+fn a_token_of_the_users_own_is_used_and_not_shown() {
+    let secret = "[secret.hook]\nenv = \"HOOK_TOKEN\"\n";
+    let home = home(&["webhook", "clock"], &format!("{WEBHOOK}{secret}"));
+    let home = home.env("HOOK_TOKEN", "my-own-token-0123456789");
+    let args = ["listen", "--model", "offline", "--token", "hook"];
+    let program = Running::start(&home, &args);
+    let at = authority(&program.behind("webhook listens at "));
+    let body = "{\"text\":\"what time is it\"}";
+    assert_eq!(post(&at, "/hooks", "my-own-token-0123456789", body).status, 202);
+    program.answers("UTC.");
+    let (code, _, stderr) = program.interrupted();
+    assert!(code == 0 && !stderr.contains("my-own"), "{stderr}");
+    let weak = home.env("HOOK_TOKEN", "short");
+    weak.run(&args).ended(3).remarks(&["at least 16", "sallyport secret set hook"]);
+    weak.run(&["listen", "--token", "other"]).ended(3).remarks(&["no secret \"other\""]);
+}
+
+#[test]
+fn what_cannot_be_listened_to_is_told_before_anything_starts() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap();
+    let at = |name: &str, at: &str| format!("[plugin.{name}]\nlisten = [\"{at}\"]\n");
+    let in_use = at("webhook", &format!("http://{taken}/hooks"));
+    let both = format!(
+        "{}{}",
+        at("webhook", "http://127.0.0.1:0/a"),
+        at("second", "http://127.0.0.1:0/a")
+    );
+    let rows: [(&str, &[&str], i32, &[&str]); 6] = [
+        (&in_use, &[], 1, &["webhook cannot listen at", "listens there already", "line 2"]),
+        ("", &[], 3, &["no plugin is granted anything to listen to"]),
+        ("", &["--listener", "webhook"], 3, &["webhook", "[plugin.webhook]", "listen = ["]),
+        ("", &["--listener", "clock"], 3, &["clock is no listener"]),
+        ("", &["--listener", "webhok"], 3, &["did you mean webhook?"]),
+        (&both, &[], 3, &["second and webhook both listen at http://127.0.0.1:0/a"]),
+    ];
+    for (policy, flags, code, words) in rows {
+        let manifest = std::fs::read_to_string("../plugins-wasm/webhook/plugin.toml").unwrap();
+        let second = manifest.replace("name = \"webhook\"", "name = \"second\"");
+        let home = home(&["webhook", "clock"], policy);
+        let home =
+            home.component("second", &second, &crate::support::home::plugin_component("webhook"));
+        home.run(&[&["listen", "--model", "offline"], flags].concat()).ended(code).remarks(words);
+    }
+}
+
+#[test]
+fn lines_of_standard_input_are_answered_and_the_end_is_the_end() {
+    let home = home(&["stdin-lines", "clock"], STDIN);
+    let input = format!("what time is it\n\n{}\nwhat time is it\n", "x".repeat(70_000));
+    let ran = home.run_with_input(&["listen", "--model", "offline"], &input).ended(0);
+    assert_eq!(ran.stdout.matches("UTC.").count(), 2, "{}", ran.stdout);
+    ran.remarks(&["a line of more than 65536 bytes is passed over"]);
+}
+
+/// A client at the web socket of the program.
+struct Client {
+    socket: WebSocketStream<tokio::net::TcpStream>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Client {
+    fn connect(url: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let socket = runtime.block_on(async {
+            let stream = tokio::net::TcpStream::connect(authority(url)).await.unwrap();
+            tokio_tungstenite::client_async(url, stream).await.unwrap().0
+        });
+        Self { socket, runtime }
+    }
+
+    fn sends(&mut self, message: Message) {
+        self.runtime.block_on(self.socket.send(message)).unwrap();
+    }
+
+    /// The next text, or why the connection was closed.
+    fn hears(&mut self) -> String {
+        loop {
+            match self.runtime.block_on(self.socket.next()) {
+                Some(Ok(Message::Text(text))) => return text.as_str().to_owned(),
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return format!("closed: {}", frame.reason);
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return "closed".to_owned(),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_web_socket_hears_the_answers_to_its_own_words() {
+    let home = home(&["ws-chat", "clock"], WS_CHAT);
+    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let url = program.behind("ws-chat listens at ");
+    let (mut one, mut other) = (Client::connect(&url), Client::connect(&url));
+    one.sends("what time is it".into());
+    assert!(one.hears().contains("UTC."));
+    other.sends(Message::Binary(vec![1, 2, 3].into()));
+    assert_eq!(other.hears(), "This chat takes text messages only.");
+    other.sends(" ".into());
+    assert!(other.hears().starts_with("Sorry, "));
+    other.sends("what time is it".into());
+    assert!(other.hears().contains("UTC."));
+    drop(other);
+    let ended = thread::spawn(move || program.interrupted());
+    assert_eq!(one.hears(), "closed: the session has ended");
+    assert_eq!(ended.join().unwrap().0, 0);
+}
+
+#[test]
+fn h70_a_web_socket_needs_the_token_and_floods_nobody() {
+    let home = home(&["ws-chat"], WS_CHAT);
+    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let url = program.behind("ws-chat listens at ");
+    let handshake = |path: &str, more: &[(&str, &str)]| {
+        let usual = [
+            ("Upgrade", "websocket"),
+            ("Sec-WebSocket-Version", "13"),
+            ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ];
+        client::ask(&authority(&url), "GET", path, &[&usual, more].concat(), "").status
+    };
+    assert_eq!(handshake("/chat", &[]), 401);
+    let known = format!("/chat?token={}", token(&url));
+    assert_eq!(handshake(&known, &[("Origin", "http://evil.example")]), 403);
+    let mut client = Client::connect(&url);
+    for _ in 0..200 {
+        let _ = client.runtime.block_on(client.socket.send(Message::Binary(vec![0].into())));
+    }
+    let heard: Vec<String> = (0..200).map(|_| client.hears()).collect();
+    assert!(heard.iter().any(|heard| heard == "closed: too many messages"), "{heard:?}");
+    assert_eq!(program.interrupted().0, 0);
+}

@@ -1,0 +1,64 @@
+//! Timers: a plugin is told what fires, and holds nothing of another role meanwhile.
+
+use sallyport_contract::{
+    CallReport, Outcome,
+    services::{Firing, Moment, Owner, Timer},
+};
+
+use super::{admitted, refused, warden};
+use crate::support::{
+    Guarded,
+    registry::{log, told},
+};
+
+fn firing(payload: &str) -> Firing {
+    let owner = Owner { plugin: "player".parse().unwrap(), user: "tester".to_owned() };
+    let timer = Timer {
+        id: "t1".to_owned(),
+        owner,
+        moment: Moment::Calendar { cron: "0 9 * * *".to_owned(), time_zone: None },
+        next_ms: 2,
+        label: None,
+        payload: format!("\"{payload}\""),
+        session_id: "s".to_owned(),
+    };
+    Firing { timer, due_ms: 1, late: true, missed: 3, again: false }
+}
+
+fn fire(player: &Guarded, payload: &str) -> CallReport {
+    player.wait(player.plugin.fire(admitted(player, "timer"), firing(payload)))
+}
+
+#[test]
+fn a_plugin_is_told_what_fires() {
+    let report = fire(&Guarded::by(warden("")), "tea");
+    assert_eq!(report.outcome.word(), "completed");
+    let line = log(&report)[0];
+    assert!(line.starts_with("s t1 tea late=true missed=3 again=false"), "{line}");
+    assert!(line.contains("0 9 * * *"), "{line}");
+}
+
+#[test]
+fn a_callback_that_goes_wrong_is_an_outcome() {
+    let player = Guarded::by(warden(super::LIMITS));
+    for (payload, want) in [
+        ("fail", "failed: the words of the timer"),
+        ("trap", "failed: the plugin trapped"),
+        ("loop", "timed-out"),
+        ("tea", "completed"),
+    ] {
+        let report = fire(&player, payload);
+        assert!(told(&report).starts_with(want), "{payload}: {}", told(&report));
+    }
+}
+
+#[test]
+fn what_belongs_to_another_role_is_refused() {
+    let report = fire(&Guarded::by(warden("")), "reach");
+    assert_eq!(report.outcome, Outcome::Completed(Default::default()));
+    assert_eq!(log(&report), ["submit: not granted", "confirm: not granted"]);
+    let refused = refused(&report);
+    for what in ["hand input to the session", "answer a question", "draw"] {
+        assert!(refused.contains(&format!("player may not {what}").as_str()), "{refused:?}");
+    }
+}
