@@ -12,6 +12,10 @@ chat *args:
 run *prompt:
     cargo xtask run {{ prompt }}
 
+# Say everyday sentences to the plugins of this repository, and see what comes of each.
+selftest *args:
+    cargo xtask selftest {{ args }}
+
 # Run every test.
 test:
     cargo xtask test

@@ -23,10 +23,11 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
     match args.first().map(String::as_str) {
         Some("start") => start(),
         Some("call") => call(),
+        Some("python") => python(),
         Some("turn") => turn(),
-        None => start().and_then(|()| call()).and_then(|()| turn()),
+        None => start().and_then(|()| call()).and_then(|()| python()).and_then(|()| turn()),
         Some(other) => {
-            bail!("there is no benchmark {other:?}; there are `start`, `call` and `turn`")
+            bail!("there is no benchmark {other:?}; there are `start`, `call`, `python` and `turn`")
         }
     }
 }
@@ -83,6 +84,16 @@ fn percentile(times: &mut [Duration], percent: usize) -> Duration {
 fn call() -> Result<()> {
     build::plugins()?;
     run(benchmark("sallyport").args(["--bench", "call"]))
+}
+
+/// The first call of a conversation to the code interpreter.
+fn python() -> Result<()> {
+    build::plugins()?;
+    ensure!(
+        build::plugin_names()?.iter().any(|name| name == "python"),
+        "the plugin python is not built; `cargo xtask plugins` says why"
+    );
+    run(benchmark("sallyport").args(["--bench", "python"]))
 }
 
 /// A turn of a conversation with a thousand tools ÷ parsing and writing the same JSON.

@@ -9,12 +9,16 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    fuzz,
+    fuzz, pages,
     process::{cargo, output, root, run},
+    programs, python,
 };
 
 /// What plugins are compiled for.
 const TARGET: &str = "wasm32-wasip2";
+
+/// Where the plugins are that are scripts.
+pub(crate) const SCRIPTS: &str = "plugins-src/scripts";
 
 /// Adds the WebAssembly target when it is missing.
 pub(crate) fn setup() -> Result<()> {
@@ -32,21 +36,27 @@ pub(crate) fn plugins() -> Result<()> {
     setup()?;
     let source = root().join("plugins-src");
     build_wasm(&source)?;
-    let built = source.join("target").join(TARGET).join("release");
     for folder in plugin_folders(&source)? {
         let name = file_name(&folder);
-        let target = root().join("plugins-wasm").join(&name);
+        let Some(wasm) = component(&folder, &name)? else { continue };
+        let target = built(&name);
         fs::create_dir_all(&target)?;
         copy_if_changed(&folder.join("plugin.toml"), &target.join("plugin.toml"))?;
-        let wasm = built.join(format!("{}.wasm", name.replace('-', "_")));
         copy_if_changed(&wasm, &target.join(format!("{name}.wasm")))?;
     }
     Ok(())
 }
 
-/// The plugins of this repository, by name.
+/// The plugins of this repository that have been built, by name.
 pub(crate) fn plugin_names() -> Result<Vec<String>> {
-    Ok(plugin_folders(&root().join("plugins-src"))?.iter().map(|path| file_name(path)).collect())
+    let folders = plugin_folders(&root().join("plugins-src"))?;
+    let names = folders.iter().map(|path| file_name(path));
+    Ok(names.filter(|name| built(name).join(format!("{name}.wasm")).is_file()).collect())
+}
+
+/// The plugins of this repository that are scripts, by name.
+pub(crate) fn script_names() -> Result<Vec<String>> {
+    Ok(script_folders()?.iter().map(|path| file_name(path)).collect())
 }
 
 /// Builds the program as it is developed, and returns where it is.
@@ -56,20 +66,38 @@ pub(crate) fn host() -> Result<PathBuf> {
     Ok(target.join("debug/sallyport"))
 }
 
-/// Builds the components that the integration tests run.
+/// Builds the components that the integration tests run, those that the documents show among them.
 pub(crate) fn guests() -> Result<()> {
     setup()?;
-    build_wasm(&root().join("tests/guests"))
+    build_wasm(&root().join("tests/guests"))?;
+    build_wasm(&pages::lay_out()?)
 }
 
 /// Sets everything up and runs every test: of the host, of the SDK, and of the plugins natively;
 /// and at the end each fuzz target for a moment.
 pub(crate) fn test() -> Result<()> {
+    programs::install();
     plugins()?;
     guests()?;
     run(cargo().args(["test", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"]))?;
+    run(cargo().arg("test").arg("--manifest-path").arg(pages::lay_out()?.join("Cargo.toml")))?;
+    python_tests()?;
     run(cargo().args(["test", "--workspace"]))?;
     fuzz::fuzz(&[])
+}
+
+/// Where the host finds a plugin.
+fn built(name: &str) -> PathBuf {
+    root().join("plugins-wasm").join(name)
+}
+
+/// The component of a plugin, or nothing where this machine cannot build it.
+fn component(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
+    if python::is_python(folder) {
+        return python::component(folder, name);
+    }
+    let release = root().join("plugins-src/target").join(TARGET).join("release");
+    Ok(Some(release.join(format!("{}.wasm", name.replace('-', "_")))))
 }
 
 fn build_wasm(workspace: &Path) -> Result<()> {
@@ -84,6 +112,25 @@ fn build_wasm(workspace: &Path) -> Result<()> {
         TARGET,
     ]);
     run(command.arg("--manifest-path").arg(manifest))
+}
+
+fn python_tests() -> Result<()> {
+    let folders = plugin_folders(&root().join("plugins-src"))?;
+    let plugins = folders.into_iter().filter(|folder| python::is_python(folder));
+    plugins.chain(script_folders()?).try_for_each(|folder| python::test(&folder))
+}
+
+/// Plugins that are scripts, and run as they are.
+fn script_folders() -> Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(root().join(SCRIPTS))? {
+        let path = entry?.path();
+        if path.join("definition.json").is_file() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
 }
 
 fn plugin_folders(source: &Path) -> Result<Vec<PathBuf>> {

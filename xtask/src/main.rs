@@ -1,7 +1,7 @@
 //! Tasks of this repository: set-up, plugin builds, checks, benchmarks. `cargo xtask` lists them.
 //!
 //! They are written in Rust so that a clone needs rustup, git and a C compiler (for fuzzing also one
-//! for C++), and nothing else.
+//! for C++), and nothing else. Where there is Python, the plugins that are written in it are built too.
 #![expect(clippy::disallowed_methods, reason = "running programs is what a task runner does")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its reader is at a terminal")]
 
@@ -9,7 +9,10 @@ mod bench;
 mod build;
 mod demo;
 mod fuzz;
+mod pages;
 mod process;
+mod programs;
+mod python;
 mod start;
 mod tidy;
 
@@ -22,14 +25,16 @@ cargo xtask TASK
 
   chat [ARGS]     set up, build, and start a chat session with the plugins of this repository
   run PROMPT      the same for one question
+  selftest        the same for a list of everyday sentences; says what came of each
   test            set up and run every test
   check           formatting, lints, documentation and the rules of the house
   ci              check, then test
   setup           add the wasm32-wasip2 target if it is missing
   plugins         build plugins-src into plugins-wasm
-  guests          build the components that the tests run
+  guests          build the components that the tests run, and the plugins of docs/roles
   bench start     start-up time against /bin/true
   bench call      calls and starts against raw wasmtime
+  bench python    the first call of a conversation to the code interpreter
   bench turn      a conversation with 1,000 tools against bare JSON
   demo [--write]  play the session that the README shows; print it, or put it there
   fuzz [TARGET] [SECONDS]
@@ -51,7 +56,7 @@ fn main() -> ExitCode {
 fn dispatch(args: &[String]) -> Result<ExitCode> {
     let (task, rest) = args.split_first().map_or(("help", args), |(t, rest)| (t.as_str(), rest));
     match task {
-        "chat" | "run" => return start::start(task, rest),
+        "chat" | "run" | "selftest" => return start::start(task, rest),
         "test" => build::test()?,
         "check" => tidy::check()?,
         "ci" => tidy::check().and_then(|()| build::test())?,
