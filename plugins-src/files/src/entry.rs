@@ -2,10 +2,9 @@
 
 use std::fs::{self, Metadata};
 
+use granted_folders::Inside;
 use jiff::{Timestamp, Unit};
 use sallyport_sdk::prelude::*;
-
-use crate::{error::explain, paths::Inside};
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -49,7 +48,7 @@ pub(crate) fn size(metadata: &Metadata) -> Option<u64> {
 
 /// Looks at a path, without following it when it is a link.
 pub(crate) fn stat(path: &Inside) -> Result<Stat, ToolError> {
-    let metadata = fs::symlink_metadata(path.path()).map_err(|e| explain(path, "looked at", &e))?;
+    let metadata = fs::symlink_metadata(path.path()).map_err(|e| path.explain("looked at", &e))?;
     Ok(Stat {
         path: path.text().to_owned(),
         kind: Kind::of(&metadata),

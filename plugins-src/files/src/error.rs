@@ -1,54 +1,23 @@
-//! Errors of the file system, in words that a model can act on.
+//! What is particular about failures in granted folders, in words for a model to act on.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 
+use granted_folders::Wording;
 use sallyport_sdk::ToolError;
 
-use crate::paths::Inside;
+/// How this plugin speaks of its folders.
+pub(crate) static WORDING: Wording = Wording { top: "a granted folder", explain };
 
-/// Explains why a path could not be used. `action` completes "… may not be".
-pub(crate) fn explain(path: &Inside, action: &str, error: &io::Error) -> ToolError {
-    let path = path.text();
-    match kind(error) {
-        ErrorKind::NotFound => ToolError::NotFound(format!("{path} does not exist")),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            ToolError::Denied(format!("{path} may not be {action}: the policy does not grant it"))
-        }
-        ErrorKind::AlreadyExists => invalid(path, "exists already"),
-        ErrorKind::NotADirectory => invalid(path, "is not in a folder, or is no folder itself"),
-        ErrorKind::IsADirectory => invalid(path, "is a folder"),
-        ErrorKind::DirectoryNotEmpty => invalid(path, "is not empty; use `recursive` to remove it"),
-        ErrorKind::InvalidFilename => invalid(path, "is not a name that a file can have"),
+fn explain(path: &str, action: &str, kind: ErrorKind) -> Option<ToolError> {
+    match kind {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Some(ToolError::Denied(
+            format!("{path} may not be {action}: the policy does not grant it"),
+        )),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            ToolError::Failed(format!("{path}: there is no space left"))
+            Some(ToolError::Failed(format!("{path}: there is no space left")))
         }
-        _ => ToolError::Failed(format!("{path} could not be {action}: {error}")),
+        _ => None,
     }
-}
-
-/// The standard library leaves these errors of WASI without a kind.
-fn kind(error: &io::Error) -> ErrorKind {
-    const QUOTA: i32 = 19;
-    const FILE_TOO_LARGE: i32 = 22;
-    const NAME_TOO_LONG: i32 = 37;
-    const NO_SPACE: i32 = 51;
-    const NOT_EMPTY: i32 = 55;
-    const READ_ONLY: i32 = 69;
-    const NOT_CAPABLE: i32 = 76;
-    match error.raw_os_error() {
-        Some(code) if cfg!(target_os = "wasi") => match code {
-            QUOTA | FILE_TOO_LARGE | NO_SPACE => ErrorKind::StorageFull,
-            NAME_TOO_LONG => ErrorKind::InvalidFilename,
-            NOT_EMPTY => ErrorKind::DirectoryNotEmpty,
-            READ_ONLY | NOT_CAPABLE => ErrorKind::PermissionDenied,
-            _ => error.kind(),
-        },
-        _ => error.kind(),
-    }
-}
-
-fn invalid(path: &str, what: &str) -> ToolError {
-    ToolError::InvalidArguments(format!("{path} {what}"))
 }
 
 #[cfg(test)]
@@ -77,7 +46,7 @@ mod tests {
             (ErrorKind::QuotaExceeded, "failed", "/notes/x: there is no space left"),
             (ErrorKind::Other, "failed", "/notes/x could not be read: other error"),
         ] {
-            let error = explain(&path, "read", &kind.into());
+            let error = path.explain("read", &kind.into());
             assert_eq!((error.kind(), error.message()), (want, message));
         }
     }

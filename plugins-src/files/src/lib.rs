@@ -9,11 +9,12 @@ mod paths;
 mod reading;
 mod writing;
 
+use granted_folders::{Done, Written};
 use sallyport_sdk::prelude::*;
 
 use entry::Stat;
 use reading::{Listing, Text};
-use writing::{Done, Mode, Written};
+use writing::Mode;
 
 /// A folder, or nothing for the granted folders themselves.
 #[derive(Deserialize, JsonSchema)]
@@ -78,18 +79,14 @@ fn write(args: Write) -> Result<Written, ToolError> {
 /// Makes a folder, and the folders above it when they are missing.
 #[tool(destructive = false, idempotent, open_world = false)]
 fn mkdir(args: OnePath) -> Result<Done, ToolError> {
-    writing::folder(&paths::resolve(&args.path)?)
+    paths::resolve(&args.path)?.make_folder()
 }
 
 /// Removes a file or an empty folder; with `recursive`, a folder with everything in it.
 #[tool(destructive, open_world = false)]
 fn remove(args: Remove) -> Result<Done, ToolError> {
     let path = paths::resolve(&args.path)?;
-    if args.recursive.unwrap_or(false) {
-        writing::remove_all(&path)
-    } else {
-        writing::remove(&path)
-    }
+    if args.recursive.unwrap_or(false) { path.remove_all() } else { path.remove() }
 }
 
 /// Tells what a path is: a file or a folder, how large, and when it was changed.

@@ -1,70 +1,19 @@
 //! Paths as a model writes them, and the granted folder that each lies in.
 
-use std::path::Path;
-
+use granted_folders::{Inside, check, normal};
 use sallyport_sdk::{folders, prelude::*};
 
-/// Longest path, in bytes: what file systems accept.
-const PATH_BYTES_MAX: usize = 4096;
+use crate::error::WORDING;
 
-/// A path inside a granted folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inside {
-    path: String,
-    is_granted_folder: bool,
-}
-
-impl Inside {
-    /// Returns the path for the file system.
-    pub(crate) fn path(&self) -> &Path {
-        Path::new(&self.path)
-    }
-
-    /// Returns the path for the model to read.
-    pub(crate) fn text(&self) -> &str {
-        &self.path
-    }
-
-    /// Tells whether this is a granted folder itself, which may be emptied and not removed.
-    pub(crate) fn is_granted_folder(&self) -> bool {
-        self.is_granted_folder
-    }
-}
-
-/// Finds the granted folder of a path. `..` is worked out on the text, before the file system sees
-/// it, so that what is checked is what is opened. A path without a leading `/` starts at the top.
+/// Finds the granted folder of a path. One without a leading `/` starts at the top.
 ///
 /// # Errors
 ///
 /// A path outside every granted folder, or one that no file can have.
 pub(crate) fn resolve(path: &str) -> Result<Inside, ToolError> {
-    if path.is_empty() || path.len() > PATH_BYTES_MAX || path.contains('\0') {
-        return Err(ToolError::InvalidArguments(format!(
-            "argument `path`: use 1 to {PATH_BYTES_MAX} bytes and no zero byte"
-        )));
-    }
-    let path = normal(path);
-    let granted = folders::granted();
-    let holds = |folder: &String| Path::new(&path).starts_with(normal(folder));
-    if !granted.iter().any(holds) {
-        return Err(outside(&path, &granted));
-    }
-    let is_granted_folder = granted.iter().any(|folder| normal(folder) == path);
-    Ok(Inside { path, is_granted_folder })
-}
-
-fn normal(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            name => parts.push(name),
-        }
-    }
-    format!("/{}", parts.join("/"))
+    check(path)?;
+    let (path, granted) = (normal(path), folders::granted());
+    Inside::find(&path, &granted, &WORDING).ok_or_else(|| outside(&path, &granted))
 }
 
 fn outside(path: &str, granted: &[String]) -> ToolError {
@@ -77,6 +26,7 @@ fn outside(path: &str, granted: &[String]) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use granted_folders::PATH_BYTES_MAX;
     use sallyport_sdk::testing;
 
     use super::*;
@@ -95,7 +45,7 @@ mod tests {
             ("/notes/...", "/notes/...", false),
         ] {
             let inside = resolve(path).unwrap();
-            assert_eq!((inside.text(), inside.is_granted_folder()), (want, is_granted_folder));
+            assert_eq!((inside.text(), inside.is_top()), (want, is_granted_folder));
         }
     }
 

@@ -1,24 +1,17 @@
 //! Listing folders and reading text.
 
 use std::{
-    fs::{self, DirEntry, File},
+    fs::{DirEntry, File},
     io::Read,
 };
 
+use granted_folders::{Entries, Inside};
 use sallyport_sdk::{folders, prelude::*};
 
-use crate::{
-    entry::{self, Kind},
-    error::explain,
-    paths::Inside,
-};
+use crate::entry::{self, Kind};
 
 /// Longest file that is read: more text than any model takes in at once.
 pub(crate) const TEXT_BYTES_MAX: u64 = 1024 * 1024;
-
-/// Most entries that a listing holds: enough for folders made by people, and still short enough for
-/// a model to read.
-pub(crate) const ENTRIES_MAX: usize = 1000;
 
 /// What is in a folder.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -59,15 +52,8 @@ pub(crate) fn granted() -> Result<Listing, ToolError> {
 
 /// Lists a folder by name.
 pub(crate) fn folder(path: &Inside) -> Result<Listing, ToolError> {
-    let entries = fs::read_dir(path.path()).map_err(|e| explain(path, "listed", &e))?;
-    // One more than is listed tells that there are more.
-    let entries = entries.take(ENTRIES_MAX + 1).map(|entry| entry.map(describe));
-    let mut entries =
-        entries.collect::<Result<Vec<_>, _>>().map_err(|e| explain(path, "listed", &e))?;
-    let truncated = entries.len() > ENTRIES_MAX;
-    entries.truncate(ENTRIES_MAX);
-    entries.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(Listing { entries, truncated })
+    let Entries { listed, truncated } = path.entries()?;
+    Ok(Listing { entries: listed.into_iter().map(describe).collect(), truncated })
 }
 
 /// A file that vanishes meanwhile, or may not be looked at, is still listed by its name.
@@ -81,14 +67,11 @@ fn describe(entry: DirEntry) -> Entry {
 
 /// Reads a text file whole.
 pub(crate) fn text(path: &Inside) -> Result<Text, ToolError> {
-    let failed = |e| explain(path, "read", &e);
+    let failed = |e| path.explain("read", &e);
     let file = File::open(path.path()).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if metadata.is_dir() {
-        return Err(ToolError::InvalidArguments(format!(
-            "{} is a folder; list it instead",
-            path.text()
-        )));
+        return Err(path.invalid("is a folder; list it instead"));
     }
     // The size is not asked for: files of the kernel claim to be empty.
     let mut bytes = Vec::new();

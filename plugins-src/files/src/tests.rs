@@ -2,11 +2,12 @@
 
 use std::{fs, path::Path};
 
+use granted_folders::ENTRIES_MAX;
 use sallyport_sdk::testing;
 use tempfile::TempDir;
 
 use super::*;
-use crate::reading::{ENTRIES_MAX, TEXT_BYTES_MAX};
+use crate::reading::TEXT_BYTES_MAX;
 
 /// A granted folder with a few files in it.
 fn notes() -> TempDir {

@@ -1,53 +1,24 @@
-//! Errors of the file system, in words that a model can act on.
+//! What is particular about failures in the session's file system, in words for a model to act on.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 
+use granted_folders::Wording;
 use sallyport_sdk::ToolError;
 
-use crate::paths::Inside;
+/// How this plugin speaks of its file system.
+pub(crate) static WORDING: Wording = Wording { top: "the session's file system", explain };
 
-/// Explains why a path could not be used. `action` completes "… could not be".
-pub(crate) fn explain(path: &Inside, action: &str, error: &io::Error) -> ToolError {
-    let path = path.text();
-    match kind(error) {
-        ErrorKind::NotFound => ToolError::NotFound(format!("{path} does not exist")),
-        ErrorKind::PermissionDenied => ToolError::Denied(format!("{path} may not be {action}")),
-        ErrorKind::AlreadyExists => invalid(path, "exists already"),
-        ErrorKind::NotADirectory => invalid(path, "is not in a folder, or is no folder itself"),
-        ErrorKind::IsADirectory => invalid(path, "is a folder"),
-        ErrorKind::DirectoryNotEmpty => invalid(path, "is not empty; use `recursive` to remove it"),
-        ErrorKind::InvalidFilename => invalid(path, "is not a name that a file can have"),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            ToolError::Failed(format!(
-                "{path} could not be {action}: there is no space left; remove what is not needed"
-            ))
+fn explain(path: &str, action: &str, kind: ErrorKind) -> Option<ToolError> {
+    match kind {
+        ErrorKind::PermissionDenied => {
+            Some(ToolError::Denied(format!("{path} may not be {action}")))
         }
-        _ => ToolError::Failed(format!("{path} could not be {action}: {error}")),
-    }
-}
-
-/// Returns the error of an argument that does not fit what is there.
-pub(crate) fn invalid(path: &str, what: &str) -> ToolError {
-    ToolError::InvalidArguments(format!("{path} {what}"))
-}
-
-/// The standard library leaves these errors of WASI without a kind.
-fn kind(error: &io::Error) -> ErrorKind {
-    const QUOTA: i32 = 19;
-    const FILE_TOO_LARGE: i32 = 22;
-    const NAME_TOO_LONG: i32 = 37;
-    const NO_SPACE: i32 = 51;
-    const NOT_EMPTY: i32 = 55;
-    const NOT_CAPABLE: i32 = 76;
-    match error.raw_os_error() {
-        Some(code) if cfg!(target_os = "wasi") => match code {
-            QUOTA | FILE_TOO_LARGE | NO_SPACE => ErrorKind::StorageFull,
-            NAME_TOO_LONG => ErrorKind::InvalidFilename,
-            NOT_EMPTY => ErrorKind::DirectoryNotEmpty,
-            NOT_CAPABLE => ErrorKind::PermissionDenied,
-            _ => error.kind(),
-        },
-        _ => error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            Some(ToolError::Failed(format!(
+                "{path} could not be {action}: there is no space left; remove what is not needed"
+            )))
+        }
+        _ => None,
     }
 }
 
@@ -66,11 +37,16 @@ mod tests {
         for (kind, want, message) in [
             (ErrorKind::NotFound, "not-found", "/work/x does not exist"),
             (ErrorKind::PermissionDenied, "denied", "/work/x may not be read"),
+            (
+                ErrorKind::ReadOnlyFilesystem,
+                "failed",
+                "/work/x could not be read: read-only filesystem or storage medium",
+            ),
             (ErrorKind::IsADirectory, "invalid-arguments", "/work/x is a folder"),
             (ErrorKind::QuotaExceeded, "failed", no_space),
             (ErrorKind::Other, "failed", "/work/x could not be read: other error"),
         ] {
-            let error = explain(&path, "read", &kind.into());
+            let error = path.explain("read", &kind.into());
             assert_eq!((error.kind(), error.message()), (want, message));
         }
     }

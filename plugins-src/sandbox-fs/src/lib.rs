@@ -9,10 +9,10 @@ mod paths;
 mod reading;
 mod writing;
 
+use granted_folders::{Done, Written};
 use sallyport_sdk::prelude::*;
 
 use reading::{Content, Listing, Range};
-use writing::{Done, Written};
 
 /// A folder, or nothing for the file system itself.
 #[derive(Deserialize, JsonSchema)]
@@ -103,7 +103,7 @@ fn write(args: Write) -> Result<Written, ToolError> {
 /// Makes a folder in the session's file system, and the folders above it when they are missing.
 #[tool(destructive = false, idempotent, open_world = false)]
 fn mkdir(args: OnePath) -> Result<Done, ToolError> {
-    writing::folder(&paths::resolve(&args.path)?)
+    paths::resolve(&args.path)?.make_folder()
 }
 
 /// Removes a file or an empty folder of the session's file system; with `recursive`, a folder with
@@ -111,11 +111,7 @@ fn mkdir(args: OnePath) -> Result<Done, ToolError> {
 #[tool(destructive, open_world = false)]
 fn remove(args: Remove) -> Result<Done, ToolError> {
     let path = paths::resolve(&args.path)?;
-    if args.recursive.unwrap_or(false) {
-        writing::remove_all(&path)
-    } else {
-        writing::remove(&path)
-    }
+    if args.recursive.unwrap_or(false) { path.remove_all() } else { path.remove() }
 }
 
 sallyport_sdk::export_plugin!(tools = [list, read, write, mkdir, remove]);

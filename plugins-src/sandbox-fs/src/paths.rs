@@ -1,58 +1,26 @@
 //! Paths as a model writes them, and where they lead in the session's file system.
 
-use std::path::Path;
+use std::slice;
 
+use granted_folders::{Inside, check, normal};
 use sallyport_sdk::{folders, prelude::*};
 
-/// Longest path, in bytes: what file systems accept.
-const PATH_BYTES_MAX: usize = 4096;
-
-/// A path in the session's file system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inside {
-    path: String,
-    is_root: bool,
-}
-
-impl Inside {
-    /// Returns the path for the file system.
-    pub(crate) fn path(&self) -> &Path {
-        Path::new(&self.path)
-    }
-
-    /// Returns the path for the model to read.
-    pub(crate) fn text(&self) -> &str {
-        &self.path
-    }
-
-    /// Tells whether this is the whole file system, which may be emptied and not removed.
-    pub(crate) fn is_root(&self) -> bool {
-        self.is_root
-    }
-}
+use crate::error::WORDING;
 
 /// Finds where a path leads. One without a leading `/` begins at the top of the session's file
-/// system, as it does for the programs that work there. `..` is worked out on the text, before the
-/// file system sees it, so that what is checked is what is opened.
+/// system, as it does for the programs that work there.
 ///
 /// # Errors
 ///
 /// A path that leads elsewhere, or one that no file can have.
 pub(crate) fn resolve(path: &str) -> Result<Inside, ToolError> {
-    if path.is_empty() || path.len() > PATH_BYTES_MAX || path.contains('\0') {
-        return Err(ToolError::InvalidArguments(format!(
-            "argument `path`: use 1 to {PATH_BYTES_MAX} bytes and no zero byte"
-        )));
-    }
+    check(path)?;
     let root = root()?;
     let path =
         normal(&if path.starts_with('/') { path.to_owned() } else { format!("{root}/{path}") });
-    if !Path::new(&path).starts_with(&root) {
-        return Err(ToolError::Denied(format!(
-            "{path} lies outside the session's file system, which is {root}"
-        )));
-    }
-    Ok(Inside { is_root: path == root, path })
+    Inside::find(&path, slice::from_ref(&root), &WORDING).ok_or_else(|| {
+        ToolError::Denied(format!("{path} lies outside the session's file system, which is {root}"))
+    })
 }
 
 fn root() -> Result<String, ToolError> {
@@ -65,22 +33,9 @@ fn root() -> Result<String, ToolError> {
     }
 }
 
-fn normal(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            name => parts.push(name),
-        }
-    }
-    format!("/{}", parts.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
+    use granted_folders::PATH_BYTES_MAX;
     use sallyport_sdk::testing;
 
     use super::*;
@@ -102,7 +57,7 @@ mod tests {
             ("...", "/work/...", false),
         ] {
             let inside = resolve(path).unwrap();
-            assert_eq!((inside.text(), inside.is_root()), (want, is_root), "{path}");
+            assert_eq!((inside.text(), inside.is_top()), (want, is_root), "{path}");
         }
     }
 

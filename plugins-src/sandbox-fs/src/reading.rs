@@ -1,22 +1,16 @@
 //! Listing folders, and reading files part by part.
 
 use std::{
-    fs::{self, DirEntry, File, Metadata},
+    fs::{DirEntry, File, Metadata},
     io::{self, Read, Seek, SeekFrom},
     str::Utf8Error,
 };
 
 use data_encoding::BASE64;
+use granted_folders::{Entries, Inside};
 use sallyport_sdk::prelude::*;
 
-use crate::{
-    Encoding,
-    error::{explain, invalid},
-    paths::Inside,
-};
-
-/// Most entries that a listing holds: short enough for a model to read.
-pub(crate) const ENTRIES_MAX: usize = 1000;
+use crate::Encoding;
 
 /// What is read unless something else is said: more text than a model reads with care.
 pub(crate) const READ_STANDARD_BYTES: u64 = 64 * 1024;
@@ -107,14 +101,8 @@ impl Kind {
 
 /// Lists a folder by name.
 pub(crate) fn folder(path: &Inside) -> Result<Listing, ToolError> {
-    let failed = |e| explain(path, "listed", &e);
-    let entries = fs::read_dir(path.path()).map_err(failed)?;
-    // One more than is listed tells that there are more.
-    let entries = entries.take(ENTRIES_MAX + 1).map(|entry| entry.map(describe));
-    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let truncated = entries.len() > ENTRIES_MAX;
-    entries.truncate(ENTRIES_MAX);
-    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    let Entries { listed, truncated } = path.entries()?;
+    let entries = listed.into_iter().map(describe).collect();
     Ok(Listing { path: path.text().to_owned(), entries, truncated })
 }
 
@@ -132,11 +120,11 @@ fn describe(entry: DirEntry) -> Entry {
 
 /// Reads a file, or a part of it.
 pub(crate) fn file(path: &Inside, encoding: Encoding, range: Range) -> Result<Content, ToolError> {
-    let failed = |e| explain(path, "read", &e);
+    let failed = |e| path.explain("read", &e);
     let mut file = File::open(path.path()).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if metadata.is_dir() {
-        return Err(invalid(path.text(), "is a folder; list it instead"));
+        return Err(path.invalid("is a folder; list it instead"));
     }
     let bytes = part(&mut file, range).map_err(failed)?;
     let is_end = range.offset.saturating_add(bytes.len() as u64) >= metadata.len();

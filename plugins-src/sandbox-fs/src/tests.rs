@@ -2,12 +2,13 @@
 
 use std::{fs, path::Path};
 
+use granted_folders::ENTRIES_MAX;
 use sallyport_sdk::testing;
 use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    reading::{ENTRIES_MAX, READ_BYTES_MAX, READ_STANDARD_BYTES},
+    reading::{READ_BYTES_MAX, READ_STANDARD_BYTES},
     writing::WRITE_BYTES_MAX,
 };
 

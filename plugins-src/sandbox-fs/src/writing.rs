@@ -1,36 +1,15 @@
-//! Writing files, making folders, removing either.
+//! Writing files.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Write as _},
-};
+use std::{fs::OpenOptions, io::ErrorKind};
 
 use data_encoding::BASE64;
+use granted_folders::{Inside, Written};
 use sallyport_sdk::prelude::*;
 
-use crate::{
-    Encoding,
-    error::{explain, invalid},
-    paths::Inside,
-};
+use crate::Encoding;
 
 /// Most that is written at once: the arguments of a call are no place for more.
 pub(crate) const WRITE_BYTES_MAX: usize = 1024 * 1024;
-
-/// A file as it is after writing.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Written {
-    path: String,
-    /// Size of the whole file now.
-    bytes: u64,
-}
-
-/// What has been done.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Done {
-    path: String,
-    done: String,
-}
 
 /// Returns the bytes that a content stands for.
 ///
@@ -63,50 +42,7 @@ pub(crate) fn file(path: &Inside, bytes: &[u8], append: bool) -> Result<Written,
             "the folder of {} does not exist; make it first",
             path.text()
         )),
-        _ => explain(path, "written", &error),
+        _ => path.explain("written", &error),
     })?;
-    let failed = |e| explain(path, "written", &e);
-    file.write_all(bytes).map_err(failed)?;
-    let bytes = file.metadata().map_err(failed)?.len();
-    Ok(Written { path: path.text().to_owned(), bytes })
-}
-
-/// Makes a folder and those above it.
-pub(crate) fn folder(path: &Inside) -> Result<Done, ToolError> {
-    fs::create_dir_all(path.path()).map_err(|e| explain(path, "made", &e))?;
-    Ok(done(path, "made"))
-}
-
-/// Removes a file, a link or an empty folder.
-pub(crate) fn remove(path: &Inside) -> Result<Done, ToolError> {
-    refuse_root(path)?;
-    let failed = |e| explain(path, "removed", &e);
-    if fs::symlink_metadata(path.path()).map_err(failed)?.is_dir() {
-        fs::remove_dir(path.path()).map_err(failed)?;
-    } else {
-        fs::remove_file(path.path()).map_err(failed)?;
-    }
-    Ok(done(path, "removed"))
-}
-
-/// Removes a folder with everything in it. Links are removed, what they point to stays.
-pub(crate) fn remove_all(path: &Inside) -> Result<Done, ToolError> {
-    refuse_root(path)?;
-    let failed = |e| explain(path, "removed", &e);
-    if !fs::symlink_metadata(path.path()).map_err(failed)?.is_dir() {
-        return remove(path);
-    }
-    fs::remove_dir_all(path.path()).map_err(failed)?;
-    Ok(done(path, "removed with everything in it"))
-}
-
-fn refuse_root(path: &Inside) -> Result<(), ToolError> {
-    if path.is_root() {
-        return Err(invalid(path.text(), "is the session's file system and cannot be removed"));
-    }
-    Ok(())
-}
-
-fn done(path: &Inside, done: &str) -> Done {
-    Done { path: path.text().to_owned(), done: done.to_owned() }
+    path.write(&mut file, bytes)
 }

@@ -1,0 +1,39 @@
+//! What is in a folder.
+
+use std::fs::{self, DirEntry};
+
+use sallyport_sdk::ToolError;
+
+use crate::Inside;
+
+/// Most entries that a listing holds: enough for folders made by people, and still short enough for
+/// a model to read.
+pub const ENTRIES_MAX: usize = 1000;
+
+/// The files and folders in a folder.
+#[derive(Debug)]
+pub struct Entries {
+    /// At most [`ENTRIES_MAX`] of them, sorted by name.
+    pub listed: Vec<DirEntry>,
+    /// Tells whether there are more than are listed.
+    pub truncated: bool,
+}
+
+impl Inside {
+    /// Lists a folder by name.
+    ///
+    /// # Errors
+    ///
+    /// No folder, or one that may not be listed.
+    pub fn entries(&self) -> Result<Entries, ToolError> {
+        let failed = |e| self.explain("listed", &e);
+        let entries = fs::read_dir(self.path()).map_err(failed)?;
+        // One more than is listed tells that there are more.
+        let entries = entries.take(ENTRIES_MAX + 1);
+        let mut listed = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let truncated = listed.len() > ENTRIES_MAX;
+        listed.truncate(ENTRIES_MAX);
+        listed.sort_by_cached_key(|entry| entry.file_name().to_string_lossy().into_owned());
+        Ok(Entries { listed, truncated })
+    }
+}
