@@ -35,6 +35,11 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Longest wait for a whole body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// How much of a body that is too long is still taken, and for how long: whoever is cut off in the
+/// middle of sending may never read why.
+const EXCESS_BYTES_MAX: usize = 8 * 1024 * 1024;
+const EXCESS_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Most web sockets at one address at a time.
 const TALKS_MAX: usize = 64;
 
@@ -125,19 +130,34 @@ async fn ask(
     Ok(page.answer(Request::from_parts(head, Full::new(body))).await)
 }
 
-async fn whole(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
+async fn whole(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, Refusal> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let length = length.and_then(|length| length.parse::<usize>().ok());
     if length.is_some_and(|length| length > BODY_BYTES_MAX) {
-        return Err(TOO_LONG);
+        return Err(too_long(body).await);
     }
-    let body = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(BODY_TIME_MAX, body).await {
+    let read = Limited::new(&mut body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIME_MAX, read).await {
         Err(_) => Err(TOO_SLOW),
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(TOO_LONG),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long(body).await),
         Ok(Err(_)) => Err(BROKEN),
     }
+}
+
+/// Lets the sender come to the end of a body that is too long, so that the refusal is read.
+async fn too_long(mut body: Incoming) -> Refusal {
+    let drained = async {
+        let mut left = EXCESS_BYTES_MAX;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            let Some(rest) = left.checked_sub(bytes) else { break };
+            left = rest;
+        }
+    };
+    // Whoever goes on for longer is cut off.
+    let _ = tokio::time::timeout(EXCESS_TIME_MAX, drained).await;
+    TOO_LONG
 }
 
 /// Makes a web socket of the connection.
