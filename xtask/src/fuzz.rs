@@ -16,6 +16,9 @@ const TARGETS: [&str; 3] = ["policy", "manifest", "url"];
 /// The target that is a test: its input goes to a process of its own, which nothing can look into.
 const COMPILE: &str = "compile";
 
+/// What may be missing when the targets cannot be built.
+const NEEDS: &str = "the fuzz targets cannot be built (they also need a C++ compiler)";
+
 /// How long each target runs unless said otherwise.
 const USUAL_SECONDS: u64 = 10;
 
@@ -51,6 +54,21 @@ pub(crate) fn fuzz(args: &[String]) -> Result<()> {
     }
 }
 
+/// Formatting and lints of the targets, which are a workspace of their own.
+pub(crate) fn check() -> Result<()> {
+    run(instrumenting_cargo().args(["fmt", "--check"]))?;
+    run(instrumenting_cargo().args([
+        "clippy",
+        "--release",
+        "--quiet",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+    .context(NEEDS)
+}
+
 fn folder() -> PathBuf {
     root().join("tests/fuzz")
 }
@@ -68,7 +86,7 @@ fn instrumenting_cargo() -> Command {
 /// Builds and runs a target of `tests/fuzz`.
 fn guided(target: &str, seconds: u64) -> Result<()> {
     run(instrumenting_cargo().args(["build", "--release", "--quiet", "--bin", target]))
-        .context("the targets need a C++ compiler, for the library that leads them")?;
+        .context(NEEDS)?;
     let found = folder().join("target/corpus").join(target);
     for path in [&found, &folder().join("artifacts")] {
         fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;

@@ -7,7 +7,10 @@ use std::{
 
 use anyhow::{Result, bail};
 
-use crate::process::{cargo, output, root, run};
+use crate::{
+    fuzz,
+    process::{cargo, output, root, run},
+};
 
 /// Longest source file, tests included.
 const FILE_LINES_MAX: usize = 500;
@@ -50,6 +53,7 @@ pub(crate) fn check() -> Result<()> {
     run(cargo()
         .args(["clippy", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"])
         .args(["--all-targets", "--", "-D", "warnings"]))?;
+    fuzz::check()?;
     run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps"]))
 }
 

@@ -154,7 +154,8 @@ fn check_always(policy: &Policy, user: &str, situation: &Situation) {
     let Ok(text) = edit::add_rule(user, &rule) else { return };
     let policy = user_policy(&text).expect("a rule can be added");
     assert_eq!(situation.of_call(&policy).decision, Decision::Allow, "{text}");
-    let target = RuleTarget { tool: rule.tool, net: None, decision: Some(rule.decision) };
+    let decision = Some(rule.decision);
+    let target = RuleTarget { tool: rule.tool, net: None, open_url: None, decision };
     if let Ok(text) = edit::remove_rule(&text, &target) {
         user_policy(&text).expect("a rule can be removed");
     }
