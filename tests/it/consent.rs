@@ -159,6 +159,8 @@ fn a_request_of_a_running_call_is_agreed_to_on_its_own() {
     let refused = answered(&home, &call, &[(PROMPT, "n, never")], "the user said no: never");
     assert_eq!((refused.0, server.seen().len()), (3, 0), "{}", refused.1);
     assert!(refused.1.contains(&format!("hostile wants GET {}/x", server.url())), "{}", refused.1);
+    // Whoever agrees has seen what leaves, though no record keeps it.
+    assert!(refused.1.contains("query      ?key=hush"), "{}", refused.1);
     let (code, shown) = answered(&home, &call, &[(PROMPT, "always")], "hello");
     assert_eq!((code, server.seen().len()), (0, 1), "{shown}");
     assert!(!policy(&home).contains("hush"), "{}", policy(&home));

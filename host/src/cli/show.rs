@@ -12,6 +12,9 @@ use crate::gate::needed;
 /// One argument is shown up to here, with the number of characters that are not.
 const ARGUMENT_CHARS_MAX: usize = 500;
 
+/// Most of an address's query before it is cut with a mark.
+const QUERY_CHARS_MAX: usize = 2000;
+
 /// How a call ended, in a few words: `completed in 12 ms`.
 pub(super) fn ending(report: &CallReport) -> String {
     // What was refused at the gate took no time worth telling.
@@ -98,6 +101,10 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     out.block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
     if request.subject != Subject::Call {
         out.block(&format!("tool       {}", call.tool));
+    }
+    if let Some(query) = &request.query {
+        out.block(&format!("query      {}", text::excerpt(query, QUERY_CHARS_MAX)));
+        out.block("           (an answer that lasts holds for any query of this address)");
     }
     for line in argument_lines(&call.arguments) {
         out.block(&format!("argument   {line}"));

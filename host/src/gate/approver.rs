@@ -35,6 +35,8 @@ pub(crate) struct Matter<'a> {
     pub(crate) version: &'a str,
     pub(crate) digest: &'a str,
     pub(crate) grant: &'a Grant,
+    /// What the person is to see of an address beyond what records keep of it.
+    pub(crate) query: Option<String>,
     /// Longest wait for the answer.
     pub(crate) time_max: Option<Duration>,
 }
@@ -77,6 +79,7 @@ impl Approver {
         let request = ApprovalRequest {
             call: matter.call.clone(),
             subject: verdict.subject.clone(),
+            query: matter.query.clone(),
             plugin_version: matter.version.to_owned(),
             plugin_digest: matter.digest.to_owned(),
             reason: verdict.reason.clone(),

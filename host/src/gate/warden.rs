@@ -7,12 +7,16 @@ use sallyport_contract::{BoxFuture, Decision, Denial, Redactor, Secret, Services
 use sallyport_policy::{Grant, Manifest, Proxy, Question, Verdict};
 use sallyport_sandbox::{Access, AccessKind, Warden};
 use serde_json::{Map, Value};
+use url::{Position, Url};
 
 use super::{
     Gate,
     approver::{Grounds, Matter},
 };
 use crate::services::USER;
+
+/// Most of an address's query that a question shows: more than browsers and servers commonly take.
+const QUERY_CHARS_MAX: usize = 8192;
 
 /// What is known of a plugin when it is loaded, and does not change while it is.
 #[derive(Debug)]
@@ -102,6 +106,7 @@ impl Warden for PluginWarden {
                 version: &self.charge.manifest.version,
                 digest: &self.charge.digest,
                 grant: &grant,
+                query: query(access.url(), &self.redactor()),
                 time_max: Some(grant.limits().approval_time),
             };
             let words = match self.gate.approver.settle(&matter, &verdict).await? {
@@ -144,4 +149,11 @@ impl Warden for PluginWarden {
     fn user(&self) -> &str {
         USER
     }
+}
+
+/// What an address says behind its path, as a person may read it.
+fn query(url: &Url, redactor: &Redactor) -> Option<String> {
+    let rest = &url[Position::AfterPath..];
+    let shown: String = redactor.text(rest).chars().take(QUERY_CHARS_MAX).collect();
+    (!rest.is_empty()).then_some(shown)
 }

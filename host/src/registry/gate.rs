@@ -95,6 +95,7 @@ async fn decide(
         version: &entry.manifest().version,
         digest: entry.digest(),
         grant: &grant,
+        query: None,
         time_max: None,
     };
     registry.gate.approver.settle(&matter, &verdict).await.map(Grounds::into_words)

@@ -364,9 +364,10 @@ fn question(confirmation_id: u64, request: &ApprovalRequest) -> ToolCallRequest 
 
 /// Why somebody is asked, and what the plugin could do.
 fn warning(request: &ApprovalRequest) -> String {
+    let query = request.query.as_deref().unwrap_or_default();
     let act = match &request.subject {
         sallyport_contract::Subject::Call => String::new(),
-        sallyport_contract::Subject::Access { what } => format!("It wants to {what}. "),
+        sallyport_contract::Subject::Access { what } => format!("It wants to {what}{query}. "),
     };
     let powers = match &request.powers[..] {
         [] => String::new(),

@@ -64,6 +64,9 @@ pub struct ApprovalRequest {
     pub call: ToolCall,
     /// What the question is about.
     pub subject: Subject,
+    /// What an address that is reached for says behind its path: query and fragment, known secrets
+    /// taken out. It is for the eyes of the person alone, since records keep nothing of it.
+    pub query: Option<String>,
     /// Version of the plugin, as its manifest says.
     pub plugin_version: String,
     /// Digest of the component that would run, in hexadecimal.

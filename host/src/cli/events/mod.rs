@@ -114,6 +114,9 @@ pub(super) enum Told {
         /// What is reached for; absent when the call itself is asked about.
         #[serde(skip_serializing_if = "Option::is_none")]
         access: Option<String>,
+        /// What the address that is reached for says behind its path, known secrets taken out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        query: Option<String>,
         /// Why somebody has to be asked.
         reason: String,
     },
@@ -315,6 +318,7 @@ fn of_question(confirmation_id: u64, position: Position, request: ApprovalReques
             Subject::Call => None,
             Subject::Access { what } => Some(what),
         },
+        query: request.query,
         reason: request.reason,
     }
 }

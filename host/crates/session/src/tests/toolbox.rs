@@ -103,6 +103,7 @@ impl Tools {
         let request = ApprovalRequest {
             call: call.clone(),
             subject: Subject::Call,
+            query: None,
             plugin_version: "1.0".into(),
             plugin_digest: "ab".into(),
             reason: "default".into(),

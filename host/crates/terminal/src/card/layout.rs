@@ -15,6 +15,9 @@ const DIGEST_CHARS: usize = 12;
 /// Most powers that are listed before `More` is asked for.
 const POWERS_MAX: usize = 8;
 
+/// Most characters of an address's query before `More` is asked for.
+const QUERY_CHARS_MAX: usize = 400;
+
 /// Width of the column of names.
 const NAME_COLUMNS: usize = 10;
 
@@ -89,6 +92,9 @@ impl Card {
         if self.request.subject != Subject::Call {
             rows.line("tool", Line::plain(self.request.call.tool.to_string()));
         }
+        if let Some(query) = &self.request.query {
+            rows.add("query", query_lines(query, extent));
+        }
         let inner = width - NAME_COLUMNS - 2;
         rows.add("with", argument::lines(&self.request.call.arguments, inner, extent));
         if self.is_deceptive() {
@@ -150,9 +156,24 @@ impl Card {
             Subject::Access { what } => what,
         };
         hides(what)
+            || self.request.query.as_deref().is_some_and(hides)
             || hides(&self.request.plugin_version)
             || argument::is_deceptive(&self.request.call.arguments)
     }
+}
+
+/// The query of an address, and that an answer which lasts does not look at it.
+fn query_lines(query: &str, extent: Extent) -> Vec<Line> {
+    let chars_max = match extent {
+        Extent::Brief => QUERY_CHARS_MAX,
+        Extent::Whole => usize::MAX,
+    };
+    let mut lines = vec![Line::plain(text::excerpt(query, chars_max))];
+    if let more @ 1.. = query.chars().count().saturating_sub(chars_max) {
+        lines.push(Line::styled(format!("({more} more characters)"), Style::new().bold()));
+    }
+    lines.push(Line::styled("a yes that lasts holds for any query of this address", DIM));
+    lines
 }
 
 fn columns(width: usize) -> usize {

@@ -14,6 +14,7 @@ fn request(arguments: &str) -> ApprovalRequest {
             arguments: arguments.to_owned(),
         },
         subject: Subject::Call,
+        query: None,
         plugin_version: "1.2.0".into(),
         plugin_digest: "3fa9c1d2e4b5f60718293a4b".into(),
         reason: "the default: the plugin can reach the network".into(),
@@ -52,6 +53,20 @@ fn a_card_for_an_access_cannot_be_edited_nor_allowed_for_good() {
     (request.rule, request.powers) = (None, Vec::new());
     let card = Card::new(request, Some(Position { index: 1, count: 1 }));
     insta::assert_snapshot!(shown(&card.lines(60)) + &shown(&card.keys(60)));
+}
+
+#[test]
+fn the_query_of_an_address_is_seen() {
+    let mut request = request("{}");
+    request.subject = Subject::Access { what: "open https://example.org/".into() };
+    request.query = Some(format!("?notes={}#the-end", "x".repeat(1000)));
+    let text = brief(request.clone());
+    for want in ["?notes=xxx", "(615 more characters)", "holds for any query"] {
+        assert!(text.contains(want), "{want:?} is not in\n{text}");
+    }
+    assert!(whole(request.clone()).contains("#the-end"));
+    request.query = Some("?\u{202e}q".into());
+    assert!(brief(request).contains("look twice"));
 }
 
 #[test]

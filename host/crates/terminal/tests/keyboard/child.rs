@@ -95,6 +95,7 @@ fn card() -> Card {
             arguments: format!(r#"{{"body":"{}","to":"a@x"}}"#, "word ".repeat(1000)),
         },
         subject: Subject::Call,
+        query: None,
         plugin_version: "1.0.0".into(),
         plugin_digest: "0123456789abcdef".into(),
         reason: "the default".into(),
