@@ -95,8 +95,9 @@ impl Desk {
     async fn keep(self: Arc<Self>, mut stopped: oneshot::Receiver<()>) {
         let mut firings = JoinSet::new();
         loop {
-            self.begin_due(&mut firings).await;
-            let wait = self.wait().await;
+            let looked_ms = now_ms();
+            self.begin_due(&mut firings, looked_ms).await;
+            let wait = self.wait(looked_ms).await;
             tokio::select! {
                 _ = &mut stopped => break,
                 () = self.parts.alarm.rings() => {}
@@ -109,20 +110,20 @@ impl Desk {
     }
 
     /// Begins as many firings as there are places for.
-    async fn begin_due(self: &Arc<Self>, firings: &mut JoinSet<()>) {
+    async fn begin_due(self: &Arc<Self>, firings: &mut JoinSet<()>, now_ms: u64) {
         let free = FIRINGS_MAX.saturating_sub(firings.len());
         if free == 0 {
             return;
         }
         let desk = Arc::clone(self);
-        let claims = self.store(move || desk.claim_due(free)).await.unwrap_or_default();
+        let claims = self.store(move || desk.claim_due(free, now_ms)).await.unwrap_or_default();
         for claim in claims {
             firings.spawn(Arc::clone(self).fire(claim));
         }
     }
 
-    fn claim_due(&self, most: usize) -> Result<Vec<Claim>, StoreError> {
-        let (timers, now_ms) = (&self.parts.timers, now_ms());
+    fn claim_due(&self, most: usize, now_ms: u64) -> Result<Vec<Claim>, StoreError> {
+        let timers = &self.parts.timers;
         let mut claims = Vec::new();
         for timer in self.due(now_ms)? {
             if claims.len() == most {
@@ -201,13 +202,12 @@ impl Desk {
         }
     }
 
-    /// How long nothing is due that is known of here.
-    async fn wait(&self) -> Duration {
+    /// How long nothing becomes due that is known of here. What was due when it looked waits for a
+    /// place, or for something that can be long in coming.
+    async fn wait(&self, looked_ms: u64) -> Duration {
         let timers = self.parts.timers.clone();
-        let next_ms = self.store(move || timers.next_due()).await.flatten();
-        let until = next_ms.map(|at_ms| at_ms.saturating_sub(now_ms()));
-        // What is due already waits for a place, or for something that can be long in coming.
-        let until = until.filter(|ms| *ms > 0).map(Duration::from_millis);
+        let next_ms = self.store(move || timers.next_due(looked_ms)).await.flatten();
+        let until = next_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms())));
         until.map_or(LOOK_EVERY, |until| until.min(LOOK_EVERY))
     }
 

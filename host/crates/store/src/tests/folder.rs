@@ -174,7 +174,7 @@ fn steps_are_taken_from_every_form() {
             assert_eq!(records[0].as_ref().unwrap().body, "a needle");
         }
         assert_eq!(store.state().owners().unwrap(), []);
-        assert_eq!(store.timers().next_due().unwrap(), None);
+        assert_eq!(store.timers().next_due(0).unwrap(), None);
         assert!(store.notices().take("me", "s-0", 0).unwrap().is_empty());
         assert_eq!(store.presence().list(0).unwrap(), []);
         assert_eq!(store.memories().list("me", 9).unwrap(), []);

@@ -82,7 +82,7 @@ fn a_timer_is_listed_until_it_has_fired_or_is_cancelled() {
     assert!(keeper.timers.cancel(&me(), &late.id).unwrap());
     assert!(!keeper.timers.cancel(&me(), &late.id).unwrap());
     assert_eq!(keeper.timers.list(&me()).unwrap(), []);
-    assert_eq!(keeper.timers.next_due().unwrap(), None);
+    assert_eq!(keeper.timers.next_due(0).unwrap(), None);
     let next = keeper.add(Moment::InMs(1));
     assert!(next.id != late.id && next.id != soon.id, "no name is given twice");
 }
@@ -154,10 +154,27 @@ fn there_are_only_so_many() {
 }
 
 #[test]
+fn one_that_waits_does_not_hide_when_the_next_is_due() {
+    let keeper = Keeper::new();
+    keeper.add(Moment::InMs(MINUTE_MS));
+    keeper.add(Moment::InMs(3 * MINUTE_MS));
+    for (after_ms, want) in [
+        (0, Some(MINUTE_MS)),
+        (MINUTE_MS - 1, Some(MINUTE_MS)),
+        (MINUTE_MS, Some(3 * MINUTE_MS)),
+        (2 * MINUTE_MS, Some(3 * MINUTE_MS)),
+        (3 * MINUTE_MS, None),
+    ] {
+        let next = keeper.timers.next_due(START_MS + after_ms).unwrap();
+        assert_eq!(next, want.map(|want| START_MS + want), "after {after_ms}");
+    }
+}
+
+#[test]
 fn one_that_is_due_is_claimed_once_and_fires_once() {
     let keeper = Keeper::new();
     let timer = keeper.add(Moment::InMs(MINUTE_MS));
-    assert_eq!(keeper.timers.next_due().unwrap(), Some(START_MS + MINUTE_MS));
+    assert_eq!(keeper.timers.next_due(START_MS).unwrap(), Some(START_MS + MINUTE_MS));
     assert_eq!(keeper.due(MINUTE_MS - 1), [""; 0]);
     assert_eq!(keeper.claim(&timer, MINUTE_MS - 1), None);
     assert_eq!(keeper.due(MINUTE_MS), from_ref(&timer.id));
@@ -166,7 +183,8 @@ fn one_that_is_due_is_claimed_once_and_fires_once() {
     let want = Firing { timer: timer.clone(), due_ms, late: false, missed: 0, again: false };
     assert_eq!(claim.firing, want);
     assert_eq!((keeper.due(MINUTE_MS), keeper.claim(&timer, MINUTE_MS)), (vec![], None));
-    assert_eq!(keeper.timers.next_due().unwrap(), Some(START_MS + MINUTE_MS + LEASE_MS));
+    let lease_end_ms = START_MS + MINUTE_MS + LEASE_MS;
+    assert_eq!(keeper.timers.next_due(START_MS + MINUTE_MS).unwrap(), Some(lease_end_ms));
     assert!(keeper.timers.settle(&claim).unwrap());
     assert!(!keeper.timers.settle(&claim).unwrap());
     assert_eq!(keeper.timers.all().unwrap(), []);

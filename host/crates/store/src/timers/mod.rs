@@ -78,14 +78,15 @@ impl KeptTimers {
         self.store.read(|connection| Ok(claim::due(connection, now_ms)?))
     }
 
-    /// Tells when something will be due that is not due yet, or is claimed: the next time of a
-    /// timer, or the end of a lease. In milliseconds since 1970; `None` when nothing is planned.
+    /// Tells when something will be due after a moment: the next time of a timer, or the end of a
+    /// lease. What was due by then is not meant. In milliseconds since 1970; `None` when nothing is
+    /// planned.
     ///
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn next_due(&self) -> Result<Option<u64>, StoreError> {
-        self.store.read(|connection| Ok(rows::next_due(connection)?))
+    pub fn next_due(&self, after_ms: u64) -> Result<Option<u64>, StoreError> {
+        self.store.read(|connection| Ok(rows::next_due(connection, after_ms)?))
     }
 
     /// Claims a timer that is due, to let it fire within `lease_ms`. `None` when it is not due, when

@@ -140,9 +140,11 @@ pub(super) fn list(connection: &Connection, which: &Which<'_>) -> rusqlite::Resu
     rows.map(|row| Ok(row?.timer)).collect()
 }
 
-pub(super) fn next_due(connection: &Connection) -> rusqlite::Result<Option<u64>> {
-    let sql = "SELECT min(CASE WHEN process IS NULL THEN due_ms ELSE max(due_ms, lease_ms) END)
-        FROM timer";
-    let next: Option<i64> = connection.query_row(sql, (), |row| row.get(0))?;
+pub(super) fn next_due(connection: &Connection, after_ms: u64) -> rusqlite::Result<Option<u64>> {
+    let sql = "SELECT min(at_ms) FROM (
+            SELECT CASE WHEN process IS NULL THEN due_ms ELSE max(due_ms, lease_ms) END AS at_ms
+            FROM timer
+        ) WHERE at_ms > ?1";
+    let next: Option<i64> = connection.query_row(sql, [signed(after_ms)], |row| row.get(0))?;
     Ok(next.map(unsigned))
 }
