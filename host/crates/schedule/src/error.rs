@@ -84,6 +84,12 @@ pub enum WordsError {
         /// The start of what was said.
         text: String,
     },
+    /// No calendar has such a day.
+    #[error("there is no day like \"{text}\"")]
+    NoSuchDay {
+        /// The start of what was said.
+        text: String,
+    },
     /// It is understood, and cannot be used.
     #[error(transparent)]
     Moment(#[from] MomentError),
@@ -99,6 +105,7 @@ impl WordsError {
                  every first of the month",
             ),
             Self::Past { .. } => Some("name a later day, or a time that is still to come"),
+            Self::NoSuchDay { .. } => Some("name a day that the calendar has"),
             Self::Moment(_) => None,
         }
     }

@@ -29,6 +29,15 @@ enum Day {
     OfMonth(i8),
 }
 
+/// Why nothing that lies ahead was meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unresolved {
+    Past,
+    NoSuchDay,
+    /// The calendar ends before it.
+    TooFar,
+}
+
 /// What was said about one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Said {
@@ -73,16 +82,23 @@ impl Said {
         false
     }
 
-    /// Returns the first moment after now that was meant; `None` when it is over.
-    pub(super) fn resolve(self, now: &Zoned) -> Option<Zoned> {
+    /// Returns the first moment after now that was meant.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub(super) fn resolve(self, now: &Zoned) -> Result<Zoned, Unresolved> {
         let is_today = matches!(self.day, None | Some(Day::Today));
         let otherwise = self.day.filter(|_| !is_today).map(|_| DAY_HOUR);
         let times = clock::times(self.clock, self.part, is_today, otherwise);
         let days = self.days(now.date());
-        days.into_iter()
-            .flat_map(|day| times.iter().map(move |time| (day, *time)))
-            .filter_map(|(day, time)| at(now, day, time))
-            .find(|moment| moment > now)
+        let meant = days.iter().flat_map(|day| times.iter().map(|time| (*day, *time)));
+        let first = meant.filter_map(|(day, time)| at(now, day, time)).find(|moment| moment > now);
+        first.ok_or_else(|| match days.as_slice() {
+            [] => Unresolved::NoSuchDay,
+            days if days.iter().any(|day| *day > now.date()) => Unresolved::TooFar,
+            _ => Unresolved::Past,
+        })
     }
 
     /// The days that may be meant, in their order.

@@ -14,8 +14,8 @@ mod repeat;
 use jiff::{Span, Timestamp, Zoned, civil::DateTime};
 use sallyport_contract::{services::Moment, text};
 
-use crate::error::WordsError;
-use day::Said;
+use crate::error::{MomentError, WordsError};
+use day::{Said, Unresolved};
 use length::Length;
 use reader::Reader;
 use repeat::Repeat;
@@ -57,7 +57,12 @@ pub fn words(said: &str, now: &Zoned) -> Result<Moment, WordsError> {
         return once(in_days(length, clock, now), said, now);
     }
     let read = reader.attempt(|reader| whole(reader, Said::read)).ok_or_else(not_understood)?;
-    once(read.resolve(now), said, now)
+    match read.resolve(now) {
+        Ok(at) => once(Some(at), said, now),
+        Err(Unresolved::Past) => once(None, said, now),
+        Err(Unresolved::NoSuchDay) => Err(WordsError::NoSuchDay { text: quote(said) }),
+        Err(Unresolved::TooFar) => Err(MomentError::TooFar.into()),
+    }
 }
 
 /// Reads something that has to be all that is left.
