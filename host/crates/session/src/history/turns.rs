@@ -1,7 +1,7 @@
 //! The turns of a session, as a person would go through them.
 
 use sallyport_contract::text;
-use sallyport_model::{AssistantMessage, CallRequest, ToolResult, UserMessage};
+use sallyport_model::{AssistantMessage, CallRequest, ToolResult, UserMessage, chat::lines};
 
 use crate::{event::TurnUsage, journal::Record, recall::Recalled};
 
@@ -110,8 +110,7 @@ impl PastTurn {
         });
         let said = said.collect::<Vec<_>>().join("\n");
         let asked = self.input.told();
-        let cut = |text: &str| text[..text.floor_char_boundary(MEMORY_BYTES_MAX)].to_owned();
-        let memory = format!("User: {}\nAssistant: {}", cut(asked.trim()), cut(&said));
+        let memory = format!("User: {}\nAssistant: {}", set_in(asked.trim()), set_in(&said));
         (!said.is_empty()).then_some(memory)
     }
 
@@ -202,4 +201,11 @@ pub fn title(records: &[Record]) -> Option<String> {
     let name = || input.attachments.first().map(|file| file.name.as_str());
     let line = if line.is_empty() { name()? } else { line };
     Some(text::excerpt(line, TITLE_CHARS_MAX))
+}
+
+/// As much of what somebody said as it is remembered by. A line that follows another is set in, so that
+/// it cannot pass for the words of somebody else.
+fn set_in(text: &str) -> String {
+    let cut = &text[..text.floor_char_boundary(MEMORY_BYTES_MAX)];
+    lines(cut).collect::<Vec<_>>().join("\n  ")
 }
