@@ -7,13 +7,13 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use sallyport_contract::BoxFuture;
-use sallyport_model::Embedder;
+use sallyport_model::{Embedder, ModelError};
 use sallyport_session::{Recall, RecallError, Recalled, Wanted, history::PastTurn};
 use sallyport_store::{
     Store, StoreError,
@@ -33,6 +33,9 @@ const CATCH_UP_MAX: usize = 32;
 /// is longer would have the others refused that are asked for with it.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
+/// As much of a text for a model that refuses longer ones: the smallest read some hundred words.
+const SHORT_TEXT_BYTES_MAX: usize = 1024;
+
 /// Times that no vectors are asked for after they did not come, two for each turn, so that nobody
 /// waits at every input.
 const RESTING_TIMES: u32 = 8;
@@ -49,6 +52,10 @@ pub struct Memories {
     has_told: AtomicBool,
     /// Times that still no vectors are asked for.
     resting: AtomicU32,
+    /// As much of a text as the model reads, as far as it is known.
+    text_bytes_max: AtomicUsize,
+    /// How many numbers the last vector had; 0 when none has come yet.
+    dimensions: AtomicUsize,
 }
 
 /// The same for one session.
@@ -69,8 +76,16 @@ impl Memories {
         embedder: Option<Arc<dyn Embedder>>,
         tell: Tell,
     ) -> Arc<Self> {
-        let (has_told, resting) = (AtomicBool::new(false), AtomicU32::new(0));
-        Arc::new(Self { store, user: user.to_owned(), embedder, tell, has_told, resting })
+        Arc::new(Self {
+            store,
+            user: user.to_owned(),
+            embedder,
+            tell,
+            has_told: AtomicBool::new(false),
+            resting: AtomicU32::new(0),
+            text_bytes_max: AtomicUsize::new(TEXT_BYTES_MAX),
+            dimensions: AtomicUsize::new(0),
+        })
     }
 
     /// What a session recalls from. Of one that is not kept nothing is written.
@@ -90,7 +105,7 @@ impl Memories {
     }
 
     /// Makes vectors of texts, if anybody can at this moment.
-    async fn vectors(&self, texts: &[String]) -> Option<Vec<Vec<f32>>> {
+    async fn vectors(&self, texts: &[&str]) -> Option<Vec<Vec<f32>>> {
         let Some(embedder) = &self.embedder else {
             self.tell_once("no model is set up that makes vectors of texts");
             return None;
@@ -98,14 +113,39 @@ impl Memories {
         if self.rests() {
             return None;
         }
-        let why = match timeout(VECTORS_TIME_MAX, embedder.embed(texts)).await {
-            Ok(Ok(vectors)) => return Some(vectors),
+        let why = match timeout(VECTORS_TIME_MAX, self.embed(&**embedder, texts)).await {
+            Ok(Ok(vectors)) => {
+                let dimensions = vectors.last().map_or(0, Vec::len);
+                self.dimensions.store(dimensions, Ordering::Relaxed);
+                return Some(vectors);
+            }
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("{} gave no vectors in time", embedder.name()),
         };
         self.resting.store(RESTING_TIMES, Ordering::Relaxed);
         self.tell_once(&why);
         None
+    }
+
+    /// Asks a model for vectors, and once more with less of each text when it refuses them: one that
+    /// is too long for it would keep all others from being made.
+    async fn embed(
+        &self,
+        embedder: &dyn Embedder,
+        texts: &[&str],
+    ) -> Result<Vec<Vec<f32>>, ModelError> {
+        let bytes_max = self.text_bytes_max.load(Ordering::Relaxed);
+        let answer = embedder.embed(&cut(texts, bytes_max)).await;
+        let is_long = |text: &&str| text.len() > SHORT_TEXT_BYTES_MAX;
+        let may_be_shorter = bytes_max > SHORT_TEXT_BYTES_MAX && texts.iter().any(is_long);
+        if !may_be_shorter || !matches!(answer, Err(ModelError::Refused { .. })) {
+            return answer;
+        }
+        let answer = embedder.embed(&cut(texts, SHORT_TEXT_BYTES_MAX)).await;
+        if answer.is_ok() {
+            self.text_bytes_max.store(SHORT_TEXT_BYTES_MAX, Ordering::Relaxed);
+        }
+        answer
     }
 
     /// Counts down one of the times that rest. Returns whether it was one.
@@ -115,12 +155,12 @@ impl Memories {
     }
 
     /// Makes the vector of a text, and some of those that memories still lack. Without a text it is
-    /// the memories alone.
+    /// the memories alone. One that points nowhere is none.
     async fn vector(self: &Arc<Self>, text: &str) -> Result<Option<Vec<f32>>, RecallError> {
         let lacking = self.lacking().await?;
-        let mut texts: Vec<String> = lacking.iter().map(|memory| cut(&memory.text)).collect();
+        let mut texts: Vec<&str> = lacking.iter().map(|memory| memory.text.as_str()).collect();
         if !text.trim().is_empty() {
-            texts.push(cut(text));
+            texts.push(text);
         }
         if texts.is_empty() {
             return Ok(None);
@@ -128,14 +168,18 @@ impl Memories {
         let Some(mut vectors) = self.vectors(&texts).await else { return Ok(None) };
         let own = if vectors.len() > lacking.len() { vectors.pop() } else { None };
         self.give(lacking, vectors).await?;
-        Ok(own)
+        Ok(own.filter(|values| points_somewhere(values)))
     }
 
-    /// The memories that still lack a vector of the present model.
+    /// The memories that still lack a vector of the present model, as it makes them now.
     async fn lacking(self: &Arc<Self>) -> Result<Vec<Memory>, RecallError> {
         let Some(embedder) = &self.embedder else { return Ok(Vec::new()) };
         let name = embedder.name().to_owned();
-        self.ask(move |memories, user| memories.without_vector(user, &name, CATCH_UP_MAX)).await
+        let dimensions = Some(self.dimensions.load(Ordering::Relaxed)).filter(|n| *n > 0);
+        self.ask(move |memories, user| {
+            memories.without_vector(user, (&name, dimensions), CATCH_UP_MAX)
+        })
+        .await
     }
 
     async fn give(
@@ -147,9 +191,13 @@ impl Memories {
             return Ok(());
         };
         self.ask(move |memories, user| {
+            let embedder = embedder.name();
             for (memory, values) in lacking.iter().zip(&vectors) {
-                let vector = Vector { embedder: embedder.name(), values };
-                memories.embed(user, memory.id, vector)?;
+                if points_somewhere(values) {
+                    memories.embed(user, memory.id, Vector { embedder, values })?;
+                } else {
+                    memories.embed_nothing(user, memory.id, embedder)?;
+                }
             }
             Ok(())
         })
@@ -190,8 +238,11 @@ impl Memories {
             let by_vector = recall(By::Vector(Vector { embedder: name, values }))?;
             let mut found = by_vector.found;
             if by_vector.not_compared > 0 {
-                let has_none = |one: &Found| one.memory.embedder.as_deref() != Some(name);
-                found.extend(by_words()?.into_iter().filter(has_none));
+                let is_other = |one: &Found| {
+                    let Memory { embedder, dimensions, .. } = &one.memory;
+                    embedder.as_deref() != Some(name) || *dimensions != Some(values.len())
+                };
+                found.extend(by_words()?.into_iter().filter(is_other));
             }
             Ok(found)
         })
@@ -287,9 +338,14 @@ impl Recall for OfSession {
     }
 }
 
-/// As much of a text as is made into a vector.
-fn cut(text: &str) -> String {
-    text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned()
+/// As much of texts as is made into vectors.
+fn cut(texts: &[&str], bytes_max: usize) -> Vec<String> {
+    texts.iter().map(|text| text[..text.floor_char_boundary(bytes_max)].to_owned()).collect()
+}
+
+/// Whether a vector can be compared with others. Some models make nothing but zeros of a text.
+fn points_somewhere(values: &[f32]) -> bool {
+    values.iter().any(|value| *value != 0.0)
 }
 
 /// A memory whose vector is still to be made.

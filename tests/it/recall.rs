@@ -1,5 +1,10 @@
 //! Memory by meaning: an early turn comes back when it bears on what is said, and goes for good.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use serde_json::{Value, json};
 
 use crate::support::{Home, Response, Server, server::Request};
@@ -13,11 +18,20 @@ fn vector(text: &str) -> Vec<f32> {
 }
 
 fn embeddings(request: &Request) -> Response {
+    vectors(request, |text| Some(vector(text)))
+}
+
+/// Answers with vectors, and refuses all when there is none of one text.
+fn vectors(request: &Request, vector: impl Fn(&str) -> Option<Vec<f32>>) -> Response {
     let body: Value = serde_json::from_str(&request.body).unwrap();
-    let texts = body["input"].as_array().unwrap().iter().enumerate();
-    let data = texts.map(|(index, text)| {
-        json!({ "index": index, "embedding": vector(text.as_str().unwrap()), "object": "embedding" })
-    });
+    let texts = body["input"].as_array().unwrap().iter();
+    let made: Option<Vec<_>> = texts.map(|text| vector(text.as_str().unwrap())).collect();
+    let Some(made) = made else {
+        return Response::with(400, &[], "{\"error\":{\"message\":\"an input is too long\"}}");
+    };
+    let data = made.iter().enumerate().map(
+        |(index, vector)| json!({ "index": index, "embedding": vector, "object": "embedding" }),
+    );
     Response::ok(&json!({ "data": data.collect::<Vec<_>>(), "model": "e" }).to_string())
 }
 
@@ -104,6 +118,57 @@ fn without_vectors_words_are_enough_and_the_person_is_told_once() {
     let home = home.config(config + &embedding);
     say(&home, "which pet?", &[]).hides(&["by their words"]);
     assert!(last(&other).contains("Miez"), "what had no vector has one now");
+}
+
+/// A server whose vectors are made by `vector`.
+fn odd_server(vector: impl Fn(&str) -> Option<Vec<f32>> + Send + Sync + 'static) -> Server {
+    Server::start(move |request| match request.target.ends_with("/embeddings") {
+        true => vectors(request, &vector),
+        false => answer(),
+    })
+}
+
+#[test]
+fn one_text_of_which_no_vector_is_made_keeps_none_from_the_others() {
+    let zeros = |text: &str| match text.contains("nothing") {
+        true => Some(vec![0.0; 4]),
+        false => Some(vector(text)),
+    };
+    let short = |text: &str| (text.len() < 2000).then(|| vector(text));
+    let rows = [
+        (odd_server(zeros), "nothing at all".to_owned()),
+        (odd_server(short), "blah ".repeat(1000)),
+    ];
+    for (server, odd) in rows {
+        let home = home(&server, "");
+        say(&home, "hello", &[]);
+        say(&home, &odd, &["--continue"]).hides(&["warning"]);
+        say(&home, "my cat is called Miez", &["--continue"]).hides(&["warning"]);
+        for words in ["the train was late again today", "and the rail was wet", "now it rains"] {
+            say(&home, words, &["--continue"]);
+        }
+        say(&home, "what pet do I have?", &["--continue"]).hides(&["warning"]);
+        let sent = last(&server);
+        assert!(sent.contains("Turn 3 of this conversation") && sent.contains("Miez"), "{sent}");
+        say(&home, &odd, &["--continue"]).hides(&["warning"]);
+    }
+}
+
+#[test]
+fn vectors_of_another_length_are_made_anew() {
+    let is_longer = Arc::new(AtomicBool::new(false));
+    let longer = Arc::clone(&is_longer);
+    let server = odd_server(move |text| {
+        let more = longer.load(Ordering::Relaxed).then_some(0.0);
+        Some(vector(text).into_iter().chain(more).collect())
+    });
+    let home = home(&server, "");
+    talk(&home);
+    is_longer.store(true, Ordering::Relaxed);
+    say(&home, "what is the name of my cat?", &[]);
+    assert!(last(&server).contains("Miez"), "found by its words: {}", last(&server));
+    say(&home, "which pet?", &[]).hides(&["warning"]);
+    assert!(last(&server).contains("Miez"), "found by its meaning: {}", last(&server));
 }
 
 #[test]

@@ -82,8 +82,10 @@ pub struct Memory {
     pub kind: MemoryKind,
     /// When it was said, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The model that made its vector; `None` when it has none.
+    /// The model that made its vector, or could make none of it; `None` when none was asked.
     pub embedder: Option<String>,
+    /// How many numbers its vector has; `None` when it has none.
+    pub dimensions: Option<usize>,
 }
 
 impl<'s> Memories<'s> {
@@ -138,8 +140,9 @@ impl<'s> Memories<'s> {
         self.store.read(|connection| Ok(recall::search(connection, user, query, count_max)?))
     }
 
-    /// Returns memories that a model has made no vector of, or another model has, the oldest first:
-    /// with their texts, so that it can be made.
+    /// Returns memories that a model was not asked for a vector of, or that have one of another
+    /// model, or of another length than `dimensions` where that is known; the oldest first, with
+    /// their texts, so that it can be made.
     ///
     /// # Errors
     ///
@@ -147,11 +150,11 @@ impl<'s> Memories<'s> {
     pub fn without_vector(
         self,
         user: &str,
-        embedder: &str,
+        (embedder, dimensions): (&str, Option<usize>),
         count_max: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        self.store
-            .read(|connection| Ok(recall::without_vector(connection, user, embedder, count_max)?))
+        let made = (embedder, dimensions);
+        self.store.read(|connection| Ok(recall::without_vector(connection, user, made, count_max)?))
     }
 
     /// Gives a memory the vector that a model has made of it. Tells whether there is such a memory.
@@ -162,6 +165,18 @@ impl<'s> Memories<'s> {
     pub fn embed(self, user: &str, id: u64, vector: Vector<'_>) -> Result<bool, StoreError> {
         let vector = remember::Kept::of(vector)?;
         self.store.write(|connection| Ok(remember::embed(connection, user, id, &vector)?))
+    }
+
+    /// Writes down that a model can make no vector of a memory, so that it is not asked again. Tells
+    /// whether there is such a memory.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written.
+    pub fn embed_nothing(self, user: &str, id: u64, embedder: &str) -> Result<bool, StoreError> {
+        self.store.write(|connection| {
+            Ok(remember::embed(connection, user, id, &remember::Kept::nothing(embedder))?)
+        })
     }
 
     /// Forgets memories of a user, and returns how many there were.
@@ -191,6 +206,7 @@ impl Memory {
             kind: MemoryKind::read(row)?,
             at_ms: unsigned(row.get("at_ms")?),
             embedder: row.get("embedder")?,
+            dimensions: row.get::<_, Option<i64>>("dimensions")?.and_then(|n| n.try_into().ok()),
         })
     }
 }

@@ -112,7 +112,8 @@ const ANYWHERE: &str = "TRUE";
 /// last of its places that `places` leaves. The places of the best alone are looked up.
 fn select(best: &str, places: &str) -> String {
     format!(
-        "SELECT memory.key AS key, memory.text AS text, embedder, session_id, turn, kind, at_ms, score
+        "SELECT memory.key AS key, memory.text AS text, embedder, dimensions,
+         session_id, turn, kind, at_ms, score
          FROM ({best}) AS best JOIN memory ON memory.key = best.key
          JOIN memory_source AS source ON source.memory = memory.key
          AND (source.session_id, source.turn, source.kind) = (
@@ -210,12 +211,14 @@ pub(super) fn list(
 pub(super) fn without_vector(
     connection: &Connection,
     user: &str,
-    embedder: &str,
+    (embedder, dimensions): (&str, Option<usize>),
     count_max: usize,
 ) -> rusqlite::Result<Vec<Memory>> {
-    let best = "SELECT key, key AS score FROM memory WHERE user = ?1 AND embedder IS NOT ?2
-        ORDER BY key LIMIT ?3";
-    let values = params![user, embedder, signed(count_max as u64)];
+    // Where either length is not known, they do not differ.
+    let best = "SELECT key, key AS score FROM memory WHERE user = ?1
+        AND (embedder IS NOT ?2 OR dimensions <> ?3) ORDER BY key LIMIT ?4";
+    let dimensions = dimensions.map(|dimensions| signed(dimensions as u64));
+    let values = params![user, embedder, dimensions, signed(count_max as u64)];
     connection.prepare(&select(best, ANYWHERE))?.query_map(values, Memory::read)?.collect()
 }
 

@@ -54,8 +54,8 @@ pub struct Vector<'v> {
 #[derive(Debug)]
 pub(super) struct Kept<'v> {
     pub(super) embedder: &'v str,
-    pub(super) dimensions: i64,
-    pub(super) bytes: Vec<u8>,
+    pub(super) dimensions: Option<i64>,
+    pub(super) bytes: Option<Vec<u8>>,
 }
 
 impl<'v> Kept<'v> {
@@ -72,7 +72,13 @@ impl<'v> Kept<'v> {
         }
         let scaled = |value: &f32| ((f64::from(*value) / length) as f32).to_ne_bytes();
         let bytes = values.iter().flat_map(scaled).collect();
-        Ok(Self { embedder, dimensions: signed(values.len() as u64), bytes })
+        let dimensions = Some(signed(values.len() as u64));
+        Ok(Self { embedder, dimensions, bytes: Some(bytes) })
+    }
+
+    /// What stands in place of a vector that a model cannot make.
+    pub(super) fn nothing(embedder: &'v str) -> Self {
+        Self { embedder, dimensions: None, bytes: None }
     }
 }
 

@@ -76,15 +76,38 @@ fn vectors_of_different_models_are_not_compared_and_that_is_told() {
     assert_eq!((texts(&recalled), recalled.not_compared), (vec!["here".to_owned()], 3));
     // Made anew by the present model, they are.
     let memories = fixture.store.memories();
-    let without = memories.without_vector("me", "small", 9).unwrap();
-    let without: Vec<&str> = without.iter().map(|memory| memory.text.as_str()).collect();
-    assert_eq!(without, ["none", "there"]);
+    for (dimensions, want) in
+        [(None, &["none", "there"][..]), (Some(2), &["longer", "none", "there"])]
+    {
+        let without = memories.without_vector("me", ("small", dimensions), 9).unwrap();
+        let without: Vec<&str> = without.iter().map(|memory| memory.text.as_str()).collect();
+        assert_eq!(without, want);
+    }
     let vector = Vector { embedder: "small", values: &[0.0, 1.0] };
     assert!(memories.embed("me", there, vector).unwrap());
     assert!(!memories.embed("you", there, vector).unwrap());
     assert!(!memories.embed("me", 99, vector).unwrap());
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
     assert_eq!((recalled.found.len(), recalled.not_compared), (2, 2));
+}
+
+#[test]
+fn a_model_is_asked_once_for_what_it_makes_nothing_of() {
+    let fixture = Fixture::new();
+    let (some, none) =
+        (fixture.remember(&memory("some", None)), fixture.remember(&memory("none", None)));
+    let memories = fixture.store.memories();
+    memories.embed("me", some, Vector { embedder: "small", values: &[1.0, 0.0] }).unwrap();
+    assert!(memories.embed_nothing("me", none, "small").unwrap());
+    assert!(!memories.embed_nothing("you", none, "small").unwrap());
+    for (embedder, want) in [("small", 0), ("other", 2)] {
+        let without = memories.without_vector("me", (embedder, Some(2)), 9).unwrap();
+        assert_eq!(without.len(), want, "{embedder}");
+    }
+    let recalled = fixture.recall(&near(&[1.0, 0.0]));
+    assert_eq!((texts(&recalled), recalled.not_compared), (vec!["some".to_owned()], 1));
+    assert_eq!(recalled.found[0].memory.dimensions, Some(2));
+    assert_eq!(fixture.by_words("none"), ["none"]);
 }
 
 #[test]
