@@ -359,6 +359,31 @@ fn a_callback_that_fails_is_told_and_not_repeated() {
 }
 
 #[test]
+fn a_plugin_whose_timers_never_end_keeps_no_reminder_waiting() {
+    let home = living_home(&LIVING.replace("timers = 2", "timers = 64"));
+    acts(&home, &["doing 1 spin"; 9]).ended(0);
+    let reminder = json!({ "text": "call mum", "when": "in 1 second" });
+    assert_eq!(home.call("reminder.create", &reminder).1, 0);
+    let mut person = Person::start(&home, &["chat", "--model", "offline"]);
+    person.sees("reminder says aloud: Reminder: call mum");
+    person.sends(Signal::KILL);
+    person.ends();
+}
+
+#[test]
+fn a_plugin_that_lets_timers_fire_without_end_waits_for_the_next_minute() {
+    let home = living_home(&LIVING.replace("timers = 2", "timers = 61"));
+    acts(&home, &["doing 1 tally"; 61]).ended(0);
+    let mut person = Person::start(&home, &["chat", "--model", "offline"]);
+    waits_until("they have fired", || timers(&home).is_empty());
+    acts(&home, &["doing 1 tally"]).ended(0);
+    person.sees("living lets timers fire more than 61 times a minute: the others wait");
+    assert_eq!(timers(&home).len(), 1);
+    person.types(END);
+    assert_eq!(person.ends(), 0);
+}
+
+#[test]
 fn a_person_sees_and_undoes_what_plugins_keep_and_plan() {
     let home = living_home(LIVING);
     acts(&home, &["set greeting hello", "set-bytes pad 10", "in 900000 tea"]).ended(0);

@@ -12,7 +12,7 @@ use sallyport_store::Claim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Desk, LEASE_MS};
+use super::{Desk, LEASE_MS, places::Place};
 use crate::{gate::now_ms, internal, roles::Run, services::apart};
 
 /// How often a claim is renewed while its firing goes on.
@@ -32,8 +32,8 @@ enum Ended {
 }
 
 impl Desk {
-    /// Lets a timer fire and settles it.
-    pub(super) async fn fire(self: Arc<Self>, claim: Claim) {
+    /// Lets a timer fire and settles it. Until then it has its place.
+    pub(super) async fn fire(self: Arc<Self>, claim: Claim, _place: Option<Place>) {
         let firing = claim.firing.clone();
         let shown = shown(&firing.timer);
         let run = AssertUnwindSafe(self.run(firing)).catch_unwind();

@@ -7,14 +7,15 @@
 //! What was killed in between fires again, and is told so.
 //!
 //! A timer whose plugin is missing, has changed or may not be called back stays due. The person is
-//! told once.
+//! told once. No plugin's timers keep those of others from firing, see [`places`].
 
 mod firing;
+mod places;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use sallyport_contract::{PluginName, services::Timer};
@@ -26,6 +27,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+use self::places::{Place, Places, Room};
 use crate::{
     gate::{Tell, now_ms},
     internal,
@@ -36,10 +38,6 @@ use crate::{
 /// How often it looks for timers that other processes have set; no timer is later than this for
 /// such a reason, which is what the store calls late.
 const LOOK_EVERY: Duration = Duration::from_millis(sallyport_store::timers::LATE_MS);
-
-/// Most firings at a time: enough that one slow plugin holds up no other, and few enough that a
-/// conversation has the machine to itself.
-const FIRINGS_MAX: usize = 4;
 
 /// How long firings may go on when the program ends. What is cut off fires again at the next start.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
@@ -70,6 +68,7 @@ pub struct Timekeeper {
 /// What the timekeeper's task and the firings share.
 struct Desk {
     parts: TimekeeperParts,
+    places: Arc<Places>,
     warned: Mutex<BTreeSet<String>>,
     /// Plugins whose last firing was not allowed, with the edition of the policy that said so.
     refused: Mutex<BTreeMap<PluginName, u64>>,
@@ -79,7 +78,8 @@ impl Timekeeper {
     /// Starts on the current tokio runtime.
     pub fn start(parts: TimekeeperParts) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let desk = Desk { parts, warned: Mutex::default(), refused: Mutex::default() };
+        let (places, warned, refused) = (Arc::default(), Mutex::default(), Mutex::default());
+        let desk = Desk { parts, places, warned, refused };
         Self { stop, task: tokio::spawn(Arc::new(desk).keep(stopped)) }
     }
 
@@ -111,25 +111,32 @@ impl Desk {
 
     /// Begins as many firings as there are places for.
     async fn begin_due(self: &Arc<Self>, firings: &mut JoinSet<()>, now_ms: u64) {
-        let free = FIRINGS_MAX.saturating_sub(firings.len());
-        if free == 0 {
-            return;
-        }
         let desk = Arc::clone(self);
-        let claims = self.store(move || desk.claim_due(free, now_ms)).await.unwrap_or_default();
-        for claim in claims {
-            firings.spawn(Arc::clone(self).fire(claim));
+        let claims = self.store(move || desk.claim_due(now_ms)).await.unwrap_or_default();
+        for (claim, place) in claims {
+            firings.spawn(Arc::clone(self).fire(claim, place));
         }
     }
 
-    fn claim_due(&self, most: usize, now_ms: u64) -> Result<Vec<Claim>, StoreError> {
-        let timers = &self.parts.timers;
+    fn claim_due(&self, now_ms: u64) -> Result<Vec<(Claim, Option<Place>)>, StoreError> {
         let mut claims = Vec::new();
         for timer in self.due(now_ms)? {
-            if claims.len() == most {
-                break;
+            let plugin = &timer.owner.plugin;
+            let is_own = internal::owns(plugin);
+            if !is_own && !self.has_place(plugin) {
+                continue;
             }
-            claims.extend(timers.claim(&timer.id, now_ms, LEASE_MS)?);
+            match self.parts.timers.claim(&timer.id, now_ms, LEASE_MS) {
+                Ok(None) => {}
+                // What the host's own tools say takes no time, and nobody is asked about it.
+                Ok(Some(claim)) if is_own => claims.push((claim, None)),
+                Ok(Some(claim)) => {
+                    claims.push((claim, Some(self.places.take(plugin, Instant::now()))));
+                }
+                Err(error) if claims.is_empty() => return Err(error),
+                // What is claimed already would wait for the end of its lease.
+                Err(_) => break,
+            }
         }
         Ok(claims)
     }
@@ -156,7 +163,7 @@ impl Desk {
             return true;
         }
         match self.trouble(plugin) {
-            None => !self.is_refused(plugin),
+            None => !self.is_refused(plugin) && self.has_place(plugin),
             Some(trouble) => {
                 self.warn_once(&format!("{plugin} has a timer that waits: {trouble}"));
                 false
@@ -177,6 +184,23 @@ impl Desk {
         let grant = entry.grant();
         let is_granted = grant.schedule().is_some();
         (!is_granted).then(|| grant.deny(Capability::Schedule, "be called back").why)
+    }
+
+    /// Whether there is a place for another firing of a plugin.
+    fn has_place(&self, plugin: &PluginName) -> bool {
+        let entry = self.parts.roles.registry().plugin(plugin.as_str()).ok();
+        let Some(grant) = entry.and_then(|entry| entry.grant().schedule().copied()) else {
+            return false;
+        };
+        match self.places.room(plugin, &grant, Instant::now()) {
+            Room::Free => true,
+            Room::Full => false,
+            Room::Spent { per_minute } => {
+                let most = format!("more than {per_minute} times a minute");
+                self.warn_once(&format!("{plugin} lets timers fire {most}: the others wait"));
+                false
+            }
+        }
     }
 
     fn is_refused(&self, plugin: &PluginName) -> bool {
