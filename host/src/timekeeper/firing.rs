@@ -68,7 +68,8 @@ impl Desk {
         let conversations = Arc::clone(&self.parts.conversations);
         match apart(move || conversations.post(&notice)).await {
             Some(Ok(())) => Ended::Done,
-            Some(Err(error)) => Ended::Failed(error.to_string()),
+            // It is not said anywhere then.
+            Some(Err(error)) => Ended::Refused(error.to_string()),
             None => Ended::Failed("the host broke".to_owned()),
         }
     }
@@ -78,7 +79,8 @@ impl Desk {
         let (roles, timer) = (&self.parts.roles, &firing.timer);
         let player = match roles.plugin(timer.owner.plugin.as_str()) {
             Ok(player) => player,
-            Err(error) => return Ended::Failed(error.to_string()),
+            // It may be there again at the next start, so its timer is not lost.
+            Err(error) => return Ended::Refused(error.to_string()),
         };
         let context = roles.context(&timer.session_id);
         let admitted = match player.admit(Run::Timer, context, &about(&firing)).await {
