@@ -6,7 +6,7 @@
 //! when it is told, and now and then for the sake of what other processes have kept.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -55,12 +55,13 @@ impl Conversations {
     /// Brings messages to a session from here on, what was kept for it first. To be called within a
     /// tokio runtime.
     pub fn attend(self: &Arc<Self>, session_id: &str, handle: Handle) -> Attendance {
-        let (words, told) = mpsc::channel(WORDS_WAITING_MAX);
+        let (words, inbox) = mpsc::channel(WORDS_WAITING_MAX);
         let (store, tell) = (self.store.clone(), Arc::clone(&self.tell));
         let session_id = session_id.to_owned();
         let carried = session_id.clone();
-        let courier = Courier { session_id: carried, store, handle, tell, told: OnceLock::new() };
-        let courier = tokio::spawn(courier.carry(told));
+        let (handed, told) = (AtomicU64::new(0), OnceLock::new());
+        let courier = Courier { session_id: carried, store, handle, tell, handed, told };
+        let courier = tokio::spawn(courier.carry(inbox));
         self.open().push(Open { session_id: session_id.clone(), words });
         Attendance { conversations: Arc::clone(self), session_id, courier }
     }

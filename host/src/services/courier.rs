@@ -1,13 +1,19 @@
 //! The courier of one conversation: takes the messages that are kept for it and brings them.
 
-use std::{sync::OnceLock, time::Duration};
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use sallyport_contract::services::Notice;
 use sallyport_session::{Command, Handle};
 use sallyport_store::{Store, StoreError, Taken, presence::BEAT_MS};
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep_until},
 };
 
 use super::{USER, apart, conversations::Word};
@@ -16,14 +22,13 @@ use crate::gate::{Tell, now_ms};
 /// How often a courier looks for what other processes have kept.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How long a session has to write down what was brought. Only then is it kept no longer.
-const WRITING_TIME: Duration = Duration::from_millis(250);
-
 pub(super) struct Courier {
     pub(super) session_id: String,
     pub(super) store: Store,
     pub(super) handle: Handle,
     pub(super) tell: Tell,
+    /// How many messages the session was handed.
+    pub(super) handed: AtomicU64,
     /// Set when it was told that the store cannot be used: once is enough.
     pub(super) told: OnceLock<()>,
 }
@@ -77,16 +82,24 @@ impl Courier {
         if taken.more > 0 {
             (self.tell)(&format!("{} older messages were kept no longer", taken.more));
         }
-        for notice in std::mem::take(&mut taken.notices) {
-            let notice = Notice { late: notice.late || is_late, ..notice };
-            if self.say(Command::Notice(notice)).await.is_err() {
-                self.give_back(taken).await;
-                return Err(Ended);
-            }
+        if self.hand_over(std::mem::take(&mut taken.notices), is_late).await.is_err() {
+            self.give_back(taken).await;
+            return Err(Ended);
         }
-        sleep(WRITING_TIME).await;
         self.with_store(move |store, _| store.notices().confirm(&taken)).await;
         Ok(())
+    }
+
+    /// Hands messages over, and returns when the session has written them down: only then are they
+    /// kept no longer.
+    async fn hand_over(&self, notices: Vec<Notice>, is_late: bool) -> Result<(), Ended> {
+        let count = notices.len() as u64;
+        let handed = self.handed.fetch_add(count, Ordering::Relaxed) + count;
+        for notice in notices {
+            let notice = Notice { late: notice.late || is_late, ..notice };
+            self.say(Command::Notice(notice)).await?;
+        }
+        self.handle.noted(handed).await.map_err(|_| Ended)
     }
 
     async fn give_back(&self, taken: Taken) {
@@ -116,4 +129,107 @@ impl Courier {
 
 fn beat_every() -> Duration {
     Duration::from_millis(BEAT_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future,
+        sync::{Arc, atomic::AtomicUsize},
+    };
+
+    use sallyport_contract::{
+        Admitted, BoxFuture, CallReport, ToolCall, ToolSpec, Toolbox, services::Audience,
+    };
+    use sallyport_model::Offline;
+    use sallyport_session::{
+        self as session, Journal, JournalError, Options, Parts, Record, Restored,
+    };
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::services::Conversations;
+
+    const ID: &str = "s-1";
+
+    /// More messages than a session and the ways to and from it hold.
+    const MANY: usize = 480;
+
+    struct NoTools;
+
+    impl Toolbox for NoTools {
+        fn tools(&self) -> &[ToolSpec] {
+            &[]
+        }
+
+        fn admit(&self, _: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+            Box::pin(future::pending())
+        }
+
+        fn run(&self, _: Admitted) -> BoxFuture<'_, CallReport> {
+            Box::pin(future::pending())
+        }
+    }
+
+    /// Counts messages that are written down.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Journal for Counting {
+        fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+            let is_notice = |record: &&Record| matches!(record, Record::Noticed { .. });
+            self.0.fetch_add(records.iter().filter(is_notice).count(), Ordering::Relaxed);
+            Box::pin(future::ready(Ok(())))
+        }
+    }
+
+    fn notice() -> Notice {
+        Notice {
+            plugin: "timer".parse().unwrap(),
+            session_id: ID.to_owned(),
+            text: "ding".to_owned(),
+            speech: None,
+            audience: Audience::User,
+            late: false,
+        }
+    }
+
+    /// A session whose front end does not read takes messages and writes nothing down any more.
+    #[tokio::test]
+    async fn what_a_session_did_not_write_down_waits_for_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("state")).unwrap();
+        let conversations = Arc::new(Conversations::new(store.clone(), Arc::new(|_: &str| {})));
+        let written = Arc::new(AtomicUsize::new(0));
+        let (_, approvals) = session::approval::channel();
+        let parts = Parts {
+            model: Arc::new(Offline),
+            toolbox: Arc::new(NoTools),
+            approvals,
+            journal: Box::new(Counting(Arc::clone(&written))),
+            recall: None,
+            past: Restored::default(),
+            options: Options::new(ID),
+        };
+        let (handle, events) = session::spawn(parts).unwrap();
+        let attendance = conversations.attend(ID, handle);
+        for _ in 0..MANY / 40 {
+            for _ in 0..40 {
+                conversations.post(&notice()).unwrap();
+            }
+            // Time to take them, and to believe that they were shown.
+            sleep(Duration::from_millis(400)).await;
+        }
+        drop(events);
+        attendance.leave().await;
+        let mut kept = 0;
+        loop {
+            let taken = store.notices().take(USER, ID, now_ms()).unwrap();
+            if taken.is_empty() {
+                break;
+            }
+            kept += taken.notices.len() + usize::try_from(taken.more).unwrap();
+        }
+        let written = written.load(Ordering::Relaxed);
+        assert!(written < MANY && written + kept >= MANY, "{written} written, {kept} kept");
+    }
 }

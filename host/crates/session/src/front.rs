@@ -15,7 +15,7 @@ use std::{
 use sallyport_contract::{Answer, services};
 use sallyport_model::UserMessage;
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     time::{Instant, sleep_until},
 };
 
@@ -37,10 +37,19 @@ const TASKS_WAITING_MAX: usize = 16;
 /// reads more.
 const NOTICE_BYTES_MAX: usize = 16 * 1024;
 
+/// What leads to and from whoever has the [handle](super::Handle) of a session.
+pub(super) struct Line {
+    pub(super) inbox: mpsc::Receiver<Command>,
+    pub(super) outbox: mpsc::Sender<Event>,
+    /// Counts what plugins said and is written down.
+    pub(super) noting: watch::Sender<u64>,
+}
+
 /// Talks to the front ends.
 pub(super) struct Front {
     commands: mpsc::Receiver<Command>,
     events: mpsc::Sender<Event>,
+    noting: watch::Sender<u64>,
     approvals: Approvals,
     tasks: VecDeque<Task>,
     /// The ids of the calls that are decided about or run.
@@ -119,14 +128,12 @@ enum Happening {
 }
 
 impl Front {
-    pub(super) fn new(
-        commands: mpsc::Receiver<Command>,
-        events: mpsc::Sender<Event>,
-        approvals: Approvals,
-    ) -> Self {
+    pub(super) fn new(line: Line, approvals: Approvals) -> Self {
+        let Line { inbox, outbox, noting } = line;
         Self {
-            commands,
-            events,
+            commands: inbox,
+            events: outbox,
+            noting,
             approvals,
             tasks: VecDeque::new(),
             calls: Vec::new(),
@@ -321,6 +328,7 @@ impl Front {
             words.truncate(words.floor_char_boundary(NOTICE_BYTES_MAX));
         }
         pages.write(&[Record::Noticed { notice: notice.clone() }], self).await;
+        self.noting.send_modify(|count| *count += 1);
         self.noticed.push(notice.clone());
         self.emit(Event::Noticed { notice }).await;
     }

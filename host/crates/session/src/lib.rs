@@ -48,7 +48,7 @@ use std::sync::Arc;
 
 use sallyport_contract::{Toolbox, mangle::Collision};
 use sallyport_model::ChatModel;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 pub use approval::{Approvals, Desk, NobodyToAsk};
 pub use budget::{Budget, Limits, SessionLimits, Spent};
@@ -60,6 +60,7 @@ pub use memory::Memory;
 pub use naming::ToolRef;
 pub use recall::{Recall, RecallError, Recalled, Wanted};
 
+use front::Line;
 use session::Session;
 
 /// Commands that may wait; a front end that sends more waits itself. A person never does, a
@@ -140,6 +141,7 @@ impl Options {
 #[derive(Debug, Clone)]
 pub struct Handle {
     commands: mpsc::Sender<Command>,
+    noted: watch::Receiver<u64>,
 }
 
 /// The session has ended and takes no commands any more.
@@ -156,6 +158,17 @@ impl Handle {
     pub async fn send(&self, command: Command) -> Result<(), Ended> {
         self.commands.send(command).await.map_err(|_| Ended)
     }
+
+    /// Waits until the session has written down so many messages of plugins since it was started, see
+    /// [`Command::Notice`]. Before that, only whoever sent them has them.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, and has written down fewer.
+    pub async fn noted(&self, count: u64) -> Result<(), Ended> {
+        let mut noted = self.noted.clone();
+        noted.wait_for(|noted| *noted >= count).await.map(drop).map_err(|_| Ended)
+    }
 }
 
 /// Starts a session on the current tokio runtime. It lives until it is told to close or until
@@ -167,7 +180,8 @@ impl Handle {
 pub fn spawn(parts: Parts) -> Result<(Handle, mpsc::Receiver<Event>), Collision> {
     let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
-    let session = Session::new(parts, inbox, outbox)?;
+    let (noting, noted) = watch::channel(0);
+    let session = Session::new(parts, Line { inbox, outbox, noting })?;
     tokio::spawn(session.run());
-    Ok((Handle { commands }, events))
+    Ok((Handle { commands, noted }, events))
 }

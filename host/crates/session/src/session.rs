@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use sallyport_contract::{Toolbox, mangle::Collision};
 use sallyport_model::{ChatModel, ToolDefinition, UserMessage};
-use tokio::sync::mpsc;
 
 use super::{
     Options, Parts,
     book::Book,
     budget::Ledger,
-    command::{Command, Speaker},
+    command::Speaker,
     event::{Event, Notice},
-    front::{Front, Task},
+    front::{Front, Line, Task},
     history::Restored,
     journal::{self, Record},
     memory::{Memory, Meter, json_bytes},
@@ -45,11 +44,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(
-        parts: Parts,
-        commands: mpsc::Receiver<Command>,
-        events: mpsc::Sender<Event>,
-    ) -> Result<Self, Collision> {
+    pub(super) fn new(parts: Parts, line: Line) -> Result<Self, Collision> {
         let Parts { model, toolbox, approvals, journal, recall, past, options } = parts;
         let toolset = Toolset::new(toolbox.tools(), options.tool_tokens_max)?;
         let toolset_tokens = toolset.definitions().iter().map(tokens).sum();
@@ -72,7 +67,7 @@ impl Session {
             book,
             ledger,
             meter: Meter::new(),
-            front: Front::new(commands, events, approvals),
+            front: Front::new(line, approvals),
             lost_summary: false,
         })
     }

@@ -1,5 +1,7 @@
 //! What plugins say to the person while a session lives.
 
+use tokio::time::timeout;
+
 use super::{
     model::{Line, broken, says, script},
     *,
@@ -44,6 +46,24 @@ async fn a_notice_is_shown_and_kept_in_the_middle_of_a_turn() {
     talk.until_end().await;
     talk.turn("2").await;
     check_shown(&talk, &[&format!("user {HEAD}\n| ding\n\n2")]);
+}
+
+/// A front end that does not read holds the session up, with more on its way to it.
+#[tokio::test(start_paused = true)]
+async fn whoever_brings_a_notice_learns_whether_it_is_written_down() {
+    const MANY: usize = 300;
+    let talk = Talk::new(script(Vec::new()));
+    for _ in 0..MANY {
+        talk.send(Command::Notice(said_by("timer", "ding"))).await;
+    }
+    let Talk { handle, events, records, .. } = talk;
+    timeout(STUCK, handle.noted(MANY as u64)).await.unwrap_err();
+    drop(events);
+    assert_eq!(within(handle.noted(MANY as u64)).await, Err(Ended));
+    let is_notice = |record: &&Record| matches!(record, Record::Noticed { .. });
+    let written = records.all().iter().filter(is_notice).count();
+    assert!(written < MANY, "{written}");
+    assert_eq!(within(handle.noted(written as u64)).await, Ok(()));
 }
 
 #[tokio::test]
