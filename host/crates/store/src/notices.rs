@@ -5,8 +5,8 @@
 //! nobody knows whether they were shown, and they are handed out again: a message may come twice so,
 //! and is never lost.
 //!
-//! For each session so many messages wait at most. Of more, the oldest become one row that tells how
-//! many they were.
+//! For each session so many messages wait at most, and as many for the user, whatever the session. Of
+//! more, the oldest become one row that tells how many they were.
 
 use rusqlite::{Connection, Row, params};
 use sallyport_contract::services::{Audience, Notice};
@@ -19,8 +19,8 @@ use crate::{
     store::Store,
 };
 
-/// Most messages of one session and audience that wait. Nobody reads more when a conversation goes
-/// on.
+/// Most messages of one session, and most to the user, that wait. Nobody reads more when a
+/// conversation goes on.
 const WAITING_MAX: usize = 64;
 
 /// Most messages that are handed out at once. Whoever takes them comes back for the others.
@@ -239,8 +239,14 @@ fn insert(connection: &Connection, user: &str, notice: &Notice) -> rusqlite::Res
 /// Makes one row of the two oldest that nobody is about to show, where there are too many.
 fn merge_oldest(connection: &Connection, user: &str, notice: &Notice) -> rusqlite::Result<()> {
     let sql = "SELECT key, count FROM notice
-        WHERE user = ?1 AND session_id = ?2 AND audience = ?3 AND process IS NULL ORDER BY key";
-    let values = (user, &notice.session_id, word(notice.audience));
+        WHERE user = ?1 AND (session_id = ?2 OR ?2 IS NULL) AND audience = ?3 AND process IS NULL
+        ORDER BY key";
+    // What is for the user comes to any session, and there may be a new one for each message.
+    let session_id = match notice.audience {
+        Audience::Conversation => Some(&notice.session_id),
+        Audience::User => None,
+    };
+    let values = (user, session_id, word(notice.audience));
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let rows: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;

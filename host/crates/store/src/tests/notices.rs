@@ -118,18 +118,31 @@ fn of_too_many_the_oldest_become_a_number() {
 }
 
 #[test]
+fn messages_to_the_user_do_not_pile_up_though_each_is_of_another_session() {
+    let fixture = Fixture::new();
+    for n in 0..100 {
+        fixture.keep(&format!("s-{n}"), &n.to_string(), Audience::User);
+        fixture.keep(&format!("s-{n}"), "own", Audience::Conversation);
+    }
+    let taken = fixture.take("s-99");
+    assert_eq!((taken.more, texts(&taken)[0]), (37, "37"));
+    assert_eq!((taken.notices.len(), texts(&fixture.take("s-0"))), (64, vec!["own"]));
+}
+
+#[test]
 fn a_great_many_are_handed_out_in_turn() {
     let fixture = Fixture::new();
-    for n in 0..130 {
-        fixture.keep(&format!("s-{}", n % 10), &n.to_string(), Audience::User);
+    for n in 0..128 {
+        let audience = if n % 2 == 0 { Audience::User } else { Audience::Conversation };
+        fixture.keep("s-1", &n.to_string(), audience);
     }
     let mut seen = Vec::new();
-    for want in [100, 30, 0] {
+    for want in [100, 28, 0] {
         let taken = fixture.take("s-1");
         assert_eq!(taken.notices.len(), want);
         seen.extend(taken.notices.into_iter().map(|notice| notice.text));
     }
-    assert_eq!(seen, (0..130).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!(seen, (0..128).map(|n| n.to_string()).collect::<Vec<_>>());
 }
 
 #[test]
