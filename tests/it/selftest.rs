@@ -101,3 +101,17 @@ fn a_plugin_that_cannot_be_used_is_a_failure() {
     let list = "[[sentence]]\nsay = 'read /a'\ntool = 'files.read'\n";
     run(&home, list, &[]).ended(1).answers(&["failed  read /a", "plugin.toml"]);
 }
+
+#[test]
+fn a_list_that_cannot_be_laid_out_is_told_with_its_file() {
+    let home = Home::new().plugins(&["clock"]);
+    let list = "[files]\na = ''\n'a/b' = ''\n[[sentence]]\nsay = 'hi'\n";
+    run(&home, list, &[]).ended(1).remarks(&["cannot write the list's a/b: "]);
+}
+
+/// A device gives as much as anybody takes.
+#[test]
+fn a_list_without_an_end_is_read_up_to_one() {
+    let home = Home::new().plugins(&["clock"]);
+    home.run(&["selftest", "--file", "/dev/zero"]).ended(3).remarks(&["/dev/zero:1:1"]);
+}

@@ -241,8 +241,12 @@ fn own_files(
 /// Longest configuration that is read; the parser refuses less.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// A file that nobody named need not exist.
-fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
+/// Reads a file. One that nobody named need not exist.
+///
+/// # Errors
+///
+/// It cannot be read as text.
+pub(crate) fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
     let mut text = String::new();
     let read = File::open(path)
         .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))

@@ -1,7 +1,7 @@
 //! The list: what is said, and what has to come of it.
 
 use std::{
-    fs,
+    fs, io,
     path::{Component, Path},
 };
 
@@ -12,7 +12,7 @@ use sallyport_policy::{
 };
 use serde_json::{Map, Value};
 
-use crate::config::ConfigError;
+use crate::config::{self, ConfigError};
 
 /// The list that is said unless another is named.
 const EVERYDAY: &str = include_str!("everyday.toml");
@@ -22,6 +22,9 @@ const EVERYDAY_NAME: &str = "the built-in list";
 
 /// What stands for the folder of the test in its policy.
 const FOLDER: &str = "{folder}";
+
+/// The home of the test, below its folder.
+pub(super) const HOME: &str = "sallyport";
 
 /// The words for how a call can end.
 const OUTCOMES: [(&str, &str); 6] = [
@@ -59,9 +62,7 @@ impl List {
     /// Reads a list: of a file, or the one that comes with the program.
     pub(super) fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = file else { return Ok(Self::parse(EVERYDAY_NAME, EVERYDAY)?) };
-        let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
-        Ok(Self::parse(&path.display().to_string(), &text)?)
+        Ok(Self::parse(&path.display().to_string(), &config::read(path, true)?)?)
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, SourceError> {
@@ -82,11 +83,17 @@ impl List {
     }
 
     /// Writes the files below a folder.
-    pub(super) fn lay_out(&self, folder: &Path) -> std::io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// One cannot be written, as where another lies in the place of its folder.
+    pub(super) fn lay_out(&self, folder: &Path) -> io::Result<()> {
         for (name, text) in &self.files {
             let path = folder.join(name);
-            fs::create_dir_all(path.parent().unwrap_or(folder))?;
-            fs::write(path, text)?;
+            let made = fs::create_dir_all(path.parent().unwrap_or(folder));
+            made.and_then(|()| fs::write(path, text)).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot write the list's {name}: {error}"))
+            })?;
         }
         Ok(())
     }
@@ -113,10 +120,13 @@ fn below(item: Item<'_>) -> Result<String, SourceError> {
     let place = item.place();
     let path = item.prose()?;
     let is_plain = |part| matches!(part, Component::Normal(_));
-    match Path::new(&path).components().all(is_plain) {
-        true => Ok(path),
-        false => Err(place.error("the files of a list lie below its folder")),
+    if !Path::new(&path).components().all(is_plain) {
+        return Err(place.error("the files of a list lie below its folder"));
     }
+    if Path::new(&path).starts_with(HOME) {
+        return Err(place.error(format!("\"{HOME}\" is where the test itself keeps things")));
+    }
+    Ok(path)
 }
 
 #[cfg(test)]
@@ -143,6 +153,7 @@ mod tests {
             ("[[sentence]]\nsay = 'x'\ntool = 'a.b'\noutcome = 'fine'", "4:11", "outcome"),
             ("[[sentence]]\nsay = 'x'\nsays = 'y'", "3:1", "unknown key"),
             ("[files]\n'../x' = ''\n[[sentence]]\nsay = 'x'", "2:1", "below"),
+            ("[files]\n'sallyport/policy.toml' = ''\n[[sentence]]\nsay = 'x'", "2:1", "itself"),
             ("[files]\n'/x' = ''\n[[sentence]]\nsay = 'x'", "2:1", "below"),
         ];
         for (text, place, words) in rows {

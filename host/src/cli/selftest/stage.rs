@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{
-    list::List,
+    list::{HOME, List},
     report::{Call, Said},
 };
 use crate::{
@@ -113,7 +113,7 @@ impl Stage {
 /// The settings of a user who has only their plugins, and what was compiled of them.
 fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failure> {
     list.lay_out(folder)?;
-    let home = folder.join("sallyport");
+    let home = folder.join(HOME);
     std::fs::create_dir(&home)?;
     let policy = home.join("policy.toml");
     std::fs::write(&policy, list.policy(folder))?;
