@@ -395,6 +395,7 @@ fn a_person_sees_and_undoes_what_plugins_keep_and_plan() {
     home.run(&["state", "clear", "living", "pad", "--yes"]).ended(0).answers(&["1 key forgotten"]);
     home.run(&["state", "clear", "living", "--yes"]).ended(0).answers(&["1 key forgotten"]);
     home.run(&["state", "list"]).ended(0).remarks(&["No plugin keeps anything."]);
+    home.run(&["state", "list", "living"]).ended(0).remarks(&["living keeps nothing."]);
     home.run(&["timer", "list"]).ended(0).answers(&["t-1  in 15 minutes  living  \"tea\""]);
     home.run(&["timer", "cancel", "t-1"]).ended(0).answers(&["Cancelled: t-1"]);
     home.run(&["timer", "cancel", "t-1"]).ended(1).remarks(&["there is no timer t-1"]);

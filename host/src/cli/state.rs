@@ -61,7 +61,7 @@ pub(super) fn state(flags: &Flags, command: &StateCommand, out: &Output) -> Resu
         }
         StateCommand::List { plugin: Some(plugin), output } => {
             let keys = keys(&state, &owner(plugin))?;
-            list_keys(&keys, output.output, out);
+            list_keys(plugin, &keys, output.output, out);
         }
         StateCommand::Get { plugin, key, output } => {
             let kept = state.get(&owner(plugin), key)?.ok_or_else(|| missing(plugin, key))?;
@@ -109,9 +109,10 @@ fn keys(state: &State, owner: &Owner) -> Result<Vec<String>, StateError> {
     }
 }
 
-fn list_keys(keys: &[String], format: Format, out: &Output) {
+fn list_keys(plugin: &PluginName, keys: &[String], format: Format, out: &Output) {
     match format {
         Format::Json => out.json(&json!(keys)),
+        Format::Text if keys.is_empty() => out.note(&format!("{plugin} keeps nothing.")),
         Format::Text => keys.iter().for_each(|key| out.line(&text::one_line(key))),
     }
 }
