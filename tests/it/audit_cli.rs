@@ -222,6 +222,7 @@ fn h68_a_call_that_is_stopped_from_outside_leaves_its_record() {
         finish(child, &args).ended(130);
         let ended = records(&home, &["--kind", "call"]);
         assert_eq!(ended[0]["record"]["outcome"], "cancelled", "{ended:?}");
+        assert_eq!(ended[0]["record"]["effects"][0]["did"], "requested", "{ended:?}");
         home.run(&["audit", "verify"]).ended(0);
     }
 }

@@ -10,11 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{
     Home,
-    home::{guest, manifest, repository},
+    home::{finish, guest, manifest, repository},
 };
 
 /// Lets the plugin run, without a question.
@@ -260,6 +261,8 @@ fn a_command_of_webassembly_runs_in_the_sandbox() {
         assert_eq!(told["outcome"], outcome, "{told}");
         assert!(told["result"].to_string().contains(words), "{told}");
     }
+    let told = home.run(&["-v", "call", "tool.tool", r#"{"act":"complains_for_ever"}"#]).ended(7);
+    told.remarks(&["2s, its time limit", "it does not work"]);
     let manifest = manifest("tool", "[[request.env]]\nname = \"TZ\"\nwhy = \"x\"\n");
     let home = home.file("plugins/tool/plugin.toml", manifest);
     home.run(&["plugin", "show", "tool"]).ended(0).answers(&["tool 1.0.0", "the variable TZ"]);
@@ -296,6 +299,29 @@ fn is_running(mark: &str) -> bool {
     let lines = fs::read_dir("/proc").unwrap().flatten();
     let lines = lines.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
     lines.map(|line| String::from_utf8_lossy(&line).into_owned()).any(|line| line.contains(mark))
+}
+
+#[test]
+fn h68_a_script_that_is_stopped_from_outside_has_run_all_the_same() {
+    let home = shell("true");
+    let folder = home.user_path("desk");
+    fs::create_dir_all(&folder).unwrap();
+    let fs = format!("fs = [{{ path = {folder:?}, access = \"read-write\" }}]");
+    let body =
+        format!("#!/bin/sh\necho here > {}/begun\nwhile :; do sleep 1; done\n", folder.display());
+    let home = home
+        .file("plugins/tool/run.sh", body)
+        .policy(GRANTED.replace("process = true", &format!("process = true\n{fs}")));
+    let args = ["call", "tool.tool"];
+    let child = home.start(&args);
+    let begin = Instant::now();
+    while !folder.join("begun").exists() {
+        assert!(begin.elapsed() < SOON, "it does not begin");
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    finish(child, &args).ended(130);
+    home.run(&["audit", "show"]).answers(&["cancelled", "ended, since the call was"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A call that cannot be written down is not made: when the audit has failed, every call is refused
 //! with the reason until it can be written again. A call that is cancelled, or whose process is asked
-//! to stop, leaves its record too.
+//! to stop, leaves its record too, with what it had done by then.
 
 use std::{
     sync::Arc,
@@ -11,7 +11,7 @@ use std::{
 
 use sallyport_contract::{
     Admitted, BoxFuture, CallContext, CallReport, Decision, Failure, FailureKind, Outcome,
-    ToolCall, ToolId, ToolSpec, Toolbox,
+    ToolCall, ToolId, ToolSpec, Toolbox, Trail,
 };
 use sallyport_store::{AuditKind, AuditLog, AuditRecord, audit::Who};
 
@@ -55,7 +55,8 @@ impl Audited {
     pub(crate) fn begun(&self, call: &Admitted) -> Unfinished {
         let record = self.record(AuditKind::Call, call.context(), call.tool(), call.text());
         let record = AuditRecord { grounds: self.grounds(call), ..record };
-        Unfinished { log: Arc::clone(&self.log), record: Some(record) }
+        let (log, trail) = (Arc::clone(&self.log), call.trail().clone());
+        Unfinished { log, record: Some(record), trail, may_be_silent: false }
     }
 
     /// The registry whose calls are written down.
@@ -122,9 +123,24 @@ impl Toolbox for Audited {
 pub(crate) struct Unfinished {
     log: Arc<AuditLog>,
     record: Option<AuditRecord>,
+    /// What the call did, should nobody wait for its end.
+    trail: Trail,
+    /// Nothing is written when nothing came of it.
+    may_be_silent: bool,
 }
 
 impl Unfinished {
+    /// The same, but given up, it is written only when it did something.
+    pub(crate) fn unless_silent(mut self) -> Self {
+        self.may_be_silent = true;
+        self
+    }
+
+    /// Writes nothing after all.
+    pub(crate) fn leave_out(mut self) {
+        self.record = None;
+    }
+
     pub(crate) fn finish(mut self, report: &CallReport) {
         if let Some(record) = self.record.take() {
             self.write(AuditRecord { at_ms: now_ms(), ..record.with_report(report) });
@@ -139,8 +155,10 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Some(record) = self.record.take() {
-            let report = CallReport::from(Outcome::Cancelled);
+        let Some(record) = self.record.take() else { return };
+        let effects = self.trail.take();
+        if !(self.may_be_silent && effects.is_empty()) {
+            let report = CallReport { effects, ..CallReport::from(Outcome::Cancelled) };
             self.write(AuditRecord { at_ms: now_ms(), ..record.with_report(&report) });
         }
     }

@@ -13,7 +13,6 @@ use sallyport_sandbox::{
     ComponentFile, InstanceInfo, LoadError, Plugin, PluginParts, Sandbox, Warden,
 };
 use serde_json::{Map, Value};
-use tokio::time::timeout;
 
 use crate::{gate::warden::PluginWarden, internal::InternalTool, script::Native};
 
@@ -109,20 +108,10 @@ impl Component {
         let parts = owner.parts(file);
         let plugin = match &self.command {
             None => sandbox.load(parts),
-            Some((tool, _)) => sandbox.load_command(parts, tool.clone()),
+            Some((tool, time_max)) => sandbox.load_command(parts, tool.clone(), *time_max),
         };
         let plugin = Arc::new(plugin.map_err(|error| owner.broken(&error))?);
         Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))
-    }
-
-    /// Runs a call; of a program, for as long as its definition says.
-    async fn call(&self, plugin: &Plugin, call: Admitted) -> CallReport {
-        match &self.command {
-            None => plugin.call(call).await,
-            Some((_, limit)) => timeout(*limit, plugin.call(call))
-                .await
-                .unwrap_or_else(|_| Outcome::TimedOut { limit: *limit }.into()),
-        }
     }
 
     /// What was made ready, if anything was.
@@ -166,7 +155,7 @@ impl Body {
     ) -> CallReport {
         match self {
             Self::Component(component) => match component.plugin(sandbox, owner) {
-                Ok(plugin) => component.call(&plugin, call).await,
+                Ok(plugin) => plugin.call(call).await,
                 Err(failure) => Outcome::Failed(failure).into(),
             },
             Self::Script { native, .. } => native.run(&**owner.warden, &call).await,

@@ -25,7 +25,8 @@ use std::sync::{
 };
 
 use sallyport_contract::{
-    Admitted, CallContext, CallReport, Failure, Outcome, PluginName, ToolCall, ToolId, ToolName,
+    Admitted, CallContext, CallReport, Failure, Outcome, PluginName, ToolCall, ToolId,
+    ToolName,
 };
 use sallyport_policy::{Grant, Role, question::ROLE_PREFIX};
 use sallyport_sandbox::Plugin;
@@ -219,11 +220,15 @@ impl Player {
 
     /// Begins the record of a run that was admitted.
     pub fn begin(&self, call: &Admitted) -> Playing {
-        Playing {
-            record: self.roles.audited.begun(call),
-            tool: call.tool().clone(),
-            witness: self.roles.witness.clone(),
-        }
+        let (tool, witness) = (call.tool().clone(), self.roles.witness.clone());
+        Playing { record: self.roles.audited.begun(call), tool, witness, may_be_silent: false }
+    }
+
+    /// Begins the record of a run that is written down only when something comes of it: of the many that
+    /// only look, and share a decision.
+    pub(crate) fn begin_looking(&self, call: &Admitted) -> Playing {
+        let Playing { record, tool, witness, .. } = self.begin(call);
+        Playing { record: record.unless_silent(), tool, witness, may_be_silent: true }
     }
 }
 
@@ -232,11 +237,15 @@ pub struct Playing {
     record: Unfinished,
     tool: ToolId,
     witness: Option<Arc<dyn Witness>>,
+    may_be_silent: bool,
 }
 
 impl Playing {
     /// Writes down how the run has ended.
     pub fn finish(self, report: &CallReport) {
+        if self.may_be_silent && is_silent(report) {
+            return self.record.leave_out();
+        }
         if let Some(witness) = &self.witness {
             witness.ended(&self.tool, report);
         }
@@ -259,7 +268,7 @@ pub(crate) fn trouble(report: &CallReport) -> Option<String> {
 }
 
 /// Whether nothing came of a run that anybody would look for in a record.
-pub(crate) fn is_silent(report: &CallReport) -> bool {
+fn is_silent(report: &CallReport) -> bool {
     trouble(report).is_none() && report.effects.is_empty()
 }
 

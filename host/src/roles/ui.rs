@@ -26,7 +26,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Player, is_silent, listener::inbox::Tray, trouble};
+use super::{Player, listener::inbox::Tray, trouble};
 
 /// Events that may wait. A turn with many calls has some hundred; a plugin that is behind by more
 /// does not show what happens.
@@ -252,10 +252,9 @@ async fn tell_all(player: Player, call: Admitted, queue: Arc<Queue>, seat: Arc<U
         if let UiEvent::ToolCallRequested(request) = &event {
             seat.with_shown(|shown| shown.insert(request.confirmation_id));
         }
+        let playing = player.begin_looking(&call);
         let report: CallReport = ui.on_event(event).await;
-        if !is_silent(&report) {
-            player.begin(&call).finish(&report);
-        }
+        playing.finish(&report);
         if let Some(why) = trouble(&report) {
             return Stop::Broke(why);
         }

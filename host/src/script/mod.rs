@@ -8,7 +8,7 @@ mod described;
 mod outcome;
 mod spec;
 
-use std::time::Instant;
+use std::{path::Path, time::Instant};
 
 use sallyport_contract::{Admitted, CallReport, Denial, Effect, Failure, FailureKind, Outcome};
 use sallyport_policy::{Capability, Grant};
@@ -60,10 +60,30 @@ impl Native {
             return denied(barred(grant));
         };
         let spec = spec::of(&self.script, grant, process, warden);
-        match sallyport_process::run(&self.stage, &spec, call.text().as_bytes()).await {
+        let mut work = Work { program: &spec.program, call, is_over: false };
+        let ended = sallyport_process::run(&self.stage, &spec, call.text().as_bytes()).await;
+        work.is_over = true;
+        match ended {
             Ok(finished) => Ended { script: &self.script, spec: &spec, finished }.report(),
             Err(RunError::NoWall { .. }) => denied(grant.deny_unwalled(RUN)),
             Err(error) => outcome::not_run(grant.plugin(), &error).into(),
+        }
+    }
+}
+
+/// A program at work. One that is ended because nobody waits for it any more has run all the same.
+struct Work<'a> {
+    program: &'a Path,
+    call: &'a Admitted,
+    is_over: bool,
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let what = format!("{}: ended, since the call was", self.program.display());
+            let capability = Capability::Process.word().to_owned();
+            self.call.trail().leave(vec![Effect::Used { capability, what }]);
         }
     }
 }

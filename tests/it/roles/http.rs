@@ -1,6 +1,6 @@
 //! Incoming HTTP: a request goes in, a response comes out, and whatever goes wrong is a 502.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
@@ -26,12 +26,13 @@ fn request(path: &str, body: &str) -> Request<Full<Bytes>> {
 
 fn begin(player: &Guarded, tray: &Arc<Tray>, request: Request<Full<Bytes>>) -> Served {
     let inbox = Some(Arc::clone(tray) as _);
-    player.wait(player.plugin.serve(admitted(player, "http"), inbox, None, request))
+    let call = admitted(player, "http");
+    player.wait(async { player.plugin.serve(call, inbox, None, request) })
 }
 
 fn serve(player: &Guarded, tray: &Arc<Tray>, request: Request<Full<Bytes>>) -> Answer {
     let Served { response, report } = begin(player, tray, request);
-    let (head, body) = response.into_parts();
+    let (head, body) = player.wait(response).into_parts();
     let body = player.wait(body.collect());
     let body = body.map(|body| String::from_utf8(body.to_bytes().to_vec()).unwrap());
     Answer { status: head.status, headers: head.headers, body, report: player.wait(report) }
@@ -144,10 +145,28 @@ fn a_guest_may_go_on_after_its_answer() {
 #[test]
 fn who_goes_away_ends_the_run() {
     let player = Guarded::by(warden("limits = { time = \"1h\" }"));
-    let served = begin(&player, &Arc::default(), request("/loops_in_body", ""));
-    assert_eq!(served.response.status(), StatusCode::OK);
-    drop(served.response);
-    assert_eq!(player.wait(served.report).outcome.word(), "cancelled");
+    let Served { response, report } =
+        begin(&player, &Arc::default(), request("/loops_in_body", ""));
+    let response = player.wait(response);
+    assert_eq!(response.status(), StatusCode::OK);
+    drop(response);
+    assert_eq!(player.wait(report).outcome.word(), "cancelled");
+}
+
+#[test]
+fn what_was_done_before_somebody_went_away_is_on_record() {
+    let player = Guarded::by(warden("limits = { time = \"1h\" }"));
+    let tray = Arc::<Tray>::default();
+    let Served { response, report } = begin(&player, &tray, request("/submits_and_loops", ""));
+    let submitted = async {
+        while tray.inputs.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    player.wait(async { tokio::time::timeout(Duration::from_secs(20), submitted).await.unwrap() });
+    drop(response);
+    let report = player.wait(report);
+    assert_eq!((report.outcome.word(), used(&report)), ("cancelled", vec!["input (16 bytes)"]));
 }
 
 /// In an instance that lives on, what belongs to a request ends with it.

@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use sallyport_contract::{
@@ -221,7 +222,9 @@ impl Guarded {
         tool: ToolSpec,
     ) -> Result<Self, LoadError> {
         let resolver = Arc::new(SystemResolver::default());
-        Self::made_of(warden, resolver, bytes, |sandbox, parts| sandbox.load_command(parts, tool))
+        Self::made_of(warden, resolver, bytes, |sandbox, parts| {
+            sandbox.load_command(parts, tool, Duration::MAX)
+        })
     }
 
     fn made_of(

@@ -20,7 +20,7 @@ pub mod text;
 pub mod tool;
 pub mod toolbox;
 
-pub use call::{Admitted, CallContext, ToolCall};
+pub use call::{Admitted, CallContext, ToolCall, Trail};
 pub use mangle::NameTable;
 pub use name::{NameError, PluginName, ToolId, ToolName};
 pub use outcome::{

@@ -1,9 +1,9 @@
 //! One run as its host calls see it: who runs, on whose behalf, what is granted at this moment, how
 //! much time is left, and where everything is written down.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
-use sallyport_contract::{Admitted, Denial, Effect, Owner, Secret};
+use sallyport_contract::{Admitted, CallReport, Denial, Effect, Outcome, Owner, Secret};
 use sallyport_policy::Grant;
 
 use crate::{
@@ -27,15 +27,16 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A run on behalf of a call.
+    /// A run on behalf of a call, for no longer than `time_max`, whatever the policy allows.
     pub(crate) fn of_call(
         warden: Arc<dyn Warden>,
         call: Arc<Admitted>,
         role: RoleLinks,
+        time_max: Duration,
     ) -> Arc<Self> {
         let grant = warden.grant();
         let limits = grant.limits();
-        let clock = Clock::start(limits.time, limits.cpu);
+        let clock = Clock::start(limits.time.min(time_max), limits.cpu);
         let ledger = Ledger::new(limits.log_bytes);
         Arc::new(Self { clock, ledger, warden, granted: grant, call: Some(call), role })
     }
@@ -136,5 +137,34 @@ impl Case {
         };
         self.ledger.refused(denial.clone());
         denial
+    }
+}
+
+/// The case of a run that nobody has made a report of yet. Whoever gives a call up gets none, and what
+/// was done until then is left on the call's trail.
+pub(crate) struct Unreported(Arc<Case>);
+
+impl Unreported {
+    pub(crate) fn of(case: Arc<Case>) -> Self {
+        Self(case)
+    }
+}
+
+impl Deref for Unreported {
+    type Target = Arc<Case>;
+
+    fn deref(&self) -> &Arc<Case> {
+        &self.0
+    }
+}
+
+impl Drop for Unreported {
+    fn drop(&mut self) {
+        let effects = self.ledger.close();
+        if let (Some(call), false) = (self.call(), effects.is_empty()) {
+            let mut report = CallReport { effects, ..CallReport::from(Outcome::Cancelled) };
+            self.warden.redactor().report(&mut report);
+            call.trail().leave(report.effects);
+        }
     }
 }

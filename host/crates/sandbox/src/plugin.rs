@@ -20,7 +20,7 @@ use crate::{
         http::HttpHandler,
     },
     capability::{stdio::GuestOutput, uses::Uses},
-    case::Case,
+    case::{Case, Unreported},
     clock::Expired,
     docket::Docket,
     grant,
@@ -28,7 +28,7 @@ use crate::{
     ledger::Ledger,
     limits::MemoryAccount,
     net::{Account, HttpGate},
-    places::{NoPlace, Places},
+    places::{NoPlace, Place, Places},
     power,
     rate::Minute,
     resident::{InstanceInfo, Residents, Visit},
@@ -58,6 +58,8 @@ pub struct Plugin {
     warden: Arc<dyn Warden>,
     common: Arc<Common>,
     places: Places,
+    /// Longest wall time of a run, where that is not left to the policy alone.
+    time_max: Duration,
     /// Its warm instances, when it has one for each session.
     residents: Option<Arc<Residents>>,
 }
@@ -152,11 +154,12 @@ impl Sandbox {
     pub fn load(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
         let prepared = Prepared::new(self, parts.file, parts.manifest)?;
         let residents = (parts.manifest.instance == Instance::Session).then(|| self.residents());
-        Ok(self.plugin(parts, prepared, residents))
+        Ok(self.plugin(parts, prepared, Duration::MAX, residents))
     }
 
     /// Makes a WASI command ready as a plugin of one tool: arguments go to its standard input, and
-    /// what it prints is the result. It runs anew for each call, whatever the manifest says.
+    /// what it prints is the result. It runs anew for each call, whatever the manifest says, and for no
+    /// longer than `time_max`.
     ///
     /// # Errors
     ///
@@ -165,15 +168,17 @@ impl Sandbox {
         self: &Arc<Self>,
         parts: PluginParts<'_>,
         tool: ToolSpec,
+        time_max: Duration,
     ) -> Result<Plugin, LoadError> {
         let prepared = Prepared::command(self, &parts, tool)?;
-        Ok(self.plugin(parts, prepared, None))
+        Ok(self.plugin(parts, prepared, time_max, None))
     }
 
     fn plugin(
         self: &Arc<Self>,
         parts: PluginParts<'_>,
         prepared: Prepared,
+        time_max: Duration,
         residents: Option<Arc<Residents>>,
     ) -> Plugin {
         let has_timers = prepared.abi.exports(Export::Timers);
@@ -182,6 +187,7 @@ impl Sandbox {
             sandbox: Arc::clone(self),
             prepared,
             places: Places::new(),
+            time_max,
             warden: parts.warden,
             common: Arc::new(Common {
                 settings: parts.settings,
@@ -343,52 +349,49 @@ impl Plugin {
         body: Body<R>,
     ) -> Ran<R> {
         let started = Instant::now();
-        let case = || Case::of_call(Arc::clone(&self.warden), Arc::clone(&call), role);
-        let (case, run) = match self.places.take(limits).await {
-            Err(none) => (case(), Run::refused(self.no_place(&none))),
-            Ok(_place) => match &self.residents {
-                None => self.run_fresh(case(), body).await,
-                Some(residents) => {
-                    let room = residents.room(&call.context().session_id);
-                    self.run_resident(room.enter(limits.queue_time).await, case(), body).await
-                }
-            },
+        let room = self.enter(&call, limits).await;
+        let case = Case::of_call(Arc::clone(&self.warden), call, role, self.time_max);
+        let case = Unreported::of(case);
+        let run = match room {
+            Ok((visit, _place)) => self.run_in_place(visit, &case, body).await,
+            Err(stop) => Run { result: Err(stop), memory_bytes_peak: 0 },
         };
         Ran { case, run, elapsed: started.elapsed() }
     }
 
-    async fn run_fresh<R: Send + 'static>(
+    /// Waits for a place and, where there are rooms, for a turn in that of the session.
+    async fn enter(
         &self,
-        case: Arc<Case>,
-        body: Body<R>,
-    ) -> (Arc<Case>, Run<R>) {
-        let run = match self.sandbox.guest(&case, &self.common) {
-            Ok(guest) => run::run(&self.prepared, guest, body).await,
-            Err(error) => Run::refused(not_there(&error)),
-        };
-        (case, run)
+        call: &Admitted,
+        limits: &Limits,
+    ) -> Result<(Option<Visit>, Place<'_>), Stop> {
+        let place = self.places.take(limits).await.map_err(|none| self.no_place(&none))?;
+        let Some(residents) = &self.residents else { return Ok((None, place)) };
+        let room = residents.room(&call.context().session_id);
+        Ok((Some(room.enter(limits.queue_time).await?), place))
     }
 
-    async fn run_resident<R: Send + 'static>(
+    async fn run_in_place<R: Send + 'static>(
         &self,
-        turn: Result<Visit, Stop>,
-        case: Arc<Case>,
+        visit: Option<Visit>,
+        case: &Arc<Case>,
         body: Body<R>,
-    ) -> (Arc<Case>, Run<R>) {
-        let begin = || {
-            let guest = self.sandbox.guest(&case, &self.common)?;
-            Ok(Vessel::new(&self.prepared, guest))
+    ) -> Run<R> {
+        let guest = || self.sandbox.guest(case, &self.common);
+        let run = match visit {
+            Some(visit) => {
+                visit.run(case, body, || Ok(Vessel::new(&self.prepared, guest()?))).await
+            }
+            None => match guest() {
+                Ok(guest) => Ok(run::run(&self.prepared, guest, body).await),
+                Err(error) => Err(error),
+            },
         };
-        let run = match turn {
-            Ok(visit) => visit.run(&case, body, begin).await,
-            Err(stop) => Ok(Run { result: Err(stop), memory_bytes_peak: 0 }),
-        };
-        let run = run.unwrap_or_else(|error| Run::refused(not_there(&error)));
-        (case, run)
+        run.unwrap_or_else(|error| Run::refused(not_there(&error)))
     }
 
-    fn no_place(&self, none: &NoPlace) -> Failure {
-        Failure::new(FailureKind::LimitReached, format!("{} {none}", self.name))
+    fn no_place(&self, none: &NoPlace) -> Stop {
+        Stop::Failed(Failure::new(FailureKind::LimitReached, format!("{} {none}", self.name)))
     }
 
     /// The warm instances that there are at this moment, by the names of their sessions.
@@ -406,7 +409,7 @@ impl Plugin {
         let (limits, ledger) = (ran.case.granted().limits(), &ran.case.ledger);
         let outcome = match ran.run.result {
             Ok(value) => outcome(value, ledger),
-            Err(Stop::Expired(Expired::Wall)) => Outcome::TimedOut { limit: limits.time },
+            Err(Stop::Expired(Expired::Wall)) => Outcome::TimedOut { limit: ran.case.clock.wall() },
             Err(Stop::Expired(Expired::Cpu)) => Outcome::Failed(out_of_cpu(limits)),
             Err(Stop::Failed(failure)) => Outcome::Failed(failure),
         };
@@ -457,7 +460,7 @@ impl Plugin {
 
 /// What came of something that was run on behalf of a call.
 pub(crate) struct Ran<R> {
-    pub(crate) case: Arc<Case>,
+    pub(crate) case: Unreported,
     pub(crate) run: Run<R>,
     /// With the wait for a place.
     pub(crate) elapsed: Duration,

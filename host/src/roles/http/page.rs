@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::Page;
 use crate::{
     gate::Tell,
-    roles::{Player, Roles, Run, is_silent, trouble},
+    roles::{Player, Roles, Run, trouble},
 };
 
 /// How long one decision holds for requests that only look: a page asks several times a second, and
@@ -49,7 +49,7 @@ pub(crate) struct Looks(Mutex<Option<(Instant, Admitted)>>);
 impl Looks {
     fn last(&self) -> Option<Admitted> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(at, _)| at.elapsed() < LOOK_TIME_MAX).map(|(_, call)| call.clone())
+        last.as_ref().filter(|(at, _)| at.elapsed() < LOOK_TIME_MAX).map(|(_, call)| call.again())
     }
 
     fn keep(&self, call: &Admitted) {
@@ -91,30 +91,27 @@ impl PluginPage {
         Ok(call)
     }
 
-    /// The record of a request that only looks is written when it did something after all.
+    /// The record of a request that only looks is written when it did something after all. Whoever asks
+    /// may go away at any moment; the record is made all the same.
     async fn serve(
         &self,
         call: Admitted,
         only_looks: bool,
         request: Request<Full<Bytes>>,
     ) -> Response<HttpBody> {
-        let playing = (!only_looks).then(|| self.player.begin(&call));
+        let player = self.player.clone();
+        let playing = if only_looks { player.begin_looking(&call) } else { player.begin(&call) };
         let (inbox, seat) = (self.inbox.clone(), self.seat.clone());
-        let plugin = self.player.plugin();
-        let Served { response, report } = plugin.serve(call.clone(), inbox, seat, request).await;
-        let (player, tell) = (self.player.clone(), Arc::clone(&self.tell));
+        let Served { response, report } = player.plugin().serve(call, inbox, seat, request);
+        let tell = Arc::clone(&self.tell);
         tokio::spawn(async move {
             let report = report.await;
             if let Some(why) = trouble(&report) {
                 tell(&format!("{}: a request failed: {why}", player.name()));
             }
-            match playing {
-                Some(playing) => playing.finish(&report),
-                None if is_silent(&report) => {}
-                None => player.begin(&call).finish(&report),
-            }
+            playing.finish(&report);
         });
-        response
+        response.await
     }
 
     fn complain(&self, report: &CallReport) {

@@ -72,6 +72,10 @@ impl Guest for Player {
                 write(&body, b"the first half");
                 KEPT_BODY.set(Some(body));
             }
+            "/submits_and_loops" => {
+                listener::submit("before no answer");
+                spin()
+            }
             "/goes_on" => {
                 answer(out, 200, b"done");
                 listener::submit("after the answer");

@@ -21,7 +21,7 @@ use http_body_util::{
     BodyExt, Full, LengthLimitError, Limited, StreamBody, combinators::UnsyncBoxBody,
 };
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Failure, FailureKind, Outcome, ToolOutput,
+    Admitted, BoxFuture, CallReport, Failure, FailureKind, Outcome, ToolOutput, Trail,
     redact::RedactStream,
     services::{Inbox, Seat},
 };
@@ -58,17 +58,17 @@ pub enum BodyError {
 
 /// A request that is being answered.
 pub struct Served {
-    /// The response. Dropping its body before its end ends the run.
-    pub response: Response<HttpBody>,
+    /// The response. Dropping this, or the body before its end, ends the run.
+    pub response: BoxFuture<'static, Response<HttpBody>>,
     /// The record of the run; it is there once the run has ended, which may be after the response.
     pub report: BoxFuture<'static, CallReport>,
 }
 
 impl Plugin {
     /// Answers a request whose URI is absolute: its scheme and authority are what the guest is told,
-    /// whatever the `Host` header says. Input goes to `inbox`, commands and drawings to `seat`.
-    /// Dropping the future ends the run.
-    pub async fn serve<B>(
+    /// whatever the `Host` header says. Input goes to `inbox`, commands and drawings to `seat`. The run
+    /// begins at once, in a task of its own.
+    pub fn serve<B>(
         self: &Arc<Self>,
         call: Admitted,
         inbox: Option<Arc<dyn Inbox>>,
@@ -89,13 +89,17 @@ impl Plugin {
             let (plugin, gone, ended) = (Arc::clone(self), gone.clone(), over.clone().drop_guard());
             async move {
                 let _ended = ended;
-                let run = plugin.run_for(Arc::new(call), links, body);
-                if let Some(ran) = gone.run_until_cancelled(run).await {
-                    let _ = tell.send(plugin.report(ran, |(), ledger| outcome(ledger)));
-                }
+                let (trail, run) =
+                    (call.trail().clone(), plugin.run_for(Arc::new(call), links, body));
+                // A run that is given up has left its trail by the end of this line.
+                let ran = gone.run_until_cancelled(run).await;
+                let _ = tell.send(match ran {
+                    Some(ran) => plugin.report(ran, |(), ledger| outcome(ledger)),
+                    None => cancelled(&trail),
+                });
             }
         });
-        let response = respond(given, over, gone.drop_guard()).await;
+        let response = Box::pin(respond(given, over, gone.drop_guard()));
         let report = async { told.await.unwrap_or_else(|_| Outcome::Cancelled.into()) };
         Served { response, report: Box::pin(report) }
     }
@@ -106,6 +110,11 @@ fn outcome(ledger: &Ledger) -> Outcome {
     let Some(limit) = ledger.limit() else { return Outcome::Completed(ToolOutput::default()) };
     let message = format!("the limit of {limit} is reached");
     Outcome::Failed(Failure::new(FailureKind::LimitReached, message))
+}
+
+/// The record of a run that nobody waited for.
+fn cancelled(trail: &Trail) -> CallReport {
+    CallReport { effects: trail.take(), ..CallReport::from(Outcome::Cancelled) }
 }
 
 /// What a guest has begun to answer.
