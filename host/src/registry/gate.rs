@@ -7,9 +7,12 @@
 //! Only then does anything run. On the way back a result has to keep the promise of its schema.
 
 use sallyport_contract::{
-    Admitted, CallReport, Denial, Effect, Failure, FailureKind, Outcome, ToolCall, ToolSpec, json,
+    Admitted, CallReport, Decision, Denial, Effect, Failure, FailureKind, Outcome, ToolCall,
+    ToolId, ToolSpec, json,
 };
-use sallyport_policy::{Access, Grant, Policy, Question, Verdict};
+use sallyport_policy::{
+    Access, Capability, Grant, Policy, Question, Verdict, question::ROLE_PREFIX,
+};
 use serde_json::Value;
 
 use super::{Entry, Missing, Registry};
@@ -43,6 +46,31 @@ pub(super) async fn admit_role(registry: &Registry, run: ToolCall) -> Result<Adm
     let grounds = grounds.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`, for roles")]
     Ok(Admitted::new(run, about).on_grounds(grounds))
+}
+
+/// Why a run in a role that was let through may not go on.
+pub(super) fn refusal(registry: &Registry, run: &Admitted) -> Option<Denial> {
+    let entry = registry.plugin(run.tool().plugin.as_str()).ok()?;
+    let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
+    let question = Question { tool, digest: entry.digest(), arguments, context };
+    let denied = || {
+        let policy = registry.gate.standing.present().policy;
+        let verdict = policy.decide_role(&question, &entry.grant());
+        (verdict.decision == Decision::Deny).then(|| verdict.denial(tool))
+    };
+    lacking(&entry.grant(), tool).or_else(denied)
+}
+
+/// The refusal of a run in a role without what is granted for it.
+fn lacking(grant: &Grant, run: &ToolId) -> Option<Denial> {
+    let (capability, what) = match run.tool.as_str().strip_prefix(ROLE_PREFIX)? {
+        "timer" => (Capability::Schedule, "be called back"),
+        "listener" => (Capability::Listen, "listen"),
+        "http" => (Capability::Listen, "answer requests"),
+        "ui" => (Capability::Ui, "be the user's side of a session"),
+        _ => return None,
+    };
+    (!grant.holds(capability)).then(|| grant.deny(capability, what))
 }
 
 fn missing(missing: Missing) -> Outcome {
@@ -84,10 +112,10 @@ async fn decide(
     judge: impl Fn(&Policy, &Question<'_>, &Grant) -> Verdict,
 ) -> Result<String, Denial> {
     let (tool, context) = (&call.tool, &call.context);
-    if let Some(denial) = entry.barrier() {
+    let grant = entry.grant();
+    if let Some(denial) = entry.barrier().or_else(|| lacking(&grant, tool)) {
         return Err(denial);
     }
-    let grant = entry.grant();
     let question = Question { tool, digest: entry.digest(), arguments, context };
     let verdict = judge(&registry.gate.standing.present().policy, &question, &grant);
     let matter = Matter {

@@ -14,7 +14,8 @@ mod requests;
 use std::{collections::BTreeMap, sync::Arc};
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Failure, PluginName, ToolCall, ToolId, ToolSpec, Toolbox,
+    Admitted, BoxFuture, CallReport, Denial, Failure, PluginName, ToolCall, ToolId, ToolSpec,
+    Toolbox,
 };
 use sallyport_model::openai;
 use sallyport_policy::source::nearest;
@@ -152,6 +153,12 @@ impl Registry {
     /// Decides about a run in a role; see [`Roles`](crate::roles::Roles).
     pub(crate) async fn admit_role(&self, run: ToolCall) -> Result<Admitted, Box<CallReport>> {
         gate::admit_role(self, run).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
+    }
+
+    /// Why a run in a role that was let through may not go on: what it needs is not granted any more, or
+    /// a rule denies it now. Nobody is asked a second time.
+    pub(crate) fn refusal(&self, run: &Admitted) -> Option<Denial> {
+        gate::refusal(self, run)
     }
 
     /// Finds a tool that can be called.

@@ -25,7 +25,7 @@ use std::sync::{
 };
 
 use sallyport_contract::{
-    Admitted, CallContext, CallReport, Failure, Outcome, PluginName, ToolCall, ToolId,
+    Admitted, CallContext, CallReport, Denial, Failure, Outcome, PluginName, ToolCall, ToolId,
     ToolName,
 };
 use sallyport_policy::{Grant, Role, question::ROLE_PREFIX};
@@ -197,6 +197,11 @@ impl Player {
     /// What it may do at this moment; nothing once it is gone.
     pub fn grant(&self) -> Option<Arc<Grant>> {
         self.roles.registry().plugin(self.name.as_str()).ok().map(Entry::grant)
+    }
+
+    /// Why a run that was let through may not go on: the policy has changed since.
+    pub(crate) fn refusal(&self, call: &Admitted) -> Option<Denial> {
+        self.roles.registry().refusal(call)
     }
 
     /// Has the gate decide about a run. `about` is what a person would be shown of it, an object.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, ApprovalRequest, CallReport,
+    Admitted, ApprovalRequest, CallReport, Outcome,
     services::{Origin, Seat, SeatError, Style},
 };
 use sallyport_model::{Delta, UserMessage};
@@ -249,6 +249,10 @@ async fn tell_all(player: Player, call: Admitted, queue: Arc<Queue>, seat: Arc<U
             Ok(event) => event,
             Err(stop) => return stop,
         };
+        if let Some(denial) = player.refusal(&call) {
+            player.begin(&call).finish(&CallReport::from(Outcome::Denied(denial.clone())));
+            return Stop::Broke(format!("{}: {}", denial.what, denial.why));
+        }
         if let UiEvent::ToolCallRequested(request) = &event {
             seat.with_shown(|shown| shown.insert(request.confirmation_id));
         }

@@ -1,7 +1,7 @@
 //! Listeners: what comes in by a web hook, a web socket or standard input becomes input, and nobody
 //! else gets in.
 
-use std::{net::TcpListener, thread};
+use std::{net::TcpListener, thread, time::Duration};
 
 use futures::{SinkExt, StreamExt};
 use serde_json::json;
@@ -74,6 +74,39 @@ fn a_rule_denies_a_role_and_the_plugin_does_not_run() {
     assert_eq!(answer.status, 403);
     program.remarks("webhook: a request was refused");
     program.interrupted();
+}
+
+/// Requests that only look share a decision, but only where rules cannot tell them apart, and only for as
+/// long as the policy stays as it is.
+#[test]
+fn h67_a_decision_holds_for_no_other_path_and_under_no_other_policy() {
+    let rule =
+        |rest: &str| format!("[[rule]]\ntool = \"webhook.role:http\"\ndecision = \"deny\"\n{rest}");
+    let policy = format!("{WEBHOOK}{}", rule("when = \"args.path == '/hooks/own/health'\"\n"));
+    let home = home(&["webhook"], &policy);
+    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let at = authority(&program.behind("webhook listens at "));
+    let auth = format!("Bearer {}", program.behind("Bearer "));
+    let look =
+        |path: &str| client::ask(&at, "GET", path, &[("Authorization", auth.as_str())], "").status;
+    assert_eq!(
+        ["/hooks/own/health", "/hooks/health", "/hooks/own/health"].map(look),
+        [403, 200, 403]
+    );
+    for (now, status) in
+        [(format!("{WEBHOOK}{}", rule("")), 403), (WEBHOOK.to_owned(), 200), (String::new(), 403)]
+    {
+        std::fs::write(home.path("policy.toml"), &now).unwrap();
+        // The file is looked at once a millisecond.
+        thread::sleep(Duration::from_millis(5));
+        assert_eq!(look("/hooks/health"), status, "{now}");
+    }
+    let auth = auth.trim_start_matches("Bearer ");
+    assert_eq!(post(&at, "/hooks", auth, "{\"text\":\"hello\"}").status, 403);
+    program.remarks("does not grant \"listen\"");
+    program.interrupted();
+    // Each of them, and that it may not be told of its end.
+    assert_eq!(records(&home, "\"decision\":\"deny\""), 6);
 }
 
 #[test]

@@ -121,6 +121,26 @@ fn a_session_goes_on_without_a_ui_that_breaks_and_nobody_approves() {
 }
 
 #[test]
+fn h67_a_ui_that_is_granted_no_more_is_told_no_more() {
+    let role = "[[rule]]\ntool = \"player.role:ui\"\ndecision = \"deny\"\n";
+    for (now, why) in [
+        (PLAYS.to_owned(), "does not grant \"ui\""),
+        (format!("{PLAYS}ui = true\n{role}"), "rule at policy.toml"),
+    ] {
+        let home = player("true");
+        let mut person = Person::start(&home, &PLAYER_CHAT);
+        person.sees("ReadyForInput");
+        let home = home.policy(now);
+        person.types("status hello\r");
+        person.sees("player shows this session no more");
+        person.sees(why);
+        person.sends(Signal::INT);
+        assert_eq!(person.ends(), 9);
+        home.run(&["audit", "show"]).answers(&["player.role:ui", "denied"]);
+    }
+}
+
+#[test]
 fn a_flood_of_commands_ends_and_the_session_answers() {
     let home = player("{ confirm = true }");
     let ran = home.run_with_input(&PLAYER_CHAT, "flood\nsubmit hello\n").ended(0);

@@ -1,6 +1,7 @@
 //! A plugin that answers the requests of one path, in its role of a listener or a UI.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -13,7 +14,7 @@ use sallyport_contract::{
     services::{Inbox, Seat},
 };
 use sallyport_sandbox::roles::{HttpBody, Served};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Page;
@@ -22,9 +23,13 @@ use crate::{
     roles::{Player, Roles, Run, trouble},
 };
 
-/// How long one decision holds for requests that only look: a page asks several times a second, and
-/// each decision is a record. Every other request is decided about by itself.
+/// How long one decision holds for requests that only look, at one path and under one policy: a page asks
+/// several times a second, and each decision is a record. Every other request is decided about by itself.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Decisions that are kept at a time. A page asks for a handful of paths; whoever asks for more has each
+/// decided about.
+const LOOKS_MAX: usize = 64;
 
 /// What somebody is told when a rule of the policy says no.
 const DENIED: &str = "the policy does not allow this\n";
@@ -42,19 +47,33 @@ pub(crate) struct PluginPage {
     pub(crate) looks: Looks,
 }
 
-/// The last decision about a request that only looks.
+/// The last decisions about requests that only look.
 #[derive(Debug, Default)]
-pub(crate) struct Looks(Mutex<Option<(Instant, Admitted)>>);
+pub(crate) struct Looks(Mutex<BTreeMap<String, Look>>);
+
+/// A decision about requests that are alike in all that rules can tell apart.
+#[derive(Debug)]
+struct Look {
+    at: Instant,
+    /// Of the policy that decided.
+    edition: u64,
+    call: Admitted,
+}
 
 impl Looks {
-    fn last(&self) -> Option<Admitted> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(at, _)| at.elapsed() < LOOK_TIME_MAX).map(|(_, call)| call.again())
+    fn last(&self, about: &Value, edition: u64) -> Option<Admitted> {
+        let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = looks.get(&about.to_string())?;
+        let holds = look.edition == edition && look.at.elapsed() < LOOK_TIME_MAX;
+        holds.then(|| look.call.again())
     }
 
-    fn keep(&self, call: &Admitted) {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some((Instant::now(), call.clone()));
+    fn keep(&self, about: &Value, edition: u64, call: &Admitted) {
+        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if looks.len() >= LOOKS_MAX {
+            looks.clear();
+        }
+        looks.insert(about.to_string(), Look { at: Instant::now(), edition, call: call.clone() });
     }
 }
 
@@ -79,14 +98,15 @@ impl PluginPage {
         request: &Request<Full<Bytes>>,
         only_looks: bool,
     ) -> Result<Admitted, Box<CallReport>> {
-        if let Some(call) = self.looks.last().filter(|_| only_looks) {
+        let about = json!({ "method": request.method().as_str(), "path": request.uri().path() });
+        let edition = self.roles.registry().gate().standing.present().number;
+        if let Some(call) = self.looks.last(&about, edition).filter(|_| only_looks) {
             return Ok(call);
         }
-        let about = json!({ "method": request.method().as_str(), "path": request.uri().path() });
         let context = self.roles.context(&self.session_id);
         let call = self.player.admit(Run::Http, context, &about).await?;
         if only_looks {
-            self.looks.keep(&call);
+            self.looks.keep(&about, edition, &call);
         }
         Ok(call)
     }
