@@ -237,6 +237,24 @@ fn h21_who_waits_too_long_for_a_turn_is_told() {
     spinning.abort();
 }
 
+/// Who waits for a turn in one session takes no place from another.
+#[test]
+fn h21_a_session_that_is_busy_keeps_no_other_waiting() {
+    let living = Living::resident("limits = { time = \"60s\", concurrent-calls = 2 }");
+    let calls: Vec<_> = ["spin", "count", "count"]
+        .map(|step| {
+            let call = living.spawn(living.begin("s", &[step]));
+            living.wait(async { tokio::time::sleep(Duration::from_millis(50)).await });
+            call
+        })
+        .into();
+    let other = async {
+        tokio::time::timeout(Duration::from_secs(20), living.begin("t", &["count"])).await
+    };
+    assert_eq!(told(&living.wait(other).expect("it is kept waiting")), ["1"]);
+    calls.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
 #[test]
 fn the_end_of_a_session_ends_its_instances() {
     let living = Living::resident("limits = { time = \"60s\" }");

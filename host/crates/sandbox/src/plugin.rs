@@ -359,16 +359,22 @@ impl Plugin {
         Ran { case, run, elapsed: started.elapsed() }
     }
 
-    /// Waits for a place and, where there are rooms, for a turn in that of the session.
+    /// Waits for a place, and before that, where there are rooms, for a turn in that of the session. Who
+    /// waits for a turn holds no place, which calls of other sessions can use.
     async fn enter(
         &self,
         call: &Admitted,
         limits: &Limits,
     ) -> Result<(Option<Visit>, Place<'_>), Stop> {
+        let visit = match &self.residents {
+            Some(residents) => {
+                let room = residents.room(&call.context().session_id);
+                Some(room.enter(limits.queue_time).await?)
+            }
+            None => None,
+        };
         let place = self.places.take(limits).await.map_err(|none| self.no_place(&none))?;
-        let Some(residents) = &self.residents else { return Ok((None, place)) };
-        let room = residents.room(&call.context().session_id);
-        Ok((Some(room.enter(limits.queue_time).await?), place))
+        Ok((visit, place))
     }
 
     async fn run_in_place<R: Send + 'static>(

@@ -140,6 +140,9 @@ impl Visit {
         body: Body<R>,
         begin: impl FnOnce() -> Result<Vessel, OpenError>,
     ) -> Result<Run<R>, OpenError> {
+        if self.room.over.is_cancelled() {
+            return Ok(Run { result: Err(ended()), memory_bytes_peak: 0 });
+        }
         let opening = Opening::of(case);
         let mut resident = match self.greet(&opening) {
             Some(resident) => resident,
