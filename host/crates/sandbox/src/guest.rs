@@ -84,6 +84,7 @@ impl Guest {
     pub(crate) fn lay_down(&mut self) {
         self.output.iter().for_each(GuestOutput::finish);
         self.gate.account.close();
+        self.docket.rest();
     }
 }
 
