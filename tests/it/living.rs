@@ -347,6 +347,20 @@ fn a_timer_whose_plugin_may_not_be_called_waits() {
 }
 
 #[test]
+fn a_timer_that_a_rule_holds_back_holds_back_no_other() {
+    let rule = "[[rule]]\ntool = \"living.role:timer\"\ndecision = \"deny\"\n\
+                when = \"args.label == 'held'\"\n";
+    let home = living_home(&format!("{LIVING}{rule}"));
+    acts(&home, &["in 1 held", "in 3000 free"]).ended(0);
+    let mut person = Person::start(&home, &["chat", "--model", "offline"]);
+    person.sees("the timer \"held\" of living is due and waits");
+    waits_until("the other one fires", || timers(&home).len() == 1);
+    assert_eq!(timers(&home)[0]["label"], "held");
+    person.types(END);
+    assert_eq!(person.ends(), 0);
+}
+
+#[test]
 fn a_callback_that_fails_is_told_and_not_repeated() {
     let home = living_home(LIVING);
     acts(&home, &["doing 1 no_such_step"]).ended(0);

@@ -48,7 +48,7 @@ impl Desk {
                 (self.parts.tell)(&format!("{shown} has fired and failed: {why}"));
             }
             Ended::Refused(why) => {
-                self.refuse(&claim.firing.timer.owner.plugin);
+                self.refuse(&claim.firing.timer);
                 self.release(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }

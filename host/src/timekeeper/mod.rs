@@ -70,8 +70,8 @@ struct Desk {
     parts: TimekeeperParts,
     places: Arc<Places>,
     warned: Mutex<BTreeSet<String>>,
-    /// Plugins whose last firing was not allowed, with the edition of the policy that said so.
-    refused: Mutex<BTreeMap<PluginName, u64>>,
+    /// Timers that were not allowed to fire, with the edition of the policy that said so.
+    refused: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Timekeeper {
@@ -163,7 +163,7 @@ impl Desk {
             return true;
         }
         match self.trouble(plugin) {
-            None => !self.is_refused(plugin) && self.has_place(plugin),
+            None => !self.is_refused(timer) && self.has_place(plugin),
             Some(trouble) => {
                 self.warn_once(&format!("{plugin} has a timer that waits: {trouble}"));
                 false
@@ -203,16 +203,18 @@ impl Desk {
         }
     }
 
-    fn is_refused(&self, plugin: &PluginName) -> bool {
+    fn is_refused(&self, timer: &Timer) -> bool {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.get(plugin) == Some(&self.edition())
+        refused.get(&timer.id) == Some(&self.edition())
     }
 
-    /// Asks for no other firing of a plugin before the policy is another one.
-    fn refuse(&self, plugin: &PluginName) {
+    /// Asks for no firing of a timer again before the policy is another one. Its plugin may have others,
+    /// of which a rule says something else.
+    fn refuse(&self, timer: &Timer) {
         let edition = self.edition();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.insert(plugin.clone(), edition);
+        refused.retain(|_, of| *of == edition);
+        refused.insert(timer.id.clone(), edition);
     }
 
     fn edition(&self) -> u64 {
