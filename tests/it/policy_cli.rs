@@ -46,7 +46,7 @@ fn a_decision_is_explained_with_every_rule_and_entry() {
     let home = home();
     let call = "weather.get_weather";
     let atlantis = r#"{"location":"Atlantis"}"#;
-    let rows: [(&[&str], &[&str]); 10] = [
+    let rows: [(&[&str], &[&str]); 12] = [
         (&[call, atlantis], &["deny", "it sank", "→ policy.toml:8", "when args.location"]),
         (
             &[call, r#"{"location":"Paris"}"#],
@@ -68,6 +68,8 @@ fn a_decision_is_explained_with_every_rule_and_entry() {
         (&["weather", "--net", "DELETE https://api.open-meteo.com/v1/forecast"], &["deny"]),
         (&["weather", "--open-url", "https://a.example/"], &["deny", "does not request"]),
         (&["weather", "--capability", "notify"], &["deny", "does not request"]),
+        (&["weather.role:timer", r#"{"location":"Paris"}"#], &["allow", "the timer is its own"]),
+        (&["weather.role:http", atlantis], &["deny", "it sank", "→ policy.toml:8"]),
     ];
     for (args, texts) in rows {
         explained(&home, args, texts);

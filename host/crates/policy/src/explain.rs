@@ -15,7 +15,7 @@ use crate::{
     grant::Grant,
     net::pattern::Target,
     policy::Policy,
-    question::Question,
+    question::{Question, ROLE_PREFIX},
     rule::Rule,
     source::Place,
     verdict::{Matched, Verdict},
@@ -46,11 +46,15 @@ pub struct Step {
 }
 
 impl Policy {
-    /// Explains what becomes of a call.
+    /// Explains what becomes of a call, or of a run in a role.
     pub fn explain_call(&self, question: &Question<'_>, grant: &Grant) -> Explanation {
-        let verdict = self.decide(question, grant);
+        let is_asked_for = !question.tool.tool.as_str().starts_with(ROLE_PREFIX);
+        let verdict = match is_asked_for {
+            true => self.decide(question, grant),
+            false => self.decide_role(question, grant),
+        };
         let mut steps = self.spoken(&verdict);
-        if verdict.rule.is_none() {
+        if is_asked_for && verdict.rule.is_none() {
             // Each of these alone is why somebody is asked.
             steps.extend(dangers(grant));
         }

@@ -110,7 +110,9 @@ fn tools(
 ) -> Result<Vec<ToolId>, Failure> {
     let all = || entry.tools().iter().map(|tool| tool.id.clone());
     match (tool, situation) {
-        (Some(tool), _) if all().any(|known| known == tool) => Ok(vec![tool]),
+        (Some(tool), _) if all().chain(runs(entry.name())).any(|known| known == tool) => {
+            Ok(vec![tool])
+        }
         (Some(tool), _) => {
             let names: Vec<String> = all().map(|tool| tool.to_string()).collect();
             let failure = Failure::new(Exit::Usage, format!("there is no tool {tool}"));
@@ -127,7 +129,7 @@ fn tools(
     }
 }
 
-/// What a plugin without tools does: its runs in a role.
+/// What a plugin does beside its tools: its runs in a role.
 fn runs(plugin: &PluginName) -> Vec<ToolId> {
     let run = |role| format!("{plugin}.{ROLE_PREFIX}{role}").parse().expect("it is a tool's id");
     ROLE_RUNS.into_iter().map(run).collect()
