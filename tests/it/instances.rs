@@ -72,6 +72,25 @@ fn h20_a_cancelled_call_takes_its_instance_along() {
 }
 
 #[test]
+fn h20_ten_thousand_calls_that_are_cancelled_leave_no_instance_behind() {
+    let living = Living::resident("limits = { time = \"60s\" }");
+    living.wait(async {
+        for n in 0..10_000_u32 {
+            let call = living.begin("s", &["count", "set k v", "spin"]);
+            let pause = Duration::from_micros(u64::from(n % 500));
+            assert!(tokio::time::timeout(pause, call).await.is_err(), "it came to an end");
+        }
+        let tasks = tokio::runtime::Handle::current().metrics();
+        // What ran when its call was cancelled still has to notice.
+        while tasks.num_alive_tasks() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    assert_eq!(living.plugin.instances(), []);
+    assert_eq!("1", living.step("count"));
+}
+
+#[test]
 fn h22_a_panic_of_the_host_costs_the_instance_and_nothing_else() {
     let table = "open-url = { decision = \"allow\" }";
     let falling = warden("instance = \"session\"\n", table)
