@@ -125,6 +125,8 @@ impl Seat for UiSeat {
 struct Queue {
     waiting: Mutex<Waiting>,
     changed: Notify,
+    /// It has been told of everything, for whoever waits for that.
+    settled: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -159,6 +161,7 @@ impl Queue {
             if let Some(next) = self.take() {
                 return next;
             }
+            self.settled.notify_one();
             self.changed.notified().await;
         }
     }
@@ -194,6 +197,15 @@ enum Stop {
     Broke(String),
 }
 
+/// What becomes of a UI while it is told what happens.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// It has been told of everything that waited; by now there may be more.
+    Settled,
+    /// It is a UI no more; why.
+    Broken(String),
+}
+
 /// A UI at its session.
 pub(crate) struct UiPlayer {
     queue: Arc<Queue>,
@@ -223,13 +235,17 @@ impl UiPlayer {
         waiting.events.is_empty() && !waiting.is_telling
     }
 
-    /// Waits until it is a UI no more, and says why.
-    pub(crate) async fn broken(&mut self) -> String {
-        match (&mut self.telling).await {
+    /// Waits until it has been told of everything that waited, or is a UI no more.
+    pub(crate) async fn news(&mut self) -> News {
+        let ended = tokio::select! {
+            ended = &mut self.telling => ended,
+            () = self.queue.settled.notified() => return News::Settled,
+        };
+        News::Broken(match ended {
             Ok(Stop::Broke(why)) => why,
             Ok(Stop::Done) => "it was sent away".to_owned(),
             Err(_) => "it broke".to_owned(),
-        }
+        })
     }
 
     /// Tells what still waits, and ends.

@@ -4,11 +4,12 @@
 use std::{net::TcpListener, thread, time::Duration};
 
 use futures::{SinkExt, StreamExt};
+use rustix::process::Signal;
 use serde_json::json;
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::{authority, home, post, token};
-use crate::support::{Home, Running, client};
+use crate::support::{Home, Person, Running, client};
 
 const WEBHOOK: &str = "[plugin.webhook]\nlisten = [\"http://127.0.0.1:0/hooks\"]\n";
 const WS_CHAT: &str = "[plugin.ws-chat]\nlisten = [\"ws://127.0.0.1:0/chat\"]\n";
@@ -163,6 +164,92 @@ fn lines_of_standard_input_are_answered_and_the_end_is_the_end() {
     let ran = home.run_with_input(&["listen", "--model", "offline"], &input).ended(0);
     assert_eq!(ran.stdout.matches("UTC.").count(), 2, "{}", ran.stdout);
     ran.remarks(&["a line of more than 65536 bytes is passed over"]);
+}
+
+#[test]
+fn more_lines_than_can_wait_are_all_heard_and_answered() {
+    let lines = "what time is it\n".repeat(150);
+    let listener = home(&["stdin-lines", "clock"], STDIN);
+    let ui = home(&["ui-lines", "clock"], "[plugin.ui-lines]\nui = true\n");
+    let rows: [(&Home, &[&str]); 2] =
+        [(&listener, &["listen"]), (&ui, &["chat", "--ui", "ui-lines"])];
+    for (home, command) in rows {
+        let args = [command, &["--model", "offline"]].concat();
+        let ran = home.run_with_input(&args, &lines).ended(0);
+        assert_eq!(ran.stdout.matches("UTC.").count(), 150, "{command:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_end_of_standard_input_is_not_the_end_of_what_others_feed() {
+    let page = "[plugin.ui-html]\nui = true\nlisten = [\"http://127.0.0.1:0/ui\"]\n";
+    let home = home(&["webhook", "ui-html", "clock"], &format!("{WEBHOOK}{page}"));
+    let rows: [&[&str]; 2] = [&["listen", "--ui", "ui-html"], &["chat", "--ui", "ui-html"]];
+    for command in rows {
+        let mut program = Running::start(&home, &[command, &["--model", "offline"]].concat());
+        program.hangs_up();
+        let url = program.behind("ui-html shows the session at ");
+        // Time enough for one that would end.
+        thread::sleep(Duration::from_millis(500));
+        let body = "{\"text\":\"what time is it\"}";
+        assert_eq!(post(&authority(&url), "/ui/input", &token(&url), body).status, 202);
+        assert_eq!(program.interrupted().0, 0);
+    }
+}
+
+/// A person at a terminal, and where the web hook listens.
+fn attended(home: &Home) -> (Person, String) {
+    let person = Person::start(home, &["listen", "--model", "offline", "--token", "hook"]);
+    person.sees("TOKEN");
+    let screen = person.screen();
+    let url = screen.lines().find_map(|line| line.split_once("webhook listens at "));
+    (person, authority(url.unwrap().1))
+}
+
+fn asking(run: &str) -> Home {
+    let secret = "[secret.hook]\nenv = \"HOOK_TOKEN\"\n";
+    let rule = format!("[[rule]]\ntool = \"webhook.role:{run}\"\ndecision = \"ask\"\n");
+    let home = home(&["webhook", "clock"], &format!("{WEBHOOK}{secret}{rule}"));
+    home.env("HOOK_TOKEN", "my-own-token-0123456789")
+}
+
+#[test]
+fn questions_at_the_terminal_wait_for_each_other_and_each_is_answered() {
+    let home = asking("http");
+    let (mut person, at) = attended(&home);
+    let posts = ["approved", "denied"].map(|text| {
+        let (at, body) = (at.clone(), json!({ "text": text }).to_string());
+        thread::spawn(move || post(&at, "/hooks", "my-own-token-0123456789", &body).status)
+    });
+    person.sees("allow?");
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(person.screen().matches("allow?").count(), 1, "{}", person.screen());
+    person.types("y\r");
+    person.sees_count("allow?", 2);
+    person.types("n\r");
+    let mut codes = posts.map(|post| post.join().unwrap());
+    codes.sort_unstable();
+    assert_eq!(codes, [202, 403]);
+    person.sends(Signal::INT);
+    assert_eq!(person.ends(), 0);
+}
+
+#[test]
+fn a_listener_that_needs_an_approval_to_begin_gets_it_at_the_terminal() {
+    let home = asking("listener");
+    let (mut person, at) = attended(&home);
+    person.sees("allow?");
+    person.types("y\r");
+    let body = "{\"text\":\"what time is it\"}";
+    assert_eq!(post(&at, "/hooks", "my-own-token-0123456789", body).status, 202);
+    person.sees("UTC.");
+    person.sends(Signal::INT);
+    assert_eq!(person.ends(), 0);
+    // Whoever does not want to say so can leave.
+    let (mut person, _) = attended(&home);
+    person.sees("allow?");
+    person.sends(Signal::INT);
+    assert_eq!(person.ends(), 0);
 }
 
 /// A client at the web socket of the program.

@@ -69,6 +69,11 @@ impl Running {
         line.unwrap().1.trim().to_owned()
     }
 
+    /// Closes its standard input.
+    pub(crate) fn hangs_up(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
     /// Interrupts it, and returns its code with all that it has said.
     #[track_caller]
     pub(crate) fn interrupted(mut self) -> (i32, String, String) {

@@ -138,7 +138,7 @@ impl Backstage<'_> {
                 roles: Arc::clone(self.roles),
                 player: player.clone(),
                 session_id: self.session_id.to_owned(),
-                inbox: Arc::new(self.tray.clone()),
+                tray: self.tray.clone(),
                 tell: Arc::clone(&self.tell),
                 lines: Default::default(),
             });
@@ -227,7 +227,7 @@ impl Backstage<'_> {
 
     fn page(&self, door: &Door) -> PluginPage {
         let (inbox, seat) = match &door.part {
-            Part::Ear(ear) => (Some(Arc::clone(&ear.inbox) as Arc<dyn Inbox>), None),
+            Part::Ear(ear) => (Some(Arc::new(ear.tray.clone()) as Arc<dyn Inbox>), None),
             Part::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn Seat>)),
         };
         PluginPage {

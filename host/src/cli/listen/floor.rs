@@ -4,10 +4,16 @@
 //! until the present turn is over; answers go to the UI, or are printed, and go back to the
 //! connection that the input came from.
 
-use std::{future, pin::pin, sync::Arc, time::Duration};
+mod shown;
 
-use sallyport_contract::{Admitted, Answer, Outcome, services::Origin, text};
-use sallyport_model::{Delta, UserMessage};
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
+
+use sallyport_contract::{Admitted, Answer, Outcome, services::Origin};
+use sallyport_model::UserMessage;
 use sallyport_sandbox::roles::UiEvent;
 use sallyport_session::{Command, Event, Handle, TurnEnd};
 use serde_json::json;
@@ -19,8 +25,9 @@ use tokio::{
 use super::{
     Trouble,
     canvas::Screen,
-    cast::{Cast, Show},
+    cast::Cast,
     questions::{Answers, Questions},
+    waiting::{at_end, news, next_command, next_line},
 };
 use crate::{
     cli::{
@@ -36,7 +43,7 @@ use crate::{
             stdin::{self, Line},
         },
         trouble,
-        ui::{self, FromUi, UiPlayer},
+        ui::{self, FromUi, News, UiPlayer},
     },
     services::Attendance,
 };
@@ -46,9 +53,6 @@ const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// How often it is looked at whether all that was piped in has been dealt with.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// Most characters of an input that are shown beside its origin.
-const INPUT_CHARS_MAX: usize = 120;
 
 /// What somebody is sent whose input got no answer. Why is for the person alone.
 const NO_ANSWER: &str = "There was no answer.";
@@ -72,6 +76,9 @@ pub(super) struct Floor<'a> {
     ui: Option<UiPlayer>,
     questions: Questions,
     typing: Typing,
+    /// What is typed or piped in, unless a listener hears it, until it ends.
+    lines: Option<mpsc::Receiver<Line>>,
+    has_typed: bool,
     can_ask: bool,
     /// The present turn, with where its input came from.
     turn: Option<Option<Origin>>,
@@ -117,6 +124,8 @@ impl<'a> Floor<'a> {
             ui: None,
             questions: Questions::new(answers),
             typing,
+            lines: None,
+            has_typed: false,
             can_ask,
             turn: None,
             is_streamed: false,
@@ -132,12 +141,14 @@ impl<'a> Floor<'a> {
         attendance: Attendance,
     ) -> Result<Exit, Trouble> {
         let mut tasks = JoinSet::new();
-        let began = self.begin(&mut events).await;
-        if began.is_ok() {
+        let mut stop = pin!(compose::interrupted());
+        self.lines = (self.typing == Typing::Person).then(stdin::lines);
+        let began = self.begin(&mut events, stop.as_mut()).await;
+        if began.is_ok() && self.leaving.is_none() {
             for server in self.cast.servers.drain(..) {
                 tasks.spawn(server.run());
             }
-            self.converse(&mut events, &mut tasks).await;
+            self.converse(&mut events, &mut tasks, stop).await;
         }
         attendance.leave().await;
         let _ = self.handle.send(Command::Close).await;
@@ -149,8 +160,12 @@ impl<'a> Floor<'a> {
     }
 
     /// Has the gate decide about the UI and tells the listeners that they begin. Either may ask, so
-    /// events are heard meanwhile.
-    async fn begin(&mut self, events: &mut mpsc::Receiver<Event>) -> Result<(), Trouble> {
+    /// events are heard meanwhile, and answers.
+    async fn begin(
+        &mut self,
+        events: &mut mpsc::Receiver<Event>,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<(), Trouble> {
         let (roles, session) = (Arc::clone(&self.cast.roles), self.cast.session_id.clone());
         let show = self.cast.ui.as_ref().map(|show| show.player.clone());
         let ears = self.cast.ears.clone();
@@ -176,6 +191,13 @@ impl<'a> Floor<'a> {
                     early.extend(ui::events(&event));
                     self.take(event).await;
                 }
+                line = next_line(&mut self.lines), if self.questions.is_asking() => {
+                    self.hear(line).await;
+                }
+                () = &mut stop => {
+                    self.leaving = Some(Leaving::Now);
+                    return Ok(());
+                }
             }
         };
         // A question about a role is not for the UI.
@@ -188,9 +210,13 @@ impl<'a> Floor<'a> {
         Ok(())
     }
 
-    async fn converse(&mut self, events: &mut mpsc::Receiver<Event>, tasks: &mut JoinSet<()>) {
-        let (mut lines, mut piped) = self.read(tasks);
-        let mut stop = pin!(compose::interrupted());
+    async fn converse(
+        &mut self,
+        events: &mut mpsc::Receiver<Event>,
+        tasks: &mut JoinSet<()>,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+    ) {
+        let mut piped = self.attend_stdin(tasks);
         loop {
             if self.is_over() {
                 return;
@@ -199,19 +225,15 @@ impl<'a> Floor<'a> {
             let may_begin = self.turn.is_none() && self.leaving != Some(Leaving::Now);
             tokio::select! {
                 event = events.recv() => match event {
-                    Some(event) => {
-                        self.forget_typed(&event, &mut lines);
-                        self.take(event).await;
-                    }
+                    Some(event) => self.take(event).await,
                     None => return,
                 },
                 Some(command) = next_command(&mut self.cast.ui) => self.obey(command).await,
-                why = broken(&mut self.ui) => self.lose_ui(&why).await,
-                Some(input) = self.cast.inputs.recv(), if may_begin => self.submit(input).await,
-                line = next_line(&mut lines), if is_listening => match line {
-                    Some(line) => self.take_line(line).await,
-                    None => { lines = None; self.leave(Leaving::Done).await; }
+                news = news(&mut self.ui) => if let News::Broken(why) = news {
+                    self.lose_ui(&why).await;
                 },
+                Some(input) = self.cast.inputs.recv(), if may_begin => self.submit(input).await,
+                line = next_line(&mut self.lines), if is_listening => self.hear(line).await,
                 Ok(()) = at_end(&mut piped) => {
                     piped = None;
                     if self.cast.ears.len() == 1 && self.cast.ui.is_none() {
@@ -226,46 +248,59 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Begins to read standard input, for a listener or for the person.
-    fn read(
-        &self,
-        tasks: &mut JoinSet<()>,
-    ) -> (Option<mpsc::Receiver<Line>>, Option<oneshot::Receiver<()>>) {
-        match (self.typing, &self.cast.stdin) {
-            (Typing::Listener, Some(ear)) => {
-                let screen = Arc::clone(&self.screen);
-                let print = Arc::new(move |text: &str| screen.with(|out| out.line(text)));
-                let (end, ended) = oneshot::channel();
-                tasks.spawn(stdin::attend(Arc::clone(ear), stdin::lines(), print, end));
-                (None, Some(ended))
-            }
-            (Typing::Person, _) => (Some(stdin::lines()), None),
-            _ => (None, None),
-        }
+    /// Begins to read standard input for a listener, if one hears it.
+    fn attend_stdin(&self, tasks: &mut JoinSet<()>) -> Option<oneshot::Receiver<()>> {
+        let ear = self.cast.stdin.as_ref().filter(|_| self.typing == Typing::Listener)?;
+        let screen = Arc::clone(&self.screen);
+        let print = Arc::new(move |text: &str| screen.with(|out| out.line(text)));
+        let (end, ended) = oneshot::channel();
+        tasks.spawn(stdin::attend(Arc::clone(ear), stdin::lines(), print, end));
+        Some(ended)
     }
 
-    /// Lines from a pipe wait for the present turn; what a person types is for it as well.
+    /// Lines from a pipe wait until all before them has come to its end; what a person types is for
+    /// the present turn as well.
     fn is_listening(&self) -> bool {
-        self.leaving.is_none() && (self.can_ask || self.turn.is_none())
+        self.leaving.is_none() && (self.can_ask || self.is_quiet())
+    }
+
+    /// Whether nothing is going on.
+    fn is_quiet(&self) -> bool {
+        let ui_is_idle = self.ui.as_ref().is_none_or(UiPlayer::is_idle);
+        self.turn.is_none() && ui_is_idle && self.cast.inputs.is_empty()
     }
 
     fn is_over(&self) -> bool {
-        let is_idle = self.turn.is_none();
         match self.leaving {
             None => false,
-            Some(Leaving::Now) => is_idle,
-            Some(Leaving::Done) => {
-                let ui_is_idle = self.ui.as_ref().is_none_or(UiPlayer::is_idle);
-                is_idle && ui_is_idle && self.cast.inputs.is_empty()
-            }
+            Some(Leaving::Now) => self.turn.is_none(),
+            Some(Leaving::Done) => self.is_quiet(),
         }
     }
 
+    /// Whether the end of standard input is the end: somebody has left the terminal, or nothing else
+    /// is left that could say anything. Where nobody ever typed, a page may still be opened.
+    fn ends_with_lines(&self) -> bool {
+        let has_page = self.cast.ui.as_ref().is_some_and(|show| show.has_page);
+        self.can_ask || (self.cast.ears.is_empty() && (self.has_typed || !has_page))
+    }
+
     /// What was typed before a question was shown is no answer to it.
-    fn forget_typed(&self, event: &Event, lines: &mut Option<mpsc::Receiver<Line>>) {
-        if let (Event::ApprovalNeeded { .. }, true, Some(lines)) = (event, self.can_ask, lines) {
+    fn forget_typed(&mut self) {
+        if let (true, Some(lines)) = (self.can_ask, &mut self.lines) {
             self.screen.with(|out| out.forget_typed());
             while lines.try_recv().is_ok() {}
+        }
+    }
+
+    /// Shows the question that is first at the terminal.
+    fn ask(&mut self) {
+        self.forget_typed();
+        if let Some(request) = self.questions.asked() {
+            self.screen.with(|out| {
+                show::question(request, out);
+                out.aside(consent::prompt(request));
+            });
         }
     }
 
@@ -284,13 +319,29 @@ impl<'a> Floor<'a> {
         }
     }
 
+    /// Takes a line, or the end of all.
+    async fn hear(&mut self, line: Option<Line>) {
+        if let Some(line) = line {
+            self.has_typed = true;
+            return self.take_line(line).await;
+        }
+        self.lines = None;
+        for id in self.questions.without_terminal() {
+            self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
+        }
+        if self.ends_with_lines() {
+            self.leave(Leaving::Done).await;
+        }
+    }
+
     async fn take_line(&mut self, line: Line) {
         let Line::Text(line) = line else {
             return self.screen.with(|out| out.warn("a line that is no text is passed over"));
         };
-        if let Some((id, offers_always)) = self.questions.at_terminal.take() {
-            let answer = consent::parse(Some(&line), offers_always);
-            return self.send(Command::ProvideConfirmation { id, answer }).await;
+        if let Some((id, request)) = self.questions.take_asked() {
+            let answer = consent::parse(Some(&line), request.rule.is_some());
+            self.send(Command::ProvideConfirmation { id, answer }).await;
+            return self.ask();
         }
         match &self.ui {
             Some(ui) => ui.tell(UiEvent::Line(line)),
@@ -335,29 +386,29 @@ impl<'a> Floor<'a> {
                 match (self.questions.open(confirmation_id, request), &self.ui) {
                     (Answers::Ui, Some(ui)) => {
                         ui::events(&event).into_iter().for_each(|event| ui.tell(event));
+                        self.forget_typed();
                     }
-                    (Answers::Terminal, _) => self.screen.with(|out| {
-                        show::question(request, out);
-                        out.aside(consent::prompt(request));
-                    }),
+                    // One after another: an answer is to the question that is shown.
+                    (Answers::Terminal, _) if self.questions.is_first(confirmation_id) => {
+                        self.ask()
+                    }
+                    (Answers::Terminal, _) => {}
                     (Answers::Ui | Answers::Nobody, _) => {
                         let (id, answer) = (confirmation_id, Answer::Nobody);
                         self.send(Command::ProvideConfirmation { id, answer }).await;
                     }
                 }
             }
-            Event::ApprovalClosed { confirmation_id } => self.questions.close(confirmation_id),
+            Event::ApprovalClosed { confirmation_id } => {
+                let was_shown = self.questions.is_first(confirmation_id);
+                self.questions.close(confirmation_id);
+                if was_shown {
+                    self.ask();
+                }
+            }
             Event::CallFinished { report, .. } => self.show_fix(&report.outcome),
             Event::TurnEnded { reason, .. } => self.end_turn(&reason),
             _ => {}
-        }
-    }
-
-    /// How a denial could be lifted is for the person alone: no plugin is told.
-    fn show_fix(&self, outcome: &Outcome) {
-        if let Outcome::Denied(denial) = outcome {
-            let file = self.settings.policy.user_file();
-            self.screen.with(|out| show::fix(denial, file, out));
         }
     }
 
@@ -385,39 +436,6 @@ impl<'a> Floor<'a> {
         let is_answer = |ear: &Arc<Ear>| *ear.player.name() == origin.plugin;
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
         is_stdin && self.cast.stdin.as_ref().is_some_and(is_answer)
-    }
-
-    /// Shows what happens where no plugin does.
-    fn show(&mut self, event: &Event) {
-        let is_written = matches!(&self.turn, Some(Some(origin)) if self.is_heard(origin));
-        match event {
-            Event::InputAccepted { text, origin: Some(origin), .. } if !is_written => {
-                let (from, text) = (ui::words(origin), text::excerpt(text, INPUT_CHARS_MAX));
-                self.screen.with(|out| out.note(&format!("> {from}: {text}")));
-            }
-            Event::Delta(Delta::Text(piece)) if !is_written => {
-                let is_shown = self.screen.with(|out| {
-                    if out.stdout_is_terminal {
-                        out.piece(piece);
-                    }
-                    out.stdout_is_terminal
-                });
-                self.is_streamed |= is_shown;
-            }
-            Event::MessageComplete { .. } if self.is_streamed => {
-                self.screen.with(|out| out.line(""));
-            }
-            Event::CallFinished { tool, report, .. } => {
-                self.screen.with(|out| out.note(&format!("· {tool} {}", show::ending(report))));
-            }
-            Event::Noticed { notice } => {
-                let is_aloud = notice.speech.is_some();
-                let speaker = show::speaker(notice);
-                self.screen.with(|out| out.notice(&speaker, &notice.text, is_aloud));
-            }
-            Event::Notice(notice) => self.screen.with(|out| out.warn(&notice.to_string())),
-            _ => {}
-        }
     }
 
     /// Lets everybody go: who is connected, who listened, who showed.
@@ -453,35 +471,5 @@ fn refused(outcome: Outcome) -> Trouble {
             let why = trouble(&outcome.into()).unwrap_or_else(|| "it was cancelled".to_owned());
             Trouble::Failure(Failure::new(Exit::PluginRejected, why))
         }
-    }
-}
-
-async fn next_command(show: &mut Option<Show>) -> Option<FromUi> {
-    match show {
-        Some(show) => show.commands.recv().await,
-        None => future::pending().await,
-    }
-}
-
-async fn broken(ui: &mut Option<UiPlayer>) -> String {
-    match ui {
-        Some(ui) => ui.broken().await,
-        None => future::pending().await,
-    }
-}
-
-async fn next_line(lines: &mut Option<mpsc::Receiver<Line>>) -> Option<Line> {
-    match lines {
-        Some(lines) => lines.recv().await,
-        None => future::pending().await,
-    }
-}
-
-async fn at_end(
-    ended: &mut Option<oneshot::Receiver<()>>,
-) -> Result<(), oneshot::error::RecvError> {
-    match ended {
-        Some(ended) => ended.await,
-        None => future::pending().await,
     }
 }

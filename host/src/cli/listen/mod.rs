@@ -11,6 +11,7 @@ mod canvas;
 mod cast;
 mod floor;
 mod questions;
+mod waiting;
 
 use std::{io::IsTerminal, sync::Arc};
 

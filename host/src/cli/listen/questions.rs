@@ -4,7 +4,7 @@
 //! lines from a pipe were written before the question. No UI answers for a plugin in its role, since
 //! that may be itself. The terminal answers where there is no such UI; else nobody does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use sallyport_contract::ApprovalRequest;
 use sallyport_policy::question::ROLE_PREFIX;
@@ -23,13 +23,13 @@ pub(super) struct Questions {
     answers: Answers,
     /// Those that the UI has.
     with_ui: BTreeSet<u64>,
-    /// The one at the terminal, and whether it can be answered for good.
-    pub(super) at_terminal: Option<(u64, bool)>,
+    /// Those at the terminal, of which the first is shown.
+    at_terminal: VecDeque<(u64, ApprovalRequest)>,
 }
 
 impl Questions {
     pub(super) fn new(answers: Answers) -> Self {
-        Self { answers, with_ui: BTreeSet::new(), at_terminal: None }
+        Self { answers, with_ui: BTreeSet::new(), at_terminal: VecDeque::new() }
     }
 
     /// Who is to answer a question.
@@ -42,7 +42,7 @@ impl Questions {
                 Answers::Ui
             }
             Answers::Terminal => {
-                self.at_terminal = Some((id, request.rule.is_some()));
+                self.at_terminal.push_back((id, request.clone()));
                 Answers::Terminal
             }
             Answers::Nobody => Answers::Nobody,
@@ -51,7 +51,35 @@ impl Questions {
 
     pub(super) fn close(&mut self, id: u64) {
         self.with_ui.remove(&id);
-        self.at_terminal.take_if(|(open, _)| *open == id);
+        self.at_terminal.retain(|(open, _)| *open != id);
+    }
+
+    /// Whether a question is the first at the terminal.
+    pub(super) fn is_first(&self, id: u64) -> bool {
+        self.at_terminal.front().is_some_and(|(first, _)| *first == id)
+    }
+
+    /// Whether a question waits at the terminal.
+    pub(super) fn is_asking(&self) -> bool {
+        !self.at_terminal.is_empty()
+    }
+
+    /// The first question at the terminal.
+    pub(super) fn asked(&self) -> Option<&ApprovalRequest> {
+        self.at_terminal.front().map(|(_, request)| request)
+    }
+
+    /// Takes the first question at the terminal, to be answered.
+    pub(super) fn take_asked(&mut self) -> Option<(u64, ApprovalRequest)> {
+        self.at_terminal.pop_front()
+    }
+
+    /// Nobody sits at the terminal any more. Returns the questions that stand there.
+    pub(super) fn without_terminal(&mut self) -> Vec<u64> {
+        if self.answers == Answers::Terminal {
+            self.answers = Answers::Nobody;
+        }
+        self.at_terminal.drain(..).map(|(id, _)| id).collect()
     }
 
     /// The UI is gone: from here on nobody answers in its place. Returns what it has left open.

@@ -1,12 +1,14 @@
 //! Inputs that wait for the session: those of listeners and of UIs, in the order in which they came.
 
+use std::sync::{Mutex, PoisonError};
+
 use sallyport_contract::services::{Inbox, Origin, SeatError};
 use sallyport_model::UserMessage;
-use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 
 /// Inputs that may wait for the present turn to end. Whoever brings more is told so, and nothing
 /// that was taken is lost.
-const INPUTS_WAITING_MAX: usize = 64;
+pub(crate) const INPUTS_WAITING_MAX: usize = 64;
 
 /// Takes inputs for a session.
 #[derive(Debug, Clone)]
@@ -32,10 +34,40 @@ impl Tray {
     }
 }
 
+/// A tray with a place that is kept for the next input.
+pub(crate) struct Kept {
+    tray: Tray,
+    place: Mutex<Option<OwnedPermit<UserMessage>>>,
+}
+
+impl Tray {
+    /// Waits for a place, and keeps it: for those who can wait before they bring anything. There is
+    /// none where there is no session any more.
+    pub(crate) async fn keep(&self) -> Option<Kept> {
+        let place = self.0.clone().reserve_owned().await.ok()?;
+        Some(Kept { tray: self.clone(), place: Mutex::new(Some(place)) })
+    }
+}
+
 impl Inbox for Tray {
     fn submit(&self, text: String, origin: Origin) -> Result<(), SeatError> {
-        self.put(UserMessage { text, origin: Some(origin), ..UserMessage::default() })
+        self.put(from(text, origin))
     }
+}
+
+impl Inbox for Kept {
+    fn submit(&self, text: String, origin: Origin) -> Result<(), SeatError> {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match place {
+            Some(place) => drop(place.send(from(text, origin))),
+            None => self.tray.put(from(text, origin))?,
+        }
+        Ok(())
+    }
+}
+
+fn from(text: String, origin: Origin) -> UserMessage {
+    UserMessage { text, origin: Some(origin), ..UserMessage::default() }
 }
 
 #[cfg(test)]
@@ -54,5 +86,20 @@ mod tests {
         assert_eq!(put("more".to_owned()), Ok(()));
         drop(inputs);
         assert_eq!(put("late".to_owned()), Err(SeatError::Ended));
+        assert!(tray.keep().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_place_that_is_kept_is_nobody_elses() {
+        let (tray, mut inputs) = Tray::new();
+        let origin = || Origin { plugin: "lines".parse().unwrap(), label: None, connection: None };
+        let put = |text: &str| tray.submit(text.to_owned(), origin());
+        (1..INPUTS_WAITING_MAX).for_each(|_| assert_eq!(put("another"), Ok(())));
+        let kept = tray.keep().await.unwrap();
+        assert_eq!(put("more"), Err(SeatError::Full));
+        assert_eq!(kept.submit("kept".to_owned(), origin()), Ok(()));
+        assert_eq!(kept.submit("and one".to_owned(), origin()), Err(SeatError::Full));
+        inputs.recv().await.unwrap();
+        assert_eq!(kept.submit("and one".to_owned(), origin()), Ok(()));
     }
 }

@@ -12,7 +12,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -21,18 +21,20 @@ use sallyport_sandbox::roles::{Handled, Listener, Reply, Signal};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use self::inbox::{INPUTS_WAITING_MAX, Tray};
 use super::{Player, Roles, Run, trouble};
 use crate::gate::Tell;
 
-/// Answers that may wait until a connection has time for them; the session gives one after another.
-const ANSWERS_WAITING_MAX: usize = 16;
+/// Answers that may wait until a connection has time for them: one to each input that can wait, and
+/// to that of the present turn.
+const ANSWERS_WAITING_MAX: usize = INPUTS_WAITING_MAX + 1;
 
 /// A plugin that listens for a session.
 pub(crate) struct Ear {
     pub(crate) roles: Arc<Roles>,
     pub(crate) player: Player,
     pub(crate) session_id: String,
-    pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) tray: Tray,
     pub(crate) tell: Tell,
     pub(crate) lines: Lines,
 }
@@ -45,6 +47,8 @@ pub(crate) struct Lines {
     count: AtomicU64,
     /// How many there are, those included that are about to end.
     standing: AtomicU64,
+    /// The plugin was told that signals will come.
+    has_started: AtomicBool,
 }
 
 /// A connection, for as long as it stands.
@@ -66,12 +70,16 @@ impl Ear {
         let playing = self.player.begin(&call);
         let report = self.listener(call).start().await;
         let why = trouble(&report);
+        self.lines.has_started.store(why.is_none(), Ordering::Relaxed);
         playing.finish(&report);
         why.map_or(Ok(()), Err)
     }
 
-    /// Tells the plugin that no more signals come.
+    /// Tells the plugin that no more signals come, if it was told that some would.
     pub(crate) async fn stop(&self) {
+        if !self.lines.has_started.load(Ordering::Relaxed) {
+            return;
+        }
         let Ok(call) = self.admit("stop", None).await else { return };
         let playing = self.player.begin(&call);
         let report = self.listener(call).stop().await;
@@ -79,8 +87,8 @@ impl Ear {
         playing.finish(&report);
     }
 
-    /// Tells the plugin of a signal and returns what goes back.
-    pub(crate) async fn hear(&self, connection: &str, signal: Signal) -> Vec<Reply> {
+    /// Tells the plugin of a signal and returns what goes back. What it makes of it goes to `inbox`.
+    async fn hear(&self, connection: &str, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
         let call = match self.admit(word(&signal), Some(connection)).await {
             Ok(call) => call,
             Err(report) => {
@@ -89,7 +97,8 @@ impl Ear {
             }
         };
         let playing = self.player.begin(&call);
-        let Handled { replies, report } = self.listener(call).handle(connection, signal).await;
+        let listener = self.player.plugin().listener(call, inbox);
+        let Handled { replies, report } = listener.handle(connection, signal).await;
         self.complain(&report);
         playing.finish(&report);
         replies
@@ -139,7 +148,7 @@ impl Ear {
     }
 
     fn listener(&self, call: Admitted) -> Listener {
-        self.player.plugin().listener(call, Arc::clone(&self.inbox))
+        self.player.plugin().listener(call, Arc::new(self.tray.clone()))
     }
 
     fn complain(&self, report: &CallReport) {
@@ -152,7 +161,12 @@ impl Ear {
 impl Connection {
     /// Tells the plugin of a signal on this connection.
     pub(crate) async fn hear(&self, signal: Signal) -> Vec<Reply> {
-        self.ear.hear(&self.name, signal).await
+        self.hear_into(signal, Arc::new(self.ear.tray.clone())).await
+    }
+
+    /// Tells the plugin of a signal on this connection, with an inbox of its own.
+    pub(crate) async fn hear_into(&self, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
+        self.ear.hear(&self.name, signal, inbox).await
     }
 }
 

@@ -7,10 +7,14 @@ use std::{
     thread,
 };
 
+use sallyport_contract::services::Inbox;
 use sallyport_sandbox::roles::{Reply, Signal};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Connection, Ear};
+use super::{
+    Connection, Ear,
+    inbox::{Kept, Tray},
+};
 
 /// Longest line: as much as an input may have. What is longer is passed over, and told.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -60,7 +64,8 @@ fn next(input: &mut impl BufRead) -> Option<Line> {
     Some(String::from_utf8(bytes).map_or_else(|error| Line::Binary(error.into_bytes()), Line::Text))
 }
 
-/// Tells a listener of each line, and prints what it replies, until the session ends.
+/// Tells a listener of each line, and prints what it replies, until the session ends. A line waits
+/// until there is room for what it may become: whoever pipes in more is not heard sooner.
 pub(crate) async fn attend(
     ear: Arc<Ear>,
     mut lines: mpsc::Receiver<Line>,
@@ -69,21 +74,22 @@ pub(crate) async fn attend(
 ) {
     let mut ended = Some(ended);
     let mut desk = Desk { connection: ear.connect("stdin"), print };
-    let mut is_open = desk.tell(Signal::Opened("standard input".to_owned())).await;
+    let tray: Arc<dyn Inbox> = Arc::new(ear.tray.clone());
+    let mut is_open = desk.tell(Signal::Opened("standard input".to_owned()), &tray).await;
     loop {
-        let signal = tokio::select! {
-            line = lines.recv(), if is_open => match line {
-                Some(Line::Text(line)) => Signal::Text(line),
-                Some(Line::Binary(bytes)) => Signal::Binary(bytes),
-                Some(Line::TooLong) => {
+        let (signal, inbox) = tokio::select! {
+            biased;
+            answer = desk.connection.answers.recv() => match answer {
+                Some(answer) => (Signal::Answered(answer), Arc::clone(&tray)),
+                None => break,
+            },
+            heard = next_signal(&mut lines, &ear.tray), if is_open => match heard {
+                Some((Some(signal), kept)) => (signal, Arc::new(kept) as Arc<dyn Inbox>),
+                Some((None, _)) => {
                     (ear.tell)(&format!("a line of more than {LINE_BYTES_MAX} bytes is passed over"));
                     continue;
                 }
                 None => { is_open = false; continue; }
-            },
-            answer = desk.connection.answers.recv() => match answer {
-                Some(answer) => Signal::Answered(answer),
-                None => break,
             },
             () = std::future::ready(()), if !is_open && ended.is_some() => {
                 // Nobody waits for it when the session ends anyway.
@@ -91,9 +97,24 @@ pub(crate) async fn attend(
                 continue;
             }
         };
-        is_open &= desk.tell(signal).await;
+        is_open &= desk.tell(signal, &inbox).await;
     }
     desk.connection.hear(Signal::Closed).await;
+}
+
+/// The next line, once there is a place for it; of one that was too long there is only that place.
+/// Nothing when no more come. Nothing is lost when the future is dropped.
+async fn next_signal(
+    lines: &mut mpsc::Receiver<Line>,
+    tray: &Tray,
+) -> Option<(Option<Signal>, Kept)> {
+    let kept = tray.keep().await?;
+    let signal = match lines.recv().await? {
+        Line::Text(line) => Some(Signal::Text(line)),
+        Line::Binary(bytes) => Some(Signal::Binary(bytes)),
+        Line::TooLong => None,
+    };
+    Some((signal, kept))
 }
 
 struct Desk {
@@ -103,8 +124,8 @@ struct Desk {
 
 impl Desk {
     /// Whether more may come.
-    async fn tell(&mut self, signal: Signal) -> bool {
-        for reply in self.connection.hear(signal).await {
+    async fn tell(&mut self, signal: Signal, inbox: &Arc<dyn Inbox>) -> bool {
+        for reply in self.connection.hear_into(signal, Arc::clone(inbox)).await {
             match reply {
                 Reply::Text(text) => (self.print)(&text),
                 Reply::Binary(data) => (self.print)(&String::from_utf8_lossy(&data)),

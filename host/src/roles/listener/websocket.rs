@@ -70,15 +70,17 @@ impl Speech {
     }
 
     async fn next(&mut self) -> ControlFlow<()> {
+        // Answers first: there are only as many as inputs, and they wait in a bounded place.
         tokio::select! {
+            biased;
+            answer = self.connection.answers.recv() => match answer {
+                Some(answer) => self.tell(Signal::Answered(answer)).await,
+                None => self.part(CloseCode::Away, "the session has ended").await,
+            },
             message = self.socket.next() => match message {
                 Some(Ok(message)) => self.take(message).await,
                 // A message that is too long, or a connection that broke.
                 Some(Err(_)) | None => ControlFlow::Break(()),
-            },
-            answer = self.connection.answers.recv() => match answer {
-                Some(answer) => self.tell(Signal::Answered(answer)).await,
-                None => self.part(CloseCode::Away, "the session has ended").await,
             },
             _ = self.ping.tick() => match std::mem::replace(&mut self.is_quiet, true) {
                 true => ControlFlow::Break(()),

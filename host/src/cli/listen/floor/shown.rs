@@ -1,0 +1,54 @@
+//! What is shown of a session where no plugin shows it, and what is for the person alone.
+
+use sallyport_contract::{Outcome, text};
+use sallyport_model::Delta;
+use sallyport_session::Event;
+
+use super::Floor;
+use crate::{cli::show, roles::ui};
+
+/// Most characters of an input that are shown beside its origin.
+const INPUT_CHARS_MAX: usize = 120;
+
+impl Floor<'_> {
+    /// How a denial could be lifted is for the person alone: no plugin is told.
+    pub(super) fn show_fix(&self, outcome: &Outcome) {
+        if let Outcome::Denied(denial) = outcome {
+            let file = self.settings.policy.user_file();
+            self.screen.with(|out| show::fix(denial, file, out));
+        }
+    }
+
+    /// Shows what happens where no plugin does.
+    pub(super) fn show(&mut self, event: &Event) {
+        let is_written = matches!(&self.turn, Some(Some(origin)) if self.is_heard(origin));
+        match event {
+            Event::InputAccepted { text, origin: Some(origin), .. } if !is_written => {
+                let (from, text) = (ui::words(origin), text::excerpt(text, INPUT_CHARS_MAX));
+                self.screen.with(|out| out.note(&format!("> {from}: {text}")));
+            }
+            Event::Delta(Delta::Text(piece)) if !is_written => {
+                let is_shown = self.screen.with(|out| {
+                    if out.stdout_is_terminal {
+                        out.piece(piece);
+                    }
+                    out.stdout_is_terminal
+                });
+                self.is_streamed |= is_shown;
+            }
+            Event::MessageComplete { .. } if self.is_streamed => {
+                self.screen.with(|out| out.line(""));
+            }
+            Event::CallFinished { tool, report, .. } => {
+                self.screen.with(|out| out.note(&format!("· {tool} {}", show::ending(report))));
+            }
+            Event::Noticed { notice } => {
+                let is_aloud = notice.speech.is_some();
+                let speaker = show::speaker(notice);
+                self.screen.with(|out| out.notice(&speaker, &notice.text, is_aloud));
+            }
+            Event::Notice(notice) => self.screen.with(|out| out.warn(&notice.to_string())),
+            _ => {}
+        }
+    }
+}

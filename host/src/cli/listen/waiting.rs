@@ -1,0 +1,41 @@
+//! What a session that plugins attend waits for, where there may be nothing to wait for.
+
+use std::future;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::cast::Show;
+use crate::roles::{
+    listener::stdin::Line,
+    ui::{FromUi, News, UiPlayer},
+};
+
+pub(super) async fn next_command(show: &mut Option<Show>) -> Option<FromUi> {
+    match show {
+        Some(show) => show.commands.recv().await,
+        None => future::pending().await,
+    }
+}
+
+pub(super) async fn news(ui: &mut Option<UiPlayer>) -> News {
+    match ui {
+        Some(ui) => ui.news().await,
+        None => future::pending().await,
+    }
+}
+
+pub(super) async fn next_line(lines: &mut Option<mpsc::Receiver<Line>>) -> Option<Line> {
+    match lines {
+        Some(lines) => lines.recv().await,
+        None => future::pending().await,
+    }
+}
+
+pub(super) async fn at_end(
+    ended: &mut Option<oneshot::Receiver<()>>,
+) -> Result<(), oneshot::error::RecvError> {
+    match ended {
+        Some(ended) => ended.await,
+        None => future::pending().await,
+    }
+}
