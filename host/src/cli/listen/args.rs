@@ -14,7 +14,7 @@ pub(in super::super) struct ListenArgs {
     #[arg(long, value_name = "NAME")]
     pub(in super::super) ui: Option<String>,
 
-    /// A secret of the policy that is the token of every address, in place of a new one each time
+    /// A secret of the policy that is the token of the listeners, in place of a new one each time
     #[arg(long, value_name = "SECRET")]
     pub(in super::super) token: Option<String>,
 
@@ -30,7 +30,7 @@ pub(super) struct Plan<'a> {
     /// Which listeners; none at all in a chat.
     pub(super) listeners: Listeners<'a>,
     pub(super) ui: Option<&'a str>,
-    /// The secret that is the token.
+    /// The secret that is the token of the listeners.
     pub(super) token: Option<&'a str>,
     pub(super) model: &'a ModelArgs,
     pub(super) session: &'a SessionArgs,

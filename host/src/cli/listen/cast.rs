@@ -21,7 +21,7 @@ use crate::{
     gate::Tell,
     roles::{
         Player, Roles,
-        http::{Key, Looks, PluginPage, Route, Server, Target},
+        http::{Holder, Key, Looks, PluginPage, Route, Server, Target},
         listener::{Ear, inbox::Tray, websocket::WebSockets},
         ui::{Canvas, FromUi, UiSeat},
     },
@@ -89,8 +89,8 @@ impl Cast {
             (Part::Ear(ear), ListenKind::Stdin) => Some(Arc::clone(ear)),
             _ => None,
         });
-        let key = key(plan.token, roles)?;
-        let (servers, places) = stage.open(&doors, &Arc::new(key)).await?;
+        let keys = Keys::new(plan.token, roles)?;
+        let (servers, places) = stage.open(&doors, &keys).await?;
         let (roles, session_id) = (Arc::clone(roles), session_id.to_owned());
         Ok(Self { roles, session_id, ui, ears, stdin, servers, inputs, places })
     }
@@ -190,7 +190,7 @@ impl Backstage<'_> {
     async fn open(
         &self,
         doors: &[Door],
-        key: &Arc<Key>,
+        keys: &Keys,
     ) -> Result<(Vec<Server>, Vec<String>), Failure> {
         let mut sites: BTreeMap<SocketAddr, Vec<&Door>> = BTreeMap::new();
         let mut places = Vec::new();
@@ -202,19 +202,20 @@ impl Backstage<'_> {
         }
         let mut servers = Vec::new();
         for (addr, doors) in sites {
-            let routes = doors.iter().filter_map(|door| self.route(door)).collect();
-            let server = Server::bind(addr, routes, Arc::clone(key)).await;
+            let routes = doors.iter().filter_map(|door| self.route(door, keys)).collect();
+            let server = Server::bind(addr, routes).await;
             let server = server.map_err(|error| taken(doors[0], &error))?;
-            places.extend(doors.iter().filter_map(|door| place(door, server.addr(), key)));
+            places
+                .extend(doors.iter().filter_map(|door| place(door, server.addr(), keys.of(door))));
             servers.push(server);
         }
         if doors.iter().any(Door::is_for_programs) {
-            places.push(format!("programs send {}", key.header()));
+            places.push(format!("programs send {}", keys.programs.header()));
         }
         Ok((servers, places))
     }
 
-    fn route(&self, door: &Door) -> Option<Route> {
+    fn route(&self, door: &Door, keys: &Keys) -> Option<Route> {
         let address = door.grant.at.clone()?;
         let target = match (door.grant.kind, &door.part) {
             (ListenKind::WebSocket, Part::Ear(ear)) => {
@@ -222,7 +223,7 @@ impl Backstage<'_> {
             }
             _ => Target::Page(Arc::new(self.page(door))),
         };
-        Some(Route { address, target })
+        Some(Route { address, target, key: Arc::clone(keys.of(door)) })
     }
 
     fn page(&self, door: &Door) -> PluginPage {
@@ -273,10 +274,34 @@ fn is_same(one: &Option<ListenAddress>, other: &Option<ListenAddress>) -> bool {
     }
 }
 
-/// The key of this run: a secret of the user's, or a new one.
+/// What opens the doors of this run.
+struct Keys {
+    ui: Arc<Key>,
+    programs: Arc<Key>,
+}
+
+impl Keys {
+    fn new(token: Option<&str>, roles: &Roles) -> Result<Self, Failure> {
+        let ui = random(Holder::Person)?;
+        Ok(Self { ui: Arc::new(ui), programs: Arc::new(key(token, roles)?) })
+    }
+
+    fn of(&self, door: &Door) -> &Arc<Key> {
+        match &door.part {
+            Part::Ui(_) => &self.ui,
+            Part::Ear(_) => &self.programs,
+        }
+    }
+}
+
+fn random(holder: Holder) -> Result<Key, Failure> {
+    Key::random(holder).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+}
+
+/// The key of programs: a secret of the user's, or a new one.
 fn key(token: Option<&str>, roles: &Roles) -> Result<Key, Failure> {
     let Some(name) = token else {
-        return Key::random().map_err(|error| Failure::new(Exit::Failed, error.to_string()));
+        return random(Holder::Programs);
     };
     let gate = roles.registry().gate();
     let policy = gate.standing.present().policy;

@@ -85,14 +85,14 @@ async fn pass(
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
     let authority = check::meant(site.addr, site.public, method, uri, headers)?;
     let is_talk = headers.contains_key(header::UPGRADE);
-    match site.key.look(site.addr, uri, headers) {
+    match site.look(uri, is_talk, headers) {
         Pass::Known => {}
         // What begins a web socket follows nobody elsewhere.
-        Pass::Welcome { .. } if is_talk => {}
+        Pass::Socket | Pass::Welcome { .. } if is_talk => {}
         Pass::Welcome { location, cookie } if is_read(method) => {
             return Ok(welcome(&location, cookie));
         }
-        Pass::Welcome { .. } | Pass::Unknown => return Err(check::TOKEN),
+        Pass::Socket | Pass::Welcome { .. } | Pass::Unknown => return Err(check::TOKEN),
     }
     let found = site.route(uri.path(), is_talk);
     let route = found.ok_or_else(|| match site.route(uri.path(), !is_talk) {

@@ -1,8 +1,11 @@
-//! The key of a run: who knows it may speak to what listens.
+//! The keys of a run: who knows one may speak to what it opens.
 //!
-//! It is made when the program starts, or is a secret of the user's. A browser gets it once, in the
-//! address that is printed; from then on a cookie carries it, which no script of a page can read and
-//! no page of another site can have sent. Programs send it as `Authorization: Bearer`.
+//! There are two, so that a program which brings input cannot answer questions. That of the UI is
+//! made when the program starts. A browser gets it once, in the address that is printed; from then
+//! on a cookie carries it, which no script of a page can read and no page of another site can have
+//! sent. That of the listeners is made likewise, or is a secret of the user's. Programs send it as
+//! `Authorization: Bearer`, or in the address of a web socket; no browser keeps it, so no page that a
+//! listener serves at the address of a UI can speak to that.
 
 use std::{borrow::Cow, fmt, net::SocketAddr};
 
@@ -20,13 +23,23 @@ const KEY_BYTES: usize = 32;
 /// Shortest key of the user's own: 16 letters and digits at random are out of anybody's reach.
 const SECRET_CHARS_MIN: usize = 16;
 
-/// What opens everything that listens in one run.
+/// What opens the UI, or all listeners, in one run.
 pub(crate) struct Key {
     text: Secret,
     /// Compared in place of the text, since that takes the same time whatever is wrong.
     digest: blake3::Hash,
-    /// It is the user's own, and not to be shown.
-    is_kept: bool,
+    holder: Holder,
+}
+
+/// Who has a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// A person, whose browser keeps it.
+    Person,
+    /// Programs, which send it every time.
+    Programs,
+    /// Programs as well; it is the user's own, and not to be shown.
+    Owner,
 }
 
 /// Why there is no key.
@@ -46,6 +59,8 @@ pub(crate) enum KeyError {
 pub(super) enum Pass {
     /// It may go on.
     Known,
+    /// It may, if it begins a web socket.
+    Socket,
     /// It may, and is sent to the address without the key; the browser keeps it in this cookie.
     Welcome { location: String, cookie: HeaderValue },
     /// It may not.
@@ -64,16 +79,16 @@ impl Key {
     /// # Errors
     ///
     /// The system gives no random numbers.
-    pub(crate) fn random() -> Result<Self, KeyError> {
+    pub(crate) fn random(holder: Holder) -> Result<Self, KeyError> {
         let mut bytes = [0; KEY_BYTES];
         let filled = getrandom(&mut bytes, GetRandomFlags::empty());
         if filled != Ok(KEY_BYTES) {
             return Err(KeyError::NoRandom);
         }
-        Ok(Self::new(blake3::Hash::from_bytes(bytes).to_hex().to_string(), false))
+        Ok(Self::new(blake3::Hash::from_bytes(bytes).to_hex().to_string(), holder))
     }
 
-    /// Takes a secret of the user's as the key.
+    /// Takes a secret of the user's as the key of programs.
     ///
     /// # Errors
     ///
@@ -84,16 +99,16 @@ impl Key {
         if text.len() < SECRET_CHARS_MIN || !text.chars().all(fits) {
             return Err(KeyError::Weak { chars: text.chars().count() });
         }
-        Ok(Self::new(text.to_owned(), true))
+        Ok(Self::new(text.to_owned(), Holder::Owner))
     }
 
-    fn new(text: String, is_kept: bool) -> Self {
+    pub(super) fn new(text: String, holder: Holder) -> Self {
         let digest = blake3::hash(text.as_bytes());
-        Self { text: Secret::new(text), digest, is_kept }
+        Self { text: Secret::new(text), digest, holder }
     }
 
     fn shown(&self) -> &str {
-        if self.is_kept { "TOKEN" } else { self.text.expose() }
+        if self.holder == Holder::Owner { "TOKEN" } else { self.text.expose() }
     }
 
     /// An address with the key in it, to be shown to the user.
@@ -122,7 +137,7 @@ impl Key {
             let location = if rest.is_empty() { path } else { format!("{path}?{rest}") };
             return match self.cookie(site) {
                 Some(cookie) => Pass::Welcome { location, cookie },
-                None => Pass::Unknown,
+                None => Pass::Socket,
             };
         }
         let known = bearer(headers).is_some_and(|token| self.opens(token))
@@ -131,6 +146,9 @@ impl Key {
     }
 
     fn cookie(&self, site: SocketAddr) -> Option<HeaderValue> {
+        if self.holder != Holder::Person {
+            return None;
+        }
         let (name, token) = (cookie_name(site), self.text.expose());
         let text = format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict");
         let mut value = HeaderValue::from_str(&text).ok()?;
@@ -181,7 +199,7 @@ mod tests {
         SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 80);
 
     fn key() -> Key {
-        Key::new("0123456789abcdef".to_owned(), false)
+        Key::new("0123456789abcdef".to_owned(), Holder::Person)
     }
 
     #[track_caller]
@@ -229,8 +247,18 @@ mod tests {
     }
 
     #[test]
+    fn no_browser_keeps_the_key_of_programs() {
+        for holder in [Holder::Programs, Holder::Owner] {
+            let key = Key::new("0123456789abcdef".to_owned(), holder);
+            let uri = "/hooks?token=0123456789abcdef".parse().unwrap();
+            assert_eq!(key.look(SITE, &uri, &HeaderMap::new()), Pass::Socket);
+        }
+    }
+
+    #[test]
     fn keys_are_made_at_random_and_weak_ones_refused() {
-        let (one, other) = (Key::random().unwrap(), Key::random().unwrap());
+        let (one, other) =
+            (Key::random(Holder::Person).unwrap(), Key::random(Holder::Person).unwrap());
         assert_eq!(one.text.expose().len(), 64);
         assert!(!one.opens(other.text.expose()) && one.opens(one.text.expose()));
         for (text, fits) in [

@@ -3,10 +3,11 @@
 //! One server listens at each address and shares it out to plugins by path. Before anything reaches
 //! a plugin it has passed, in this order:
 //!
-//! 1. [`check`]: the request was meant for this very address (`Host`), no page of another site sent
-//!    it (`Origin`), and whoever sends it knows the [`key`]. A page in the user's browser can reach
-//!    the loopback too, so an address alone protects nothing.
-//! 2. [`route`](Site::route): the longest granted path that the request's lies below.
+//! 1. [`check`]: the request was meant for this very address (`Host`), and no page of another site
+//!    sent it (`Origin`). A page in the user's browser can reach the loopback too, so an address alone
+//!    protects nothing.
+//! 2. [`route`](Site::route): the longest granted path that the request's lies below; whoever sends it
+//!    knows the [`key`] of whoever serves that.
 //! 3. [`rate`]: not too many at once, not too many a second.
 //! 4. [`answer`]: the body is whole, and not too long.
 //!
@@ -24,7 +25,9 @@ use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{Request, Response, server::conn::http1, service::service_fn, upgrade::Upgraded};
+use hyper::{
+    HeaderMap, Request, Response, Uri, server::conn::http1, service::service_fn, upgrade::Upgraded,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use sallyport_contract::BoxFuture;
 use sallyport_policy::ListenAddress;
@@ -37,7 +40,8 @@ use tokio::{
 };
 use tokio_tungstenite::WebSocketStream;
 
-pub(crate) use key::Key;
+use key::Pass;
+pub(crate) use key::{Holder, Key};
 pub(crate) use page::{Looks, PluginPage};
 pub(crate) use rate::Bucket;
 use rate::Rate;
@@ -91,6 +95,8 @@ pub(crate) enum Target {
 pub(crate) struct Route {
     pub(crate) address: ListenAddress,
     pub(crate) target: Target,
+    /// What opens it.
+    pub(crate) key: Arc<Key>,
 }
 
 /// What is served at one address.
@@ -99,7 +105,6 @@ struct Site {
     addr: SocketAddr,
     public: bool,
     routes: Vec<Route>,
-    key: Arc<Key>,
     rate: Rate,
     /// Connections that became web sockets; they end with the site.
     talks: std::sync::Mutex<JoinSet<()>>,
@@ -117,16 +122,12 @@ impl Server {
     /// # Errors
     ///
     /// The address is in use, or is not of this machine.
-    pub(crate) async fn bind(
-        addr: SocketAddr,
-        routes: Vec<Route>,
-        key: Arc<Key>,
-    ) -> io::Result<Self> {
+    pub(crate) async fn bind(addr: SocketAddr, routes: Vec<Route>) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let public = routes.iter().any(|route| route.address.public);
         let (rate, talks) = (Rate::default(), std::sync::Mutex::default());
-        Ok(Self { listener, site: Arc::new(Site { addr, public, routes, key, rate, talks }) })
+        Ok(Self { listener, site: Arc::new(Site { addr, public, routes, rate, talks }) })
     }
 
     /// The address, with the port that it has.
@@ -177,6 +178,15 @@ async fn serve(stream: TcpStream, peer: SocketAddr, site: Arc<Site>) {
 }
 
 impl Site {
+    /// What the credentials of a request amount to for whoever serves its path; where nobody does,
+    /// for anyone here, since only who may speak to somebody is told that nobody is there.
+    fn look(&self, uri: &Uri, is_talk: bool, headers: &HeaderMap) -> Pass {
+        let served = self.route(uri.path(), is_talk).or_else(|| self.route(uri.path(), !is_talk));
+        let routes = served.map_or(&self.routes[..], std::slice::from_ref);
+        let mut passes = routes.iter().map(|route| route.key.look(self.addr, uri, headers));
+        passes.find(|pass| *pass != Pass::Unknown).unwrap_or(Pass::Unknown)
+    }
+
     /// Who serves a path: of all that do, the one that names most of it.
     fn route(&self, path: &str, is_talk: bool) -> Option<&Route> {
         let fits = |route: &&Route| {

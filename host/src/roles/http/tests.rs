@@ -18,9 +18,12 @@ use tokio::{
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
 
-use super::{Key, Page, Route, Server, Socket, Talk, Target};
+use super::{Holder, Key, Page, Route, Server, Socket, Talk, Target};
 
 const TOKEN: &str = "0123456789abcdef";
+
+/// That of programs.
+const OTHER_TOKEN: &str = "fedcba9876543210";
 
 /// Says what it was asked.
 #[derive(Default)]
@@ -61,20 +64,23 @@ struct World {
     page: Arc<Echo>,
 }
 
-/// A server with a page at /ui and web sockets at /chat.
+/// A server with a page at /ui, web sockets at /chat, and something for programs at /hooks.
 async fn world() -> World {
     let page = Arc::new(Echo::default());
     let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-    let route = |path: &str, target| Route {
+    let ui = Arc::new(Key::new(TOKEN.to_owned(), Holder::Person));
+    let programs = Arc::new(Key::of(&Secret::new(OTHER_TOKEN)).unwrap());
+    let route = |path: &str, target, key: &Arc<Key>| Route {
         address: ListenAddress { addr: local, path: path.to_owned(), public: false },
         target,
+        key: Arc::clone(key),
     };
     let routes = vec![
-        route("/ui", Target::Page(Arc::clone(&page) as _)),
-        route("/chat", Target::Talk(Arc::new(Parrot))),
+        route("/ui", Target::Page(Arc::clone(&page) as _), &ui),
+        route("/chat", Target::Talk(Arc::new(Parrot)), &ui),
+        route("/hooks", Target::Page(Arc::clone(&page) as _), &programs),
     ];
-    let key = Key::of(&Secret::new(TOKEN)).unwrap();
-    let server = Server::bind(local, routes, Arc::new(key)).await.unwrap();
+    let server = Server::bind(local, routes).await.unwrap();
     let addr = server.addr();
     tokio::spawn(server.run());
     World { addr, page }
@@ -179,6 +185,29 @@ async fn h70_a_batch_of_requests_is_slowed_down() {
     let answers = world.send(&format!("{}{last}", one.repeat(1000))).await;
     let refused = answers.matches("HTTP/1.1 429").count();
     assert!(refused > 500 && answers.contains("retry-after"), "{refused}");
+}
+
+#[tokio::test]
+async fn h70_a_key_opens_its_own_door_and_no_other() {
+    let world = world().await;
+    let port = world.addr.port();
+    let ui = [bearer(), format!("Cookie: sallyport-{port}={TOKEN}\r\n")];
+    let programs = format!("Authorization: Bearer {OTHER_TOKEN}\r\n");
+    let cookie = format!("Cookie: sallyport-{port}={OTHER_TOKEN}\r\n");
+    let closed = StatusCode::UNAUTHORIZED;
+    for own in &ui {
+        check(&world.ask("POST /hooks", own, "").await, closed, "token");
+    }
+    check(&world.ask("POST /ui/confirm", &programs, "").await, closed, "token");
+    check(&world.ask("POST /ui/confirm", &cookie, "").await, closed, "token");
+    // No browser gets at what a listener serves, so nothing of that runs at the address of the UI.
+    let followed = world.ask(&format!("GET /hooks?token={OTHER_TOKEN}"), "", "").await;
+    check(&followed, closed, "token");
+    assert_eq!(*world.page.seen.lock().unwrap(), [""; 0]);
+    check(&world.ask("POST /hooks", &programs, "").await, StatusCode::OK, "POST");
+    for own in [&ui[0], &programs] {
+        check(&world.ask("GET /other", own, "").await, StatusCode::NOT_FOUND, "nothing");
+    }
 }
 
 #[tokio::test]
