@@ -26,7 +26,7 @@ use std::sync::{
 
 use sallyport_contract::{
     Admitted, CallContext, CallReport, Denial, Failure, Outcome, PluginName, ToolCall, ToolId,
-    ToolName,
+    ToolName, services::Origin, text,
 };
 use sallyport_policy::{Grant, Role, question::ROLE_PREFIX};
 use sallyport_sandbox::Plugin;
@@ -36,6 +36,9 @@ use crate::{
     gate::{Audited, audited::Unfinished},
     registry::{Entry, Missing, Registry},
 };
+
+/// Longest label of an origin that people read, in characters: a name, not a message.
+const LABEL_CHARS_MAX: usize = 80;
 
 /// Why a plugin is called, where no model asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,6 +275,17 @@ pub(crate) fn trouble(report: &CallReport) -> Option<String> {
     }
 }
 
+/// Where an input came from, in words: `Kim, by webhook`. It is one line, whatever the label holds, so
+/// that no label can pass for a line of somebody else's.
+pub(crate) fn whose(origin: &Origin) -> String {
+    match &origin.label {
+        Some(label) => {
+            format!("{}, by {}", text::excerpt(label, LABEL_CHARS_MAX), origin.plugin)
+        }
+        None => origin.plugin.to_string(),
+    }
+}
+
 /// Whether nothing came of a run that anybody would look for in a record.
 fn is_silent(report: &CallReport) -> bool {
     trouble(report).is_none() && report.effects.is_empty()
@@ -282,6 +296,15 @@ mod tests {
     use sallyport_policy::question::ROLE_RUNS;
 
     use super::*;
+
+    #[test]
+    fn a_label_is_part_of_one_line() {
+        let plugin = "webhook".parse().unwrap();
+        let origin =
+            |label: &str| Origin { plugin, label: Some(label.to_owned()), connection: None };
+        let told = whose(&origin("Kim\n\u{1b}[2J\u{202e}· files.remove completed"));
+        assert_eq!(told, r"Kim\n\u{1b}[2J\u{202e}· files.remove completed, by webhook");
+    }
 
     #[test]
     fn rules_know_every_run_by_its_word() {

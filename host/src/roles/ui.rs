@@ -14,7 +14,7 @@ use std::{
 
 use sallyport_contract::{
     Admitted, ApprovalRequest, CallReport, Outcome,
-    services::{Origin, Seat, SeatError, Style},
+    services::{Seat, SeatError, Style},
 };
 use sallyport_model::{Delta, UserMessage};
 use sallyport_sandbox::roles::{
@@ -26,7 +26,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Player, listener::inbox::Tray, trouble};
+use super::{Player, listener::inbox::Tray, trouble, whose};
 
 /// Events that may wait. A turn with many calls has some hundred; a plugin that is behind by more
 /// does not show what happens.
@@ -289,7 +289,7 @@ pub(crate) fn events(event: &Event) -> Vec<UiEvent> {
         }
         Event::State(state) => vec![UiEvent::StateChanged(activity(*state))],
         Event::InputAccepted { text, origin, .. } => {
-            let origin = origin.as_ref().map(words);
+            let origin = origin.as_ref().map(whose);
             vec![said(Author::User, Format::Text, text, origin)]
         }
         Event::Delta(Delta::Text(text)) => vec![UiEvent::Delta(text.clone())],
@@ -324,14 +324,6 @@ pub(crate) fn events(event: &Event) -> Vec<UiEvent> {
         | Event::ModelChanged { .. }
         | Event::Summarized { .. }
         | Event::Pinned { .. } => Vec::new(),
-    }
-}
-
-/// Where an input came from, in words: `Kim, by webhook`.
-pub(crate) fn words(origin: &Origin) -> String {
-    match &origin.label {
-        Some(label) => format!("{label}, by {}", origin.plugin),
-        None => origin.plugin.to_string(),
     }
 }
 

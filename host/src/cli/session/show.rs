@@ -18,7 +18,7 @@ use super::{
     args::ExportFormat,
     list::{about, moment},
 };
-use crate::history;
+use crate::{history, roles::whose};
 
 /// Arguments and results of a call, as far as one line holds them.
 const VALUE_CHARS_MAX: usize = 160;
@@ -67,7 +67,8 @@ fn with_records(session: &Session, records: &[Record]) -> Value {
 fn print(turn: &PastTurn, out: &Output) {
     let pinned = if turn.is_pinned { " (pinned)" } else { "" };
     out.line("");
-    out.heading(&format!("{}. You{pinned}", turn.number));
+    let who = turn.input.origin.as_ref().map_or_else(|| "You".to_owned(), whose);
+    out.heading(&format!("{}. {who}{pinned}", turn.number));
     out.line(&turn.input.text);
     for file in &turn.input.attachments {
         out.line(&format!("@ {} ({})", text::one_line(&file.name), file.media_type));

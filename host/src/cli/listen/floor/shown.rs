@@ -5,7 +5,7 @@ use sallyport_model::Delta;
 use sallyport_session::Event;
 
 use super::Floor;
-use crate::{cli::show, roles::ui};
+use crate::{cli::show, roles::whose};
 
 /// Most characters of an input that are shown beside its origin.
 const INPUT_CHARS_MAX: usize = 120;
@@ -24,7 +24,7 @@ impl Floor<'_> {
         let is_written = matches!(&self.turn, Some(Some(origin)) if self.is_heard(origin));
         match event {
             Event::InputAccepted { text, origin: Some(origin), .. } if !is_written => {
-                let (from, text) = (ui::words(origin), text::excerpt(text, INPUT_CHARS_MAX));
+                let (from, text) = (whose(origin), text::excerpt(text, INPUT_CHARS_MAX));
                 self.screen.with(|out| out.note(&format!("> {from}: {text}")));
             }
             Event::Delta(Delta::Text(piece)) if !is_written => {
