@@ -2,12 +2,17 @@
 //!
 //! A page of any site can have the user's browser send requests to the loopback, and a name of its
 //! own can be made to stand for 127.0.0.1. Both show in the head: `Origin` names the page's site,
-//! `Host` the name that was used. Neither can be forged by a page.
+//! `Host` the name that was used. Where a browser sends no `Origin`, for a picture, a script or a
+//! frame, `Sec-Fetch-Site` tells as much: another port of this machine is another origin, but gets the
+//! cookies. None of them can be forged by a page.
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, Method, StatusCode, Uri, header, uri::Authority};
+use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header, uri::Authority};
 use url::Host;
+
+/// Where a browser says how the page that sends is related to this address.
+const SITE: &str = "sec-fetch-site";
 
 /// Why a request goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +60,24 @@ pub(super) fn meant(
             return Err(ORIGIN);
         }
     }
+    if headers.contains_key(SITE) && !is_of_this_origin(method, headers) {
+        return Err(ORIGIN);
+    }
     Ok(authority)
 }
 
+/// Whether a browser was sent here by the person or by a page from here; from elsewhere it may only
+/// be led to a page of its own, as by the printed address.
+fn is_of_this_origin(method: &Method, headers: &HeaderMap) -> bool {
+    let says = |name, word: &str| one(headers, HeaderName::from_static(name)) == Some(word);
+    let is_visit = [Method::GET, Method::HEAD].contains(method)
+        && says("sec-fetch-mode", "navigate")
+        && says("sec-fetch-dest", "document");
+    is_visit || says(SITE, "same-origin") || says(SITE, "none")
+}
+
 /// The value of a header that stands there once.
-fn one(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).into_iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
@@ -150,6 +168,32 @@ mod tests {
             "",
         ] {
             check(origin, Err(ORIGIN));
+        }
+    }
+
+    #[test]
+    fn h70_no_page_of_another_port_gets_in_by_a_picture_or_a_frame() {
+        let site = "127.0.0.1:8077".parse().unwrap();
+        for (method, from, mode, dest, want) in [
+            (Method::GET, "none", "navigate", "document", Ok(())),
+            (Method::GET, "same-origin", "cors", "empty", Ok(())),
+            (Method::POST, "same-origin", "cors", "empty", Ok(())),
+            // Somebody follows the printed address, from a page that shows a terminal.
+            (Method::GET, "cross-site", "navigate", "document", Ok(())),
+            (Method::GET, "same-site", "no-cors", "image", Err(ORIGIN)),
+            (Method::GET, "same-site", "no-cors", "script", Err(ORIGIN)),
+            (Method::GET, "same-site", "navigate", "iframe", Err(ORIGIN)),
+            (Method::GET, "cross-site", "navigate", "object", Err(ORIGIN)),
+            (Method::POST, "same-site", "navigate", "document", Err(ORIGIN)),
+            (Method::GET, "", "no-cors", "empty", Err(ORIGIN)),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", "127.0.0.1:8077".parse().unwrap());
+            headers.insert("sec-fetch-site", from.parse().unwrap());
+            headers.insert("sec-fetch-mode", mode.parse().unwrap());
+            headers.insert("sec-fetch-dest", dest.parse().unwrap());
+            let met = meant(site, false, &method, &Uri::from_static("/ui"), &headers);
+            assert_eq!(met.map(drop), want, "{method} {from} {mode} {dest}");
         }
     }
 
