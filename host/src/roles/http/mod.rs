@@ -17,6 +17,7 @@ mod answer;
 mod check;
 mod key;
 mod page;
+mod patient;
 mod rate;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ use tokio_tungstenite::WebSocketStream;
 use key::Pass;
 pub(crate) use key::{Holder, Key};
 pub(crate) use page::{Looks, PluginPage};
+use patient::Patient;
 pub(crate) use rate::Bucket;
 use rate::Rate;
 
@@ -174,7 +176,8 @@ async fn serve(stream: TcpStream, peer: SocketAddr, site: Arc<Site>) {
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
     // A connection that breaks concerns nobody but whoever made it.
-    let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+    let _ =
+        http.serve_connection(TokioIo::new(Patient::new(stream)), service).with_upgrades().await;
 }
 
 impl Site {
