@@ -7,7 +7,7 @@
 //! Of questions it can answer those that it was shown, while they are open, once.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -61,11 +61,19 @@ pub(crate) trait Canvas: Send + Sync {
 
 /// The place of a UI at its session.
 pub(crate) struct UiSeat {
-    /// Questions that it was shown and that are open.
-    shown: Mutex<BTreeSet<u64>>,
+    /// Questions that are open, and whether it was shown them.
+    open: Mutex<BTreeMap<u64, Seen>>,
     inputs: Tray,
     commands: mpsc::Sender<FromUi>,
     canvas: Arc<dyn Canvas>,
+}
+
+/// How far a question has come on its way to a UI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// It waits with what else the UI is to be told.
+    NotYet,
+    Shown,
 }
 
 impl UiSeat {
@@ -75,8 +83,8 @@ impl UiSeat {
         canvas: Arc<dyn Canvas>,
     ) -> (Arc<Self>, mpsc::Receiver<FromUi>) {
         let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
-        let shown = Mutex::default();
-        (Arc::new(Self { shown, inputs, commands, canvas }), told)
+        let open = Mutex::default();
+        (Arc::new(Self { open, inputs, commands, canvas }), told)
     }
 
     fn send(&self, command: FromUi) -> Result<(), SeatError> {
@@ -86,8 +94,24 @@ impl UiSeat {
         })
     }
 
-    fn with_shown<T>(&self, change: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
-        change(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_open<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Seen>) -> T) -> T {
+        change(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A question is about to be told to the UI. One that was closed meanwhile stays closed.
+    fn show(&self, id: u64) {
+        self.with_open(|open| {
+            open.entry(id).and_modify(|seen| *seen = Seen::Shown);
+        });
+    }
+
+    /// Takes a question that the UI was shown, to be answered.
+    fn take(&self, id: u64) -> Result<(), SeatError> {
+        let taken = self.with_open(|open| match open.get(&id) {
+            Some(Seen::Shown) => open.remove(&id),
+            Some(Seen::NotYet) | None => None,
+        });
+        taken.map(drop).ok_or(SeatError::NoSuchQuestion)
     }
 }
 
@@ -97,12 +121,10 @@ impl Seat for UiSeat {
     }
 
     fn confirm(&self, confirmation_id: u64, approved: bool) -> Result<(), SeatError> {
-        if !self.with_shown(|shown| shown.remove(&confirmation_id)) {
-            return Err(SeatError::NoSuchQuestion);
-        }
+        self.take(confirmation_id)?;
         let sent = self.send(FromUi::Confirm { confirmation_id, approved });
         if sent == Err(SeatError::Full) {
-            self.with_shown(|shown| shown.insert(confirmation_id));
+            self.with_open(|open| open.insert(confirmation_id, Seen::Shown));
         }
         sent
     }
@@ -223,9 +245,13 @@ impl UiPlayer {
 
     /// Tells of something that happened, in its turn.
     pub(crate) fn tell(&self, event: UiEvent) {
-        if let UiEvent::ConfirmationClosed(id) = event {
-            self.seat.with_shown(|shown| shown.remove(&id));
-        }
+        self.seat.with_open(|open| match &event {
+            UiEvent::ToolCallRequested(request) => {
+                open.insert(request.confirmation_id, Seen::NotYet);
+            }
+            UiEvent::ConfirmationClosed(id) => drop(open.remove(id)),
+            _ => {}
+        });
         self.queue.change(|waiting| waiting.push(event));
     }
 
@@ -270,7 +296,7 @@ async fn tell_all(player: Player, call: Admitted, queue: Arc<Queue>, seat: Arc<U
             return Stop::Broke(format!("{}: {}", denial.what, denial.why));
         }
         if let UiEvent::ToolCallRequested(request) = &event {
-            seat.with_shown(|shown| shown.insert(request.confirmation_id));
+            seat.show(request.confirmation_id);
         }
         let playing = player.begin_looking(&call);
         let report: CallReport = ui.on_event(event).await;
@@ -431,19 +457,26 @@ mod tests {
     async fn a_question_is_answered_once_and_only_when_it_was_shown() {
         let (inputs, _waiting) = Tray::new();
         let (seat, mut commands) = UiSeat::new(inputs, Arc::new(Nowhere));
+        let ask = |id| seat.with_open(|open| drop(open.insert(id, Seen::NotYet)));
         assert_eq!(seat.confirm(7, true), Err(SeatError::NoSuchQuestion));
-        seat.with_shown(|shown| shown.insert(7));
+        ask(7);
+        assert_eq!(seat.confirm(7, true), Err(SeatError::NoSuchQuestion));
+        seat.show(7);
         assert_eq!(seat.confirm(7, true), Ok(()));
         assert_eq!(seat.confirm(7, false), Err(SeatError::NoSuchQuestion));
         let confirm = FromUi::Confirm { confirmation_id: 7, approved: true };
         assert_eq!(commands.recv().await, Some(confirm));
+        // It was closed before the UI was told of it.
+        seat.show(8);
+        assert_eq!(seat.confirm(8, true), Err(SeatError::NoSuchQuestion));
         for id in 0..=COMMANDS_WAITING_MAX as u64 {
-            seat.with_shown(|shown| shown.insert(id));
+            ask(id);
+            seat.show(id);
         }
         let answers: Vec<_> =
             (0..=COMMANDS_WAITING_MAX as u64).map(|id| seat.confirm(id, true)).collect();
         assert_eq!(answers.last(), Some(&Err(SeatError::Full)));
-        assert!(seat.with_shown(|shown| shown.contains(&(COMMANDS_WAITING_MAX as u64))));
+        assert!(seat.with_open(|open| open.contains_key(&(COMMANDS_WAITING_MAX as u64))));
         drop(commands);
         assert_eq!(seat.cancel(), Err(SeatError::Ended));
     }
