@@ -91,9 +91,9 @@ impl Log {
         if self.questions.len() < QUESTIONS_MAX {
             self.questions.push_back(Question {
                 id: request.confirmation_id,
-                tool: request.tool,
-                arguments: cut(&format!("{:#}", request.arguments)),
-                warning: request.security_warning.as_deref().map(cut),
+                tool: visible(&request.tool),
+                arguments: cut(&visible(&format!("{:#}", request.arguments))),
+                warning: request.security_warning.as_deref().map(|text| cut(&visible(text))),
             });
         }
     }
@@ -146,6 +146,30 @@ fn plain(data: &Value) -> String {
     words.map_or_else(|| data.to_string(), str::to_owned)
 }
 
+/// Returns a text with everything escaped that a browser obeys and nobody sees, such as marks that turn
+/// the direction around: a person has to read what they agree to. Line breaks stay.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push(c),
+            c if is_hidden(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Controls, zero-width and direction marks, separators, tags, letters that are blank.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{2800}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
 fn cut(text: &str) -> String {
     if text.len() <= TEXT_BYTES_MAX {
         return text.to_owned();
@@ -174,6 +198,19 @@ mod tests {
             assert_eq!(news["events"].as_array().unwrap().len(), want, "{after}");
             assert_eq!((&news["next"], &news["skipped"]), (&json!(3), &json!(false)));
         }
+    }
+
+    #[test]
+    fn what_a_person_agrees_to_is_seen_as_it_is() {
+        let mut log = Log::default();
+        let arguments = json!({ "path": "/tmp/\u{202e}txt.exe\u{200b}\u{e0041} é 漢" });
+        let mut request = CallRequest::new(1, "files.remove", arguments);
+        request.security_warning = Some("It can\nremove \u{2066}files.".to_owned());
+        log.open(request);
+        let question = &news(&log, 0)["questions"][0];
+        let seen = "{\n  \"path\": \"/tmp/\\u{202e}txt.exe\\u{200b}\\u{e0041} é 漢\"\n}";
+        assert_eq!(question["arguments"], seen);
+        assert_eq!(question["warning"], "It can\nremove \\u{2066}files.");
     }
 
     #[test]
