@@ -24,7 +24,8 @@ fn records(home: &Home, text: &str) -> usize {
 #[test]
 fn a_web_hook_becomes_input_with_its_origin() {
     let home = home(&["webhook", "clock"], WEBHOOK);
-    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let twice = ["--listener", "webhook", "--listener", "webhook"];
+    let program = Running::start(&home, &[&["listen", "--model", "offline"], &twice[..]].concat());
     let at = program.behind("webhook listens at ");
     let bearer = program.behind("Bearer ");
     let body = json!({ "text": "what time is it", "from": "Kim" }).to_string();

@@ -2,7 +2,12 @@
 //!
 //! Whatever cannot work is told here, before the session begins and before any plugin runs.
 
-use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::SocketAddr,
+    sync::Arc,
+};
 
 use sallyport_contract::services::{Inbox, Seat};
 use sallyport_model::UserMessage;
@@ -128,7 +133,9 @@ impl Backstage<'_> {
             Listeners::None => Vec::new(),
             Listeners::Granted => self.granted()?,
             Listeners::Named(names) => {
-                let found = names.iter().map(|name| self.roles.player(name, Role::Listener));
+                // One that is named twice listens once.
+                let names: BTreeSet<&String> = names.iter().collect();
+                let found = names.into_iter().map(|name| self.roles.player(name, Role::Listener));
                 found.collect::<Result<Vec<_>, _>>().map_err(Failure::from)?
             }
         };
