@@ -239,6 +239,23 @@ fn questions_at_the_terminal_wait_for_each_other_and_each_is_answered() {
 }
 
 #[test]
+fn inputs_that_still_wait_at_the_end_are_told() {
+    let secret = "[secret.hook]\nenv = \"HOOK_TOKEN\"\n";
+    let rule = "[[rule]]\ntool = \"clock.*\"\ndecision = \"ask\"\n";
+    let home = home(&["webhook", "clock"], &format!("{WEBHOOK}{secret}{rule}"));
+    let home = home.env("HOOK_TOKEN", "my-own-token-0123456789");
+    let (mut person, at) = attended(&home);
+    for _ in 0..3 {
+        let body = "{\"text\":\"what time is it\"}";
+        assert_eq!(post(&at, "/hooks", "my-own-token-0123456789", body).status, 202);
+    }
+    person.sees("allow?");
+    person.sends(Signal::INT);
+    assert_eq!(person.ends(), 0);
+    person.sees("taken and got no answer: 2");
+}
+
+#[test]
 fn a_listener_that_needs_an_approval_to_begin_gets_it_at_the_terminal() {
     let home = asking("listener");
     let (mut person, at) = attended(&home);

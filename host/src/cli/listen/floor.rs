@@ -149,6 +149,7 @@ impl<'a> Floor<'a> {
                 tasks.spawn(server.run());
             }
             self.converse(&mut events, &mut tasks, stop).await;
+            self.tell_what_waits();
         }
         attendance.leave().await;
         let _ = self.handle.send(Command::Close).await;
@@ -436,6 +437,16 @@ impl<'a> Floor<'a> {
         let is_answer = |ear: &Arc<Ear>| *ear.player.name() == origin.plugin;
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
         is_stdin && self.cast.stdin.as_ref().is_some_and(is_answer)
+    }
+
+    /// Says what was taken and is not dealt with: whoever brought it was told that it was taken.
+    fn tell_what_waits(&mut self) {
+        self.cast.inputs.close();
+        let waiting = std::iter::from_fn(|| self.cast.inputs.try_recv().ok()).count();
+        if waiting > 0 {
+            let words = format!("inputs that were taken and got no answer: {waiting}");
+            self.screen.with(|out| out.warn(&words));
+        }
     }
 
     /// Lets everybody go: who is connected, who listened, who showed.
