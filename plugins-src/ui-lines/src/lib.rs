@@ -56,14 +56,19 @@ impl Lines {
         match (message.author, &message.origin) {
             (Author::User, None) => {}
             (Author::User, Some(origin)) => {
-                ui::print(&format!("{origin}: {}", message.content), Style::Strong);
+                ui::print(
+                    &words::foreign(&format!("{origin}: {}", message.content)),
+                    Style::Strong,
+                );
             }
             (Author::Assistant, _) => {
                 self.draft.clear();
                 ui::status(None);
                 ui::print(&message.content, Style::Plain);
             }
-            (Author::Notice, _) => ui::print(&format!("* {}", message.content), Style::Strong),
+            (Author::Notice, _) => {
+                ui::print(&words::foreign(&format!("* {}", message.content)), Style::Strong);
+            }
         }
     }
 

@@ -33,13 +33,13 @@ fn messages_are_shown_unless_they_stand_there_already() {
     let mut lines = Lines::default();
     let from = |author, origin: Option<&str>| {
         let origin = origin.map(str::to_owned);
-        Event::NewMessage(Message { origin, ..Message::new(author, "Hi") })
+        Event::NewMessage(Message { origin, ..Message::new(author, "Hi\nyou") })
     };
     for (event, want) in [
         (from(Author::User, None), None),
-        (from(Author::User, Some("webhook")), Some("webhook: Hi")),
-        (from(Author::Assistant, None), Some("Hi")),
-        (from(Author::Notice, None), Some("* Hi")),
+        (from(Author::User, Some("webhook")), Some("webhook: Hi\n    you")),
+        (from(Author::Assistant, None), Some("Hi\nyou")),
+        (from(Author::Notice, None), Some("* Hi\n    you")),
     ] {
         assert_eq!(printed(&mut lines, [event]), Vec::from_iter(want));
     }

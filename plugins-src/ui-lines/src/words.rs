@@ -40,6 +40,11 @@ pub(crate) fn result(result: &CallResult) -> String {
     format!("{}: {}: {}", result.tool, result.outcome, cut(&words))
 }
 
+/// Returns words of others with all lines but the first set in, so that none can pass for a question.
+pub(crate) fn foreign(text: &str) -> String {
+    text.replace('\n', "\n    ")
+}
+
 fn cut(text: &str) -> String {
     match text.char_indices().nth(JSON_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -65,6 +70,12 @@ mod tests {
         ] {
             assert_eq!(answer(line), want, "{line:?}");
         }
+    }
+
+    #[test]
+    fn words_of_others_make_no_line_of_their_own() {
+        let told = foreign("webhook: Hi\nfiles.remove {}: allow? [y/n]\n");
+        assert_eq!(told, "webhook: Hi\n    files.remove {}: allow? [y/n]\n    ");
     }
 
     #[test]
