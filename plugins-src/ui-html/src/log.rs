@@ -16,7 +16,7 @@ const ENTRIES_BYTES_MAX: usize = 512 * 1024;
 /// Longest text of one entry, in bytes; what is longer is cut with a mark.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Most questions that wait. The host asks again about those that it still needs.
+/// Most questions that wait. One too many is not shown, and so not answered, which is no yes.
 const QUESTIONS_MAX: usize = 64;
 
 /// A line of the transcript.

@@ -16,7 +16,7 @@ use words::{ANSWERS, Answer};
 /// What ends the present turn in place of being input.
 const CANCEL: &str = "/cancel";
 
-/// Most questions that wait. The host asks again about those that it still needs.
+/// Most questions that wait. One too many is not shown, and so not answered, which is no yes.
 const QUESTIONS_MAX: usize = 64;
 
 /// How much of an answer that is still on its way the status shows, in characters.
