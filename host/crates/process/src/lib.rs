@@ -22,15 +22,17 @@
 //! **What a program has:** the system's programs and libraries, its own folder to read, a private
 //! folder that is its home and its temporary one, and what it was granted. It has no terminal, no
 //! session and no group of its own to make, and no memory that is shared by name. Modes, owners and
-//! attributes of files it cannot change, not even of its own: the kernel has no rule for these that
-//! would stop at a folder.
+//! attributes of files it cannot change, not even of its own, nor their times to anything but now: the
+//! kernel has no rule for these that would stop at a folder.
 //!
 //! **What the walls leave:** whether a file is there, its size and its times can be asked for
-//! anywhere, and that it changes; the contents of the system's folders can be read; a granted network
-//! is the whole network. A file that was deleted while it is open counts towards no limit but that of
-//! one file. What is counted over processes is counted several times a second, so for a moment there
-//! may be more. Whoever kills host and watcher at once leaves the private folder of that run behind;
-//! the program itself dies with its watcher, and only what it has started may go on.
+//! anywhere, and that it changes; the contents of the system's folders can be read; a granted
+//! network is the whole network. A file that was deleted while it is open counts towards no limit
+//! but that of one file, and memory that processes share counts only while one of them uses it; the
+//! system ends a program first when memory runs out. What is counted over processes is counted
+//! several times a second, so for a moment there may be more. Whoever kills host and watcher at once
+//! leaves the private folder of that run behind; the program itself dies with its watcher, and only
+//! what it has started may go on.
 
 mod definition;
 mod error;

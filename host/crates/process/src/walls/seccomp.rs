@@ -6,7 +6,7 @@
 //! opening it, which Landlock does not see. A refused call fails with `EPERM`; programs go on or say
 //! so.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, ops::RangeInclusive};
 
 use libc::{
     AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, ENOSYS, EPERM, NETLINK_ROUTE, SOCK_DGRAM, SOCK_RAW,
@@ -69,7 +69,7 @@ const POWERS: [i64; 39] = [
 ];
 
 /// Another view of the files than that which Landlock guards.
-const MOUNTS: [i64; 12] = [
+const MOUNTS: [i64; 13] = [
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fsopen,
@@ -78,6 +78,7 @@ const MOUNTS: [i64; 12] = [
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_setns,
     libc::SYS_umount2,
@@ -105,6 +106,9 @@ const NATURE: [i64; 14] = [
     REMOVEXATTRAT,
     FILE_SETATTR,
 ];
+
+/// Tells of any folder the names of its files, as they are used: Landlock does not ask here either.
+const SPYING: [i64; 1] = [libc::SYS_inotify_add_watch];
 
 /// Memory that belongs to no process, so that nobody would count it, and that may stay for good.
 const MEMORY: [i64; 6] = [
@@ -140,6 +144,7 @@ const KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") { 320 } else { 294 
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
+const OPEN_TREE_ATTR: i64 = 467;
 const FILE_SETATTR: i64 = 469;
 
 /// The spaces of names that a process could be started in. There it would have every right.
@@ -152,6 +157,11 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWUTS,
 ];
+
+/// What can be asked of an open file: what is asked of terminals and pipes, and of sockets. All else
+/// is a file system's own: it changes what a file is, or makes other files, through one that is open
+/// for reading.
+const QUESTIONS: [RangeInclusive<u64>; 2] = [0x5400..=0x54ff, 0x8900..=0x89ff];
 
 /// Calls that take the process to change first. Of others of the same user none is changed.
 const OF_A_PROCESS: [i64; 4] = [
@@ -185,7 +195,7 @@ pub(super) fn raise(network: Network) -> Result<(), RunError> {
 
 /// The calls that fail for want of a right.
 fn refused(network: Network) -> Result<BpfProgram, BackendError> {
-    let always = [&POWERS[..], &MOUNTS, &GROUP, &NATURE, &MEMORY, &OLD].concat();
+    let always = [&POWERS[..], &MOUNTS, &GROUP, &NATURE, &SPYING, &MEMORY, &OLD].concat();
     let mut rules: BTreeMap<i64, Vec<Rule>> =
         always.into_iter().map(|call| (call, Vec::new())).collect();
     rules.extend(of_arguments()?);
@@ -201,8 +211,11 @@ fn of_arguments() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     rules.push((libc::SYS_clone, spaces.collect::<Result<_, _>>()?));
     // To ask for the limits of another process is harmless; to set them is not.
     rules.push((libc::SYS_prlimit64, vec![Rule::new(vec![not(0, 0)?, is_given(2)?])?]));
-    // By name they would reach every file; of a file that is open they are its own.
-    rules.push((libc::SYS_utimensat, vec![Rule::new(vec![is_given(1)?])?]));
+    // By name they would reach every file, and those of a file that is open for reading could be
+    // made up; that a file is new can be said of one that is open.
+    let times = vec![Rule::new(vec![is_given(1)?])?, Rule::new(vec![is_given(2)?])?];
+    rules.push((libc::SYS_utimensat, times));
+    rules.push((libc::SYS_ioctl, questions()?));
     rules.push((libc::SYS_setpriority, all_but(PRIORITY_OF_PROCESS)?));
     rules.push((libc::SYS_ioprio_set, all_but(IO_PRIORITY_OF_PROCESS)?));
     Ok(rules)
@@ -211,6 +224,17 @@ fn of_arguments() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
 /// Refuses all but this kind of target, and of that all but the process itself.
 fn all_but(kind: u64) -> Result<Vec<Rule>, BackendError> {
     Ok(vec![Rule::new(vec![not(0, kind)?])?, Rule::new(vec![not(1, 0)?])?])
+}
+
+/// Refuses what lies before, between and behind the questions that can be asked.
+fn questions() -> Result<Vec<Rule>, BackendError> {
+    let asked = |is: Is, number: &u64| Condition::new(1, Length::Dword, is, *number);
+    let [first, second] = &QUESTIONS;
+    Ok(vec![
+        Rule::new(vec![asked(Is::Lt, first.start())?])?,
+        Rule::new(vec![asked(Is::Gt, first.end())?, asked(Is::Lt, second.start())?])?,
+        Rule::new(vec![asked(Is::Gt, second.end())?])?,
+    ])
 }
 
 fn sockets(network: Network) -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {

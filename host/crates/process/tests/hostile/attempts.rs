@@ -6,7 +6,10 @@ use std::{
     ffi::CString,
     io,
     net::{TcpListener, TcpStream, UdpSocket},
-    os::unix::net::{UnixDatagram, UnixListener, UnixStream},
+    os::{
+        fd::IntoRawFd,
+        unix::net::{UnixDatagram, UnixListener, UnixStream},
+    },
 };
 
 use serde_json::{Map, Value};
@@ -27,7 +30,7 @@ pub(crate) const SOCKETS: [Attempt; 8] = [
 ];
 
 /// Everything else that is refused by name or argument.
-pub(crate) const ALL: [Attempt; 36] = [
+pub(crate) const ALL: [Attempt; 42] = [
     ("ptrace", || call(libc::SYS_ptrace, [0, 0, 0])),
     ("attach", || call(libc::SYS_ptrace, [16, parent(), 0])),
     ("read memory", || call(libc::SYS_process_vm_readv, [parent(), 0, 0])),
@@ -59,6 +62,12 @@ pub(crate) const ALL: [Attempt; 36] = [
     ("owner", || call(libc::SYS_fchown, [0, 0, 0])),
     ("attribute", || call(libc::SYS_setxattr, [own_file(), text("user.x"), text("x")])),
     ("times by name", || call(libc::SYS_utimensat, [-100, own_file(), 0])),
+    ("made up times", || call(libc::SYS_utimensat, [program()?, 0, times()])),
+    ("flags", || call(libc::SYS_ioctl, [program()?, libc::FS_IOC_SETFLAGS as i64, zeros()])),
+    ("version", || call(libc::SYS_ioctl, [program()?, libc::FS_IOC_SETVERSION as i64, zeros()])),
+    ("a volume", || call(libc::SYS_ioctl, [program()?, 0x5000_940e, zeros()])),
+    ("names of others", || call(libc::SYS_inotify_add_watch, [watches()?, text("/etc"), 0xfff])),
+    ("another tree", || call(467, [-100, text("/"), 0])),
     ("limits of others", || call(libc::SYS_prlimit64, [parent(), 4, own_file()])),
     ("processors of others", || call(libc::SYS_sched_setaffinity, [parent(), 8, own_file()])),
     ("priority of others", || call(libc::SYS_setpriority, [0, parent(), 5])),
@@ -116,6 +125,26 @@ fn parent() -> i64 {
     i64::from(std::os::unix::process::parent_id())
 }
 
+/// This program's file, open for reading.
+fn program() -> io::Result<i64> {
+    std::fs::File::open("/proc/self/exe").map(|file| i64::from(file.into_raw_fd()))
+}
+
+/// What could tell of changes in folders.
+fn watches() -> io::Result<i64> {
+    call_for(libc::SYS_inotify_init1, [0, 0, 0])
+}
+
+/// The address of two times, long ago.
+fn times() -> i64 {
+    Box::into_raw(Box::new([1_i64, 0, 1, 0])) as i64
+}
+
+/// The address of much that is nothing.
+fn zeros() -> i64 {
+    Box::into_raw(Box::new([0_u8; 4096])) as i64
+}
+
 /// The address of a text that stays.
 fn text(text: &str) -> i64 {
     CString::new(text).expect("no NUL").into_raw() as i64
@@ -125,12 +154,16 @@ fn own_file() -> i64 {
     text("/proc/self/stat")
 }
 
+fn call(number: i64, arguments: [i64; 3]) -> io::Result<()> {
+    call_for(number, arguments).map(drop)
+}
+
 #[expect(unsafe_code, reason = "the library has no names for what nobody should call")]
-fn call(number: i64, [a, b, c]: [i64; 3]) -> io::Result<()> {
+fn call_for(number: i64, [a, b, c]: [i64; 3]) -> io::Result<i64> {
     // SAFETY: it is refused before the kernel looks at an argument; where it is not, the test fails
     // whatever happens to this process.
     match unsafe { libc::syscall(number, a, b, c, 0, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
+        result => Ok(result),
     }
 }
