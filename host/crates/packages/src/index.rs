@@ -148,8 +148,12 @@ fn without_password(mut url: Url) -> String {
 
 fn missing(entries: &[Entry], project: &Project) -> String {
     let Project { name, version } = project;
-    match entries.iter().any(|entry| entry.name.version == *version) {
-        true => format!("{name} {version} has no wheel in pure Python"),
-        false => format!("the index has no wheel of {name} in version {version}"),
+    let of_version = || entries.iter().filter(|entry| entry.name.version == *version);
+    if of_version().any(|entry| entry.leaves_https) {
+        format!("the link to {name} {version} leads away from https")
+    } else if of_version().next().is_some() {
+        format!("{name} {version} has no wheel in pure Python")
+    } else {
+        format!("the index has no wheel of {name} in version {version}")
     }
 }

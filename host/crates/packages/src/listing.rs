@@ -32,6 +32,8 @@ pub(crate) struct Entry {
     pub(crate) digest: Option<Digest>,
     /// The project has taken it back.
     pub(crate) is_yanked: bool,
+    /// The page came over https, and the file would not. It is never fetched.
+    pub(crate) leaves_https: bool,
 }
 
 /// Reads the wheels off a page. What is not understood is left out.
@@ -46,6 +48,7 @@ pub(crate) fn choose<'e>(entries: &'e [Entry], project: &Project) -> Option<&'e 
         normal_name(&entry.name.project) == project.name
             && entry.name.version == project.version
             && entry.name.is_pure
+            && !entry.leaves_https
     };
     // One that was taken back is still what somebody pinned, but never in place of a better one.
     entries.iter().filter(fits).min_by_key(|entry| (entry.is_yanked, entry.digest.is_none()))
@@ -75,9 +78,11 @@ struct Hashes {
 fn read_json(page: &Url, text: &str) -> Vec<Entry> {
     let files = serde_json::from_str::<Page>(text).map(|page| page.files).unwrap_or_default();
     let entry = |file: File| {
+        let url = page.join(&file.url).ok()?;
         Some(Entry {
             name: WheelName::parse(&file.filename)?,
-            url: page.join(&file.url).ok()?,
+            leaves_https: leaves_https(page, &url),
+            url,
             digest: file.hashes.sha256.as_deref().and_then(digest),
             is_yanked: !matches!(file.yanked, Value::Null | Value::Bool(false)),
         })
@@ -98,16 +103,21 @@ fn read_html(page: &Url, text: &str) -> Vec<Entry> {
             std::str::from_utf8(value.as_slice()).ok()
         };
         let url = attribute(b"href").and_then(|href| page.join(href).ok());
-        entries.extend(url.and_then(|url| linked(url, attribute(b"data-yanked").is_some())));
+        entries.extend(url.and_then(|url| linked(page, url, attribute(b"data-yanked").is_some())));
     }
     entries
 }
 
-fn linked(mut url: Url, is_yanked: bool) -> Option<Entry> {
+fn linked(page: &Url, mut url: Url, is_yanked: bool) -> Option<Entry> {
     let digest = url.fragment().and_then(|f| f.strip_prefix("sha256=")).and_then(digest);
     url.set_fragment(None);
     let name = WheelName::parse(url.path_segments()?.next_back()?)?;
-    Some(Entry { name, url, digest, is_yanked })
+    let leaves_https = leaves_https(page, &url);
+    Some(Entry { name, url, digest, is_yanked, leaves_https })
+}
+
+fn leaves_https(page: &Url, file: &Url) -> bool {
+    page.scheme() == "https" && file.scheme() != "https"
 }
 
 fn digest(text: &str) -> Option<Digest> {

@@ -170,6 +170,27 @@ fn a_file_that_was_taken_back_is_the_last_choice() {
 }
 
 #[test]
+fn a_page_of_https_leads_to_nothing_without() {
+    let wanted = Project::new("six", "1.0").unwrap();
+    for (page, file, is_taken) in [
+        ("https://i.example/simple/six/", "http://i.example/", false),
+        ("https://i.example/simple/six/", "ftp://i.example/", false),
+        ("https://i.example/simple/six/", "https://files.example/", true),
+        ("http://i.example/simple/six/", "http://files.example/", true),
+        ("http://i.example/simple/six/", "https://files.example/", true),
+    ] {
+        let (page, url) = (page.parse().unwrap(), format!("{file}{WHEEL}"));
+        let json = serde_json::json!({"files": [{"filename": WHEEL, "url": url}]}).to_string();
+        let html = format!("<a href='{url}'>{WHEEL}</a>");
+        for (form, text) in [(JSON, json), (HTML, html)] {
+            let entries = listing::read(&page, form, &text);
+            let chosen = listing::choose(&entries, &wanted);
+            assert_eq!((entries.len(), chosen.is_some()), (1, is_taken), "{page} {url}");
+        }
+    }
+}
+
+#[test]
 fn addresses() {
     let folder = std::path::PathBuf::from("/nowhere");
     for good in ["http://127.0.0.1:1/simple", "https://user:pin@i.example/"] {
