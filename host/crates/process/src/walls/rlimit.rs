@@ -19,7 +19,9 @@ const USER_TASKS_MORE: u64 = 256;
 
 /// Sets the limits.
 pub(super) fn lower(limits: &Limits) -> io::Result<()> {
-    let seconds = limits.cpu_time.as_secs().max(1);
+    // In whole seconds, and not before the time is over; the watcher counts exactly.
+    let seconds = limits.cpu_time.as_secs() + u64::from(limits.cpu_time.subsec_nanos() > 0);
+    let seconds = seconds.max(1);
     set(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
     fix(Resource::Data, limits.memory_bytes)?;
     fix(Resource::As, limits.memory_bytes.saturating_add(RESERVED_BYTES))?;

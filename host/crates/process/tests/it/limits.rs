@@ -115,6 +115,15 @@ fn open_files_are_few() {
 }
 
 #[test]
+fn a_part_of_a_second_of_processor_time_is_not_taken_away() {
+    for (millis, seconds) in [(1, "1\n"), (1000, "1\n"), (1001, "2\n"), (2999, "3\n")] {
+        let time = Duration::from_millis(millis);
+        let tool = Tool::script("ulimit -t").with(|spec| spec.limits.cpu_time = time);
+        assert_eq!(tool.prints(), seconds, "{millis} ms");
+    }
+}
+
+#[test]
 fn no_limit_can_be_raised_again() {
     let tool = Tool::script("ulimit -n 100000 2>/dev/null || echo no; ulimit -c");
     assert_eq!(tool.prints(), "no\n0\n");
