@@ -64,17 +64,38 @@ const SETTINGS: [&str; 30] = [
 ];
 
 /// What this process is like; its descendants cannot look at themselves, since they have other
-/// numbers.
-const ITSELF: &str = "/proc/self";
+/// numbers. Not the whole folder: beside it lies what the machine is connected to.
+const ITSELF: [&str; 19] = [
+    "/proc/self/auxv",
+    "/proc/self/cgroup",
+    "/proc/self/cmdline",
+    "/proc/self/comm",
+    "/proc/self/cpuset",
+    "/proc/self/environ",
+    "/proc/self/fd",
+    "/proc/self/fdinfo",
+    "/proc/self/io",
+    "/proc/self/limits",
+    "/proc/self/maps",
+    "/proc/self/mountinfo",
+    "/proc/self/mounts",
+    "/proc/self/oom_score_adj",
+    "/proc/self/smaps",
+    "/proc/self/smaps_rollup",
+    "/proc/self/stat",
+    "/proc/self/statm",
+    "/proc/self/status",
+];
 
-/// What names and addresses are looked up with.
-const NETWORK: [&str; 6] = [
+/// What names and addresses are looked up with, and what the machine is connected to.
+const NETWORK: [&str; 7] = [
     "/etc/gai.conf",
     "/etc/host.conf",
     "/etc/hosts",
     "/etc/protocols",
     "/etc/resolv.conf",
     "/etc/services",
+    "/proc/self/net",
 ];
 
 /// Devices that are no more than files without contents.
@@ -151,7 +172,7 @@ fn system(network: Network) -> Vec<(PathBuf, Rights)> {
         Network::None => &[],
         Network::Open => &NETWORK,
     };
-    let read = SETTINGS.iter().chain([&ITSELF]).chain(lookup).map(with(look()));
+    let read = SETTINGS.iter().chain(&ITSELF).chain(lookup).map(with(look()));
     let run = PROGRAMS.iter().map(with(look_and_run()));
     let devices = DEVICES.iter().map(with(AccessFs::ReadFile | AccessFs::WriteFile));
     read.chain(run).chain(devices).collect()

@@ -33,6 +33,8 @@ fn h69_files_that_are_not_granted_cannot_be_read() {
         format!("mv {file} $TMPDIR/"),
         format!("cat /proc/{this}/environ"),
         format!("exec 3<{file}"),
+        "read -r line < /proc/self/net/unix".to_owned(),
+        "read -r line < /proc/self/task/$$/net/tcp".to_owned(),
         "ls /tmp".to_owned(),
         "ls /home /root".to_owned(),
     ] {

@@ -87,6 +87,7 @@ fn ordinary_programs_notice_nothing() {
             "z\n",
         ),
         ("date -d @0 -u +%Y", "1970\n"),
+        ("read -r line < /proc/self/maps && test -e /proc/self/fd/1 && echo itself", "itself\n"),
     ];
     for (body, want) in rows {
         assert_eq!(Tool::script(body).prints(), want, "{body}");
