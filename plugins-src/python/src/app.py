@@ -63,6 +63,20 @@ def _session() -> Session:
 
 _SESSION = _session()
 
+_OWN = {
+    name: module
+    for name, module in sys.modules.items()
+    if name.partition(".")[0] in ("app", "interpreter", "wit_world", "componentize_py_types")
+}
+"""The modules that the plugin is made of."""
+
+
+def _step_aside() -> None:
+    """Leaves the names of the plugin's modules to the code, which may have modules of its own."""
+    for name, module in _OWN.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+
 
 def _spec(tool: tools.Tool) -> types.ToolSpec:
     hints = types.Hints(
@@ -81,6 +95,7 @@ class Tools(exports.Tools):
 
     def call_tool(self, context: types.CallContext, name: str, arguments: str) -> types.ToolOutput:
         """Runs one tool."""
+        _step_aside()
         try:
             data = tools.call(_SESSION, name, arguments)
         except Refusal as refusal:

@@ -70,6 +70,19 @@ fn a_reset_forgets_variables_and_keeps_files() {
     check(&tools, "import json\njson.dumps([open('kept.txt').read()])", &json!("[\"x\"]"));
 }
 
+#[test]
+fn a_module_of_the_conversation_may_be_called_like_one_of_the_plugin() {
+    let tools = host("");
+    for name in ["app", "interpreter", "wit_world", "tools", "session"] {
+        let module = json!({ "path": format!("{name}.py"), "content": "x = 7\n" });
+        tools.call("sandbox-fs.write", &module);
+        check(&tools, &format!("import {name}\n{name}.x"), &json!(7));
+        check(&tools, &format!("{name}.x += 1\nimport {name}\n{name}.x"), &json!(8));
+        tools.call("python.reset", &json!({}));
+        check(&tools, &format!("import {name}\n{name}.x"), &json!(7));
+    }
+}
+
 /// The calls of a model that puts a table in, computes on it in three calls, and reads what came out.
 fn calls() -> Vec<Reply> {
     let code = |id, code: &str| Reply::call(id, "python__execute", &json!({ "code": code }));
