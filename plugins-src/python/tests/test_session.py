@@ -172,6 +172,13 @@ class ResetTest(InterpreterTest):
             ("import linecache; linecache.cache = 1", "1 + 1"),
             ("import sys; sys.meta_path.clear()", "import sys; len(sys.meta_path)"),
             ("import sys; sys.setrecursionlimit(500)", "import sys; sys.getrecursionlimit()"),
+            ("import sys; sys.more = 1", "import sys; hasattr(sys, 'more')"),
+            ("import sys; sys.displayhook = 1", "import sys; sys.displayhook == 1"),
+            ("import sys; sys.settrace(lambda *_: None)", "import sys; sys.gettrace() is None"),
+            (
+                "import decimal; decimal.getcontext().prec = 3",
+                "import decimal; str(decimal.Decimal(1) / 7)",
+            ),
             ("import os; os.environ['A_B'] = '1'", "import os; 'A_B' in os.environ"),
             ("import os; os.chdir('/')", "import os; os.getcwd() == '/'"),
         ):

@@ -31,7 +31,8 @@ class ToolsTest(InterpreterTest):
 
     def test_a_reset_says_what_it_did(self) -> None:
         self.call("execute", {"code": "x = 1"})
-        self.assertEqual(self.call("reset", {}), {"done": "the interpreter is as new"})
+        done = "variables, imports and packages are forgotten"
+        self.assertEqual(self.call("reset", {}), {"done": done})
         self.assertIn("NameError", self.call("execute", {"code": "x"})["exception"])
 
     def test_calls_that_make_no_sense_are_refused(self) -> None:

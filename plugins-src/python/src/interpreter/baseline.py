@@ -1,12 +1,13 @@
 """An interpreter as it was before any code ran in it, so that a reset can bring it back to that."""
 
+import decimal
 import os
 import sys
 from types import ModuleType
 from typing import Any
 
-_KEPT = ("__main__", "app", "interpreter", "sys")
-"""Modules that a reset does not look into: the code's own, this plugin, and the machine room."""
+_KEPT = ("__main__", "app", "interpreter")
+"""Modules that a reset does not look into: the code's own, and this plugin."""
 
 
 class Baseline:
@@ -17,15 +18,19 @@ class Baseline:
         self._contents = {name: dict(vars(module)) for name, module in self._restorable()}
         self._path, self._finders = list(sys.path), list(sys.meta_path)
         self._recursion_limit, self._environ = sys.getrecursionlimit(), dict(os.environ)
+        self._arithmetic = decimal.getcontext().copy()
 
     def restore(self) -> None:
-        """Forgets what was imported since, and undoes what was changed in the modules."""
+        """Forgets what was imported since, and gives every name in a module its own value again."""
+        sys.settrace(None)
+        sys.setprofile(None)
         sys.modules = self._registry
         _restore(self._registry, self._modules)
         for name, module in self._restorable():
             _restore(vars(module), self._contents[name])
         sys.path, sys.meta_path = list(self._path), list(self._finders)
         sys.setrecursionlimit(self._recursion_limit)
+        decimal.setcontext(self._arithmetic.copy())
         os.environ.clear()
         os.environ.update(self._environ)
 

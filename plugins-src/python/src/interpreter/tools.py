@@ -98,7 +98,7 @@ def call(session: Session, name: str, arguments: str) -> str:
         return _execute(session, given)
     if name == "reset":
         session.reset()
-        return json.dumps({"done": "the interpreter is as new"})
+        return json.dumps({"done": "variables, imports and packages are forgotten"})
     raise Refusal(Kind.NOT_FOUND, f"there is no tool {name[:80]!r}; there are execute and reset")
 
 
