@@ -49,6 +49,7 @@ fn h01_h08_code_that_wants_too_much_costs_at_most_its_variables() {
         ("huge = []\nwhile True: huge.append(bytes(2**20))", "MemoryError", Kept),
         ("for _ in range(100): print('x' * 1_000_000)", "left out", Kept),
         ("print('x' * 100_000_000)", "MemoryError", Kept),
+        ("'x' * 60_000_000", "cut after 65536 bytes", Kept),
         ("def down(): down()\ndown()", "RecursionError", Kept),
         ("import sys\nsys.exit(3)", "\"ended\":3", Kept),
         ("raise SystemExit", "\"ended\":0", Kept),

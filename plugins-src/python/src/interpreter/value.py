@@ -99,7 +99,8 @@ class _Form:
 
     def text(self, value: str, _level: int) -> str:
         """Writes a text."""
-        return self._text(str.__str__(value))
+        # What is too long anyway need not be copied whole first.
+        return self._text(str.__str__(value)[: RESULT_BYTES_MAX + 1])
 
     def member(self, value: Enum, _level: int) -> str:
         """Writes a member of an enumeration by its name."""
