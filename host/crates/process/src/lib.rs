@@ -30,9 +30,11 @@
 //! network is the whole network. A file that was deleted while it is open counts towards no limit
 //! but that of one file, and memory that processes share counts only while one of them uses it; the
 //! system ends a program first when memory runs out. What is counted over processes is counted
-//! several times a second, so for a moment there may be more. Whoever kills host and watcher at once
-//! leaves the private folder of that run behind; the program itself dies with its watcher, and only
-//! what it has started may go on.
+//! several times a second, so for a moment there may be more. Processor time of processes that ended
+//! between two counts, and that their parent has told the system to forget, counts nowhere; the time
+//! by the clock is their limit. Whoever kills host and watcher at once leaves the private folder of
+//! that run behind; the program itself dies with its watcher, and only what it has started may go
+//! on.
 
 mod definition;
 mod error;
