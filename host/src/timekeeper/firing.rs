@@ -12,7 +12,7 @@ use sallyport_store::Claim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Desk, LEASE_MS, places::Place};
+use super::{Desk, LEASE_MS, LOOK_EVERY, places::Place};
 use crate::{gate::now_ms, internal, roles::Run, services::apart};
 
 /// How often a claim is renewed while its firing goes on.
@@ -68,8 +68,11 @@ impl Desk {
         let conversations = Arc::clone(&self.parts.conversations);
         match apart(move || conversations.post(&notice)).await {
             Some(Ok(())) => Ended::Done,
-            // It is not said anywhere then.
-            Some(Err(error)) => Ended::Refused(error.to_string()),
+            Some(Err(error)) => {
+                // Nobody has heard it, so it comes again, though not at once.
+                sleep(LOOK_EVERY).await;
+                Ended::Refused(error.to_string())
+            }
             None => Ended::Failed("the host broke".to_owned()),
         }
     }
