@@ -34,6 +34,9 @@ const INTERVAL_MS_MIN: u64 = 60 * 1000;
 /// How much of a reminder names it in a list of several.
 const SHOWN_CHARS_MAX: usize = 60;
 
+/// Most reminders that are named in answer to words that fit none or several; the list has all.
+const NAMED_MAX: usize = 10;
+
 /// The three tools.
 const CREATE: &str = "create";
 const LIST: &str = "list";
@@ -253,8 +256,12 @@ impl Desk<'_> {
     }
 
     fn briefs<'t>(&self, timers: impl Iterator<Item = &'t Timer>) -> String {
-        let briefs = timers.map(|timer| format!("{} ({})", timer.id, self.brief(timer)));
-        briefs.collect::<Vec<_>>().join(", ")
+        let mut timers = timers.map(|timer| format!("{} ({})", timer.id, self.brief(timer)));
+        let named = timers.by_ref().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+        match timers.count() {
+            0 => named,
+            more => format!("{named} and {more} more"),
+        }
     }
 
     fn brief(&self, timer: &Timer) -> String {

@@ -137,6 +137,8 @@ fn there_is_an_end_to_reminders() {
     }
     let arguments = json!({ "text": "one more", "when": "tomorrow" });
     table.refused(CREATE, arguments, "failed", "256 reminders already");
+    table.refused(CANCEL, json!({ "reminder": "sing" }), "failed", "and 246 more");
+    table.refused(CANCEL, json!({ "reminder": "number" }), "failed", "and 246 more; name one");
 }
 
 #[test]
