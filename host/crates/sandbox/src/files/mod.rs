@@ -27,6 +27,7 @@ mod measure;
 pub(crate) mod mount;
 mod open;
 mod opened;
+mod own;
 mod resolve;
 mod scratch;
 mod shelf;

@@ -2,18 +2,24 @@
 //! granted it.
 //!
 //! A scratch is made when a call first sees it, and goes with its session. It is mounted as a granted
-//! folder is, with a quota, and nothing in it is hidden.
+//! folder is, with a quota, and nothing in it is hidden. What a process that was killed has left goes
+//! when another one makes its first.
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, Once, PoisonError},
+    thread,
 };
 
-use tempfile::TempDir;
+use super::{
+    own::{self, OwnFolder},
+    shelf::{Shelf, Shelves},
+};
 
-use super::shelf::{Shelf, Shelves};
+/// Once for each process; it may take its time, and nobody waits for it.
+static SWEPT: Once = Once::new();
 
 /// The scratches that there are, by session and name.
 #[derive(Debug, Default)]
@@ -22,7 +28,7 @@ pub(crate) struct Scratches(Mutex<BTreeMap<String, BTreeMap<String, Scratch>>>);
 /// A temporary folder. It is removed when this is dropped, under whatever a guest still has it open.
 #[derive(Debug)]
 struct Scratch {
-    folder: TempDir,
+    folder: OwnFolder,
     shelf: Arc<Shelf>,
 }
 
@@ -52,13 +58,14 @@ impl Scratches {
 
 impl Scratch {
     fn new(shelves: &Shelves) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("sallyport-scratch-").tempdir()?;
-        let shelf = shelves.of(&fs::File::open(folder.path())?.into())?;
+        SWEPT.call_once(|| drop(thread::spawn(own::sweep)));
+        let folder = OwnFolder::make()?;
+        let shelf = shelves.of(&folder.open()?.into())?;
         Ok(Self { folder, shelf })
     }
 
     fn open(&self) -> io::Result<OwnedFd> {
-        Ok(fs::File::open(self.folder.path())?.into())
+        Ok(self.folder.open()?.into())
     }
 }
 
@@ -67,13 +74,15 @@ impl Drop for Scratch {
     /// is open then has no name any more, and no room for new ones.
     fn drop(&mut self) {
         let _turn = self.shelf.turn();
-        // What cannot be removed now is tried once more by the folder itself.
-        let _ = fs::remove_dir_all(self.folder.path());
+        // What cannot be removed now is tried once more by the next process.
+        let _ = self.folder.remove();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
