@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Home,
+    Home, OpenAi, Reply,
     home::{finish, guest, manifest, repository},
 };
 
@@ -437,6 +437,35 @@ fn task_works_on_a_list_of_tasks() {
     assert_eq!(call(json!({ "action": "list", "status": "completed" }))["total"], 1);
     let (told, _) = home.call("task.task", &json!({ "action": "complete" }));
     assert_eq!(told["outcome"], "failed", "{told}");
+}
+
+/// Two calls at once, one place: the policy is taken back while the first of them runs.
+#[test]
+fn h67_a_script_that_waited_for_its_place_has_the_grant_of_that_moment() {
+    let calls = ["a", "b"].map(|id| (id, "tool__tool", "{}".to_owned()));
+    let model = OpenAi::start(vec![Reply::Calls(calls.to_vec()), Reply::Text("done")]);
+    let body = "echo x >> $FOLDER/begun; while [ ! -e $FOLDER/go ]; do sleep 0.02; done; echo 1";
+    let home = shell(body).user_file("notes/note", "x");
+    let folder = home.user_path("notes");
+    let keys = format!(
+        "process = true\nenv = [\"FOLDER\"]\nlimits = {{ concurrent-calls = 1 }}\n\
+         fs = [{{ path = \"{}\", access = \"read-write\" }}]",
+        folder.display()
+    );
+    let home = home
+        .policy(GRANTED.replace("process = true", &keys))
+        .env("FOLDER", folder.to_str().unwrap())
+        .env("OPENAI_BASE_URL", model.base_url())
+        .env("OPENAI_API_KEY", "k");
+    let args = ["run", "--model", "m", "go"];
+    let child = home.start(&args);
+    soon("one of them begins", || folder.join("begun").exists());
+    fs::write(home.path("policy.toml"), GRANTED.replace("true", "false")).unwrap();
+    fs::write(folder.join("go"), "").unwrap();
+    finish(child, &args).ended(0);
+    assert_eq!(fs::read_to_string(folder.join("begun")).unwrap(), "x\n");
+    let told = model.bodies().pop().unwrap()["messages"].to_string();
+    assert!(told.contains("may not run as a program of this machine"), "{told}");
 }
 
 /// Whatever becomes of the host, no program of a call is left.

@@ -40,7 +40,7 @@ impl Native {
         let started = Instant::now();
         let grant = warden.grant();
         let mut report = match self.places.take(grant.limits()).await {
-            Ok(_place) => self.run_in_place(warden, &grant, call).await,
+            Ok(_place) => self.run_in_place(warden, call).await,
             Err(none) => {
                 let message = format!("{} {none}", grant.plugin());
                 Outcome::Failed(Failure::new(FailureKind::LimitReached, message)).into()
@@ -50,16 +50,13 @@ impl Native {
         CallReport { elapsed: started.elapsed(), ..report }
     }
 
-    async fn run_in_place(
-        &self,
-        warden: &dyn Warden,
-        grant: &Grant,
-        call: &Admitted,
-    ) -> CallReport {
+    async fn run_in_place(&self, warden: &dyn Warden, call: &Admitted) -> CallReport {
+        // The place may have been waited for, and what was granted then is taken back now.
+        let grant = warden.grant();
         let Some(process) = grant.process() else {
-            return denied(barred(grant));
+            return denied(barred(&grant));
         };
-        let spec = spec::of(&self.script, grant, process, warden);
+        let spec = spec::of(&self.script, &grant, process, warden);
         let mut work = Work { program: &spec.program, call, is_over: false };
         let ended = sallyport_process::run(&self.stage, &spec, call.text().as_bytes()).await;
         work.is_over = true;
