@@ -216,6 +216,10 @@ fn of_arguments() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     let times = vec![Rule::new(vec![is_given(1)?])?, Rule::new(vec![is_given(2)?])?];
     rules.push((libc::SYS_utimensat, times));
     rules.push((libc::SYS_ioctl, questions()?));
+    // Whoever ends "its group" means the one that it wanted to make, as `timeout` does; here that is
+    // the whole program.
+    let own_group = Condition::new(0, Length::Dword, Is::Eq, 0)?;
+    rules.push((libc::SYS_kill, vec![Rule::new(vec![own_group, not(1, 0)?])?]));
     rules.push((libc::SYS_setpriority, all_but(PRIORITY_OF_PROCESS)?));
     rules.push((libc::SYS_ioprio_set, all_but(IO_PRIORITY_OF_PROCESS)?));
     Ok(rules)

@@ -82,6 +82,7 @@ fn ordinary_programs_notice_nothing() {
         ("echo x > /dev/null && head -c 2 /dev/zero | wc -c", "2\n"),
         ("d=$(mktemp -d) && echo y > $d/f && touch $d/g && ls $d && rm -r $d", "f\ng\n"),
         ("timeout 5 echo in time", "in time\n"),
+        ("timeout 0.1 sleep 60; echo $?", "124\n"),
         (
             "echo z > $TMPDIR/f && cp $TMPDIR/f $TMPDIR/g && mv $TMPDIR/g $TMPDIR/h && cat $TMPDIR/h",
             "z\n",
