@@ -229,6 +229,18 @@ impl Grant {
         dangers.chain(self.held.dangers().map(|(_, words)| words)).collect()
     }
 
+    /// What it could change or carry away if a project's policy did not take that away, in words.
+    pub(crate) fn withheld_dangers(&self) -> Vec<&'static str> {
+        self.held.withheld.iter().filter_map(|(_, danger)| *danger).collect()
+    }
+
+    /// Whether it holds a capability, or would if a project's policy did not take it away. Conditions
+    /// see no difference: what a stranger takes away must not lift a rule.
+    pub(crate) fn holds_by_its_operator(&self, capability: Capability) -> bool {
+        let withheld = || self.held.withheld.iter().any(|(of, _)| *of == capability);
+        self.holds(capability) || withheld()
+    }
+
     /// The scratches and addresses that would be granted next to what is requested.
     pub(crate) fn lacking(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
         let wishes = || self.request.capabilities.iter().map(|request| &request.wish);

@@ -338,17 +338,24 @@ fn chosen(tool: &ToolId) -> String {
     }
 }
 
+/// A project's policy that takes a power away does not take the question away with it: nobody is asked
+/// less because of what a stranger wrote.
 fn default_of_call(tool: &ToolId, grant: &Grant) -> (Decision, String) {
     let plugin = &tool.plugin;
-    match grant.dangers().as_slice() {
-        [] => {
+    match (grant.dangers().as_slice(), grant.withheld_dangers().as_slice()) {
+        ([], []) => {
             let reason =
                 format!("no rule for it, and {plugin} can neither change nor leak anything");
             (Decision::Allow, reason)
         }
-        [front @ .., last] => {
-            let front: String = front.iter().map(|words| format!("{words} and ")).collect();
-            (Decision::Ask, format!("no rule for it, and {plugin} can {front}{last}"))
+        ([], withheld) => {
+            let words = withheld.join(" and ");
+            let reason = format!("no rule for it, and but for the project {plugin} could {words}");
+            (Decision::Ask, reason)
+        }
+        (dangers, _) => {
+            let words = dangers.join(" and ");
+            (Decision::Ask, format!("no rule for it, and {plugin} can {words}"))
         }
     }
 }

@@ -67,6 +67,9 @@ pub(crate) struct Held {
     pub(crate) listen: Vec<ListenGrant>,
     pub(crate) ui: Option<UiGrant>,
     pub(crate) process: Option<ProcessGrant>,
+    /// What it would hold if a project did not take that away, with what it could change or carry away
+    /// then, in words.
+    pub(crate) withheld: Vec<(Capability, Option<&'static str>)>,
 }
 
 impl Held {
@@ -83,6 +86,7 @@ impl Held {
             listen: Vec::new(),
             ui: None,
             process: None,
+            withheld: Vec::new(),
         }
     }
 
@@ -103,13 +107,19 @@ impl Held {
             if is_requested && table.denied_at(capability).is_none() {
                 held.take(capability, ground, requests);
             }
+            if is_requested && table.is_withheld(capability) {
+                let mut without = Self::none(ground);
+                without.take(capability, ground, requests);
+                let would_hold = without.holds(capability);
+                held.withheld.extend(would_hold.then(|| (capability, without.danger(capability))));
+            }
         }
         held
     }
 
     fn take(&mut self, of: Capability, ground: &Arc<Ground>, requests: &[CapabilityRequest]) {
         let table = &ground.table().capabilities;
-        let switch = table.granted(of);
+        let switch = table.switched_on(of);
         let wishes = |wish: &Wish| requests.iter().any(|request| request.wish == *wish);
         match of {
             Capability::State => self.state = switch.map(StateGrant::of),

@@ -1,6 +1,9 @@
 //! What policy files say about the capabilities of one plugin, and what that makes together.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use super::{
     Capability, ListenGrant,
@@ -30,6 +33,8 @@ pub(crate) struct Capabilities {
     pub(crate) listen: Vec<ListenGrant>,
     /// What is taken away, and where.
     denied: BTreeMap<Capability, Place>,
+    /// What of it a project alone takes away.
+    withheld: BTreeSet<Capability>,
 }
 
 impl Capabilities {
@@ -42,6 +47,7 @@ impl Capabilities {
             scratch: Vec::new(),
             listen: Vec::new(),
             denied: BTreeMap::new(),
+            withheld: BTreeSet::new(),
         }
     }
 
@@ -107,6 +113,9 @@ impl Capabilities {
         let listen = other.listen.into_iter();
         self.listen = added(&self.listen, listen, ListenGrant::repeats);
         for (capability, place) in other.denied {
+            if tier == Tier::Project && !self.denied.contains_key(&capability) {
+                self.withheld.insert(capability);
+            }
             self.denied.entry(capability).or_insert(place);
         }
     }
@@ -116,11 +125,19 @@ impl Capabilities {
         self.denied.get(&capability)
     }
 
+    /// Whether it is a project alone that takes a capability away.
+    pub(super) fn is_withheld(&self, capability: Capability) -> bool {
+        self.withheld.contains(&capability)
+    }
+
     /// What is said about a capability that is granted with yes or no, if it is granted.
     pub(super) fn granted(&self, capability: Capability) -> Option<&Switch> {
-        let is_denied = self.denied.contains_key(&capability);
-        let switch = self.switches.get(&capability).filter(|_| !is_denied);
-        switch.filter(|switch| switch.granted.is_some())
+        self.switched_on(capability).filter(|_| !self.denied.contains_key(&capability))
+    }
+
+    /// The same, whether or not somebody takes it away.
+    pub(super) fn switched_on(&self, capability: Capability) -> Option<&Switch> {
+        self.switches.get(&capability).filter(|switch| switch.granted.is_some())
     }
 
     /// Every entry about a capability that stands in a file, with its text.

@@ -233,7 +233,7 @@ fn grants(grant: &Grant) -> (Boxed<'_>, u64) {
     let net: BTreeSet<String> = grant.net().patterns().map(|pattern| pattern.to_string()).collect();
     let secrets = grant.secrets().iter().map(|secret| secret.name.as_str());
     let secrets: Vec<&str> = secrets.collect();
-    let held = Capability::ALL.into_iter().filter(|capability| grant.holds(*capability));
+    let held = Capability::ALL.into_iter().filter(|of| grant.holds_by_its_operator(*of));
     let capabilities: Vec<&str> = held.map(Capability::word).collect();
     let names = grant.env().len() + secrets.len() + capabilities.len();
     let entries = net.len() + 5 * grant.fs().len() + names;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use proptest::{prelude::*, sample::select};
+use sallyport_contract::Decision::*;
 use serde_json::Map;
 
-use super::super::{GREEDY, check_error, manifest};
+use super::super::{GREEDY, check_error, decide, manifest};
 use crate::{Capability, Grant, Policy, SourceError, Tier};
 
 fn parse(texts: [&str; 3]) -> Result<Policy, SourceError> {
@@ -91,6 +92,34 @@ fn every_capability_can_be_taken_away_by_a_project_and_granted_by_none() {
     let want = "project.toml:2:18: \"confirm\" grants, and a project's policy can only tighten";
     let hint = "move it to your own policy, or leave it out";
     check_error(parse(["", "", "ui = { confirm = true }"]), want, hint);
+}
+
+/// Else a stranger's file could have calls made unasked, or lift a rule.
+#[test]
+fn what_a_project_takes_away_is_decided_about_as_before() {
+    let of_call = |texts: [&str; 3]| {
+        let policy = parse(texts).unwrap();
+        decide(&policy, &policy.grant(&manifest(GREEDY), &Map::new()), "weather.get")
+    };
+    for (line, want) in [
+        ("state = true", Allow),
+        ("notify = true", Ask),
+        ("open-url = { decision = 'allow' }", Ask),
+        ("listen = ['stdin']", Ask),
+        ("ui = true", Ask),
+    ] {
+        let none = format!("{} = false", line.split_once(' ').unwrap().0);
+        let rule = "[[rule]]\ntool = 'weather.*'\ndecision = 'deny'\n\
+                    when = \"grants.capabilities.size() > 0\"";
+        let ruled = format!("{line}\n{rule}");
+        for (user, want) in [(line, want), (ruled.as_str(), Deny)] {
+            let (decision, reason) = of_call(["", user, &none]);
+            assert_eq!((decision, of_call(["", user, ""]).0), (want, want), "{user}: {reason}");
+            let is_told = want != Ask || reason.contains("but for the project weather could ");
+            assert!(is_told, "{reason}");
+            assert_eq!(of_call([&none, user, ""]).0, Allow, "the operator's own word: {user}");
+        }
+    }
 }
 
 #[test]
