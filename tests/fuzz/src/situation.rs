@@ -4,7 +4,10 @@
 use std::path::Path;
 
 use sallyport_contract::{CallContext, Decision, ToolId};
-use sallyport_policy::{Grant, Manifest, Policy, Question, Verdict};
+use sallyport_policy::{
+    Grant, Manifest, Policy, Question, Verdict,
+    question::{ROLE_PREFIX, ROLE_RUNS},
+};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -22,6 +25,8 @@ const MANIFEST: &str = r#"
 name = "weather"
 version = "1.0.0"
 description = "d"
+roles = ["tools", "provider", "listener", "guide", "ui"]
+instance = "session"
 request.net = [
     { allow = "* https://api.example.com/**", why = "w" },
     { allow = "* https://*.example.com/**", why = "w" },
@@ -36,6 +41,20 @@ request.secrets = [
     { name = "key", reveal = true, why = "w" },
     { name = "pin", reveal = true, why = "w" },
 ]
+request.state = [{ why = "w" }]
+request.schedule = [{ why = "w" }]
+request.notify = [{ why = "w" }]
+request.progress = [{ why = "w" }]
+request.open-url = [{ why = "w" }]
+request.packages = [{ why = "w" }]
+request.scratch = [{ name = "desk", why = "w" }, { name = "box", why = "w" }]
+request.listen = [
+    { kind = "http", why = "w" },
+    { kind = "websocket", why = "w" },
+    { kind = "stdin", why = "w" },
+]
+request.ui = [{ confirm = true, why = "w" }]
+request.process = [{ why = "w" }]
 "#;
 
 /// Requests that are asked about beside that of the input.
@@ -46,27 +65,39 @@ const REQUESTS: [(&str, &str); 4] = [
     ("POST", "http://127.0.0.1:8080/x"),
 ];
 
-/// A tool is called, and reaches for something.
+/// Pages that are opened beside that of the input.
+const PAGES: [&str; 3] =
+    ["https://api.example.com/v1/a?q=1", "https://b.example.com/", "http://localhost/%2e%2e/x"];
+
+/// A tool is called, or a role is played, and something is reached for.
 pub struct Situation {
     manifest: Manifest,
     tool: ToolId,
+    runs: Vec<ToolId>,
     context: CallContext,
     arguments: Value,
     requests: Vec<(String, Url)>,
+    pages: Vec<Url>,
 }
 
 impl Situation {
-    /// Reads one: a request as `METHOD URL`, and arguments as JSON. What cannot be read is left out.
+    /// Reads one: a request as `METHOD URL`, whose address is a page as well, and arguments as JSON.
+    /// What cannot be read is left out.
     pub fn read(request: &str, arguments: &str) -> Self {
         let fixed = REQUESTS.map(|(method, url)| request_of(method, url)).into_iter().flatten();
         let own = request.split_once(' ').and_then(|(method, url)| request_of(method, url.trim()));
+        let pages = PAGES.iter().filter_map(|page| Url::parse(page).ok());
+        let pages = own.iter().map(|(_, url)| url.clone()).chain(pages).collect();
+        let run = |role| format!("weather.{ROLE_PREFIX}{role}").parse().expect("the name is right");
         let arguments = serde_json::from_str(arguments).ok().filter(Value::is_object);
         Self {
             manifest: Manifest::parse("plugin.toml", MANIFEST).expect("the manifest is right"),
             tool: "weather.get".parse().expect("the name is right"),
+            runs: ROLE_RUNS.map(run).to_vec(),
             context: CallContext { user_id: Some("me".to_owned()), ..CallContext::default() },
             arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())),
             requests: own.into_iter().chain(fixed).collect(),
+            pages,
         }
     }
 
@@ -85,6 +116,11 @@ impl Situation {
         &self.requests
     }
 
+    /// The pages that it opens; the first is that of the input, if it has one.
+    pub fn pages(&self) -> &[Url] {
+        &self.pages
+    }
+
     /// What a policy grants to its plugin.
     pub fn grant(&self, policy: &Policy) -> Grant {
         policy.grant(&self.manifest, &Map::new())
@@ -92,13 +128,35 @@ impl Situation {
 
     /// The call, as a policy is asked about it.
     pub fn question(&self) -> Question<'_> {
-        let Self { tool, arguments, context, .. } = self;
+        self.question_of(&self.tool)
+    }
+
+    /// The runs in each role, as a policy is asked about them.
+    pub fn runs(&self) -> impl Iterator<Item = Question<'_>> {
+        self.runs.iter().map(|run| self.question_of(run))
+    }
+
+    fn question_of<'a>(&'a self, tool: &'a ToolId) -> Question<'a> {
+        let Self { arguments, context, .. } = self;
         Question { tool, digest: DIGEST, arguments, context }
     }
 
     /// What a policy says about the call.
     pub fn of_call(&self, policy: &Policy) -> Verdict {
         policy.decide(&self.question(), &self.grant(policy))
+    }
+
+    /// What a policy says about a run in each role.
+    pub fn of_runs(&self, policy: &Policy) -> Vec<Verdict> {
+        let grant = self.grant(policy);
+        self.runs().map(|run| policy.decide_role(&run, &grant)).collect()
+    }
+
+    /// What a policy says about each page.
+    pub fn of_pages(&self, policy: &Policy) -> Vec<Verdict> {
+        let grant = self.grant(policy);
+        let verdict = |page| policy.decide_open_url(&self.question(), &grant, page);
+        self.pages.iter().map(verdict).collect()
     }
 
     /// What a policy decides: about the call first, then about each request.

@@ -6,9 +6,16 @@
 
 use libfuzzer_sys::fuzz_target;
 use sallyport_fuzz::{naive, parts, situation::user_policy, toml_string};
-use sallyport_policy::{Grant, Manifest, NetPattern, Policy, SecretWay};
+use sallyport_policy::{Capability, Grant, Manifest, NetPattern, Policy, SecretWay, Wish};
 use serde_json::{Map, Value};
 use url::Url;
+
+/// Everything that capabilities can be.
+const CAPABILITIES: &str = "state = true\nschedule = true\nnotify = true\nprogress = true\n\
+    open-url = { decision = 'allow' }\npackages = ['*']\n\
+    scratch = [{ name = 'desk' }, { name = 'box' }]\n\
+    listen = ['http://127.0.0.1:0/hooks', 'ws://127.0.0.1:0/chat', 'stdin']\n\
+    ui = { confirm = true }\nprocess = { network = true, unwalled = true }";
 
 fuzz_target!(|input: &str| {
     let [text, settings, request] = parts(input);
@@ -23,11 +30,15 @@ fuzz_target!(|input: &str| {
     let grant =
         generous(&manifest, request.as_ref().map(|(_, url)| url)).grant(&manifest, &settings);
     check_names(&manifest, &grant);
+    check_capabilities(&manifest, &grant);
     if let Some((method, url)) = request {
         check_net(&manifest, &settings, &grant, method, &url);
     }
     let nothing = Policy::empty().grant(&manifest, &settings);
     assert!(nothing.powers().is_empty(), "{:?}", nothing.powers());
+    let powerless = grant.powerless();
+    assert!(powerless.powers().is_empty(), "{:?}", powerless.powers());
+    assert!(Capability::ALL.into_iter().all(|of| !powerless.holds(of) && !nothing.holds(of)));
 });
 
 /// Gives a plugin much of everything, and all that lies at the place of a URL.
@@ -38,7 +49,7 @@ fn generous(manifest: &Manifest, url: Option<&Url>) -> Policy {
         "fs = [{{ path = '/srv/data', access = 'read-write' }}, {{ path = '/etc/os-release' , access = 'read' }}]\n\
          env = [{}]\nsecrets = [{{ name = 'key', reveal = true }}, \
          {{ name = 'pin', to = 'https://api.example.com', header = 'Authorization' }}]\n\
-         [secret.key]\nenv = 'KEY'\n[secret.pin]\nenv = 'PIN'\n",
+         {CAPABILITIES}\n[secret.key]\nenv = 'KEY'\n[secret.pin]\nenv = 'PIN'\n",
         env.join(", ")
     );
     let with = |net: &str| {
@@ -54,7 +65,9 @@ fn generous(manifest: &Manifest, url: Option<&Url>) -> Policy {
 
 fn check_names(manifest: &Manifest, grant: &Grant) {
     let request = &manifest.request;
-    for name in grant.env() {
+    // A program of this machine has no way to name its variables.
+    let names_any = request.capabilities.iter().any(|asked| asked.wish == Wish::Process);
+    for name in grant.env().iter().filter(|_| !names_any) {
         assert!(request.env.iter().any(|asked| asked.name == *name), "{name}");
     }
     for mount in grant.fs() {
@@ -70,6 +83,26 @@ fn check_names(manifest: &Manifest, grant: &Grant) {
         });
         assert!(is_asked, "{}", secret.name);
     }
+}
+
+/// Of the capabilities there is what is requested, and nothing else.
+fn check_capabilities(manifest: &Manifest, grant: &Grant) {
+    let wishes = || manifest.request.capabilities.iter().map(|request| &request.wish);
+    for capability in Capability::ALL {
+        let is_asked = wishes().any(|wish| wish.capability() == capability);
+        // Scratches of other names are not granted.
+        let is_surely = is_asked && capability != Capability::Scratch;
+        assert!(is_asked || !grant.holds(capability), "{capability} is not requested");
+        assert!(grant.holds(capability) || !is_surely, "{capability} is requested and granted");
+    }
+    for scratch in grant.scratch() {
+        assert!(wishes().any(|wish| *wish == Wish::Scratch(scratch.name.clone())), "{scratch:?}");
+    }
+    for listen in grant.listen() {
+        assert!(wishes().any(|wish| *wish == Wish::Listen(listen.kind)), "{listen:?}");
+    }
+    let confirms = wishes().any(|wish| *wish == Wish::Ui { confirm: true });
+    assert_eq!(grant.ui().is_some_and(|ui| ui.confirm), confirms);
 }
 
 fn check_net(

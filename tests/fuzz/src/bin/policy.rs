@@ -10,18 +10,22 @@ use std::{
 };
 
 use libfuzzer_sys::fuzz_target;
-use sallyport_contract::Decision;
+use sallyport_contract::{Decision, ToolId};
 use sallyport_fuzz::{
     parts,
     situation::{DIGEST, FILE, HOME, Situation, user_policy},
     toml_string,
 };
 use sallyport_policy::{
-    Access, Limits, Policy, PolicyFile, Surroundings, Tier,
-    edit::{self, RuleTarget},
+    Access, Capability, Grant, Limits, Policy, PolicyFile, Surroundings, Tier, Verdict,
+    edit::{self, Addition, RuleTarget},
     learn::{Learned, Need},
 };
 use serde_json::Map;
+use url::Url;
+
+/// Packages that are asked for.
+const PACKAGES: [(&str, &str); 3] = [("six", "1.17.0"), ("Tabulate", "0.9.0"), ("..", "1")];
 
 fuzz_target!(|input: &str| {
     let [user, project, request, arguments] = parts(input);
@@ -35,6 +39,7 @@ fuzz_target!(|input: &str| {
     check_guard(&policy, user, &situation);
     check_explanations(&policy, &situation);
     check_denials(&file, &situation);
+    check_taken_away(&file, &situation);
     if let Some(project) = read(Tier::Project, project) {
         check_tightening(&policy, &file, project, &situation);
     }
@@ -73,6 +78,19 @@ fn check_explanations(policy: &Policy, situation: &Situation) {
         policy.explain_path(&grant, url.path(), Access::ReadWrite);
         grant.deny_path(url.path(), Access::Read);
     }
+    for (run, verdict) in situation.runs().zip(situation.of_runs(policy)) {
+        let found = policy.explain_call(&run, &grant);
+        assert_eq!(found.decision, verdict.decision, "{}", found.reason);
+    }
+    for (page, verdict) in situation.pages().iter().zip(situation.of_pages(policy)) {
+        let found = policy.explain_open_url(&question, &grant, page);
+        assert_eq!(found.decision, verdict.decision, "{}", found.reason);
+    }
+    for capability in Capability::ALL {
+        let found = policy.explain_capability(&grant, capability);
+        let holds = found.decision == Decision::Allow;
+        assert_eq!(holds, grant.holds(capability), "{capability}: {}", found.reason);
+    }
     let outlook = policy.outlook(situation.tool(), DIGEST, &grant);
     let is_settled = outlook.matched.iter().all(|matched| matched.counted);
     assert!(!is_settled || outlook.decision == call.decision, "{}", outlook.reason);
@@ -89,17 +107,43 @@ fn check_denials(file: &PolicyFile, situation: &Situation) {
     };
     let denied = with("[[rule]]\ntool = 'weather.*'\ndecision = 'deny'").expect("a rule");
     assert_eq!(situation.of_call(&denied).decision, Decision::Deny);
+    let mut runs = situation.of_runs(&denied).into_iter();
+    assert!(runs.all(|verdict| verdict.decision == Decision::Deny));
     let net = "[plugin.weather]\nnet = [{ deny = '* https://**' }, { deny = '* http://**' }]";
     let closed = with(net).expect("entries");
     assert!(situation.decisions(&closed)[1..].iter().all(|decision| *decision == Decision::Deny));
+    for (index, page) in situation.pages().iter().enumerate() {
+        let pattern = toml_string(&around(page));
+        let rule = "[[rule]]\ntool = 'weather.*'\ndecision = 'deny'";
+        // What no pattern can name is denied by none.
+        let closed = with(&format!("{rule}\nopen-url = {pattern}"));
+        let decision = closed.map(|policy| situation.of_pages(&policy)[index].decision);
+        assert!(decision.is_none_or(|decision| decision == Decision::Deny), "{page}");
+    }
     for (index, (_, url)) in situation.requests().iter().enumerate() {
-        let port = url.port_or_known_default().unwrap_or(443);
-        let host = url.host_str().unwrap_or_default();
-        let entry = toml_string(&format!("* {}://{host}:{port}/**", url.scheme()));
+        let entry = toml_string(&format!("* {}", around(url)));
         // What no entry can name is not reached by one either.
         let closed = with(&format!("[plugin.weather]\nnet = [{{ deny = {entry} }}]"));
         let decision = closed.map(|policy| situation.decisions(&policy)[index + 1]);
         assert!(decision.is_none_or(|decision| decision == Decision::Deny), "{url}");
+    }
+}
+
+/// The pattern of all that lies at the place of a URL.
+fn around(url: &Url) -> String {
+    let port = url.port_or_known_default().unwrap_or(443);
+    format!("{}://{}:{port}/**", url.scheme(), url.host_str().unwrap_or_default())
+}
+
+/// What a project's file takes away is not there, whatever the others say.
+fn check_taken_away(file: &PolicyFile, situation: &Situation) {
+    for capability in Capability::ALL {
+        let text = format!("[plugin.weather]\n{capability} = false");
+        let taking = read(Tier::Project, &text).expect("a project may take away");
+        let Ok(policy) = Policy::of(vec![file.clone(), taking]) else { continue };
+        let grant = situation.grant(&policy);
+        assert!(!grant.holds(capability), "{capability}");
+        assert_eq!(grant.deny(capability, "w").fix, None, "{capability}");
     }
 }
 
@@ -115,7 +159,15 @@ fn check_tightening(
     for (index, (strict, lax)) in pairs.enumerate() {
         assert!(strict >= lax, "{strict:?} after {lax:?}, of {index}");
     }
+    let decided = |policy: &Policy| {
+        let verdicts = [situation.of_runs(policy), situation.of_pages(policy)].concat();
+        verdicts.into_iter().map(|verdict| verdict.decision).collect::<Vec<_>>()
+    };
+    for (index, (strict, lax)) in decided(&tight).into_iter().zip(decided(policy)).enumerate() {
+        assert!(strict >= lax, "{strict:?} after {lax:?}, of run or page {index}");
+    }
     let (strict, lax) = (situation.grant(&tight), situation.grant(policy));
+    check_capabilities(&strict, &lax);
     assert_eq!((strict.fs(), strict.env(), strict.secrets()), (lax.fs(), lax.env(), lax.secrets()));
     let pairs = amounts(strict.limits()).into_iter().zip(amounts(lax.limits()));
     for (index, (strict, lax)) in pairs.enumerate() {
@@ -123,8 +175,47 @@ fn check_tightening(
     }
 }
 
+/// The grant of a policy that a project tightens holds no capability that the other has not, and no more
+/// of one.
+fn check_capabilities(strict: &Grant, lax: &Grant) {
+    for capability in Capability::ALL {
+        assert!(!strict.holds(capability) || lax.holds(capability), "{capability}");
+    }
+    let pairs = capability_amounts(strict).into_iter().zip(capability_amounts(lax));
+    for (index, (strict, lax)) in pairs.enumerate() {
+        assert!(strict <= lax, "amount {index}: {strict} after {lax}");
+    }
+    assert!(strict.listen().iter().all(|entry| lax.listen().contains(entry)));
+    for scratch in strict.scratch() {
+        let is_there = |held: &_| {
+            let held: &sallyport_policy::ScratchGrant = held;
+            held.name == scratch.name && held.quota_bytes >= scratch.quota_bytes
+        };
+        assert!(lax.scratch().iter().any(is_there), "{scratch:?}");
+    }
+    for (name, version) in PACKAGES {
+        let (strict, lax) = (strict.packages(), lax.packages());
+        assert!(strict.check(name, version).is_err() || lax.check(name, version).is_ok());
+    }
+}
+
+/// How much there is of each capability, as numbers of which the larger is the more.
+fn capability_amounts(grant: &Grant) -> [u128; 8] {
+    let timers = grant.schedule();
+    [
+        grant.state().map_or(0, |state| state.quota_bytes.into()),
+        grant.state().map_or(0, |state| state.value_bytes_max.into()),
+        timers.map_or(0, |schedule| schedule.timers_max.into()),
+        timers.map_or(0, |schedule| u128::MAX - schedule.interval_min.as_nanos()),
+        grant.notify().map_or(0, |notify| notify.per_minute.into()),
+        grant.ui().map_or(0, |ui| ui.confirm.into()),
+        grant.process().map_or(0, |process| process.network.into()),
+        grant.process().map_or(0, |process| process.unwalled.into()),
+    ]
+}
+
 /// All limits, as numbers.
-fn amounts(limits: &Limits) -> [u128; 17] {
+fn amounts(limits: &Limits) -> [u128; 18] {
     [
         limits.time.as_nanos(),
         limits.cpu.map_or(u128::MAX, |cpu| cpu.as_nanos()),
@@ -143,19 +234,32 @@ fn amounts(limits: &Limits) -> [u128; 17] {
         limits.http_redirects.into(),
         limits.http_time.as_nanos(),
         limits.approval_time.as_nanos(),
+        limits.idle.as_nanos(),
     ]
 }
 
 /// What the answer "always" writes is read back, and holds.
 fn check_always(policy: &Policy, user: &str, situation: &Situation) {
-    let Some(rule) = situation.of_call(policy).remedy(situation.tool(), Some(DIGEST)) else {
-        return;
-    };
+    let call = |policy: &Policy| situation.of_call(policy);
+    check_always_about(policy, user, situation.tool(), call);
+    for index in 0..situation.pages().len() {
+        let page = |policy: &Policy| situation.of_pages(policy).swap_remove(index);
+        check_always_about(policy, user, situation.tool(), page);
+    }
+}
+
+fn check_always_about(
+    policy: &Policy,
+    user: &str,
+    tool: &ToolId,
+    judge: impl Fn(&Policy) -> Verdict,
+) {
+    let Some(rule) = judge(policy).remedy(tool, Some(DIGEST)) else { return };
     let Ok(text) = edit::add_rule(user, &rule) else { return };
     let policy = user_policy(&text).expect("a rule can be added");
-    assert_eq!(situation.of_call(&policy).decision, Decision::Allow, "{text}");
+    assert_eq!(judge(&policy).decision, Decision::Allow, "{text}");
     let decision = Some(rule.decision);
-    let target = RuleTarget { tool: rule.tool, net: None, open_url: None, decision };
+    let target = RuleTarget { tool: rule.tool, net: None, open_url: rule.open_url, decision };
     if let Ok(text) = edit::remove_rule(&text, &target) {
         user_policy(&text).expect("a rule can be removed");
     }
@@ -172,9 +276,19 @@ fn check_learning(policy: &Policy, user: &str, request: &str, situation: &Situat
     learned.note(Need::Path { guest_path: request.to_owned(), access: Access::ReadWrite });
     learned.note(Need::Env("TZ".to_owned()));
     learned.note(Need::Call(situation.tool().clone()));
+    situation.pages().iter().for_each(|page| learned.note(Need::Page(page.clone())));
+    Capability::ALL.into_iter().for_each(|of| learned.note(Need::Capability(of)));
+    for (name, version) in PACKAGES {
+        learned.note(Need::Package { name: name.to_owned(), version: version.to_owned() });
+    }
     let manifest = situation.manifest();
     let proposal = learned.proposal(manifest, &Map::new(), policy, Some(DIGEST));
-    if let Ok(text) = proposal.apply(user) {
-        let _ = user_policy(&text);
+    let Ok(text) = proposal.apply(user) else { return };
+    let Some(policy) = user_policy(&text) else { return };
+    let grant = situation.grant(&policy);
+    for addition in &proposal.additions {
+        if let Addition::Capability(added) = addition {
+            assert!(grant.holds(added.capability), "{} in {text}", added.capability);
+        }
     }
 }
