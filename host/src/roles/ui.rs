@@ -8,7 +8,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -63,6 +66,8 @@ pub(crate) trait Canvas: Send + Sync {
 pub(crate) struct UiSeat {
     /// Questions that are open, and whether it was shown them.
     open: Mutex<BTreeMap<u64, Seen>>,
+    /// The plugin is no UI any more; a page of it may still be there.
+    is_left: AtomicBool,
     inputs: Tray,
     commands: mpsc::Sender<FromUi>,
     canvas: Arc<dyn Canvas>,
@@ -84,7 +89,16 @@ impl UiSeat {
     ) -> (Arc<Self>, mpsc::Receiver<FromUi>) {
         let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
         let open = Mutex::default();
-        (Arc::new(Self { open, inputs, commands, canvas }), told)
+        (Arc::new(Self { open, is_left: AtomicBool::new(false), inputs, commands, canvas }), told)
+    }
+
+    /// Takes no more commands.
+    pub(crate) fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+    }
+
+    fn check_taken(&self) -> Result<(), SeatError> {
+        if self.is_left.load(Ordering::Relaxed) { Err(SeatError::Ended) } else { Ok(()) }
     }
 
     fn send(&self, command: FromUi) -> Result<(), SeatError> {
@@ -117,10 +131,12 @@ impl UiSeat {
 
 impl Seat for UiSeat {
     fn submit(&self, text: String) -> Result<(), SeatError> {
+        self.check_taken()?;
         self.inputs.put(UserMessage { text, ..UserMessage::default() })
     }
 
     fn confirm(&self, confirmation_id: u64, approved: bool) -> Result<(), SeatError> {
+        self.check_taken()?;
         self.take(confirmation_id)?;
         let sent = self.send(FromUi::Confirm { confirmation_id, approved });
         if sent == Err(SeatError::Full) {
@@ -130,6 +146,7 @@ impl Seat for UiSeat {
     }
 
     fn cancel(&self) -> Result<(), SeatError> {
+        self.check_taken()?;
         self.send(FromUi::Cancel)
     }
 
@@ -451,6 +468,16 @@ mod tests {
         (0..EVENTS_WAITING_MAX).for_each(|_| queue.change(|it| it.push(UiEvent::ReadyForInput)));
         assert!(queue.waiting.lock().unwrap().events.len() <= EVENTS_WAITING_MAX);
         assert!(matches!(queue.take(), Some(Err(Stop::Broke(why))) if why.contains("1024")));
+    }
+
+    #[tokio::test]
+    async fn whoever_shows_no_more_has_nothing_to_say() {
+        let (inputs, _waiting) = Tray::new();
+        let (seat, _commands) = UiSeat::new(inputs, Arc::new(Nowhere));
+        seat.with_open(|open| open.insert(7, Seen::Shown));
+        seat.leave();
+        let said = [seat.submit("hello".to_owned()), seat.confirm(7, true), seat.cancel()];
+        assert!(said.iter().all(|said| *said == Err(SeatError::Ended)), "{said:?}");
     }
 
     #[tokio::test]

@@ -363,8 +363,9 @@ impl<'a> Floor<'a> {
     /// Goes on without the UI: what it has left open is answered by nobody.
     async fn lose_ui(&mut self, why: &str) {
         self.ui = None;
-        let name = self.cast.ui.as_ref().map(|show| show.player.name().to_string());
-        let name = name.unwrap_or_default();
+        let show = self.cast.ui.as_ref();
+        show.inspect(|show| show.seat.leave());
+        let name = show.map(|show| show.player.name().to_string()).unwrap_or_default();
         self.screen.with(|out| {
             out.error(&format!("{name} shows this session no more: {why}"));
             out.hint("the session goes on here; what needs an approval is refused");
