@@ -266,7 +266,9 @@ impl UiPlayer {
             UiEvent::ToolCallRequested(request) => {
                 open.insert(request.confirmation_id, Seen::NotYet);
             }
-            UiEvent::ConfirmationClosed(id) => drop(open.remove(id)),
+            UiEvent::ConfirmationClosed(id) => {
+                open.remove(id);
+            }
             _ => {}
         });
         self.queue.change(|waiting| waiting.push(event));
@@ -484,7 +486,7 @@ mod tests {
     async fn a_question_is_answered_once_and_only_when_it_was_shown() {
         let (inputs, _waiting) = Tray::new();
         let (seat, mut commands) = UiSeat::new(inputs, Arc::new(Nowhere));
-        let ask = |id| seat.with_open(|open| drop(open.insert(id, Seen::NotYet)));
+        let ask = |id| seat.with_open(|open| open.insert(id, Seen::NotYet));
         assert_eq!(seat.confirm(7, true), Err(SeatError::NoSuchQuestion));
         ask(7);
         assert_eq!(seat.confirm(7, true), Err(SeatError::NoSuchQuestion));
