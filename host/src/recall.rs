@@ -21,7 +21,10 @@ use sallyport_store::{
 };
 use tokio::time::timeout;
 
-use crate::gate::{Tell, now_ms};
+use crate::{
+    gate::{Tell, now_ms},
+    services::apart,
+};
 
 /// Longest wait for vectors before an answer; the rest of what the session waits is for the search.
 const VECTORS_TIME_MAX: Duration = Duration::from_secs(2);
@@ -210,9 +213,10 @@ impl Memories {
         work: impl FnOnce(sallyport_store::Memories<'_>, &str) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, RecallError> {
         let own = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || work(own.store.memories(), &own.user)).await;
+        let done = apart(move || work(own.store.memories(), &own.user)).await;
         let failed = |message: String| RecallError { message };
-        done.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+        let done = done.ok_or_else(|| failed("the host broke".to_owned()))?;
+        done.map_err(|error| failed(error.to_string()))
     }
 
     /// Finds what is nearest: by the vector, if there is one, and by words what has none.

@@ -18,7 +18,10 @@ use super::{
 use crate::{config::Flags, services::USER};
 
 /// Keys that are read from the store at a time.
-const PAGE: usize = 256;
+const PAGE_KEYS: usize = 256;
+
+/// How much of a key a question or an error shows.
+const KEY_CHARS_MAX: usize = 60;
 
 /// What can be done with state.
 #[derive(Debug, Subcommand)]
@@ -89,7 +92,7 @@ fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
         return out.json(&owners.iter().map(about).collect());
     }
     for kept in owners {
-        let keys = if kept.keys == 1 { "1 key".into() } else { format!("{} keys", kept.keys) };
+        let keys = counted(kept.keys);
         out.line(&format!("{}  {keys}, {} bytes", kept.owner.plugin, kept.bytes));
     }
     if owners.is_empty() {
@@ -100,8 +103,8 @@ fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
 fn keys(state: &State, owner: &Owner) -> Result<Vec<String>, StateError> {
     let mut keys: Vec<String> = Vec::new();
     loop {
-        let page = state.list(owner, "", keys.last().map(String::as_str), PAGE)?;
-        let is_last = page.len() < PAGE;
+        let page = state.list(owner, "", keys.last().map(String::as_str), PAGE_KEYS)?;
+        let is_last = page.len() < PAGE_KEYS;
         keys.extend(page);
         if is_last {
             return Ok(keys);
@@ -145,7 +148,9 @@ fn hex(bytes: &[u8]) -> String {
 
 fn question(plugin: &PluginName, key: Option<&str>) -> String {
     match key {
-        Some(key) => format!("Forget {} of {plugin} for good?", text::excerpt(key, 60)),
+        Some(key) => {
+            format!("Forget {} of {plugin} for good?", text::excerpt(key, KEY_CHARS_MAX))
+        }
         None => format!("Forget everything that {plugin} keeps, for good?"),
     }
 }
@@ -162,15 +167,16 @@ fn clear(
         Some(key) if state.delete(&owner, key)? => 1,
         Some(key) => return Err(missing(plugin, key)),
     };
-    out.line(&format!(
-        "{} forgotten.",
-        if count == 1 { "1 key".into() } else { format!("{count} keys") }
-    ));
+    out.line(&format!("{} forgotten.", counted(count as u64)));
     Ok(())
 }
 
+fn counted(keys: u64) -> String {
+    if keys == 1 { "1 key".to_owned() } else { format!("{keys} keys") }
+}
+
 fn missing(plugin: &PluginName, key: &str) -> Failure {
-    let message = format!("{plugin} keeps nothing under {}", text::excerpt(key, 60));
+    let message = format!("{plugin} keeps nothing under {}", text::excerpt(key, KEY_CHARS_MAX));
     let hint = format!("`sallyport state list {plugin}` shows its keys");
     Failure::new(Exit::Failed, message).with_hint(hint)
 }

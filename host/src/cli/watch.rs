@@ -49,14 +49,7 @@ pub(super) enum Aside {
 impl Watch {
     /// Who shows lines about calls.
     pub(super) fn tracer(&self, out: &Output) -> Tracer {
-        let tell: Tell = match self.asides.clone() {
-            Some(asides) => Arc::new(move |line| drop(asides.send(Aside::Traced(line.to_owned())))),
-            None => {
-                let out = *out;
-                Arc::new(move |line| out.note(line))
-            }
-        };
-        Tracer { tell }
+        Tracer { tell: self.telling(Aside::Traced, Output::note, out) }
     }
 
     /// Who is told of runs in a role, if anybody wants to know.
@@ -69,24 +62,21 @@ impl Watch {
 
     /// Who shows what the person is to do or to know.
     pub(super) fn teller(&self, out: &Output) -> Tell {
-        match self.asides.clone() {
-            Some(asides) => Arc::new(move |line| drop(asides.send(Aside::Told(line.to_owned())))),
-            None => {
-                let out = *out;
-                Arc::new(move |line| out.note(line))
-            }
-        }
+        self.telling(Aside::Told, Output::note, out)
     }
 
     /// Who shows what is off.
     pub(super) fn warner(&self, out: &Output) -> Tell {
+        self.telling(Aside::Warning, Output::warn, out)
+    }
+
+    /// Hands words to whoever shows asides; where nobody does, they are printed.
+    fn telling(&self, aside: fn(String) -> Aside, print: fn(&Output, &str), out: &Output) -> Tell {
         match self.asides.clone() {
-            Some(asides) => {
-                Arc::new(move |what| drop(asides.send(Aside::Warning(what.to_owned()))))
-            }
+            Some(asides) => Arc::new(move |words| drop(asides.send(aside(words.to_owned())))),
             None => {
                 let out = *out;
-                Arc::new(move |what| out.warn(what))
+                Arc::new(move |words| print(&out, words))
             }
         }
     }

@@ -67,7 +67,7 @@ pub const ALL: [Key; 44] = [
     key("model.*.tools", Kind::Word(Words::ToolCallings), "How the model is told of tools: in the provider's way, or as JSON in text; native"),
     key("model.*.time_max", Kind::Time, "Longest time for one answer; 10m"),
     key("model.*.context_tokens", Kind::Count, "How many tokens a conversation can have"),
-    key("embedding.provider", Kind::Word(Words::Providers), "Where texts are made into vectors, for the memory vector-db; the model's own provider when absent"),
+    key("embedding.provider", Kind::Word(Words::Providers), "Where texts are made into vectors, for the memory vector-db; without the table, the model's own provider"),
     key("embedding.model", Kind::Text, "The model that makes them; the provider's usual one when absent"),
     key("embedding.base_url", Kind::Text, "Address of the endpoint; the provider's own when absent"),
     key("embedding.key", Kind::Text, "The key; write ${VARIABLE} to have it from the environment"),

@@ -33,7 +33,7 @@ use sallyport_sandbox::Plugin;
 use serde_json::Value;
 
 use crate::{
-    gate::{Audited, audited::Unfinished},
+    gate::{Audited, audited::Unfinished, now_ms},
     registry::{Entry, Missing, Registry},
 };
 
@@ -126,13 +126,15 @@ pub fn cast<'r>(registry: &'r Registry, name: &str, role: Role) -> Result<&'r En
 pub struct Roles {
     audited: Arc<Audited>,
     witness: Option<Arc<dyn Witness>>,
+    /// A session may go on in another process: the number of a run alone would come again there.
+    began_ms: u64,
     runs: AtomicU64,
 }
 
 impl Roles {
     /// Sends runs through the gate behind `audited`, and tells `witness` of them.
     pub fn new(audited: Arc<Audited>, witness: Option<Arc<dyn Witness>>) -> Arc<Self> {
-        Arc::new(Self { audited, witness, runs: AtomicU64::new(0) })
+        Arc::new(Self { audited, witness, began_ms: now_ms(), runs: AtomicU64::new(0) })
     }
 
     /// All plugins of the session.
@@ -173,8 +175,8 @@ impl Roles {
     /// Where a run comes from, with an id of its own.
     pub fn context(&self, session_id: &str) -> CallContext {
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
-        let (call_id, session_id) = (format!("run-{run}"), session_id.to_owned());
-        CallContext { call_id, session_id, ..CallContext::default() }
+        let call_id = format!("run-{:x}-{run}", self.began_ms);
+        CallContext { call_id, session_id: session_id.to_owned(), ..CallContext::default() }
     }
 }
 
@@ -273,6 +275,11 @@ pub(crate) fn trouble(report: &CallReport) -> Option<String> {
             Some(format!("it was stopped after {limit:?}, its time limit"))
         }
     }
+}
+
+/// The same of a run that is known not to have come to its end.
+pub(crate) fn reason(report: &CallReport) -> String {
+    trouble(report).unwrap_or_else(|| "it was cancelled".to_owned())
 }
 
 /// Where an input came from, in words: `Kim, by webhook`. It is one line, whatever the label holds, so

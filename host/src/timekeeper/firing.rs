@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use sallyport_contract::{
-    CallReport, Outcome,
+    Outcome,
     services::{Firing, Notice, Timer},
     text,
 };
@@ -13,7 +13,12 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{Desk, LEASE_MS, LOOK_EVERY, places::Place};
-use crate::{gate::now_ms, internal, roles::Run, services::apart};
+use crate::{
+    gate::now_ms,
+    internal,
+    roles::{Run, reason},
+    services::apart,
+};
 
 /// How often a claim is renewed while its firing goes on.
 const RENEW_EVERY: Duration = Duration::from_millis(LEASE_MS / 3);
@@ -140,14 +145,4 @@ fn shown(timer: &Timer) -> String {
     let label = timer.label.as_deref().map(|label| text::excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!(" \"{label}\"")).unwrap_or_default();
     format!("the timer{label} of {}", timer.owner.plugin)
-}
-
-fn reason(report: &CallReport) -> String {
-    match &report.outcome {
-        Outcome::Completed(_) => "it completed".to_owned(),
-        Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => failure.message.clone(),
-        Outcome::Denied(denial) => denial.why.clone(),
-        Outcome::TimedOut { limit } => format!("stopped after {limit:?}, its time limit"),
-        Outcome::Cancelled => "it was cancelled".to_owned(),
-    }
 }

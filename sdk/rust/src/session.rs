@@ -3,7 +3,7 @@
 //! A plugin runs in a fresh instance for every call, unless its manifest says
 //! `instance = "session"`: then one instance serves a session until it has been idle for a while,
 //! and what is in its memory stays. It is gone when the instance ends, whatever the reason; what
-//! has to last belongs into [`state`](mod@crate::state).
+//! has to last belongs in [`state`](mod@crate::state).
 
 use std::{
     any::{Any, TypeId},

@@ -46,7 +46,7 @@ pub(super) struct Talk {
     /// Who answered when it began.
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) records: Records,
-    /// Whether it can be come back to.
+    /// Whether somebody can come back to it.
     pub(super) is_kept: bool,
 }
 

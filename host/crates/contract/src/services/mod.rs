@@ -2,8 +2,9 @@
 //! root answers it.
 //!
 //! Whether a plugin may do it, and how much of it, is decided by policy before any of these traits is
-//! asked; they only do it. Each has one caller inside a guest's host call and one in a test, so they
-//! are small and none knows the others.
+//! asked; they only do it. Each is asked by one host call of the sandbox, and some by tools of the host
+//! itself, so each is small and none knows the others. [`Inbox`] and [`Seat`] are not offered to all:
+//! a run is joined to them while it plays its role.
 
 mod notices;
 mod packages;

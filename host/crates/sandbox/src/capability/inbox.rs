@@ -37,9 +37,10 @@ impl Guest {
         input::count(&mut self.uses, &self.case).map_err(Error::Full)?;
         let redactor = self.case.warden().redactor();
         let text = input::checked(text, &redactor).map_err(Error::Invalid)?;
+        // What is cut first could end in the middle of a secret, which nobody would recognise.
         let label = label.map(|label| {
-            let end = label.floor_char_boundary(LABEL_BYTES_MAX);
-            redactor.text(&label[..end]).into_owned()
+            let label = redactor.text(&label);
+            label[..label.floor_char_boundary(LABEL_BYTES_MAX)].to_owned()
         });
         let (bytes, connection) = (text.len(), inlet.connection.clone());
         let origin = Origin { plugin: grant.plugin().clone(), label, connection };

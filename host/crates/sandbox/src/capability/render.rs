@@ -26,13 +26,18 @@ impl Host for Guest {
     }
 
     fn status(&mut self, text: Option<String>) -> wasmtime::Result<()> {
-        let text = text.as_deref().map(|text| &text[..text.floor_char_boundary(STATUS_BYTES_MAX)]);
-        if let Some(seat) = self.canvas(text.map_or(0, str::len)) {
-            let redactor = self.case.warden().redactor();
-            seat.status(text.map(|text| redactor.text(text)).as_deref());
+        // What is cut first could end in the middle of a secret, which nobody would recognise.
+        let redactor = self.case.warden().redactor();
+        let text = text.map(|text| cut(&redactor.text(&text)).to_owned());
+        if let Some(seat) = self.canvas(text.as_ref().map_or(0, String::len)) {
+            seat.status(text.as_deref());
         }
         Ok(())
     }
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(STATUS_BYTES_MAX)]
 }
 
 impl Guest {
