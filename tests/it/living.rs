@@ -333,6 +333,11 @@ fn a_timer_whose_plugin_may_not_be_called_waits() {
     let rows = [
         (TIMER.replace("schedule = true\n", ""), "timer has a timer that waits: "),
         (denied, "the timer of timer is due and waits: "),
+        // It may fire, and has no way to tell anybody.
+        (
+            TIMER.replace("notify = true\n", ""),
+            "the timer of timer is due and waits: its policy does not grant \"notify\"",
+        ),
     ];
     for (policy, warning) in rows {
         let home = &home;

@@ -34,6 +34,8 @@ enum Ended {
     Failed(String),
     /// It was not allowed to begin.
     Refused(String),
+    /// It began, and the policy kept from it what it asked for.
+    Lacking(String),
 }
 
 impl Desk {
@@ -55,6 +57,11 @@ impl Desk {
             Ended::Refused(why) => {
                 self.refuse(&claim.firing.timer);
                 self.release(claim).await;
+                self.warn_once(&format!("{shown} is due and waits: {why}"));
+            }
+            Ended::Lacking(why) => {
+                self.refuse(&claim.firing.timer);
+                self.put_off(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
         }
@@ -100,6 +107,8 @@ impl Desk {
         playing.finish(&report);
         match report.outcome {
             Outcome::Completed(_) => Ended::Done,
+            // What the policy comes to allow must not be lost until then.
+            Outcome::Denied(denial) if denial.fix.is_some() => Ended::Lacking(denial.why),
             _ => Ended::Failed(reason(&report)),
         }
     }
@@ -122,6 +131,11 @@ impl Desk {
     async fn release(&self, claim: Claim) {
         let timers = self.parts.timers.clone();
         self.store(move || timers.release(&claim)).await;
+    }
+
+    async fn put_off(&self, claim: Claim) {
+        let timers = self.parts.timers.clone();
+        self.store(move || timers.put_off(&claim)).await;
     }
 }
 

@@ -7,7 +7,7 @@
 //! What was killed in between fires again, and is told so.
 //!
 //! A timer whose plugin is missing, has changed or may not be called back stays due. The person is
-//! told once. No plugin's timers keep those of others from firing, see [`places`].
+//! told once. No plugin's timers keep those of others from firing, see `places`.
 
 mod firing;
 mod places;

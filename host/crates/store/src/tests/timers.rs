@@ -303,6 +303,17 @@ fn a_firing_that_has_not_begun_is_given_back() {
 }
 
 #[test]
+fn a_firing_that_came_to_nothing_comes_again() {
+    let keeper = Keeper::new();
+    let timer = keeper.add(Moment::InMs(MINUTE_MS));
+    let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
+    assert!(keeper.timers.put_off(&claim).unwrap());
+    assert!(!keeper.timers.put_off(&claim).unwrap());
+    let next = keeper.claim(&timer, MINUTE_MS).unwrap();
+    assert!(next.firing.again && next.firing.late);
+}
+
+#[test]
 fn a_timer_that_is_cancelled_while_it_fires_stays_cancelled() {
     let keeper = Keeper::new();
     for moment in [Moment::InMs(MINUTE_MS), Moment::EveryMs(MINUTE_MS)] {

@@ -112,8 +112,13 @@ pub(super) fn settle(connection: &Connection, claim: &Claim) -> rusqlite::Result
     Ok(connection.execute(sql, (claim.key, claim.number, signed(next_ms)))? > 0)
 }
 
-pub(super) fn release(connection: &Connection, claim: &Claim) -> rusqlite::Result<bool> {
-    let sql = "UPDATE timer SET process = NULL, lease_ms = NULL
+/// Gives a claim back; `has_begun` is what the next one has to say of this one.
+pub(super) fn release(
+    connection: &Connection,
+    claim: &Claim,
+    has_begun: bool,
+) -> rusqlite::Result<bool> {
+    let sql = "UPDATE timer SET process = NULL, lease_ms = NULL, again = again OR ?3
         WHERE key = ?1 AND claims = ?2 AND process IS NOT NULL";
-    Ok(connection.execute(sql, (claim.key, claim.number))? > 0)
+    Ok(connection.execute(sql, (claim.key, claim.number, has_begun))? > 0)
 }

@@ -127,7 +127,17 @@ impl KeptTimers {
     ///
     /// The database cannot be written.
     pub fn release(&self, claim: &Claim) -> Result<bool, StoreError> {
-        self.store.write(|connection| Ok(claim::release(connection, claim)?))
+        self.store.write(|connection| Ok(claim::release(connection, claim, false)?))
+    }
+
+    /// Gives back a claim whose firing has begun and came to nothing: the next one says that it comes
+    /// again. Tells whether it still stood.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written.
+    pub fn put_off(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.store.write(|connection| Ok(claim::release(connection, claim, true)?))
     }
 
     /// Lists the timers of all owners, the next to fire first.
