@@ -12,6 +12,9 @@ const TITLE_CHARS_MAX: usize = 80;
 /// much as the models that make vectors read of a text.
 const MEMORY_BYTES_MAX: usize = 2 * 1024;
 
+/// The word for the end of a turn in which a tool spoke in the model's place.
+const SPOKEN: &str = "spoken";
+
 /// One input and what came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastTurn {
@@ -102,10 +105,13 @@ impl PastTurn {
     }
 
     /// Returns the words by which it can be found again, and which then stand for it: what was
-    /// asked, and what the model said to it. A turn without an answer in words has none.
+    /// asked, and what the model said to it, or a tool in its place. A turn without an answer in words
+    /// has none.
     pub fn memory(&self) -> Option<String> {
+        let is_spoken = self.end.as_deref() == Some(SPOKEN);
         let said = self.steps.iter().filter_map(|step| match step {
             Step::Said { text } => Some(text.trim()),
+            Step::Noted { text } if is_spoken => Some(text.trim()),
             Step::Called(_) | Step::Noted { .. } => None,
         });
         let said = said.collect::<Vec<_>>().join("\n");
