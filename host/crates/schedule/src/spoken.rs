@@ -62,7 +62,7 @@ pub fn describe(moment: &Moment, next_ms: u64, now: &Zoned) -> String {
 /// A length below an hour, in full seconds or minutes.
 fn about(ms: u64) -> String {
     if ms < MINUTE_MS {
-        return counted(ms.div_ceil(SECOND_MS).clamp(1, 59), "second");
+        return counted(((ms + SECOND_MS / 2) / SECOND_MS).clamp(1, 59), "second");
     }
     counted((ms + MINUTE_MS / 2) / MINUTE_MS, "minute")
 }
