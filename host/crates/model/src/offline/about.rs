@@ -33,9 +33,11 @@ pub(super) fn help(tools: &[ToolDefinition]) -> String {
             text.push_str(&format!("- {}\n", example(tool)));
         }
         if tools.len() > TOOLS_MAX {
-            text.push_str(&format!("and so on, for {} tools in all.\n", tools.len()));
+            text.push_str(&format!("- and so on, for {} tools in all\n", tools.len()));
         }
     }
+    // Without the empty line it would belong to the last entry of the list.
+    text.push('\n');
     text.push_str(HOW_TO_GET_A_MODEL);
     text
 }

@@ -11,6 +11,10 @@ const CHARS_MAX: usize = 4_000;
 /// How deep nested values are shown.
 const DEPTH_MAX: usize = 5;
 
+/// What stands around text of several lines, so that nothing in it is read as Markdown. Text that
+/// holds a fence of its own is shown wrongly, and still whole.
+const FENCE: &str = "````";
+
 /// Fields whose text says all that a person wants to hear, the most telling first.
 const TELLING: &[&str] = &["speech", "summary", "text", "message", "answer", "description"];
 
@@ -28,6 +32,9 @@ fn phrase(result: &ToolResult) -> String {
     let name = about::shown(&result.name);
     match failure(&value) {
         Some(failure) => failure.told(&name),
+        None if result.failed && is_nested(&value) => {
+            bounded(format!("{name} did not work:\n{}", shown(&value)))
+        }
         None if result.failed => bounded(format!("{name} did not work: {}", shown(&value))),
         None => bounded(shown(&value)),
     }
@@ -87,7 +94,7 @@ fn object(fields: &Map<String, Value>) -> String {
     {
         let parts = content.iter().map(part);
         let all: Vec<String> = std::iter::once(shown(data)).chain(parts).collect();
-        return all.join("\n");
+        return all.join("\n\n");
     }
     match TELLING.iter().find_map(text) {
         Some(text) => text.trim().to_owned(),
@@ -103,20 +110,48 @@ fn part(part: &Value) -> String {
     }
 }
 
-/// Writes a value as indented lines.
+/// Writes a value as a list, of which Markdown makes the same as a plain terminal. What is empty is
+/// left out, unless nothing else is there.
 fn lines(value: &Value, depth: usize) -> String {
-    let indent = "  ".repeat(depth);
-    let entry = |lead: String, value: &Value| match value {
-        nested if is_nested(nested) && depth == DEPTH_MAX => format!("{indent}{lead} …\n"),
-        nested if is_nested(nested) => format!("{indent}{lead}\n{}", lines(nested, depth + 1)),
-        plain => format!("{indent}{lead} {}\n", scalar(plain)),
-    };
     match value {
         Value::Object(fields) => {
-            fields.iter().map(|(key, value)| entry(format!("{}:", spaced(key)), value)).collect()
+            let filled = fields.iter().filter(|(_, value)| **value != Value::String(String::new()));
+            filled.map(|(key, value)| entry(&format!("{}:", spaced(key)), value, depth)).collect()
         }
-        Value::Array(items) => items.iter().map(|item| entry("-".to_owned(), item)).collect(),
-        plain => format!("{indent}{}\n", scalar(plain)),
+        Value::Array(items) => items.iter().map(|item| entry("", item, depth)).collect(),
+        plain => format!("{}\n", scalar(plain)),
+    }
+}
+
+/// One entry of a list.
+fn entry(lead: &str, value: &Value, depth: usize) -> String {
+    let begin = format!("{}- {lead}", "  ".repeat(depth));
+    match value {
+        Value::Object(fields) if lead.is_empty() && fields.values().all(is_short) => {
+            let pair =
+                |(key, value): (&String, &Value)| format!("{}: {}", spaced(key), scalar(value));
+            let pairs: Vec<String> = fields.iter().map(pair).collect();
+            format!("{begin}{}\n", pairs.join(", "))
+        }
+        nested if is_nested(nested) && depth == DEPTH_MAX => format!("{} …\n", begin.trim_end()),
+        nested if is_nested(nested) => {
+            format!("{}\n{}", begin.trim_end(), lines(nested, depth + 1))
+        }
+        Value::String(text) if !is_short(value) => {
+            let indent = "  ".repeat(depth + 1);
+            let body = text.trim_end().replace('\n', &format!("\n{indent}"));
+            format!("{}\n{indent}{FENCE}\n{indent}{body}\n{indent}{FENCE}\n", begin.trim_end())
+        }
+        plain if lead.is_empty() => format!("{begin}{}\n", scalar(plain)),
+        plain => format!("{begin} {}\n", scalar(plain)),
+    }
+}
+
+/// Whether a value fits into a line.
+fn is_short(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.trim_end().contains('\n'),
+        other => !is_nested(other),
     }
 }
 

@@ -35,15 +35,19 @@ fn results_are_put_into_words() {
         (json!(["a", "b"]), "- a\n- b"),
         (
             json!({ "os_name": "Linux", "cores": 2, "on": false }),
-            "cores: 2\non: no\nos name: Linux",
+            "- cores: 2\n- on: no\n- os name: Linux",
         ),
         (
             json!({ "cpu": { "cores": 2 }, "disks": [{ "size": 1 }, { "size": 2 }], "tags": [] }),
-            "cpu:\n  cores: 2\ndisks:\n  -\n    size: 1\n  -\n    size: 2\ntags: none",
+            "- cpu:\n  - cores: 2\n- disks:\n  - size: 1\n  - size: 2\n- tags: none",
+        ),
+        (
+            json!({ "err": "", "out": "# a\nb\n", "all": [{ "n": [1], "s": "x" }] }),
+            "- all:\n  -\n    - n:\n      - 1\n    - s: x\n- out:\n  ````\n  # a\n  b\n  ````",
         ),
         (
             json!({ "data": { "n": 1 }, "content": [{ "type": "text", "text": "more" }] }),
-            "n: 1\nmore",
+            "- n: 1\n\nmore",
         ),
     ];
     for (value, want) in rows {
@@ -71,7 +75,7 @@ fn failures_are_told_and_the_hint_stays_as_it_is() {
             json!({ "outcome": "timed-out", "error": "stopped after 10s, its time limit" }),
             "weather.get_weather took too long: stopped after 10s, its time limit".to_owned(),
         ),
-        (json!({ "x": 1 }), "weather.get_weather did not work: x: 1".to_owned()),
+        (json!({ "x": 1 }), "weather.get_weather did not work:\n- x: 1".to_owned()),
     ];
     for (value, want) in rows {
         assert_eq!(phrase(vec![result(&value.to_string(), true)]), want);
