@@ -50,7 +50,7 @@ pub struct Index {
 
 impl Index {
     /// Opens an index. `address` is that of its root, below which each project has a page; `folder`
-    /// keeps what was fetched. Nothing is sent yet.
+    /// keeps what was fetched, apart from what came from other indexes. Nothing is sent yet.
     ///
     /// # Errors
     ///
@@ -62,7 +62,9 @@ impl Index {
             address: parsed.map(without_password).unwrap_or_else(|| address.to_owned()),
         })?;
         let client = download::client(base.scheme() == "https").map_err(IndexError::Client)?;
-        Ok(Self { base: with_slash(base), client, folder })
+        let base = with_slash(base);
+        let folder = folder.join(kept::shelf(&without_password(base.clone())));
+        Ok(Self { base, client, folder })
     }
 
     async fn find(&self, project: &Project) -> Result<Vec<u8>, PackageError> {
@@ -148,7 +150,8 @@ fn without_password(mut url: Url) -> String {
 
 fn missing(entries: &[Entry], project: &Project) -> String {
     let Project { name, version } = project;
-    let of_version = || entries.iter().filter(|entry| entry.name.version == *version);
+    let of_version =
+        || entries.iter().filter(|entry| entry.name.version == *version);
     if of_version().any(|entry| entry.leaves_https) {
         format!("the link to {name} {version} leads away from https")
     } else if of_version().next().is_some() {

@@ -1,4 +1,5 @@
-//! Wheels that were fetched before, in a private folder of the cache.
+//! Wheels that were fetched before, in a private folder of the cache, one for each index: what one of
+//! them gave out is not what another one has.
 //!
 //! A file is named after project, version and the digest that it had to have, and its bytes are
 //! hashed again before they are used: what was changed or cut short is fetched anew.
@@ -24,6 +25,11 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Returns the SHA-256 of bytes.
 pub(crate) fn digest(bytes: &[u8]) -> Digest {
     Sha256::digest(bytes).into()
+}
+
+/// Returns the name of the folder for what an index gave out.
+pub(crate) fn shelf(address: &str) -> String {
+    HEXLOWER.encode(&digest(address.as_bytes()))
 }
 
 /// Looks for a wheel that was kept, whatever the index says of it now: a pinned version does not

@@ -2,7 +2,7 @@
 
 mod server;
 
-use std::{io::Write, sync::Arc};
+use std::{fs, io::Write, path::Path, sync::Arc};
 
 use data_encoding::HEXLOWER;
 use sallyport_contract::services::{PackageError, PackageFile, Packages};
@@ -113,11 +113,27 @@ async fn a_wheel_that_was_fetched_needs_no_index_any_more_and_a_changed_one_is_f
     let asked = server.asked();
     index.fetch("six", "1.0").await.unwrap();
     assert_eq!(server.asked(), asked, "the second time nobody is asked");
-    let kept = std::fs::read_dir(&wheels).unwrap().next().unwrap().unwrap().path();
-    std::fs::write(&kept, wheel_of(&[("six.py", b"evil")])).unwrap();
+    let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let kept = only(&only(&wheels));
+    fs::write(&kept, wheel_of(&[("six.py", b"evil")])).unwrap();
     let files = index.fetch("six", "1.0").await.unwrap();
     assert_eq!(files[0].data, b"x = 6\n");
     assert!(server.asked() > asked, "what was changed is fetched again");
+}
+
+#[tokio::test]
+async fn what_one_index_gave_out_is_not_taken_for_what_another_one_has() {
+    let folder = tempfile::tempdir().unwrap();
+    for source in [&b"x = 6\n"[..], b"x = 7\n"] {
+        let wheel = wheel_of(&[("six.py", source)]);
+        let page = json(WHEEL, &hex(&wheel));
+        let server = Server::start(move |path| match path {
+            "/simple/six/" => page.clone(),
+            _ => Answer::ok("", wheel.clone()),
+        });
+        let index = Index::open(&server.address("/simple/"), folder.path().to_owned()).unwrap();
+        assert_eq!(index.fetch("six", "1.0").await.unwrap()[0].data, source);
+    }
 }
 
 #[test]
