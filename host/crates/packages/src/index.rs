@@ -13,7 +13,7 @@ use crate::{
     download::{self, unavailable},
     kept::{self, digest},
     listing::{self, Entry},
-    project::Project,
+    project::{Project, is_same_version},
     wheel,
 };
 
@@ -151,7 +151,7 @@ fn without_password(mut url: Url) -> String {
 fn missing(entries: &[Entry], project: &Project) -> String {
     let Project { name, version } = project;
     let of_version =
-        || entries.iter().filter(|entry| entry.name.version == *version);
+        || entries.iter().filter(|entry| is_same_version(&entry.name.version, version));
     if of_version().any(|entry| entry.leaves_https) {
         format!("the link to {name} {version} leads away from https")
     } else if of_version().next().is_some() {

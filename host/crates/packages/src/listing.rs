@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::{
-    project::{Project, normal_name},
+    project::{Project, is_same_version, normal_name},
     wheel::WheelName,
 };
 
@@ -46,7 +46,7 @@ pub(crate) fn read(page: &Url, media_type: &str, text: &str) -> Vec<Entry> {
 pub(crate) fn choose<'e>(entries: &'e [Entry], project: &Project) -> Option<&'e Entry> {
     let fits = |entry: &&Entry| {
         normal_name(&entry.name.project) == project.name
-            && entry.name.version == project.version
+            && is_same_version(&entry.name.version, &project.version)
             && entry.name.is_pure
             && !entry.leaves_https
     };

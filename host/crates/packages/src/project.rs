@@ -57,3 +57,16 @@ pub(crate) fn normal_name(name: &str) -> String {
 pub(crate) fn normal_version(version: &str) -> String {
     version.to_ascii_lowercase().replace(['-', '_', '+'], ".")
 }
+
+/// Whether two versions in their normal form are the same: `1.2` is `1.2.0`, as policies have it.
+pub(crate) fn is_same_version(one: &str, other: &str) -> bool {
+    fn shortened(version: &str) -> &str {
+        let is_release = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let mut short = version;
+        while let Some(front) = short.strip_suffix(".0").filter(|_| is_release) {
+            short = front;
+        }
+        short
+    }
+    shortened(one) == shortened(other)
+}

@@ -207,6 +207,25 @@ fn a_page_of_https_leads_to_nothing_without() {
 }
 
 #[test]
+fn a_version_is_the_same_with_and_without_zeros_at_its_end() {
+    let page = "https://i.example/simple/six/".parse().unwrap();
+    for (wanted, file, is_it) in [
+        ("1", "1.0", true),
+        ("1.0", "1", true),
+        ("0.10", "0.10.0", true),
+        ("1.0", "10", false),
+        ("1", "1.0.1", false),
+        ("0", "0.0", true),
+        ("1rc1", "1rc1.0", false),
+    ] {
+        let text = format!("<a href='six-{file}-py3-none-any.whl'>");
+        let entries = listing::read(&page, HTML, &text);
+        let chosen = listing::choose(&entries, &Project::new("six", wanted).unwrap());
+        assert_eq!(chosen.is_some(), is_it, "{wanted} {file}");
+    }
+}
+
+#[test]
 fn addresses() {
     let folder = std::path::PathBuf::from("/nowhere");
     for good in ["http://127.0.0.1:1/simple", "https://user:pin@i.example/"] {
