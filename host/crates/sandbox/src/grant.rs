@@ -21,7 +21,6 @@ use std::{
 
 use rustix::fs::OFlags;
 use sallyport_policy::{Access, FsMount, ScratchGrant};
-use tempfile::TempDir;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
 use crate::{
@@ -31,6 +30,7 @@ use crate::{
     files::{
         Disk, Files,
         mount::{Entry, Mount, Slots},
+        own::OwnFolder,
     },
     limits::RANDOM_BYTES_MAX,
 };
@@ -51,7 +51,7 @@ pub(crate) struct OpenError {
 pub(crate) struct Opened {
     pub(crate) wasi: WasiCtx,
     pub(crate) files: Files,
-    pub(crate) scratch: Option<TempDir>,
+    pub(crate) scratch: Option<OwnFolder>,
 }
 
 /// What a guest was opened with, and what therefore stays as it is for as long as it lives.
@@ -112,7 +112,7 @@ pub(crate) fn open(
     }
     mounts.extend(open_scratches(docket, &slots, disk)?);
     if let Some(folder) = &scratch {
-        let (path, guest) = (TempDir::path(folder).to_owned(), "/".to_owned());
+        let (path, guest) = (folder.path().to_owned(), "/".to_owned());
         let root = open_folder(&path).map_err(|source| OpenError { path, guest, source })?;
         mounts.push(Mount::copies(docket, &slots, copies, root));
     }
@@ -166,11 +166,11 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Copies one granted file to its guest path below the scratch folder.
-fn copy_file(mount: &FsMount, scratch: &mut Option<TempDir>) -> io::Result<()> {
+fn copy_file(mount: &FsMount, scratch: &mut Option<OwnFolder>) -> io::Result<()> {
     let bytes = read_file(mount)?;
     let folder = match scratch {
         Some(folder) => folder,
-        None => scratch.insert(tempfile::Builder::new().prefix("sallyport-").tempdir()?),
+        None => scratch.insert(OwnFolder::make()?),
     };
     let target = folder.path().join(mount.guest.trim_start_matches('/'));
     if let Some(parent) = target.parent() {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use sallyport_policy::Limits;
 use serde_json::{Map, Value};
-use tempfile::TempDir;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -16,7 +15,7 @@ use crate::{
     capability::{stdio::GuestOutput, uses::Uses},
     case::Case,
     docket::Docket,
-    files::Files,
+    files::{Files, own::OwnFolder},
     limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
     rate::Minute,
@@ -59,7 +58,7 @@ pub(crate) struct Guest {
     /// The limits that hold for its whole life.
     pub(crate) limits: Limits,
     /// Copies of single granted files; removed with the guest.
-    pub(crate) _scratch: Option<TempDir>,
+    pub(crate) _scratch: Option<OwnFolder>,
 }
 
 impl Guest {

@@ -27,7 +27,7 @@ mod measure;
 pub(crate) mod mount;
 mod open;
 mod opened;
-mod own;
+pub(crate) mod own;
 mod resolve;
 mod scratch;
 mod shelf;

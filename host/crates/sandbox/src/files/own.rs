@@ -1,6 +1,7 @@
-//! The folder behind a scratch, on this machine: held for as long as its process lives, so that the
-//! next process finds and removes what a killed one left; and removed without going down, since a
-//! guest can nest folders deeper than there are descriptors, or room on a stack.
+//! A temporary folder of this machine that guests see: a scratch, or copies of granted files. It is
+//! held for as long as its process lives, so that the next process finds and removes what a killed one
+//! left; and removed without going down, since a guest can nest folders deeper than there are
+//! descriptors, or room on a stack.
 
 use std::{
     env,
@@ -8,6 +9,8 @@ use std::{
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::Once,
+    thread,
 };
 
 use rustix::{fs::OFlags, process::getuid};
@@ -19,9 +22,12 @@ const PREFIX: &str = "sallyport-scratch-";
 /// accident.
 const TRIES_MAX: u32 = 8;
 
-/// A folder that is this process's own.
+/// Once for each process; it may take its time, and nobody waits for it.
+static SWEPT: Once = Once::new();
+
+/// A folder that is this process's own, and is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct OwnFolder {
+pub(crate) struct OwnFolder {
     path: PathBuf,
     /// Locked until the process ends, however it does.
     _held: File,
@@ -29,7 +35,8 @@ pub(super) struct OwnFolder {
 
 impl OwnFolder {
     /// Makes an empty folder among the temporary ones.
-    pub(super) fn make() -> io::Result<Self> {
+    pub(crate) fn make() -> io::Result<Self> {
+        SWEPT.call_once(|| drop(thread::spawn(sweep)));
         for _ in 0..TRIES_MAX {
             let path = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
             if let Some(held) = hold(&path) {
@@ -39,8 +46,7 @@ impl OwnFolder {
         Err(io::Error::other("folders vanish as soon as they are made"))
     }
 
-    #[cfg(test)]
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -54,17 +60,17 @@ impl OwnFolder {
     pub(super) fn remove(&self) -> io::Result<()> {
         remove(&self.path)
     }
+}
 
-    /// Lets go of it, as if the process had been killed.
-    #[cfg(test)]
-    fn abandon(self) -> PathBuf {
-        let Self { path, .. } = self;
-        path
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        // What cannot be removed now is tried once more by the next process.
+        let _ = self.remove();
     }
 }
 
 /// Removes the folders of this user whose processes are gone. What cannot be removed stays.
-pub(super) fn sweep() {
+fn sweep() {
     let entries = fs::read_dir(env::temp_dir()).into_iter().flatten().flatten();
     for entry in
         entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
@@ -131,6 +137,8 @@ fn lift(top: &Path, entry: &DirEntry, moved: &mut u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::process;
+
     use rustix::fs::{CWD, Mode, mkdirat, openat};
 
     use super::*;
@@ -147,21 +155,22 @@ mod tests {
             mkdirat(&folder, "d", Mode::RWXU).unwrap();
             folder = openat(&folder, "d", OFlags::DIRECTORY, Mode::empty()).unwrap();
         }
-        own.remove().unwrap();
-        assert!(!own.path().exists());
+        let path = own.path().to_owned();
+        drop(own);
+        assert!(!path.exists());
     }
 
     #[test]
     fn what_a_killed_process_left_is_swept_and_what_is_held_is_not() {
-        let (held, left) = (OwnFolder::make().unwrap(), OwnFolder::make().unwrap());
-        fs::write(left.path().join("file"), "x").unwrap();
-        let left = left.abandon();
+        let held = OwnFolder::make().unwrap();
+        let named = |name: &str| env::temp_dir().join(format!("{PREFIX}{name}-{}", process::id()));
+        let (left, link) = (named("left"), named("link"));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("file"), "x").unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        let link = env::temp_dir().join(format!("{PREFIX}link-{}", std::process::id()));
         std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
         sweep();
         assert!(!left.exists() && held.path().exists() && elsewhere.path().exists());
         fs::remove_file(link).unwrap();
-        held.remove().unwrap();
     }
 }

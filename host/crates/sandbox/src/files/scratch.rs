@@ -9,17 +9,13 @@ use std::{
     collections::BTreeMap,
     io,
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, Once, PoisonError},
-    thread,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use super::{
-    own::{self, OwnFolder},
+    own::OwnFolder,
     shelf::{Shelf, Shelves},
 };
-
-/// Once for each process; it may take its time, and nobody waits for it.
-static SWEPT: Once = Once::new();
 
 /// The scratches that there are, by session and name.
 #[derive(Debug, Default)]
@@ -58,7 +54,6 @@ impl Scratches {
 
 impl Scratch {
     fn new(shelves: &Shelves) -> io::Result<Self> {
-        SWEPT.call_once(|| drop(thread::spawn(own::sweep)));
         let folder = OwnFolder::make()?;
         let shelf = shelves.of(&folder.open()?.into())?;
         Ok(Self { folder, shelf })
@@ -74,7 +69,7 @@ impl Drop for Scratch {
     /// is open then has no name any more, and no room for new ones.
     fn drop(&mut self) {
         let _turn = self.shelf.turn();
-        // What cannot be removed now is tried once more by the next process.
+        // What cannot be removed is tried again, at last by the next process.
         let _ = self.folder.remove();
     }
 }
