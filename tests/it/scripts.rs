@@ -461,7 +461,8 @@ fn h67_a_script_that_waited_for_its_place_has_the_grant_of_that_moment() {
         .env("OPENAI_BASE_URL", model.base_url())
         .env("OPENAI_API_KEY", "k");
     let args = ["run", "--model", "m", "go"];
-    let child = home.start(&args);
+    let mut child = home.start(&args);
+    drop(child.stdin.take());
     soon("one of them begins", || folder.join("begun").exists());
     fs::write(home.path("policy.toml"), GRANTED.replace("true", "false")).unwrap();
     fs::write(folder.join("go"), "").unwrap();
