@@ -142,7 +142,10 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
         && denial.fix.is_none()
         && !report.effects.iter().any(|effect| matches!(effect, Effect::Refused(_)))
     {
-        denial.fix = entry.grant().missing_files(path.as_deref(), wanted_access(tool));
+        let grant = entry.grant();
+        denial.fix = grant
+            .missing_files(path.as_deref(), wanted_access(tool))
+            .or_else(|| grant.deny(Capability::Scratch, "use it").fix);
     }
     if let Outcome::Completed(output) = &report.outcome
         && let Err(complaints) = entry.check_output(&id, &output.data)
