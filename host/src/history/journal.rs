@@ -37,6 +37,8 @@ struct Writer {
     origin: Option<Origin>,
     /// How many records there are.
     count: u64,
+    /// Nobody has said anything yet: it began with something that was told.
+    is_untitled: bool,
 }
 
 impl StoreJournal {
@@ -44,12 +46,13 @@ impl StoreJournal {
     /// not before, so that this one is never the oldest.
     pub fn begin(store: Store, origin: Origin, limits: Sessions) -> Self {
         let id = origin.id.clone();
-        Self::new(Writer { store, id, origin: Some(origin), count: 0 }, limits)
+        Self::new(Writer { store, id, origin: Some(origin), count: 0, is_untitled: false }, limits)
     }
 
     /// Keeps what follows of a session that has `count` records.
     pub fn go_on(store: Store, id: &str, count: u64, limits: Sessions) -> Self {
-        Self::new(Writer { store, id: id.to_owned(), origin: None, count }, limits)
+        let id = id.to_owned();
+        Self::new(Writer { store, id, origin: None, count, is_untitled: false }, limits)
     }
 
     fn new(writer: Writer, limits: Sessions) -> Self {
@@ -92,16 +95,26 @@ impl Writer {
         if let Some(origin) = &self.origin {
             create(&self.store, origin, records)?;
             self.origin = None;
+            self.is_untitled = history::title(records).is_none();
         }
         let rows: Vec<Row> = records.iter().map(Row::of).collect();
         let at_ms = now_ms();
         let rows: Vec<NewRecord<'_>> = rows.iter().map(|row| row.borrowed(at_ms)).collect();
         self.count = self.store.sessions().append(&self.id, self.count, &rows)?;
-        if let Some(name) = records.iter().rev().find_map(model) {
-            // The records are safe; without this a list shows the earlier name.
-            let _ = self.store.sessions().switch_model(&self.id, shortened(name));
-        }
+        self.describe(records);
         Ok(())
+    }
+
+    /// Keeps what a list shows of the session up to date. The records are safe: without this a list
+    /// shows what was so before.
+    fn describe(&mut self, records: &[Record]) {
+        let sessions = self.store.sessions();
+        if let Some(name) = records.iter().rev().find_map(model) {
+            let _ = sessions.switch_model(&self.id, shortened(name));
+        }
+        if let Some(title) = history::title(records).filter(|_| self.is_untitled) {
+            self.is_untitled = sessions.rename(&self.id, &title).is_err();
+        }
     }
 }
 

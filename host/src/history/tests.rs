@@ -59,6 +59,19 @@ async fn what_is_written_is_read_again_and_counted() {
 }
 
 #[tokio::test]
+async fn a_session_that_begins_with_what_it_is_told_is_named_by_what_is_said_first() {
+    let (_folder, store) = store();
+    let mut journal = begin(&store, "one");
+    let title = || store.sessions().get("one").unwrap().title;
+    journal.write(vec![model("gpt")]).await.unwrap();
+    assert_eq!(title(), "");
+    for words in ["how high is it?", "and how wide?"] {
+        journal.write(vec![input(words)]).await.unwrap();
+        assert_eq!(title(), "how high is it?");
+    }
+}
+
+#[tokio::test]
 async fn two_that_go_on_with_one_session_never_mix() {
     let (_folder, store) = store();
     begin(&store, "one").write(vec![input("hello")]).await.unwrap();
