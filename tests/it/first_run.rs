@@ -53,6 +53,15 @@ fn a_chat_takes_piped_lines_and_answers_each() {
 }
 
 #[test]
+fn what_has_no_scratch_is_told_the_text_that_grants_one() {
+    let home = Home::new().plugins(&["sandbox-fs"]);
+    let call = ["call", "sandbox-fs.list", "{}"];
+    home.run(&call).ended(3).remarks(&["[plugin.sandbox-fs]", "scratch = [{ name = \"sandbox\""]);
+    let text = "[plugin.sandbox-fs]\nscratch = [{ name = \"sandbox\", mount = \"/sandbox\" }]\n";
+    home.policy(text).run(&call).ended(0);
+}
+
+#[test]
 fn a_tool_is_called_directly() {
     let begin = tokyo_now();
     let ran = home().run(&["call", "clock.get_time", r#"{"timezone":"Asia/Tokyo"}"#]).ended(0);

@@ -61,9 +61,12 @@ impl Asked {
     /// Nobody does.
     pub fn named(name: &str) -> Result<Self, NobodyAsked> {
         if let Some(plugin) = name.strip_prefix(PLUGIN_PREFIX) {
-            let wrong = |error| NobodyAsked {
-                message: format!("{name:?} names no plugin: {error}"),
-                hint: format!("write {PLUGIN_PREFIX}NAME"),
+            let hint = match plugin.split_once('/') {
+                Some(_) => format!("`--model {name}` names a plugin and its model"),
+                None => format!("write {PLUGIN_PREFIX}NAME"),
+            };
+            let wrong = |error| {
+                NobodyAsked { message: format!("{name:?} names no plugin: {error}"), hint }
             };
             return plugin.parse().map(Self::Plugin).map_err(wrong);
         }
