@@ -104,6 +104,16 @@ impl Cast {
     pub(super) fn places(&self) -> Vec<String> {
         self.places.clone()
     }
+
+    /// That the UI asks for more than it may, if so: nobody would understand why it has no buttons.
+    pub(super) fn watching(&self) -> Option<String> {
+        let show = self.ui.as_ref().filter(|show| !show.may_confirm)?;
+        let grant = show.player.grant()?;
+        grant.deny(Capability::Ui, "answer questions").fix?;
+        let plugin = grant.plugin();
+        let words = "may watch, but not answer questions";
+        Some(format!("{plugin} {words}: `ui = {{ confirm = true }}` in its policy lets it"))
+    }
 }
 
 impl Backstage<'_> {

@@ -135,4 +135,7 @@ fn announce(cast: &Cast, model: &str, tools: &Tools, out: &Output) {
     for place in cast.places() {
         out.note(&place);
     }
+    if let Some(words) = cast.watching() {
+        out.note(&words);
+    }
 }

@@ -7,6 +7,7 @@
     "thinking": "thinking",
     "executing": "working",
     "waiting-for-approval": "waiting for you",
+    "elsewhere": "a question is open elsewhere",
     "away": "not connected",
   };
   const AUTHORS = { user: "You", assistant: "Assistant", notice: "Notice" };
@@ -181,7 +182,8 @@
     showDraft(news.draft);
     after = news.next;
     showQuestions(news.questions);
-    showState(news.state);
+    const isElsewhere = news.state === "waiting-for-approval" && !news.questions.length;
+    showState(isElsewhere ? "elsewhere" : news.state);
     if (follows) transcript.scrollTop = transcript.scrollHeight;
   };
 
