@@ -275,6 +275,10 @@ impl Generated {
             let text = format!("its own form of the answer is broken: {error}");
             return Err(ProviderFailure::Broken(text));
         }
+        // What is not all of it, and asks for nothing by which it would go on, was cut.
+        if !self.is_final && calls == 0 && self.finish == Finish::Stop {
+            self.finish = Finish::Length;
+        }
         self.is_final &= calls == 0;
         self.usage = self.usage.map(Usage::counted);
         Ok(self)
@@ -421,7 +425,8 @@ mod tests {
     fn an_answer_with_calls_is_not_final() {
         assert!(generated().checked(1000).unwrap().is_final);
         assert!(!calling(1, "{}").checked(1000).unwrap().is_final);
-        assert!(!Generated { is_final: false, ..generated() }.checked(1000).unwrap().is_final);
+        let unfinished = Generated { is_final: false, ..generated() }.checked(1000).unwrap();
+        assert_eq!((unfinished.is_final, unfinished.finish), (false, Finish::Length));
     }
 
     #[test]
