@@ -35,8 +35,8 @@ const SCHEDULE_TIMERS_MAX: u32 = 10_000;
 /// Least time between two firings of a repeated timer: each is a run of the plugin.
 pub const SCHEDULE_INTERVAL_STANDARD: Duration = Duration::from_secs(60);
 
-/// The least that a policy may set: a firing takes milliseconds.
-const SCHEDULE_INTERVAL_MS_MIN: u64 = 100;
+/// The least that a policy may set: what comes more often is never set, whoever allows it.
+const SCHEDULE_INTERVAL_MS_MIN: u64 = 1000;
 
 /// The most that a policy may set: what fires daily is no burden.
 const SCHEDULE_INTERVAL_MS_MAX: u64 = 24 * 60 * 60 * 1000;

@@ -16,7 +16,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("state = { value = '65MiB' }", "19: 65MiB is not from 1B to 64MiB", ""),
     ("stat = true", "1: unknown key \"stat\"", "did you mean \"state\"?"),
     ("schedule = { timers = 0 }", "23: \"timers\" must be from 1 to 10000", ""),
-    ("schedule = { interval = '99ms' }", "25: 99ms is not from 100ms to 24h", ""),
+    ("schedule = { interval = '999ms' }", "25: 999ms is not from 1s to 24h", ""),
     ("schedule = { interval = 5 }", "25: \"interval\" must be a string, not an integer", ""),
     ("notify = { per_minute = 5 }", "12: unknown key \"per_minute\"", "did you mean \"per-minute\"?"),
     ("notify = { per-minute = 601 }", "25: \"per-minute\" must be from 1 to 600", ""),
