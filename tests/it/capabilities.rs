@@ -157,6 +157,16 @@ fn timers_are_set_and_cancelled() {
 }
 
 #[test]
+fn what_the_host_is_still_at_when_the_time_is_over_is_on_record() {
+    let living = Living::fresh("notify = true\nlimits = { time = \"200ms\" }");
+    let busy = living.offers.notices.lock().unwrap();
+    let report = living.call(&["tell hello"]);
+    assert_eq!(report.outcome.word(), "timed-out", "{report:?}");
+    assert_eq!(used(&report), ["notify: a message to the conversation (5 bytes)"]);
+    drop(busy);
+}
+
+#[test]
 fn messages_are_passed_on_and_counted_over_all_calls() {
     let living =
         Living::by(warden("", ALL).secret("token", Ok("hunter2hunter2")), &living::sandbox());

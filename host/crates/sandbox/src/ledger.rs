@@ -50,6 +50,29 @@ struct Book {
     limit: Option<String>,
 }
 
+/// A use of a capability that is going on.
+pub(crate) struct Use {
+    ledger: Ledger,
+    effect: Effect,
+    /// Whether the entry is about this one alone.
+    is_new: bool,
+}
+
+impl Use {
+    /// Adds how it ended to the entry, or makes one of its own where the entry is about another use.
+    pub(crate) fn ended(self, how: &str) {
+        let Effect::Used { capability, what } = &self.effect else { return };
+        let (capability, what) = (capability.clone(), format!("{what}{how}"));
+        let told = Effect::Used { capability, what };
+        match self.is_new {
+            true => self.ledger.replace(&self.effect, told),
+            false => {
+                self.ledger.book().add_use(&told);
+            }
+        }
+    }
+}
+
 /// What one request comes to, counted while its bodies pass.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
@@ -141,16 +164,27 @@ impl Ledger {
 
     /// Writes down what was done through a capability, unless it stands there already.
     pub(crate) fn used(&self, capability: Capability, what: String) {
-        let mut book = self.book();
+        self.using(capability, what);
+    }
+
+    /// Writes down what is going to be done through a capability, unless it stands there already: a
+    /// guest may be ended while the host is still at it.
+    pub(crate) fn using(&self, capability: Capability, what: String) -> Use {
         let effect = Effect::Used { capability: capability.word().to_owned(), what };
-        if book.uses_left == 0 || book.effects.contains(&effect) {
-            return;
-        }
-        book.uses_left -= 1;
-        book.effects.push(effect);
-        if book.uses_left == 0 {
-            let text = "… there were more uses of capabilities, which are not written down";
-            book.effects.push(Effect::Logged { level: LogLevel::Warn, text: text.to_owned() });
+        let is_new = self.book().add_use(&effect);
+        Use { ledger: self.clone(), effect, is_new }
+    }
+
+    /// Writes something else in place of the entry of a use; nothing, where that stands there already.
+    fn replace(&self, old: &Effect, new: Effect) {
+        let mut book = self.book();
+        let Some(place) = book.effects.iter().rposition(|effect| effect == old) else { return };
+        // Only what is last can be taken out: others are known by their place.
+        if place + 1 == book.effects.len() && book.effects.contains(&new) {
+            book.effects.pop();
+            book.uses_left += 1;
+        } else {
+            book.effects[place] = new;
         }
     }
 
@@ -195,6 +229,23 @@ impl Ledger {
     /// Each entry is pushed whole, so a panic elsewhere leaves the book readable.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    /// Adds a use, unless it stands there already. Returns whether it was added.
+    fn add_use(&mut self, effect: &Effect) -> bool {
+        let is_new = self.uses_left > 0 && !self.effects.contains(effect);
+        if is_new {
+            self.uses_left -= 1;
+            self.effects.push(effect.clone());
+            if self.uses_left == 0 {
+                let text = "… there were more uses of capabilities, which are not written down";
+                let text = text.to_owned();
+                self.effects.push(Effect::Logged { level: LogLevel::Warn, text });
+            }
+        }
+        is_new
     }
 }
 
@@ -247,6 +298,27 @@ mod tests {
         let effects = ledger.close();
         assert_eq!(effects.len(), USES_MAX + 2);
         assert!(format!("{:?}", effects[USES_MAX]).contains("there were more uses"));
+    }
+
+    #[test]
+    fn a_use_is_on_record_from_its_beginning_and_once_with_its_end() {
+        let ledger = Ledger::new(100);
+        let told = || {
+            let effects = ledger.book().effects.clone();
+            effects.iter().map(|effect| format!("{effect:?}")).collect::<String>()
+        };
+        let begin = || ledger.using(Capability::State, "set k".to_owned());
+        let first = begin();
+        assert!(told().contains("\"set k\""));
+        first.ended(": no room");
+        for _ in 0..2 * USES_MAX {
+            begin().ended(": no room");
+        }
+        assert_eq!(told().matches("set k").count(), 1, "{}", told());
+        drop(begin());
+        begin().ended(": no room");
+        begin().ended(": no disk");
+        assert_eq!(told().matches("set k").count(), 3, "{}", told());
     }
 
     #[test]

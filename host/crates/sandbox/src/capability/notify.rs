@@ -29,16 +29,11 @@ impl Guest {
             return Err(Error::Unavailable("there is nobody to tell anything here".to_owned()));
         };
         self.count_notice(&grant)?;
-        match apart(move || notices.notify(notice)).await {
-            Ok(()) => {
-                self.case.ledger.used(Capability::Notify, what);
-                Ok(())
-            }
-            Err(error) => {
-                self.case.ledger.used(Capability::Notify, format!("{what}: {error}"));
-                Err(Error::Unavailable(cannot_be_used("conversation")))
-            }
-        }
+        let going_on = self.case.ledger.using(Capability::Notify, what);
+        apart(move || notices.notify(notice)).await.map_err(|error| {
+            going_on.ended(&format!(": {error}"));
+            Error::Unavailable(cannot_be_used("conversation"))
+        })
     }
 
     fn may_notify(&self) -> Result<NotifyGrant, Error> {

@@ -34,12 +34,12 @@ impl Guest {
         self.case.agree(&what, kind).await.map_err(|denial| denied(&denial))?;
         // The policy may have changed while somebody thought.
         self.may_open(&url, &what)?;
-        let opened = apart(move || opener.open(url.as_str())).await;
-        let (opened, how) = match opened {
-            services::Opened::Browser => (Opened::Browser, "in the browser"),
-            services::Opened::Shown => (Opened::Shown, "shown to the person"),
+        let going_on = self.case.ledger.using(Capability::OpenUrl, what);
+        let (opened, how) = match apart(move || opener.open(url.as_str())).await {
+            services::Opened::Browser => (Opened::Browser, " (in the browser)"),
+            services::Opened::Shown => (Opened::Shown, " (shown to the person)"),
         };
-        self.case.ledger.used(Capability::OpenUrl, format!("{what} ({how})"));
+        going_on.ended(how);
         Ok(opened)
     }
 

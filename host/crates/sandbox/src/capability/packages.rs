@@ -32,8 +32,10 @@ impl Guest {
         let Some(packages) = self.case.warden().services().packages else {
             return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
         };
+        let what = format!("fetch {} {}", named(name), named(version));
+        let going_on = self.case.ledger.using(Capability::Packages, what);
         let fetched = packages.fetch(name, version).await;
-        self.note_package(name, version, &fetched);
+        going_on.ended(&told(&fetched));
         let files = fetched.map_err(|error| match error {
             PackageError::NotFound(text) => Error::NotFound(text),
             PackageError::Unavailable(text) => Error::Unavailable(text),
@@ -49,22 +51,15 @@ impl Guest {
         self.case.ledger.limit_reached(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
+}
 
-    fn note_package(
-        &self,
-        name: &str,
-        version: &str,
-        fetched: &Result<Arc<[PackageFile]>, PackageError>,
-    ) {
-        let what = format!("fetch {} {}", named(name), named(version));
-        let told = match fetched {
-            Ok(files) => {
-                let bytes: usize = files.iter().map(|file| file.data.len()).sum();
-                format!("{what} ({} files, {bytes} bytes)", files.len())
-            }
-            Err(error) => format!("{what}: {error}"),
-        };
-        self.case.ledger.used(Capability::Packages, told);
+fn told(fetched: &Result<Arc<[PackageFile]>, PackageError>) -> String {
+    match fetched {
+        Ok(files) => {
+            let bytes: usize = files.iter().map(|file| file.data.len()).sum();
+            format!(" ({} files, {bytes} bytes)", files.len())
+        }
+        Err(error) => format!(": {error}"),
     }
 }
 

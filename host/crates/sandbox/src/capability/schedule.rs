@@ -124,13 +124,12 @@ impl Guest {
             return Err(Error::Unavailable("no timers can be set here".to_owned()));
         };
         let owner = self.case.owner();
+        let going_on = self.case.ledger.using(Capability::Schedule, what);
         let done = apart(move || work(&*timers, &owner)).await;
-        let told = match &done {
-            Ok(_) => what,
-            Err(error) => format!("{what}: {error}"),
-        };
-        self.case.ledger.used(Capability::Schedule, told);
-        done.map_err(|error| self.timer_error(error))
+        done.map_err(|error| {
+            going_on.ended(&format!(": {error}"));
+            self.timer_error(error)
+        })
     }
 
     fn timer_error(&self, error: TimerError) -> Error {

@@ -157,13 +157,12 @@ impl Guest {
             return Err(Error::Unavailable("nothing can be kept here".to_owned()));
         };
         let owner = self.case.owner();
+        let going_on = self.case.ledger.using(Capability::State, what);
         let done = apart(move || work(&*store, &owner)).await;
-        let told = match &done {
-            Ok(_) => what,
-            Err(error) => format!("{what}: {error}"),
-        };
-        self.case.ledger.used(Capability::State, told);
-        done.map_err(|error| self.state_error(error))
+        done.map_err(|error| {
+            going_on.ended(&format!(": {error}"));
+            self.state_error(error)
+        })
     }
 
     fn state_error(&self, error: StateError) -> Error {
