@@ -352,6 +352,19 @@ fn a_timer_whose_plugin_may_not_be_called_waits() {
 }
 
 #[test]
+fn a_firing_that_there_is_no_place_for_is_not_lost() {
+    let rare = LIVING.replace("progress = true", "limits = { calls-per-minute = 1 }");
+    let home = living_home(&rare);
+    acts(&home, &["in 1 one", "in 1 two"]).ended(0);
+    let mut person = Person::start(&home, &["chat", "--model", "offline"]);
+    person.sees("is due and waits: living may be called 1 times a minute");
+    waits_until("the first one fires", || timers(&home).len() == 1);
+    person.types(END);
+    assert_eq!(person.ends(), 0);
+    assert_eq!(timers(&home).len(), 1);
+}
+
+#[test]
 fn a_timer_that_a_rule_holds_back_holds_back_no_other() {
     let rule = "[[rule]]\ntool = \"living.role:timer\"\ndecision = \"deny\"\n\
                 when = \"args.label == 'held'\"\n";

@@ -65,9 +65,8 @@ impl Asked {
                 Some(_) => format!("`--model {name}` names a plugin and its model"),
                 None => format!("write {PLUGIN_PREFIX}NAME"),
             };
-            let wrong = |error| {
-                NobodyAsked { message: format!("{name:?} names no plugin: {error}"), hint }
-            };
+            let wrong =
+                |error| NobodyAsked { message: format!("{name:?} names no plugin: {error}"), hint };
             return plugin.parse().map(Self::Plugin).map_err(wrong);
         }
         Provider::named(name).map(Self::Provider).ok_or_else(|| {

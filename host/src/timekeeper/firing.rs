@@ -8,6 +8,7 @@ use sallyport_contract::{
     services::{Firing, Notice, Timer},
     text,
 };
+use sallyport_sandbox::roles::Fired;
 use sallyport_store::Claim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -36,6 +37,8 @@ enum Ended {
     Refused(String),
     /// It began, and the policy kept from it what it asked for.
     Lacking(String),
+    /// It could not begin: the plugin has too much to do.
+    Busy(String),
 }
 
 impl Desk {
@@ -61,7 +64,12 @@ impl Desk {
             }
             Ended::Lacking(why) => {
                 self.refuse(&claim.firing.timer);
-                self.put_off(claim).await;
+                self.release_begun(claim).await;
+                self.warn_once(&format!("{shown} is due and waits: {why}"));
+            }
+            Ended::Busy(why) => {
+                self.put_off(&claim.firing.timer);
+                self.release(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
         }
@@ -103,10 +111,11 @@ impl Desk {
             Err(report) => return Ended::Refused(reason(&report)),
         };
         let playing = player.begin(&admitted);
-        let report = player.plugin().fire(admitted, firing).await;
+        let Fired { report, is_told } = player.plugin().fire(admitted, firing).await;
         playing.finish(&report);
         match report.outcome {
             Outcome::Completed(_) => Ended::Done,
+            _ if !is_told => Ended::Busy(reason(&report)),
             // What the policy comes to allow must not be lost until then.
             Outcome::Denied(denial) if denial.fix.is_some() => Ended::Lacking(denial.why),
             _ => Ended::Failed(reason(&report)),
@@ -133,9 +142,9 @@ impl Desk {
         self.store(move || timers.release(&claim)).await;
     }
 
-    async fn put_off(&self, claim: Claim) {
+    async fn release_begun(&self, claim: Claim) {
         let timers = self.parts.timers.clone();
-        self.store(move || timers.put_off(&claim)).await;
+        self.store(move || timers.release_begun(&claim)).await;
     }
 }
 

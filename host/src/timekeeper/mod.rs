@@ -6,8 +6,8 @@
 //! is settled when it has ended, well or not, so that a callback that fails is not repeated for ever.
 //! What was killed in between fires again, and is told so.
 //!
-//! A timer whose plugin is missing, has changed or may not be called back stays due. The person is
-//! told once. No plugin's timers keep those of others from firing, see `places`.
+//! A timer whose plugin is missing, has changed, may not be called back or has too much to do stays
+//! due. The person is told once. No plugin's timers keep those of others from firing, see `places`.
 
 mod firing;
 mod places;
@@ -24,7 +24,7 @@ use sallyport_store::{Claim, KeptTimers, StoreError};
 use tokio::{
     sync::oneshot,
     task::{JoinHandle, JoinSet},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use self::places::{Place, Places, Room};
@@ -41,6 +41,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(sallyport_store::timers::LATE
 
 /// How long firings may go on when the program ends. What is cut off fires again at the next start.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How long a firing waits that its plugin had no place for, after it has waited for one: each try is on
+/// record.
+const BUSY_PAUSE: Duration = Duration::from_secs(10);
 
 /// How long a claim holds without being renewed. Only for a process that stands still does it end.
 const LEASE_MS: u64 = 60_000;
@@ -72,14 +76,16 @@ struct Desk {
     warned: Mutex<BTreeSet<String>>,
     /// Timers that were not allowed to fire, with the edition of the policy that said so.
     refused: Mutex<BTreeMap<String, u64>>,
+    /// Timers whose plugin had no place for them, with the time from which it is tried again.
+    put_off: Mutex<BTreeMap<String, Instant>>,
 }
 
 impl Timekeeper {
     /// Starts on the current tokio runtime.
     pub fn start(parts: TimekeeperParts) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let (places, warned, refused) = (Arc::default(), Mutex::default(), Mutex::default());
-        let desk = Desk { parts, places, warned, refused };
+        let (places, warned, refused, put_off) = Default::default();
+        let desk = Desk { parts, places, warned, refused, put_off };
         Self { stop, task: tokio::spawn(Arc::new(desk).keep(stopped)) }
     }
 
@@ -163,7 +169,7 @@ impl Desk {
             return true;
         }
         match self.trouble(plugin) {
-            None => !self.is_refused(timer) && self.has_place(plugin),
+            None => !self.is_refused(timer) && !self.is_put_off(timer) && self.has_place(plugin),
             Some(trouble) => {
                 self.warn_once(&format!("{plugin} has a timer that waits: {trouble}"));
                 false
@@ -215,6 +221,19 @@ impl Desk {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.retain(|_, of| *of == edition);
         refused.insert(timer.id.clone(), edition);
+    }
+
+    fn is_put_off(&self, timer: &Timer) -> bool {
+        let put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        put_off.get(&timer.id).is_some_and(|until| Instant::now() < *until)
+    }
+
+    /// Leaves a plugin alone for a while that has too much to do.
+    fn put_off(&self, timer: &Timer) {
+        let now = Instant::now();
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        put_off.retain(|_, until| now < *until);
+        put_off.insert(timer.id.clone(), now + BUSY_PAUSE);
     }
 
     fn edition(&self) -> u64 {

@@ -26,7 +26,7 @@ fn firing(payload: &str) -> Firing {
 }
 
 fn fire(player: &Guarded, payload: &str) -> CallReport {
-    player.wait(player.plugin.fire(admitted(player, "timer"), firing(payload)))
+    player.wait(player.plugin.fire(admitted(player, "timer"), firing(payload))).report
 }
 
 #[test]

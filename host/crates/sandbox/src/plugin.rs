@@ -352,11 +352,12 @@ impl Plugin {
         let room = self.enter(&call, limits).await;
         let case = Case::of_call(Arc::clone(&self.warden), call, role, self.time_max);
         let case = Unreported::of(case);
+        let has_begun = room.is_ok();
         let run = match room {
             Ok((visit, _place)) => self.run_in_place(visit, &case, body).await,
             Err(stop) => Run { result: Err(stop), memory_bytes_peak: 0 },
         };
-        Ran { case, run, elapsed: started.elapsed() }
+        Ran { case, run, has_begun, elapsed: started.elapsed() }
     }
 
     /// Waits for a place, and before that, where there are rooms, for a turn in that of the session. Who
@@ -468,6 +469,8 @@ impl Plugin {
 pub(crate) struct Ran<R> {
     pub(crate) case: Unreported,
     pub(crate) run: Run<R>,
+    /// False when there was no place for it.
+    pub(crate) has_begun: bool,
     /// With the wait for a place.
     pub(crate) elapsed: Duration,
 }

@@ -26,4 +26,5 @@ pub use provider::{
     UserMessage,
 };
 pub(crate) use speech::Speech;
+pub use timers::Fired;
 pub use ui::{Activity, Author, Format, ToolCallRequest, ToolCallResult, Ui, UiEvent, UiMessage};

@@ -7,15 +7,26 @@ use sallyport_contract::{Admitted, CallReport, services::Firing};
 use super::RoleLinks;
 use crate::{Plugin, run};
 
+/// What came of a firing.
+#[derive(Debug)]
+pub struct Fired {
+    /// The record of the run.
+    pub report: CallReport,
+    /// False when there was no place for the run: the plugin knows nothing of the firing.
+    pub is_told: bool,
+}
+
 impl Plugin {
     /// Tells the plugin that one of its timers fires. Dropping the future ends the instance.
-    pub async fn fire(&self, call: Admitted, firing: Firing) -> CallReport {
+    pub async fn fire(&self, call: Admitted, firing: Firing) -> Fired {
         let (abi, call) = (self.abi(), Arc::new(call));
         let admitted = Arc::clone(&call);
         let body = run::body(move |store, instance| {
             Box::pin(async move { abi.on_timer(store, instance, &admitted, firing).await })
         });
         let ran = self.run_for(call, RoleLinks::default(), body).await;
-        self.report(ran, |value, ledger| self.outcome(value, ledger))
+        let is_told = ran.has_begun;
+        let report = self.report(ran, |value, ledger| self.outcome(value, ledger));
+        Fired { report, is_told }
     }
 }

@@ -307,8 +307,8 @@ fn a_firing_that_came_to_nothing_comes_again() {
     let keeper = Keeper::new();
     let timer = keeper.add(Moment::InMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(keeper.timers.put_off(&claim).unwrap());
-    assert!(!keeper.timers.put_off(&claim).unwrap());
+    assert!(keeper.timers.release_begun(&claim).unwrap());
+    assert!(!keeper.timers.release_begun(&claim).unwrap());
     let next = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(next.firing.again && next.firing.late);
 }

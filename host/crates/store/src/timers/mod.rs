@@ -136,7 +136,7 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn put_off(&self, claim: &Claim) -> Result<bool, StoreError> {
+    pub fn release_begun(&self, claim: &Claim) -> Result<bool, StoreError> {
         self.store.write(|connection| Ok(claim::release(connection, claim, true)?))
     }
 
