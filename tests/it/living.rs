@@ -365,6 +365,21 @@ fn a_firing_that_there_is_no_place_for_is_not_lost() {
 }
 
 #[test]
+fn h67_a_timer_that_repeats_more_often_than_is_still_allowed_waits() {
+    let quick = LIVING.replace("schedule = { timers = 2 }", "schedule = { interval = \"1s\" }");
+    let home = living_home(&quick);
+    acts(&home, &["every 1000"]).ended(0);
+    let home = home.policy(LIVING);
+    let mut person = Person::start(&home, &["chat", "--model", "offline"]);
+    person.sees("living has a timer that waits: ");
+    person.sees("(schedule.interval)");
+    person.types(END);
+    assert_eq!(person.ends(), 0);
+    assert_eq!(timers(&home).len(), 1);
+    home.run(&["audit", "show"]).ended(0).hides(&["role:timer"]);
+}
+
+#[test]
 fn a_timer_that_a_rule_holds_back_holds_back_no_other() {
     let rule = "[[rule]]\ntool = \"living.role:timer\"\ndecision = \"deny\"\n\
                 when = \"args.label == 'held'\"\n";

@@ -19,7 +19,7 @@ use std::{
 };
 
 use sallyport_contract::{PluginName, services::Timer};
-use sallyport_policy::Capability;
+use sallyport_policy::{Capability, ScheduleGrant};
 use sallyport_store::{Claim, KeptTimers, StoreError};
 use tokio::{
     sync::oneshot,
@@ -168,7 +168,7 @@ impl Desk {
         if internal::owns(plugin) {
             return true;
         }
-        match self.trouble(plugin) {
+        match self.trouble(plugin).or_else(|| self.haste(timer)) {
             None => !self.is_refused(timer) && !self.is_put_off(timer) && self.has_place(plugin),
             Some(trouble) => {
                 self.warn_once(&format!("{plugin} has a timer that waits: {trouble}"));
@@ -194,10 +194,7 @@ impl Desk {
 
     /// Whether there is a place for another firing of a plugin.
     fn has_place(&self, plugin: &PluginName) -> bool {
-        let entry = self.parts.roles.registry().plugin(plugin.as_str()).ok();
-        let Some(grant) = entry.and_then(|entry| entry.grant().schedule().copied()) else {
-            return false;
-        };
+        let Some(grant) = self.schedule(plugin) else { return false };
         match self.places.room(plugin, &grant, Instant::now()) {
             Room::Free => true,
             Room::Full => false,
@@ -207,6 +204,23 @@ impl Desk {
                 false
             }
         }
+    }
+
+    /// What a plugin may schedule at this moment.
+    fn schedule(&self, plugin: &PluginName) -> Option<ScheduleGrant> {
+        let entry = self.parts.roles.registry().plugin(plugin.as_str()).ok()?;
+        entry.grant().schedule().copied()
+    }
+
+    /// Why a repeated timer that was set before is not what the policy allows any more.
+    fn haste(&self, timer: &Timer) -> Option<String> {
+        if !sallyport_schedule::repeats(&timer.moment) {
+            return None;
+        }
+        let least = self.schedule(&timer.owner.plugin)?.interval_min.as_millis();
+        let least = u64::try_from(least).unwrap_or(u64::MAX);
+        let found = sallyport_schedule::first(&timer.moment, now_ms(), least);
+        found.err().map(|error| format!("{error} (schedule.interval)"))
     }
 
     fn is_refused(&self, timer: &Timer) -> bool {
