@@ -131,6 +131,8 @@ fn h67_a_ui_that_is_granted_no_more_is_told_no_more() {
         let mut person = Person::start(&home, &PLAYER_CHAT);
         person.sees("ReadyForInput");
         let home = home.policy(now);
+        // The file is looked at once a millisecond.
+        std::thread::sleep(std::time::Duration::from_millis(5));
         person.types("status hello\r");
         person.sees("player shows this session no more");
         person.sees(why);
