@@ -24,7 +24,7 @@ use sallyport_store::{Claim, KeptTimers, StoreError};
 use tokio::{
     sync::oneshot,
     task::{JoinHandle, JoinSet},
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 use self::places::{Place, Places, Room};
