@@ -153,7 +153,8 @@ fn show(memories: &[Memory], format: Format, none: &str, out: &Output) {
             turn => format!("{session_id}, turn {turn}"),
         };
         out.line(&format!("{id}  {}  {place}", moment(*at_ms)));
-        out.line(&format!("    {}", text::excerpt(&memory.text, TEXT_CHARS_MAX)));
+        let words = memory.text.replace('\n', " ");
+        out.line(&format!("    {}", text::excerpt(&words, TEXT_CHARS_MAX)));
     }
     if memories.is_empty() {
         out.note(none);

@@ -34,7 +34,7 @@ const INTERVAL_MS_MIN: u64 = 60 * 1000;
 /// How much of a reminder names it in a list of several.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Most reminders that are named in answer to words that fit none or several; the list has all.
+/// Most reminders that are named in a sentence; the data of the list has all.
 const NAMED_MAX: usize = 10;
 
 /// The three tools.
@@ -83,6 +83,15 @@ impl InternalTool for Reminder {
             audience: Audience::Conversation,
             late: firing.late,
         }
+    }
+}
+
+/// As many as are named, and how many more there are.
+fn named(mut all: impl Iterator<Item = String>) -> String {
+    let named = all.by_ref().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+    match all.count() {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 
@@ -202,8 +211,9 @@ impl Desk<'_> {
         match timers {
             [] => "There is no reminder.".to_owned(),
             [one] => format!("There is one reminder, {}.", self.brief(one)),
-            [next, ..] => {
-                format!("There are {} reminders; the next is {}.", timers.len(), self.brief(next))
+            several => {
+                let briefs = several.iter().map(|timer| self.brief(timer));
+                format!("There are {} reminders: {}.", several.len(), named(briefs))
             }
         }
     }
@@ -256,12 +266,7 @@ impl Desk<'_> {
     }
 
     fn briefs<'t>(&self, timers: impl Iterator<Item = &'t Timer>) -> String {
-        let mut timers = timers.map(|timer| format!("{} ({})", timer.id, self.brief(timer)));
-        let named = timers.by_ref().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
-        match timers.count() {
-            0 => named,
-            more => format!("{named} and {more} more"),
-        }
+        named(timers.map(|timer| format!("{} ({})", timer.id, self.brief(timer))))
     }
 
     fn brief(&self, timer: &Timer) -> String {

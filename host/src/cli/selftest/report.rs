@@ -90,11 +90,12 @@ impl<'a> Report<'a> {
         let Self { passed, failed, skipped, .. } = self;
         let is_good = failed == 0 && passed > 0 && audit.is_whole();
         let counts = format!("{passed} passed, {failed} failed, {skipped} skipped");
-        let is = if audit.is_whole() { "whole" } else { "not whole" };
+        let is = if audit.is_whole() { "is whole" } else { "is not whole" };
         match self.format {
             Format::Text => {
                 self.out.line("");
-                self.out.line(&format!("{counts}; {} records of it, {is}", audit.records));
+                self.out
+                    .line(&format!("{counts}; the audit of it {is} ({} records)", audit.records));
             }
             Format::Json => self.out.json(&json!({
                 "passed": passed, "failed": failed, "skipped": skipped,

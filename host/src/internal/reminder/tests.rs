@@ -88,6 +88,23 @@ fn what_is_created_is_listed_and_cancelled() {
 }
 
 #[test]
+fn all_that_is_listed_is_said() {
+    let table = Table::new();
+    let said = || match table.call("s", LIST, json!({})).outcome {
+        Outcome::Completed(output) => output.speech.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(said(), "There is no reminder.");
+    table.create("s", "call mum", "in 20 minutes");
+    assert_eq!(said(), "There is one reminder, \"call mum\" in 20 minutes.");
+    table.create("s", "sing", "in 30 minutes");
+    let both = "There are 2 reminders: \"call mum\" in 20 minutes, \"sing\" in 30 minutes.";
+    assert_eq!(said(), both);
+    (0..9).for_each(|n| drop(table.create("s", &format!("number {n}"), "in 40 minutes")));
+    assert!(said().ends_with(" and 1 more."), "{}", said());
+}
+
+#[test]
 fn a_repetition_is_told_as_one() {
     let made = Table::new().create("s", "stand up", "every weekday at 8:30");
     assert_eq!(made["when"], "every weekday at 08:30");

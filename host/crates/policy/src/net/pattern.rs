@@ -156,7 +156,7 @@ impl Mistake for PatternError {
                 Some(known) => format!("did you mean {known}?"),
                 None => "name methods such as GET,POST, or write * for all".to_owned(),
             },
-            Self::Scheme { .. } => "write https:// in small letters".to_owned(),
+            Self::Scheme { .. } => "begin with https://, in small letters".to_owned(),
             Self::Extra { part, .. } => format!("leave out {part}"),
             Self::WideHost { .. } => {
                 "name the host, or one level below a domain: *.example.com".to_owned()

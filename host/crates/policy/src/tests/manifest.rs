@@ -102,7 +102,7 @@ fn mistakes_in_requests_and_settings() {
         (
             "[[request.net]]\nallow = 'GET {b}/v1'\nwhy = 'w'\n[settings.b]\ntype = 'string'\ndefault = 'a.io'",
             "5:9: \"a.io/v1\" begins with neither https:// nor http://",
-            "write https:// in small letters",
+            "begin with https://, in small letters",
         ),
         (
             "[[request.net]]\nallow = 'GET {b}/v1'\nwhy = 'w'\n[settings.b]\ntype = 'string'\ndefault = 'https://*.a.io'",

@@ -44,7 +44,7 @@ fn mistakes_in_methods_and_schemes() {
         ("GET *", "*"),
     ];
     let message = "\"_\" begins with neither https:// nor http://";
-    check_patterns(&rows, message, "write https:// in small letters");
+    check_patterns(&rows, message, "begin with https://, in small letters");
 }
 
 #[test]

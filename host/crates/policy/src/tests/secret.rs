@@ -208,7 +208,7 @@ fn mistakes_in_origins() {
         (
             "a.io",
             "\"a.io\" begins with neither https:// nor http://".into(),
-            "write https:// in small letters",
+            "begin with https://, in small letters",
         ),
         (
             "https://u:p@a.io",

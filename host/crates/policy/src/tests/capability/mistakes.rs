@@ -25,7 +25,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("open-url = ['https://a.io']", "12: \"open-url\" must be true, false or a table, not an array", ""),
     ("open-url = { allow = [] }", "22: \"allow\" holds no address", "leave it out to allow every page, or write false for none"),
     ("open-url = { allow = ['https://*'] }", "23: the host \"*\" would allow nearly the whole internet", "name the host, or one level below a domain: *.example.com"),
-    ("open-url = { allow = ['ftp://a.io'] }", "23: \"ftp://a.io\" begins with neither https:// nor http://", "write https:// in small letters"),
+    ("open-url = { allow = ['ftp://a.io'] }", "23: \"ftp://a.io\" begins with neither https:// nor http://", "begin with https://, in small letters"),
     ("open-url = { decision = 'deny' }", "25: \"decision\" cannot be \"deny\"", "write one of allow, ask"),
     ("packages = 'six'", "12: \"packages\" must be a list, not a string", ""),
     ("packages = ['six>=1']", "13: \"six>=1\" is not a package", "write \"six\", or one version of it: \"six==1.2.3\""),

@@ -297,7 +297,7 @@ fn what_no_policy_can_hold_is_not_added() {
             "",
             net("GET a.io"),
             "\"a.io\" begins with neither https:// nor http://",
-            "write https:// in small letters",
+            "begin with https://, in small letters",
         ),
     ];
     for (text, addition, want, hint) in rows {
