@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    fs,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -29,6 +30,11 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// command in some sixty a wait for the disk; a longer log would cost every command more than that,
 /// since whoever opens the database first reads it.
 const LOG_PAGES_MAX: u32 = 100;
+
+/// Size of the log of writes from which whoever opens the database begins a new one: about as many
+/// pages. The database itself would only write the same one on from command to command, since each
+/// takes up, and moves, what the one before has left.
+pub(crate) const LOG_BYTES_MAX: u64 = LOG_PAGES_MAX as u64 * 4096;
 
 /// Opens the database, makes it if it is missing, and brings it to the newest form.
 ///
@@ -60,7 +66,18 @@ fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     if found < migration::NEWEST {
         migration::run(&mut connection).map_err(failed)?;
     }
+    shorten_log_of_writes(&connection, folder);
     Ok(connection)
+}
+
+/// Begins a new log of writes where there is a long one. Who is not alone with it leaves it to others.
+fn shorten_log_of_writes(connection: &Connection, folder: &Path) {
+    let log = folder.join(format!("{FILE}-wal"));
+    let is_long = fs::metadata(log).is_ok_and(|log| log.len() > LOG_BYTES_MAX);
+    if is_long && connection.busy_timeout(Duration::ZERO).is_ok() {
+        forget_log_of_writes(connection);
+        let _ = connection.busy_timeout(BUSY_WAIT);
+    }
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {

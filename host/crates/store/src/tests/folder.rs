@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::{NewSession, SessionFilter, StoreError, migration};
+use crate::{NewSession, SessionFilter, StoreError, database::LOG_BYTES_MAX, migration};
 
 fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -33,6 +33,18 @@ fn everything_is_made_private() {
     }
     names.sort();
     assert_eq!(names, ["audit.key", FILE, "store.sqlite3-shm", "store.sqlite3-wal"]);
+}
+
+/// Each of many commands writes a little. What the log still holds, the next one has to read.
+#[test]
+fn the_log_of_writes_does_not_grow_from_command_to_command() {
+    let fixture = Fixture::new();
+    for number in 1..=150 {
+        Fixture { store: Store::open(fixture.path()).unwrap(), ..Fixture::new() }.append([number]);
+    }
+    let log = fs::metadata(fixture.path().join("store.sqlite3-wal")).unwrap();
+    assert!(log.len() < 2 * LOG_BYTES_MAX, "{} bytes", log.len());
+    assert_eq!((fixture.verify().records, fixture.problems()), (150, vec![]));
 }
 
 #[test]
