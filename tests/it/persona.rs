@@ -74,6 +74,8 @@ fn a_guide_that_cannot_be_used_begins_no_session() {
     home.run(&["run", "--guide", "clock", "hi"]).ended(3).remarks(&["clock is no guide"]);
     home.run(&["run", "--guide", "plaver", "hi"]).ended(3).remarks(&["did you mean player?"]);
     home.run(&["run", "--guide", "No Name", "hi"]).ended(2);
+    let home = home.config("[chat]\nguide = \"plaver\"\n");
+    home.run(&["run", "hi"]).ended(3).remarks(&["did you mean player?", "under [chat]"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::{ModelChoice, Settings},
     recall::Memories,
-    roles::guide::Guide,
+    roles::guide::{Guide, GuideError},
     services::USER,
 };
 
@@ -46,7 +46,7 @@ impl Manner {
         out: &Output,
     ) -> Result<Self, Failure> {
         let guide = match &settings.chat.guide {
-            Some(plugin) => Some(Guide::ask(&tools.roles, plugin).await?),
+            Some(plugin) => Some(Guide::ask(&tools.roles, plugin).await.map_err(no_guide)?),
             None => None,
         };
         let options = options(args, settings, guide.as_ref());
@@ -76,6 +76,14 @@ impl Manner {
     pub(super) fn recall(&self, session_id: &str, is_kept: bool) -> Option<Arc<dyn Recall>> {
         self.memories.as_ref().map(|memories| memories.in_session(session_id, is_kept))
     }
+}
+
+/// Says also who named the guide: a configuration may have done so long ago.
+fn no_guide(error: GuideError) -> Failure {
+    let failure = Failure::from(error);
+    let names = "--guide names it, or `guide` under [chat] in the configuration";
+    let hint = failure.hint.as_ref().map(|hint| format!("{hint}; {names}"));
+    failure.with_hint(hint.unwrap_or_else(|| names.to_owned()))
 }
 
 fn options(args: &ModelArgs, settings: &Settings, guide: Option<&Guide>) -> Options {

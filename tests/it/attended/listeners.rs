@@ -33,10 +33,12 @@ fn a_web_hook_becomes_input_with_its_origin() {
     assert_eq!((answer.status, answer.body.as_str()), (202, "{\"accepted\":true}"));
     program.answers("UTC.");
     program.remarks("> Kim, by webhook: what time is it");
-    let (code, stdout, _) = program.interrupted();
+    let (code, stdout, stderr) = program.interrupted();
     assert_eq!((code, stdout.lines().count()), (0, 1), "{stdout}");
     let kept = home.run(&["session", "list", "--output", "json"]).ended(0).json();
     let id = kept[0]["id"].as_str().unwrap();
+    let back = format!("to go on: sallyport listen --listener webhook --session {id}");
+    assert!(stderr.contains(&back), "{stderr}");
     home.run(&["session", "show", id]).ended(0).answers(&["1. Kim, by webhook\n"]);
     assert_eq!(records(&home, "\"role:http\""), 2, "the decision, and the run");
     assert_eq!(records(&home, "input (15 bytes)"), 1);

@@ -1,5 +1,7 @@
 //! The flags of `sallyport listen`, and what it has in common with `chat --ui`.
 
+use std::collections::BTreeSet;
+
 use clap::Args as ClapArgs;
 
 use crate::cli::args::{ChatArgs, ModelArgs, SessionArgs};
@@ -53,6 +55,20 @@ impl<'a> Plan<'a> {
         };
         let (ui, token) = (args.ui.as_deref(), args.token.as_deref());
         Self { listeners, ui, token, model: &args.model, session: &args.session }
+    }
+
+    /// The command that attends like this, for another time.
+    pub(super) fn command(&self) -> String {
+        let ui = self.ui.map(|ui| format!(" --ui {ui}")).unwrap_or_default();
+        let listeners = match self.listeners {
+            Listeners::None => return format!("chat{ui}"),
+            Listeners::Granted => String::new(),
+            Listeners::Named(names) => {
+                let names: BTreeSet<&String> = names.iter().collect();
+                names.into_iter().map(|name| format!(" --listener {name}")).collect()
+            }
+        };
+        format!("listen{listeners}{ui}")
     }
 
     pub(super) fn of_chat(args: &'a ChatArgs, ui: &'a str) -> Self {

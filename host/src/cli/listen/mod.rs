@@ -105,11 +105,21 @@ async fn attend(
         let floor = Floor::new(handle, cast, &settings, screen);
         let held = floor.hold(events, attendance).await;
         timekeeper.stop().await;
+        tell_way_back(plan, &settings, &session_id, out);
         held
     };
     let exit = settle(played.await, &settings, out);
     tools.close(out).await;
     exit
+}
+
+/// Says how to come back, if there is something to come back to.
+fn tell_way_back(plan: &Plan<'_>, settings: &Settings, session_id: &str, out: &Output) {
+    let store = compose::store(settings).ok();
+    let session = store.and_then(|store| store.sessions().get(session_id).ok());
+    if session.is_some_and(|session| session.used.turns > 0) {
+        out.note(&format!("to go on: sallyport {} --session {session_id}", plan.command()));
+    }
 }
 
 fn settle(
