@@ -5,6 +5,8 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
 
+mod ground;
+
 use std::{
     future::Future,
     path::{Path, PathBuf},
@@ -12,19 +14,10 @@ use std::{
     time::Instant,
 };
 
-use sallyport::{
-    config::{Env, Flags, Settings},
-    gate::{Audited, Gate, GateParts},
-    lock::Lock,
-    registry::{LoadParts, Registry, Selection},
-};
+use sallyport::{gate::Audited, registry::Registry};
 use sallyport_contract::{CallContext, Outcome, ToolCall, Toolbox};
 use sallyport_policy::Manifest;
-use sallyport_sandbox::{
-    Compiler, ComponentFile, PluginParts, Sandbox, SandboxOptions, SystemResolver, Unattended,
-    raw::Raw,
-};
-use sallyport_session::NobodyToAsk;
+use sallyport_sandbox::{ComponentFile, PluginParts, Sandbox, Unattended, raw::Raw};
 use sallyport_store::{Store, audit::Who};
 
 /// Batches of each measurement; the median of an odd number is one of them.
@@ -43,47 +36,15 @@ fn main() {
 }
 
 async fn bench(home: &Path) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository").to_owned();
-    let (sandbox, _) = Sandbox::new(SandboxOptions {
-        cache_dir: Some(home.join("cache")),
-        compiler: Compiler::InProcess,
-        resolver: Arc::new(SystemResolver::default()),
-    });
-    let tools = audited(registry(&sandbox, home, &root).await, home);
-    let wasm = root.join("plugins-wasm/clock/clock.wasm");
+    let sandbox = ground::sandbox(home);
+    let tools = audited(ground::registry(&sandbox, home, "clock").await, home);
+    let wasm = ground::plugins().join("clock/clock.wasm");
     let file = ComponentFile::read(&wasm).expect("run `cargo xtask plugins` first");
     let raw = Raw::new(&sandbox, &file);
     for (what, arguments) in [("small arguments", small()), ("1 KiB of arguments", kilobyte())] {
         isolated(&tools, &raw, what, &arguments).await;
     }
     start(&sandbox, &raw, &file);
-}
-
-async fn registry(sandbox: &Arc<Sandbox>, home: &Path, root: &Path) -> Registry {
-    let flags = Flags { plugin_dirs: vec![root.join("plugins-wasm")], ..Flags::default() };
-    let home = home.to_str().expect("a plain path");
-    let settings = Settings::resolve(&flags, Env::of([("SALLYPORT_HOME", home)]));
-    let settings = settings.expect("settings");
-    let gate = Gate::open(GateParts {
-        files: settings.policy.clone(),
-        env: settings.env.clone(),
-        services: sallyport_contract::Services::default(),
-        consent: Arc::new(NobodyToAsk),
-        store: None,
-        tell: Arc::new(|_| {}),
-        activity: Arc::new(|_, _| {}),
-    });
-    let lock = Lock::read(&settings.paths.lock()).expect("a lock");
-    let registry = Registry::load(LoadParts {
-        sandbox: Arc::clone(sandbox),
-        settings: &settings,
-        gate: gate.expect("a policy"),
-        selection: Selection::Only("clock".parse().expect("a name")),
-        lock: &lock,
-        pins: false,
-        agrees: &|_, _| false,
-    });
-    registry.await.expect("a registry")
 }
 
 /// The registry as every front end has it: with a record of each decision and each call.

@@ -6,21 +6,15 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
 
+mod ground;
+
 use std::{
     path::Path,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use sallyport::{
-    config::{Env, Flags, Settings},
-    gate::{Gate, GateParts},
-    lock::Lock,
-    registry::{LoadParts, Registry, Selection},
-};
-use sallyport_contract::{CallContext, Outcome, Services, ToolCall, Toolbox};
-use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
-use sallyport_session::NobodyToAsk;
+use sallyport::registry::Registry;
+use sallyport_contract::{CallContext, Outcome, ToolCall, Toolbox};
 
 /// Conversations that are begun.
 const CONVERSATIONS: usize = 101;
@@ -35,12 +29,8 @@ fn main() {
 }
 
 async fn bench(home: &Path) {
-    let (sandbox, _) = Sandbox::new(SandboxOptions {
-        cache_dir: Some(home.join("cache")),
-        compiler: Compiler::InProcess,
-        resolver: Arc::new(SystemResolver::default()),
-    });
-    let registry = registry(&sandbox, home).await;
+    let sandbox = ground::sandbox(home);
+    let registry = ground::registry(&sandbox, home, "python").await;
     // The first of all compiles.
     execute(&registry, "warm").await;
     let (mut fresh, mut warm) = (Vec::new(), Vec::new());
@@ -54,34 +44,6 @@ async fn bench(home: &Path) {
     print("the first call of a conversation", &mut fresh);
     print("the second", &mut warm);
     println!("  goal for the first: {GOAL:.0?}");
-}
-
-async fn registry(sandbox: &Arc<Sandbox>, home: &Path) -> Registry {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
-    let flags = Flags { plugin_dirs: vec![root.join("plugins-wasm")], ..Flags::default() };
-    let home = home.to_str().expect("a plain path");
-    let settings = Settings::resolve(&flags, Env::of([("SALLYPORT_HOME", home)]));
-    let settings = settings.expect("settings");
-    let gate = Gate::open(GateParts {
-        files: settings.policy.clone(),
-        env: settings.env.clone(),
-        consent: Arc::new(NobodyToAsk),
-        store: None,
-        tell: Arc::new(|_| {}),
-        activity: Arc::new(|_, _| {}),
-        services: Services::default(),
-    });
-    let lock = Lock::read(&settings.paths.lock()).expect("a lock");
-    let registry = Registry::load(LoadParts {
-        sandbox: Arc::clone(sandbox),
-        settings: &settings,
-        gate: gate.expect("a policy"),
-        selection: Selection::Only("python".parse().expect("a name")),
-        lock: &lock,
-        pins: false,
-        agrees: &|_, _| false,
-    });
-    registry.await.expect("a registry")
 }
 
 /// Runs the code in a session, and returns how long that took.

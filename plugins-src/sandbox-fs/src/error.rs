@@ -30,21 +30,21 @@ mod tests {
 
     #[test]
     fn every_failure_has_its_kind() {
-        testing::folders(["/work"]);
+        testing::folders(["/sandbox"]);
         let path = crate::paths::resolve("x").unwrap();
         let no_space =
-            "/work/x could not be read: there is no space left; remove what is not needed";
+            "/sandbox/x could not be read: there is no space left; remove what is not needed";
         for (kind, want, message) in [
-            (ErrorKind::NotFound, "not-found", "/work/x does not exist"),
-            (ErrorKind::PermissionDenied, "denied", "/work/x may not be read"),
+            (ErrorKind::NotFound, "not-found", "/sandbox/x does not exist"),
+            (ErrorKind::PermissionDenied, "denied", "/sandbox/x may not be read"),
             (
                 ErrorKind::ReadOnlyFilesystem,
                 "failed",
-                "/work/x could not be read: read-only filesystem or storage medium",
+                "/sandbox/x could not be read: read-only filesystem or storage medium",
             ),
-            (ErrorKind::IsADirectory, "invalid-arguments", "/work/x is a folder"),
+            (ErrorKind::IsADirectory, "invalid-arguments", "/sandbox/x is a folder"),
             (ErrorKind::QuotaExceeded, "failed", no_space),
-            (ErrorKind::Other, "failed", "/work/x could not be read: other error"),
+            (ErrorKind::Other, "failed", "/sandbox/x could not be read: other error"),
         ] {
             let error = path.explain("read", &kind.into());
             assert_eq!((error.kind(), error.message()), (want, message));

@@ -42,19 +42,19 @@ mod tests {
 
     #[test]
     fn paths_lead_into_the_file_system() {
-        testing::folders(["/work/"]);
+        testing::folders(["/sandbox/"]);
         for (path, want, is_root) in [
-            ("/work", "/work", true),
-            ("/work/", "/work", true),
-            (".", "/work", true),
-            ("a/..", "/work", true),
-            ("a.csv", "/work/a.csv", false),
-            ("/work//a/./b/../c", "/work/a/c", false),
-            ("/work/../work/x", "/work/x", false),
-            ("../work/x", "/work/x", false),
-            ("work/x", "/work/work/x", false),
-            ("a b\u{fc}", "/work/a b\u{fc}", false),
-            ("...", "/work/...", false),
+            ("/sandbox", "/sandbox", true),
+            ("/sandbox/", "/sandbox", true),
+            (".", "/sandbox", true),
+            ("a/..", "/sandbox", true),
+            ("a.csv", "/sandbox/a.csv", false),
+            ("/sandbox//a/./b/../c", "/sandbox/a/c", false),
+            ("/sandbox/../sandbox/x", "/sandbox/x", false),
+            ("../sandbox/x", "/sandbox/x", false),
+            ("sandbox/x", "/sandbox/sandbox/x", false),
+            ("a b\u{fc}", "/sandbox/a b\u{fc}", false),
+            ("...", "/sandbox/...", false),
         ] {
             let inside = resolve(path).unwrap();
             assert_eq!((inside.text(), inside.is_top()), (want, is_root), "{path}");
@@ -63,14 +63,16 @@ mod tests {
 
     #[test]
     fn paths_that_lead_elsewhere_are_denied() {
-        testing::folders(["/work"]);
-        for path in ["/", "/etc/passwd", "/work/../etc", "/workx", "..", "a/../../x", "/WORK"] {
+        testing::folders(["/sandbox"]);
+        for path in
+            ["/", "/etc/passwd", "/sandbox/../etc", "/sandboxx", "..", "a/../../x", "/SANDBOX"]
+        {
             let error = resolve(path).unwrap_err();
             assert_eq!(error.kind(), "denied", "{path}");
-            assert!(error.message().ends_with("file system, which is /work"), "{error}");
+            assert!(error.message().ends_with("file system, which is /sandbox"), "{error}");
         }
         testing::folders::<String>([]);
-        assert!(resolve("/work").unwrap_err().message().contains("no file system is granted"));
+        assert!(resolve("/sandbox").unwrap_err().message().contains("no file system is granted"));
     }
 
     #[test]

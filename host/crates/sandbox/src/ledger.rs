@@ -294,7 +294,7 @@ mod tests {
             ledger.used(Capability::State, format!("set {n}"));
             ledger.used(Capability::State, "the same".to_owned());
         }
-        ledger.note(Effect::Changed { path: "/work/x".to_owned() });
+        ledger.note(Effect::Changed { path: "/sandbox/x".to_owned() });
         let effects = ledger.close();
         assert_eq!(effects.len(), USES_MAX + 2);
         assert!(format!("{:?}", effects[USES_MAX]).contains("there were more uses"));
