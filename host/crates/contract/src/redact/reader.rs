@@ -1,0 +1,179 @@
+//! What one view sees in one layer: how far which forms have come.
+
+use std::{collections::VecDeque, mem};
+
+use aho_corasick::{
+    Anchored, PatternID,
+    automaton::{Automaton, StateID},
+};
+
+use super::table::{Forms, HEAD_BYTES_MAX};
+
+/// Most forms that one reader follows at once. Only a secret that repeats its own beginning is
+/// followed more than once; the oldest reach furthest.
+pub(super) const FOLLOWED_MAX: usize = 64;
+
+/// Most readings of one stretch that are told apart. Two are common where a secret itself holds what
+/// looks like an escape; more are a stretch made of nothing else.
+const READINGS_MAX: usize = 8;
+
+/// How many letters or digits of a form a line has at least before it may break. Those of a shorter
+/// one are not waited for, since every message that ends its line with such a letter would wait.
+pub(super) const LINE_LETTERS_MIN: usize = 4;
+
+/// A byte, and which bytes of the stream it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unit {
+    pub(super) byte: u8,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// A stretch of bytes that is a secret; positions count from the beginning of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) name: usize,
+}
+
+/// The forms that may have begun.
+#[derive(Clone, Default)]
+pub(super) struct Reader {
+    /// None of them is where a form begins; with none at all nothing has begun.
+    readings: Vec<Reading>,
+    pub(super) followed: Vec<Followed>,
+}
+
+/// One way to read what may be escapes.
+#[derive(Clone)]
+struct Reading {
+    state: StateID,
+    /// Where the last units began, as many as a head can have.
+    starts: VecDeque<u64>,
+    /// What begins before this has been passed on.
+    floor: u64,
+}
+
+/// A form whose head was met at `start` and that the units since then go on with.
+#[derive(Clone)]
+pub(super) struct Followed {
+    form: PatternID,
+    start: u64,
+    tail_bytes: usize,
+}
+
+impl Reader {
+    pub(super) fn is_idle(&self) -> bool {
+        self.readings.is_empty() && self.followed.is_empty()
+    }
+
+    /// Reads a character, or what it was escaped as, whichever is part of a form. `literal` is empty
+    /// where there was no escape.
+    pub(super) fn read(
+        &mut self,
+        forms: &Forms,
+        plain: &[Unit],
+        literal: &[Unit],
+        met: &mut VecDeque<Hit>,
+    ) {
+        if !self.followed.is_empty() {
+            self.follow(forms, plain, literal, met);
+        }
+        let mut readings = mem::take(&mut self.readings);
+        if readings.is_empty() {
+            readings.push(Reading { state: forms.start, starts: VecDeque::new(), floor: 0 });
+        }
+        let escaped = if literal.is_empty() { Vec::new() } else { readings.clone() };
+        for reading in &mut readings {
+            plain.iter().for_each(|unit| reading.read(forms, *unit, &mut self.followed, met));
+        }
+        readings.extend(escaped.into_iter().map(|mut reading| {
+            literal.iter().for_each(|unit| reading.read(forms, *unit, &mut self.followed, met));
+            reading
+        }));
+        readings.retain(|reading| reading.state != forms.start);
+        if readings.len() > 1 {
+            readings.sort_by_key(|reading| reading.state);
+            readings.dedup_by_key(|reading| reading.state);
+            readings.truncate(READINGS_MAX);
+        }
+        self.readings = readings;
+    }
+
+    /// Where the earliest form may have begun that is not complete yet; `is_strict` counts what has
+    /// been passed on as well.
+    pub(super) fn open_since(&self, forms: &Forms, is_strict: bool) -> Option<u64> {
+        let open = self.readings.iter().filter_map(|reading| {
+            let open = forms.open(reading.state);
+            let start = reading.starts.get(reading.starts.len().checked_sub(open)?)?;
+            Some(if is_strict { *start } else { reading.floor.max(*start) })
+        });
+        open.min()
+    }
+
+    fn follow(&mut self, forms: &Forms, plain: &[Unit], literal: &[Unit], met: &mut VecDeque<Hit>) {
+        let Some(last) = literal.last().or(plain.last()) else { return };
+        let mut first: Option<(u64, usize)> = None;
+        self.followed.retain_mut(|followed| {
+            let form = forms.form(followed.form);
+            let so_far = followed.tail_bytes;
+            let gone_on = |units: &[Unit]| {
+                let bytes = units.iter().filter_map(|unit| forms.view.fold(unit.byte));
+                bytes.into_iter().try_fold(so_far, |at, byte| {
+                    (form.tail.get(at) == Some(&byte)).then_some(at + 1)
+                })
+            };
+            let escaped = || if literal.is_empty() { None } else { gone_on(literal) };
+            let Some(bytes) = gone_on(plain).or_else(escaped) else { return false };
+            followed.tail_bytes = bytes;
+            if bytes > so_far && first.is_none_or(|(start, _)| followed.start < start) {
+                first = Some((followed.start, form.name));
+            }
+            true
+        });
+        met.extend(first.map(|(start, name)| Hit { start, end: last.end, name }));
+    }
+}
+
+impl Reading {
+    fn read(
+        &mut self,
+        forms: &Forms,
+        unit: Unit,
+        followed: &mut Vec<Followed>,
+        met: &mut VecDeque<Hit>,
+    ) {
+        let Some(byte) = forms.view.fold(unit.byte) else {
+            if unit.byte == b'\n' && forms.open(self.state) < LINE_LETTERS_MIN {
+                self.floor = unit.end;
+            }
+            return;
+        };
+        self.state = forms.heads.next_state(Anchored::No, self.state, byte);
+        if self.state == forms.start {
+            self.starts.clear();
+            return;
+        }
+        if self.starts.len() == HEAD_BYTES_MAX {
+            self.starts.pop_front();
+        }
+        self.starts.push_back(unit.start);
+        if forms.heads.is_match(self.state) {
+            self.meet(forms, unit.end, followed, met);
+        }
+    }
+
+    fn meet(&self, forms: &Forms, end: u64, followed: &mut Vec<Followed>, met: &mut VecDeque<Hit>) {
+        for index in 0..forms.heads.match_len(self.state) {
+            let pattern = forms.heads.match_pattern(self.state, index);
+            let first = self.starts.len().saturating_sub(forms.heads.pattern_len(pattern));
+            let start = self.starts.get(first).map_or(self.floor, |start| self.floor.max(*start));
+            let form = forms.form(pattern);
+            if !form.tail.is_empty() && followed.len() < FOLLOWED_MAX {
+                followed.push(Followed { form: pattern, start, tail_bytes: 0 });
+            }
+            met.push_back(Hit { start, end, name: form.name });
+        }
+    }
+}
