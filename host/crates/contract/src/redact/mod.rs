@@ -1,12 +1,31 @@
 //! Takes known secrets out of whatever leaves: results, messages, records, bodies of replies.
 //!
 //! A server that was sent a credential may send it back, as it is or in any of the spellings that
-//! programs give a text on its way: base64, hexadecimal, escapes of URLs, JSON and markup. A
-//! [`Redactor`] knows these forms of every secret and puts `[secret NAME]` in their place, also
-//! when a form arrives in pieces. It is a net for accidents and for servers that echo, not a wall:
-//! code that holds a secret and wants it out can always invent a spelling of its own.
+//! programs give a text on its way. A [`Redactor`] recognises every secret that it knows
+//!
+//! - as it is, in any case of its ASCII letters, in UTF-8 and in UTF-16 of either order, and with
+//!   each blank as a plus;
+//! - in base64 of either alphabet, wherever in the data it begins, and however the lines are broken;
+//! - in hexadecimal digits, also with colons, dashes, commas, dots or blanks between them;
+//! - and each of these with any of its characters escaped: up to three times over as in URLs (`%2F`),
+//!   JSON and languages (`\/`, `\u002f`, `\x2f`) and markup (`&#x2F;`, `&sol;`), or once as in mail
+//!   (quoted-printable);
+//!
+//! and puts `[secret NAME]` in its place, also when it arrives in pieces. It is a net for accidents
+//! and for servers that echo, not a wall: compression, encryption, base32, base64 within base64, a
+//! secret read backwards or in two halves are not recognised, and code that holds a secret and wants
+//! it out can always invent a spelling of its own.
+//!
+//! - `escape`, `entities`: one escape.
+//! - `forms`, `table`: what is looked for, as automata.
+//! - `reader`, `cursor`: how far a stream of bytes has come in them.
+//! - `stream`: what is passed on, held back and replaced.
 
+mod cursor;
+mod entities;
+mod escape;
 mod forms;
+mod reader;
 mod report;
 mod stream;
 mod table;
@@ -20,7 +39,8 @@ use serde_json::{Map, Value};
 pub use stream::{RedactStream, ScanStream};
 
 use crate::secret::Secret;
-use table::{Cursor, Table};
+use cursor::Cursor;
+use table::Table;
 
 /// Shortest secret that is looked for, in bytes. Shorter ones stand in ordinary text by chance, so
 /// that taking them out would garble results and tell more than it hides.
@@ -104,7 +124,7 @@ impl Redactor {
     /// Returns the name of a secret that stands in the bytes, beside those that may.
     pub fn finds_beside(&self, bytes: &[u8], spared: &[String]) -> Option<&str> {
         let table = self.table.as_deref()?;
-        Cursor::new(table).find(table, bytes, spared)
+        Cursor::new().find_in(table, bytes, spared)
     }
 
     /// Begins to take secrets out of something that arrives in pieces.

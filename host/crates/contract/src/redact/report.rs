@@ -46,6 +46,7 @@ impl Redactor {
     fn failure(&self, failure: &mut Failure) {
         self.clean(&mut failure.message);
         self.maybe(&mut failure.detail);
+        self.maybe(&mut failure.panic);
     }
 
     fn denial(&self, denial: &mut Denial) {

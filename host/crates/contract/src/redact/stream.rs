@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::VecDeque, fmt, sync::Arc};
 
-use super::table::{Cursor, Hit, Table};
+use super::{cursor::Cursor, reader::Hit, table::Table};
 
 /// Takes secrets out of bytes that arrive in pieces.
 pub struct RedactStream(Option<State>);
@@ -14,8 +14,13 @@ struct State {
     table: Arc<Table>,
     cursor: Cursor,
     found: Found,
-    /// What has arrived and is not decided, from position `base` on.
-    held: Vec<u8>,
+    held: Held,
+}
+
+/// What has arrived and is not decided, from position `base` on.
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
     base: u64,
 }
 
@@ -30,11 +35,10 @@ struct Found {
 impl RedactStream {
     pub(super) fn new(table: Option<Arc<Table>>) -> Self {
         Self(table.map(|table| State {
-            cursor: Cursor::new(&table),
+            cursor: Cursor::new(),
             table,
             found: Found::default(),
-            held: Vec::new(),
-            base: 0,
+            held: Held::default(),
         }))
     }
 
@@ -54,6 +58,8 @@ impl RedactStream {
     /// The rest, and whether anything was replaced.
     pub(super) fn end(self) -> (Vec<u8>, bool) {
         let Some(mut state) = self.0 else { return (Vec::new(), false) };
+        state.cursor.end(&state.table);
+        state.find(&[]);
         let rest = state.release(state.cursor.at());
         (rest, state.found.covered > 0)
     }
@@ -61,43 +67,52 @@ impl RedactStream {
 
 impl State {
     fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut unread = piece;
-        while let Some(hit) = self.cursor.next_hit(&self.table, &mut unread) {
-            self.found.add(hit);
+        self.find(piece);
+        let safe = self.cursor.open_since(&self.table, false);
+        if self.found.is_clear(self.held.base) {
+            return self.held.pass(piece, safe);
         }
-        let safe = self.cursor.open_since(&self.table);
-        if self.is_clear() && safe >= self.base {
-            let (pass, hold) = piece.split_at(offset(self.base, safe));
-            self.held.extend_from_slice(hold);
-            self.base = safe;
-            return Cow::Borrowed(pass);
-        }
-        self.held.extend_from_slice(piece);
+        self.held.bytes.extend_from_slice(piece);
         Cow::Owned(self.release(safe))
     }
 
-    /// Whether a piece needs no other bytes and no mark to be judged.
-    fn is_clear(&self) -> bool {
-        self.held.is_empty() && self.found.waiting.is_empty() && self.found.covered <= self.base
+    fn find(&mut self, mut piece: &[u8]) {
+        while let Some(hit) = self.cursor.next_hit(&self.table, &mut piece) {
+            self.found.add(hit);
+        }
     }
 
     /// Passes on what lies before a position at which no unfinished form can have begun.
     fn release(&mut self, safe: u64) -> Vec<u8> {
         let mut out = Vec::new();
-        self.take(self.found.covered);
+        self.held.take(self.found.covered);
         while let Some(hit) = self.found.replace_before(safe) {
-            out.extend(self.take(hit.start));
+            out.extend(self.held.take(hit.start));
             out.extend_from_slice(self.table.mark(hit.name).as_bytes());
-            self.take(hit.end);
+            self.held.take(hit.end);
         }
-        out.extend(self.take(safe));
+        out.extend(self.held.take(safe));
         out
+    }
+}
+
+impl Held {
+    /// Takes a piece and passes on what lies before a position.
+    fn pass<'a>(&mut self, piece: &'a [u8], safe: u64) -> Cow<'a, [u8]> {
+        if self.bytes.is_empty() && safe >= self.base {
+            let (pass, hold) = piece.split_at(offset(self.base, safe));
+            self.bytes.extend_from_slice(hold);
+            self.base = safe;
+            return Cow::Borrowed(pass);
+        }
+        self.bytes.extend_from_slice(piece);
+        Cow::Owned(self.take(safe).collect())
     }
 
     fn take(&mut self, to: u64) -> std::vec::Drain<'_, u8> {
         let count = offset(self.base, to);
         self.base += count as u64;
-        self.held.drain(..count)
+        self.bytes.drain(..count)
     }
 }
 
@@ -107,20 +122,26 @@ fn offset(from: u64, to: u64) -> usize {
 }
 
 impl Found {
-    /// Adds a hit that ends after all others do. Hits that overlap become one, called after the one
-    /// that begins first, or of two that begin together after the longer.
+    /// Whether bytes from a position on need no mark.
+    fn is_clear(&self, base: u64) -> bool {
+        self.waiting.is_empty() && self.covered <= base
+    }
+
+    /// Adds a hit. Hits that overlap become one.
     fn add(&mut self, mut hit: Hit) {
         if hit.start < self.covered {
-            self.covered = hit.end;
-            self.waiting.clear();
+            self.covered = self.covered.max(hit.end);
+            while let Some(within) = self.waiting.pop_front_if(|own| own.start < self.covered) {
+                self.covered = self.covered.max(within.end);
+            }
             return;
         }
-        while let Some(last) = self.waiting.pop_back_if(|last| last.end > hit.start) {
-            if last.start < hit.start {
-                hit = Hit { end: hit.end, ..last };
-            }
+        let first = self.waiting.partition_point(|own| own.end <= hit.start);
+        let end = self.waiting.partition_point(|own| own.start < hit.end);
+        for own in self.waiting.drain(first..end.max(first)) {
+            hit = one_of(own, hit);
         }
-        self.waiting.push_back(hit);
+        self.waiting.insert(first, hit);
     }
 
     /// The next hit that begins before a position, which is now replaced.
@@ -131,29 +152,77 @@ impl Found {
     }
 }
 
-/// Looks for secrets in bytes that leave in pieces.
+/// Two hits that overlap, called after the one that begins first, or of two that begin together after
+/// the longer.
+fn one_of(earlier: Hit, later: Hit) -> Hit {
+    let is_earlier = (earlier.start, later.end) <= (later.start, earlier.end);
+    let name = if is_earlier { earlier.name } else { later.name };
+    let (start, end) = (earlier.start.min(later.start), earlier.end.max(later.end));
+    Hit { start, end, name }
+}
+
+/// Looks for secrets in bytes that leave in pieces. Nothing leaves that may be the beginning of one,
+/// so of a secret that is found nothing has left.
 pub struct ScanStream(Option<Scan>);
 
 struct Scan {
     table: Arc<Table>,
     cursor: Cursor,
+    held: Held,
     spared: Vec<String>,
+    /// The secret that was found; nothing leaves any more.
+    found: Option<String>,
 }
 
 impl ScanStream {
     pub(super) fn new(table: Option<Arc<Table>>, spared: &[String]) -> Self {
         Self(table.map(|table| Scan {
-            cursor: Cursor::new(&table),
+            cursor: Cursor::new(),
             table,
+            held: Held::default(),
             spared: spared.to_vec(),
+            found: None,
         }))
     }
 
-    /// Takes the next piece and returns the name of the first secret that ends in it, also when it
-    /// began in an earlier one. What stands behind that secret in the piece is not looked at.
-    pub fn push(&mut self, piece: &[u8]) -> Option<&str> {
-        let Scan { table, cursor, spared } = self.0.as_mut()?;
-        cursor.find(table, piece, spared)
+    /// Takes the next piece and returns what may leave by now.
+    ///
+    /// # Errors
+    ///
+    /// The name of the secret that would have left; the same for whatever comes after it.
+    pub fn push<'a>(&mut self, piece: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
+        match &mut self.0 {
+            Some(scan) => scan.push(piece),
+            None => Ok(Cow::Borrowed(piece)),
+        }
+    }
+
+    /// Returns the rest, once nothing more will come.
+    ///
+    /// # Errors
+    ///
+    /// The name of the secret that would have left.
+    pub fn finish(self) -> Result<Vec<u8>, String> {
+        let Some(mut scan) = self.0 else { return Ok(Vec::new()) };
+        scan.cursor.end(&scan.table);
+        scan.look(&[])?;
+        Ok(scan.held.bytes)
+    }
+}
+
+impl Scan {
+    fn push<'a>(&mut self, piece: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
+        self.look(piece)?;
+        let safe = self.cursor.open_since(&self.table, true);
+        Ok(self.held.pass(piece, safe))
+    }
+
+    fn look(&mut self, piece: &[u8]) -> Result<(), String> {
+        if self.found.is_none() {
+            let found = self.cursor.find(&self.table, piece, &self.spared);
+            self.found = found.map(str::to_owned);
+        }
+        self.found.clone().map_or(Ok(()), Err)
     }
 }
 
