@@ -1,5 +1,6 @@
 //! What the themes share: redactors of a few secrets, and the ways to put bytes through them.
 
+mod encodings;
 mod forms;
 mod property;
 mod report;
@@ -26,8 +27,18 @@ fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>)
     out
 }
 
-/// Whether one of the pieces ends a secret.
-fn scanned<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> bool {
+/// Lets pieces leave. Returns what has left, and whether that was all.
+fn scanned<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, bool) {
     let mut scan = redactor.scan();
-    pieces.into_iter().any(|piece| scan.push(piece).is_some())
+    let mut out = Vec::new();
+    for piece in pieces {
+        match scan.push(piece) {
+            Ok(part) => out.extend_from_slice(&part),
+            Err(_) => return (out, false),
+        }
+    }
+    match scan.finish() {
+        Ok(rest) => (out.into_iter().chain(rest).collect(), true),
+        Err(_) => (out, false),
+    }
 }

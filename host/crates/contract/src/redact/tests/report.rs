@@ -27,7 +27,8 @@ fn outcomes() -> Vec<Outcome> {
         Content::Resource { uri: leak(), media_type: Some(leak()), title: Some(leak()) },
     ];
     let data = json!({ "a": [leak()] });
-    let failure = || Failure::new(FailureKind::Failed, leak()).with_detail(leak());
+    let failure =
+        || Failure::new(FailureKind::Failed, leak()).with_detail(leak()).with_panic(Some(leak()));
     vec![
         Outcome::Completed(ToolOutput { data, content, speech: Some(leak()) }),
         Outcome::Failed(failure()),

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::redactor;
-use crate::{redact::Redactor, secret::Secret};
+use crate::{
+    redact::{Redactor, table::HEAD_BYTES_MAX},
+    secret::Secret,
+};
 
 #[test]
 fn several_secrets_that_touch_overlap_or_contain_each_other() {
@@ -74,7 +77,7 @@ fn values_lose_secrets_in_strings_keys_and_numbers() {
         "[secret a]": 2,
         "[secret a]'": 1,
         "list": ["x", {"deep": "is [secret a]."}, null, true, 1234567, "[secret pin]", "-9[secret pin]0"],
-        "inner": r#"{"k":"\u00733cr3t-Tok3n_9","l":"[secret a]"}"#,
+        "inner": r#"{"k":"[secret a]","l":"[secret a]"}"#,
     });
     assert_eq!(value, want);
 }
@@ -126,7 +129,8 @@ fn a_long_secret_is_followed_to_its_end_and_as_far_as_it_goes() {
     ] {
         assert_eq!(redactor.text(&text), want);
     }
-    assert_eq!(redactor.text(&secret[..500]), &secret[..500]);
+    let beginning = &secret[..HEAD_BYTES_MAX - 1];
+    assert_eq!(redactor.text(beginning), beginning);
 }
 
 #[test]
