@@ -16,9 +16,10 @@ pub struct CallContext {
     pub call_id: String,
     /// The session that the call belongs to.
     pub session_id: String,
-    /// The person on whose behalf the call is made, when there is more than one.
+    /// The user on whose behalf the call is made; `None` only where nobody is asked about, as for the
+    /// examples of a rule.
     pub user_id: Option<String>,
-    /// The conversation that asked, when the session has several.
+    /// The conversation that the call belongs to; `None` for a single call without one.
     pub conversation_id: Option<String>,
 }
 

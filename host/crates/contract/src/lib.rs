@@ -13,6 +13,7 @@ pub mod json;
 pub mod mangle;
 pub mod name;
 pub mod outcome;
+pub mod preview;
 pub mod redact;
 pub mod secret;
 pub mod services;
@@ -26,6 +27,7 @@ pub use name::{NameError, PluginName, ToolId, ToolName};
 pub use outcome::{
     CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
 };
+pub use preview::{BodyEncoding, BodyPreview, RequestPreview};
 pub use redact::{RedactStream, Redactor, ScanStream};
 pub use secret::Secret;
 pub use services::{Owner, Services};

@@ -85,6 +85,9 @@ pub struct Failure {
     pub message: String,
     /// More for the person at the terminal and the log; never sent to a model.
     pub detail: Option<String>,
+    /// Where and why the plugin's own code panicked, in its own words; for the person, who may be its
+    /// author. Untrusted, and never sent to a model.
+    pub panic: Option<String>,
 }
 
 /// The kinds of failure, as the plugin contract and the sandbox tell them apart.
@@ -215,7 +218,12 @@ impl From<Outcome> for CallReport {
 impl Failure {
     /// A failure with words for the model only.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), detail: None }
+        Self { kind, message: message.into(), detail: None, panic: None }
+    }
+
+    /// Adds what the plugin's code said as it panicked.
+    pub fn with_panic(self, panic: Option<String>) -> Self {
+        Self { panic, ..self }
     }
 
     /// Adds what only the person and the log may see.

@@ -1,9 +1,14 @@
 //! Foreign text on its way to a person's screen or into a record.
 //!
 //! Whatever a plugin, a model or a server wrote is shown, never obeyed: control characters, escape
-//! sequences and invisible or direction-changing characters are made visible.
+//! sequences and invisible or direction-changing characters are made visible. In the prose of an answer
+//! what languages and emoji need is left, see [`Prose`].
+
+mod prose;
 
 use std::fmt::Write;
+
+pub use prose::{Prose, prose};
 
 /// Returns the text with everything that a terminal could obey, or a reader could not see, escaped.
 /// Line breaks and tabs stay.
@@ -46,17 +51,20 @@ pub fn visible_json(json: &str) -> String {
 
 fn escape(text: &str, keep: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if keep(c) || !is_hidden(c) {
-            out.push(c);
-        } else if c.is_ascii() {
-            out.extend(c.escape_default());
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-        }
-    }
+    text.chars().for_each(|c| push(&mut out, c, keep(c) || !is_hidden(c)));
     out
+}
+
+/// Adds a character as it is, or escaped.
+fn push(out: &mut String, c: char, as_it_is: bool) {
+    if as_it_is {
+        out.push(c);
+    } else if c.is_ascii() {
+        out.extend(c.escape_default());
+    } else {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+    }
 }
 
 /// Controls (C0, C1), zero-width and direction marks, separators, tags, letters that are blank.

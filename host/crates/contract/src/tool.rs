@@ -10,6 +10,9 @@ use crate::name::ToolId;
 pub struct ToolSpec {
     /// Plugin and tool.
     pub id: ToolId,
+    /// A short name for people, when the author gives one. Untrusted text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// What the tool does, written by its author for a model to read. Untrusted text.
     pub description: String,
     /// JSON Schema of the arguments; always an object schema.

@@ -4,13 +4,14 @@
 //! through a trait of this file, and the composition root decides what answers: a terminal, a
 //! database, or three lines in a test.
 
-use std::{future::Future, io, net::IpAddr, pin::Pin};
+use std::{future::Future, io, net::IpAddr, pin::Pin, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Admitted, ToolCall},
     outcome::CallReport,
+    preview::RequestPreview,
     tool::ToolSpec,
 };
 
@@ -64,9 +65,9 @@ pub struct ApprovalRequest {
     pub call: ToolCall,
     /// What the question is about.
     pub subject: Subject,
-    /// What an address that is reached for says behind its path: query and fragment, known secrets
-    /// taken out. It is for the eyes of the person alone, since records keep nothing of it.
-    pub query: Option<String>,
+    /// What would leave, when something is reached for. It is for the eyes of the person alone, since
+    /// records keep nothing of it.
+    pub request: Option<Arc<RequestPreview>>,
     /// Version of the plugin, as its manifest says.
     pub plugin_version: String,
     /// Digest of the component that would run, in hexadecimal.

@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use crate::name::PluginName;
 
-pub use notices::{Audience, Notice, NoticeError, Notices, Opened, Opener, Progress};
+pub use notices::{
+    Audience, Delivery, NOTICE_BYTES_MAX, Notice, NoticeError, Notices, Opened, Opener, Progress,
+};
 pub use packages::{PackageError, PackageFile, Packages};
 pub use seat::{Inbox, Origin, Seat, SeatError, Style};
 pub use state::{Expected, Kept, StateError, StateStore, Write};

@@ -1,5 +1,7 @@
 //! What plugins tell the person beside their answers.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -43,10 +45,29 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// A message can neither be shown nor kept; for the log.
+/// Longest message, shown and said together, in bytes. What is gathered into one is no longer either,
+/// and whoever passes a message on takes one of this length.
+pub const NOTICE_BYTES_MAX: usize = 64 << 10;
+
+/// When a message is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// As soon as somebody is there.
+    AtOnce,
+    /// After so long, in one message with what the same plugin says until then to the same people.
+    Gathered(Duration),
+}
+
+/// A message can neither be shown nor kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NoticeError(pub String);
+pub enum NoticeError {
+    /// What is being gathered is as long as a message may be; later there is room again.
+    #[error("{NOTICE_BYTES_MAX} bytes of messages wait already")]
+    Full,
+    /// Messages cannot be kept; for the log.
+    #[error("{0}")]
+    Unavailable(String),
+}
 
 /// Passes messages on to the person.
 pub trait Notices: Send + Sync {
@@ -54,8 +75,8 @@ pub trait Notices: Send + Sync {
     ///
     /// # Errors
     ///
-    /// It can neither be shown nor kept.
-    fn notify(&self, notice: Notice) -> Result<(), NoticeError>;
+    /// It can neither be shown nor kept. See [`NoticeError`].
+    fn notify(&self, notice: Notice, delivery: Delivery) -> Result<(), NoticeError>;
 
     /// Shows how far a running call has come. It does not block.
     fn progress(&self, call: &CallContext, tool: &ToolId, progress: Progress);

@@ -26,6 +26,13 @@ pub enum PackageError {
 
 /// Fetches packages.
 pub trait Packages: Send + Sync {
+    /// Lists the versions of a package that could be fetched, the newest first; never none.
+    ///
+    /// # Errors
+    ///
+    /// See [`PackageError`].
+    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>>;
+
     /// Fetches one version of a package, checked and unpacked, without what it depends on.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::PluginName;
+use crate::{name::PluginName, toolbox::Answer};
 
 /// Where an input came from, when the person did not type it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ pub trait Seat: Send + Sync {
     /// # Errors
     ///
     /// There is no such question, or it is answered.
-    fn confirm(&self, confirmation_id: u64, approved: bool) -> Result<(), SeatError>;
+    fn confirm(&self, confirmation_id: u64, answer: Answer) -> Result<(), SeatError>;
 
     /// Ends the present turn.
     ///

@@ -1,0 +1,72 @@
+//! What would leave with a request, for the eyes of the person who is asked about it.
+//!
+//! Records keep nothing of it but method and address. Known secrets are taken out of every part; all
+//! else is whole, because what is not shown cannot be agreed to.
+
+use data_encoding::HEXLOWER;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A request that waits for an answer, or a page that would be opened in the browser.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RequestPreview {
+    /// The method of a request; absent for a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Scheme, host, port and path.
+    pub address: String,
+    /// What follows the path: query and fragment, with their marks. Empty when there is neither.
+    pub query: String,
+    /// Names and values of the headers that the plugin has set, and of those that the host adds, a
+    /// secret by its name.
+    pub headers: Vec<(String, String)>,
+    /// The body, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyPreview>,
+    /// BLAKE3 of all parts, in hexadecimal: two views of one request have the same.
+    pub digest: String,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BodyPreview {
+    /// What the plugin says that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// How many bytes it has.
+    pub length_bytes: usize,
+    /// BLAKE3 of the bytes, in hexadecimal.
+    pub digest: String,
+    /// How the content is written.
+    pub encoding: BodyEncoding,
+    /// All of it.
+    pub content: String,
+}
+
+/// How the content of a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BodyEncoding {
+    /// As the text that it is.
+    Text,
+    /// It is not UTF-8, so its bytes stand there in hexadecimal.
+    Hex,
+}
+
+impl RequestPreview {
+    /// Method and address in one line: `POST https://api.example.org/v1/send`.
+    pub fn what(&self) -> String {
+        format!("{} {}", self.method.as_deref().unwrap_or("open"), self.address)
+    }
+}
+
+impl BodyPreview {
+    /// The view of a body.
+    pub fn new(media_type: Option<String>, bytes: &[u8], digest: String) -> Self {
+        let (encoding, content) = match std::str::from_utf8(bytes) {
+            Ok(text) => (BodyEncoding::Text, text.to_owned()),
+            Err(_) => (BodyEncoding::Hex, HEXLOWER.encode(bytes)),
+        };
+        Self { media_type, length_bytes: bytes.len(), digest, encoding, content }
+    }
+}

@@ -1,0 +1,163 @@
+//! The prose of an answer: escaped like other foreign text, but for the invisible characters that
+//! writing itself needs.
+//!
+//! Persian, Hindi and their neighbours cannot be written without joiners, and families of emoji hold
+//! together by them. A joiner stays between two letters of such a script or two emoji, and a mark of
+//! direction (not an override, an embedding or an isolate) stays in a line that has letters from right
+//! to left. Elsewhere each is shown, as everywhere in names, paths, arguments and cards.
+
+use super::{is_hidden, push};
+
+const NON_JOINER: char = '\u{200c}';
+const JOINER: char = '\u{200d}';
+
+/// Escapes prose that comes piece by piece.
+#[derive(Debug, Clone, Default)]
+pub struct Prose {
+    before: Option<char>,
+    /// An invisible character that the next one decides about.
+    held: Option<char>,
+    /// The line has letters from right to left.
+    has_rtl: bool,
+}
+
+/// Escapes prose that is there as a whole. Line breaks and tabs stay.
+pub fn prose(text: &str) -> String {
+    let mut prose = Prose::default();
+    let mut out = prose.push(text);
+    out.push_str(&prose.finish());
+    out
+}
+
+impl Prose {
+    /// Returns the next piece as it is shown. What only the piece after it decides about comes with
+    /// that.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut out = String::with_capacity(piece.len());
+        for c in piece.chars() {
+            self.release(&mut out, Some(c));
+            self.has_rtl = c != '\n' && (self.has_rtl || is_rtl(c));
+            match c {
+                JOINER | NON_JOINER | '\u{200e}' | '\u{200f}' | '\u{61c}' => self.held = Some(c),
+                _ => {
+                    push(&mut out, c, c == '\n' || c == '\t' || !is_hidden(c));
+                    self.before = Some(c);
+                }
+            }
+        }
+        out
+    }
+
+    /// Returns what was held back at the end of the text, and begins anew.
+    pub fn finish(&mut self) -> String {
+        let mut out = String::new();
+        self.release(&mut out, None);
+        *self = Self::default();
+        out
+    }
+
+    fn release(&mut self, out: &mut String, next: Option<char>) {
+        let Some(held) = self.held.take() else { return };
+        let is_needed = match held {
+            NON_JOINER => both(self.before, next, is_joining),
+            JOINER => both(self.before, next, is_joining) || both(self.before, next, is_emoji),
+            _ => self.has_rtl || next.is_some_and(is_rtl),
+        };
+        push(out, held, is_needed);
+        self.before = Some(held);
+    }
+}
+
+fn both(before: Option<char>, next: Option<char>, is_so: fn(char) -> bool) -> bool {
+    before.is_some_and(is_so) && next.is_some_and(is_so)
+}
+
+/// Letters and their signs in scripts where a joiner changes the shape of what is beside it.
+fn is_joining(c: char) -> bool {
+    match c {
+        // Arabic and its neighbours, Mongolian, Arabic forms, Adlam.
+        '\u{600}'..='\u{8ff}'
+        | '\u{1800}'..='\u{18af}'
+        | '\u{fb50}'..='\u{fdff}'
+        | '\u{fe70}'..='\u{fefc}'
+        | '\u{1e900}'..='\u{1e94b}' => c.is_alphabetic(),
+        // The scripts of India and Sri Lanka, Burmese, Khmer; their viramas are no letters.
+        '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => {
+            !c.is_numeric() && !matches!(c, '\u{964}' | '\u{965}' | '\u{df4}')
+        }
+        _ => false,
+    }
+}
+
+/// Pictures, tones of skin, and the sign that asks for a picture.
+fn is_emoji(c: char) -> bool {
+    matches!(c,
+        '\u{fe0f}' | '\u{2190}'..='\u{21ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}'
+        | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Letters that are written from right to left.
+fn is_rtl(c: char) -> bool {
+    c.is_alphabetic()
+        && matches!(c,
+            '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
+            | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::visible, *};
+
+    #[test]
+    fn what_languages_and_emoji_need_is_left_and_the_rest_is_shown() {
+        let kept = [
+            "می‌خواهم، خانه‌ای",
+            "हिन्दी क्‍ष और श्‍रीमान",
+            "ක්‍රමය ශ්‍රී",
+            "👩‍👩‍👧‍👦 🏳️‍🌈 🙂‍↔️ 👩🏽‍🚀 🐈‍⬛ ❤️‍🔥",
+            "שלום\u{200f}! C++\u{200f}",
+            "\u{200f}العربية",
+            "plain é 漢 👍\n\tx",
+        ];
+        for text in kept {
+            assert_eq!(prose(text), text);
+        }
+        let shown = [
+            ("pass\u{200d}word", "pass\\u{200d}word"),
+            ("pass\u{200c}word", "pass\\u{200c}word"),
+            ("پ\u{200c}", "پ\\u{200c}"),
+            ("می\u{200c}\u{200c}خ", "می\\u{200c}\\u{200c}خ"),
+            ("می\u{200c}x", "می\\u{200c}x"),
+            ("1\u{200d}2", "1\\u{200d}2"),
+            ("👩\u{200d}x", "👩\\u{200d}x"),
+            ("a\u{200f}b", "a\\u{200f}b"),
+            ("שלום\na\u{200f}b", "שלום\na\\u{200f}b"),
+            ("שלום\u{202e}abc", "שלום\\u{202e}abc"),
+            ("שלום\u{2067}abc\u{2069}", "שלום\\u{2067}abc\\u{2069}"),
+            ("می\u{200b}خ", "می\\u{200b}خ"),
+            ("\u{1b}[31m", "\\u{1b}[31m"),
+            ("tag\u{e0041}", "tag\\u{e0041}"),
+        ];
+        for (text, want) in shown {
+            assert_eq!(prose(text), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn however_it_is_cut_the_same_comes_out() {
+        let text = "می‌خواهم 👩‍👧 a\u{200d}b \u{202e}x שלום\u{200f}!\u{200d}";
+        let whole = prose(text);
+        for at in text.char_indices().map(|(at, _)| at) {
+            let mut prose = Prose::default();
+            let (one, other) = text.split_at(at);
+            let parts = [prose.push(one), prose.push(other), prose.finish()];
+            assert_eq!(parts.concat(), whole);
+        }
+    }
+
+    #[test]
+    fn what_names_show_is_not_changed() {
+        assert_eq!(visible("می\u{200c}خ"), "می\\u{200c}خ");
+        assert_eq!(visible("👩\u{200d}👧"), "👩\\u{200d}👧");
+    }
+}

@@ -1,0 +1,234 @@
+//! Reads files that somebody else may have put where they are.
+//!
+//! Whoever can write to a folder decides what a name in it means: a named pipe keeps its reader
+//! waiting for ever, a device may do something when it is opened, and a file may have no end. So a
+//! file is opened in one way: only a regular one, without waiting, and read up to a length that the
+//! caller states.
+//!
+//! A file of a project counts only where nobody else can put one, see [`foreign_owner`].
+
+use std::{
+    fmt, fs,
+    fs::{File, FileType, Metadata, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::fs::OFlags;
+
+/// Permission to write for everybody.
+const WRITABLE_BY_ALL: u32 = 0o002;
+
+/// Something that is not a regular file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is {0}, not a regular file")]
+struct NotRegular(&'static str);
+
+/// A file that is longer than its reader takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is longer than {bytes_max} bytes")]
+struct TooLong {
+    bytes_max: u64,
+}
+
+/// Why a file or folder counts as somebody else's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForeignOwner {
+    /// It belongs to another user, who is not root.
+    User {
+        /// The number of that user.
+        uid: u32,
+    },
+    /// Everybody may write to it.
+    Everybody,
+}
+
+impl fmt::Display for ForeignOwner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User { uid } => write!(formatter, "belongs to another user (uid {uid})"),
+            Self::Everybody => formatter.write_str("can be written by everybody"),
+        }
+    }
+}
+
+/// Opens a regular file for reading. Links are followed; nothing is waited for.
+///
+/// # Errors
+///
+/// It cannot be opened, or is not a regular file ([`io::ErrorKind::InvalidInput`]).
+pub fn open(path: &Path) -> io::Result<File> {
+    // A device is not even opened, because that alone may do something.
+    check_regular(&fs::metadata(path)?)?;
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    // Between the two another one may have taken its place.
+    check_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Reads a regular file of at most `bytes_max` bytes.
+///
+/// # Errors
+///
+/// As of [`open`], or it is longer ([`io::ErrorKind::FileTooLarge`]).
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_rest(&open(path)?, bytes_max)
+}
+
+/// Reads a regular file of at most `bytes_max` bytes as text.
+///
+/// # Errors
+///
+/// As of [`read`], or it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
+pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    text(read(path, bytes_max)?)
+}
+
+/// Reads a text as [`read_text`] does, from a file that nobody else can write: it belongs to the
+/// user or to root.
+///
+/// # Errors
+///
+/// As of [`read_text`], or it is somebody else's ([`io::ErrorKind::PermissionDenied`]).
+pub fn read_own_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let file = open(path)?;
+    if let Some(owner) = foreign_owner(&file.metadata()?) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("it {owner}")));
+    }
+    text(read_rest(&file, bytes_max)?)
+}
+
+/// Says whose a file or folder is, if it is neither the user's nor root's, or if everybody may write
+/// to it.
+pub fn foreign_owner(info: &Metadata) -> Option<ForeignOwner> {
+    let (uid, own) = (info.uid(), rustix::process::geteuid().as_raw());
+    if uid != own && uid != 0 {
+        return Some(ForeignOwner::User { uid });
+    }
+    (info.mode() & WRITABLE_BY_ALL != 0).then_some(ForeignOwner::Everybody)
+}
+
+fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, TooLong { bytes_max });
+    let length = file.metadata()?.len();
+    if length > bytes_max {
+        return Err(too_long());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    // It may grow while it is read.
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max { Err(too_long()) } else { Ok(bytes) }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+fn check_regular(info: &Metadata) -> io::Result<()> {
+    match kind(info.file_type()) {
+        None => Ok(()),
+        Some(kind) => Err(io::Error::new(io::ErrorKind::InvalidInput, NotRegular(kind))),
+    }
+}
+
+/// What a file is, unless it is a regular one.
+fn kind(file: FileType) -> Option<&'static str> {
+    let kinds: [(bool, &str); 6] = [
+        (file.is_file(), ""),
+        (file.is_dir(), "a folder"),
+        (file.is_fifo(), "a named pipe"),
+        (file.is_socket(), "a socket"),
+        (file.is_char_device() || file.is_block_device(), "a device"),
+        (true, "something else"),
+    ];
+    let (_, kind) = kinds.into_iter().find(|(is_so, _)| *is_so)?;
+    (!kind.is_empty()).then_some(kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::{
+            fs::{PermissionsExt, symlink},
+            net::UnixListener,
+        },
+        path::PathBuf,
+    };
+
+    use super::*;
+
+    fn pipe(path: &Path) {
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path, fifo, 0o600.into(), 0).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_named_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        pipe(&path("pipe"));
+        symlink(path("pipe"), path("link")).unwrap();
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        let rows: [(PathBuf, &str); 6] = [
+            (path("pipe"), "it is a named pipe, not a regular file"),
+            (path("link"), "it is a named pipe, not a regular file"),
+            (path("socket"), "it is a socket, not a regular file"),
+            (folder.path().to_owned(), "it is a folder, not a regular file"),
+            ("/dev/zero".into(), "it is a device, not a regular file"),
+            ("/dev/tty".into(), "it is a device, not a regular file"),
+        ];
+        for (path, want) in rows {
+            let error = read(&path, 10).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.to_string()),
+                (io::ErrorKind::InvalidInput, want.into())
+            );
+        }
+        assert_eq!(open(&path("nothing")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_is_read_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "0123456789").unwrap();
+        assert_eq!(read_text(&path, 10).unwrap(), "0123456789");
+        let error = read(&path, 9).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(error.to_string(), "it is longer than 9 bytes");
+        // Files of the kernel have no length that is known beforehand.
+        assert_eq!(
+            read(Path::new("/proc/self/status"), 9).unwrap_err().to_string(),
+            error.to_string()
+        );
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_text(&path, 10).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn what_others_can_write_is_theirs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "x").unwrap();
+        for (mode, want) in [
+            (0o600, None),
+            (0o664, None),
+            (0o666, Some(ForeignOwner::Everybody)),
+            (0o602, Some(ForeignOwner::Everybody)),
+        ] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(foreign_owner(&fs::metadata(&path).unwrap()), want, "{mode:o}");
+            assert_eq!(read_own_text(&path, 10).is_ok(), want.is_none());
+        }
+        assert_eq!(foreign_owner(&fs::metadata("/").unwrap()), None, "root's");
+        // Only an administrator can give a file away; anybody else sees nothing to refuse here.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let given = std::os::unix::fs::chown(&path, Some(65_534), None);
+        let refused =
+            read_own_text(&path, 10).is_err_and(|error| error.to_string().contains("65534"));
+        assert_eq!(refused, given.is_ok());
+    }
+}
