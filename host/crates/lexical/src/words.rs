@@ -4,11 +4,13 @@
 //! end where letters, digits and capitals change. Nothing here knows a language, except that a
 //! plural is taken for its singular: models search for "file" and for "files".
 
+use crate::script::is_unspaced;
+
 /// Longest word, in characters. Longer ones are keys, digests and the like.
 const WORD_CHARS_MAX: usize = 40;
 
 /// Returns the words of a text, in lower case.
-pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+pub fn words(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text;
     let pieces = std::iter::from_fn(move || {
         rest = rest.trim_start_matches(|c| Class::of(c) == Class::Between);
@@ -34,11 +36,7 @@ impl Class {
     fn of(c: char) -> Self {
         match c {
             '0'..='9' => Self::Digit,
-            '\u{3040}'..='\u{30ff}'
-            | '\u{3400}'..='\u{9fff}'
-            | '\u{ac00}'..='\u{d7af}'
-            | '\u{f900}'..='\u{faff}'
-            | '\u{20000}'..='\u{3ffff}' => Self::Sign,
+            c if is_unspaced(c) => Self::Sign,
             c if c.is_uppercase() => Self::Capital,
             c if c.is_alphanumeric() => Self::Letter,
             _ => Self::Between,

@@ -1,6 +1,6 @@
 //! Words of names and descriptions.
 
-use crate::toolset::words::words;
+use sallyport_lexical::words;
 
 #[test]
 fn words_end_where_style_and_script_say_so() {

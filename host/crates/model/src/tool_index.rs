@@ -1,0 +1,68 @@
+//! Finds the tools that some words are about.
+
+use sallyport_lexical::{Index, Match, Weight};
+use serde_json::Value;
+
+use crate::chat::ToolDefinition;
+
+const NAME: Weight = Weight { boost: 3.0, words_usual: 4.0, words_max: 40 };
+const DESCRIPTION: Weight = Weight { boost: 1.0, words_usual: 30.0, words_max: 200 };
+const PARAMETER_NAMES: Weight = Weight { boost: 1.0, words_usual: 8.0, words_max: 100 };
+const PARAMETER_DESCRIPTIONS: Weight = Weight { boost: 0.5, words_usual: 40.0, words_max: 300 };
+
+/// How deep into a schema parameters are looked for: those of objects within objects are seen, a
+/// schema without end is not followed.
+const DEPTH_MAX: usize = 4;
+
+/// Most parameters of one tool that are looked at.
+const PARAMETERS_MAX: usize = 200;
+
+/// An index over the definitions of tools. Tool search and the offline matcher share it.
+#[derive(Debug)]
+pub struct ToolIndex(Index);
+
+impl ToolIndex {
+    /// Indexes tools by name, description and parameters.
+    pub fn new(tools: &[ToolDefinition]) -> Self {
+        let mut index = Index::default();
+        for tool in tools {
+            let mut parameters = Parameters::default();
+            parameters.collect(&tool.parameters, DEPTH_MAX);
+            index.add([
+                (NAME, vec![tool.name.as_str()]),
+                (DESCRIPTION, vec![tool.description.as_str()]),
+                (PARAMETER_NAMES, parameters.names),
+                (PARAMETER_DESCRIPTIONS, parameters.descriptions),
+            ]);
+        }
+        Self(index)
+    }
+
+    /// Returns the tools that have a word of the query, the best first; of equals, the first of the
+    /// list first. [`Match::document`] is the tool's place in the list.
+    pub fn find(&self, query: &str) -> Vec<Match> {
+        self.0.find(query)
+    }
+}
+
+/// The texts of a tool's parameters.
+#[derive(Debug, Default)]
+struct Parameters<'a> {
+    names: Vec<&'a str>,
+    descriptions: Vec<&'a str>,
+}
+
+impl<'a> Parameters<'a> {
+    fn collect(&mut self, schema: &'a Value, depth: usize) {
+        let Some(below) = depth.checked_sub(1) else { return };
+        for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
+            if self.names.len() >= PARAMETERS_MAX {
+                return;
+            }
+            self.names.push(name);
+            self.descriptions.extend(parameter["description"].as_str());
+            self.collect(parameter, below);
+            self.collect(&parameter["items"], below);
+        }
+    }
+}
