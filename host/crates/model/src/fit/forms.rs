@@ -1,0 +1,274 @@
+//! The forms that a value can have by a schema, each told without references and unions.
+//!
+//! `{"type": "object", "oneOf": [A, B]}` has two forms: an object that is A, and one that is B. Put
+//! so, forms can be listed, or united into one that lets through whatever any of them does. What
+//! comes out is never stricter than the schema, because the schema itself decides later.
+
+use serde_json::{Map, Value, json};
+
+use super::taken::names_type;
+
+/// Most forms that are told apart; more are united.
+const FORMS_MAX: usize = 64;
+
+/// Keywords that are resolved here.
+const RESOLVED: [&str; 10] = [
+    "$defs",
+    "$dynamicRef",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "definitions",
+    "else",
+    "if",
+    "oneOf",
+    "then",
+];
+
+/// One form.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Form<'s> {
+    pub(super) fields: Map<String, Value>,
+    /// The references that were followed on the way to it. One of them that comes again in it is a
+    /// recursion.
+    pub(super) followed: Vec<&'s str>,
+}
+
+/// Where references lead.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Forms<'s> {
+    pub(super) root: &'s Value,
+}
+
+impl<'s> Forms<'s> {
+    /// Returns the forms of a value; none where no value fits. `followed` are the references that
+    /// led to the schema.
+    pub(super) fn of(self, schema: &Value, followed: &[&'s str]) -> Vec<Form<'s>> {
+        let Some(fields) = schema.as_object() else {
+            let fits = schema != &Value::Bool(false);
+            return if fits { vec![Form::default()] } else { Vec::new() };
+        };
+        let mut forms = vec![Form { fields: own(fields), followed: followed.to_vec() }];
+        for keyword in ["$ref", "$dynamicRef"] {
+            if let Some(target) = fields.get(keyword).and_then(Value::as_str) {
+                forms = product(forms, self.referred(target, followed));
+            }
+        }
+        for member in list(fields, "allOf") {
+            forms = product(forms, self.of(member, followed));
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if fields.contains_key(keyword) {
+                let either = list(fields, keyword).flat_map(|one| self.of(one, followed));
+                forms = product(forms, either.collect());
+            }
+        }
+        if fields.contains_key("if") {
+            let branch = |keyword| fields.get(keyword).unwrap_or(&Value::Bool(true));
+            let either = ["then", "else"].map(branch);
+            let either = either.into_iter().flat_map(|one| self.of(one, followed));
+            forms = product(forms, either.collect());
+        }
+        forms
+    }
+
+    fn referred(self, target: &str, followed: &[&'s str]) -> Vec<Form<'s>> {
+        let Some((place, schema)) = find(self.root, target) else { return vec![Form::default()] };
+        if !followed.contains(&place) {
+            return self.of(schema, &[followed, &[place]].concat());
+        }
+        // Of what comes again only the type is told, or there would be no end to it.
+        let types = schema.get("type").map(|types| ("type".to_owned(), types.clone()));
+        vec![Form { fields: types.into_iter().collect(), followed: followed.to_vec() }]
+    }
+}
+
+/// Finds what a reference within a schema leads to, and a name for it that lives as long.
+fn find<'s>(root: &'s Value, target: &str) -> Option<(&'s str, &'s Value)> {
+    if target == "#" {
+        return Some(("#", root));
+    }
+    let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
+    let mut parts = target.strip_prefix("#/")?.split('/').map(unescaped);
+    parts.try_fold(("#", root), |(_, node), part| match node {
+        Value::Object(fields) => {
+            let (key, value) = fields.get_key_value(&part)?;
+            Some((key.as_str(), value))
+        }
+        Value::Array(items) => Some(("#", items.get(part.parse::<usize>().ok()?)?)),
+        _ => None,
+    })
+}
+
+fn list<'a>(fields: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
+    fields.get(keyword).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn own(fields: &Map<String, Value>) -> Map<String, Value> {
+    let own = fields.iter().filter(|(key, _)| !RESOLVED.contains(&key.as_str()));
+    let mut own: Map<String, Value> =
+        own.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if let Some(only) = own.remove("const") {
+        own.insert("enum".to_owned(), json!([only]));
+    }
+    own
+}
+
+/// Returns the forms that are one of the first and one of the second at once.
+fn product<'s>(one: Vec<Form<'s>>, other: Vec<Form<'s>>) -> Vec<Form<'s>> {
+    let (one, other) = match one.len() * other.len() > FORMS_MAX {
+        true => (vec![united(&one)], vec![united(&other)]),
+        false => (one, other),
+    };
+    one.iter().flat_map(|a| other.iter().filter_map(|b| both(a, b))).collect()
+}
+
+/// Returns the form that is both; none where nothing can be.
+fn both<'s>(one: &Form<'s>, other: &Form<'s>) -> Option<Form<'s>> {
+    let mut fields = one.fields.clone();
+    for (keyword, value) in &other.fields {
+        let Some(known) = fields.get_mut(keyword) else {
+            fields.insert(keyword.clone(), value.clone());
+            continue;
+        };
+        match keyword.as_str() {
+            _ if known == value => {}
+            "type" => *known = common_type(known, value)?,
+            "enum" => *known = common_choices(known, value)?,
+            "required" => *known = all_names(known, value),
+            "properties" => *known = all_properties(known, value),
+            _ => {}
+        }
+    }
+    if is_open(one, other) || is_open(other, one) {
+        fields.remove("additionalProperties");
+    }
+    settle_choices(&mut fields)?;
+    let mut followed = one.followed.clone();
+    followed.extend(&other.followed);
+    Some(Form { fields, followed })
+}
+
+/// True when what closes one form does not know the properties of the other.
+fn is_open(one: &Form<'_>, other: &Form<'_>) -> bool {
+    let is_closed =
+        |form: &Form<'_>| form.fields.get("additionalProperties") == Some(&json!(false));
+    is_closed(one) && !is_closed(other) && other.fields.contains_key("properties")
+}
+
+fn common_type(one: &Value, other: &Value) -> Option<Value> {
+    let all = |types: &Value| -> Vec<Value> {
+        types.as_array().cloned().unwrap_or_else(|| vec![types.clone()])
+    };
+    let narrower = |a: &Value| match a.as_str() {
+        _ if all(other).contains(a) => Some(a.clone()),
+        Some("number") if names_type(other, "integer") => Some(json!("integer")),
+        Some("integer") if names_type(other, "number") => Some(json!("integer")),
+        _ => None,
+    };
+    let mut common: Vec<Value> = all(one).iter().filter_map(narrower).collect();
+    match common.len() {
+        0 => None,
+        1 => common.pop(),
+        _ => Some(Value::Array(common)),
+    }
+}
+
+fn common_choices(one: &Value, other: &Value) -> Option<Value> {
+    let other = other.as_array()?;
+    let common = one.as_array()?.iter().filter(|value| other.contains(value));
+    let common: Vec<Value> = common.cloned().collect();
+    (!common.is_empty()).then_some(Value::Array(common))
+}
+
+/// Drops choices of another type than the form's.
+fn settle_choices(fields: &mut Map<String, Value>) -> Option<()> {
+    let Some(types) = fields.get("type").cloned() else { return Some(()) };
+    let Some(Value::Array(choices)) = fields.get_mut("enum") else { return Some(()) };
+    choices.retain(|value| has_type(value, &types));
+    (!choices.is_empty()).then_some(())
+}
+
+/// True when a value is of one of these types.
+pub(super) fn has_type(value: &Value, types: &Value) -> bool {
+    let named = |names: &[&str]| names.iter().any(|name| names_type(types, name));
+    match value {
+        Value::Null => named(&["null"]),
+        Value::Bool(_) => named(&["boolean"]),
+        Value::Number(_) => named(&["number", "integer"]),
+        Value::String(_) => named(&["string"]),
+        Value::Array(_) => named(&["array"]),
+        Value::Object(_) => named(&["object"]),
+    }
+}
+
+fn all_names(one: &Value, other: &Value) -> Value {
+    let mut names = one.as_array().cloned().unwrap_or_default();
+    for name in other.as_array().into_iter().flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    Value::Array(names)
+}
+
+fn all_properties(one: &Value, other: &Value) -> Value {
+    let mut properties = one.as_object().cloned().unwrap_or_default();
+    for (name, schema) in other.as_object().into_iter().flatten() {
+        match properties.get_mut(name) {
+            Some(known) if known == schema => {}
+            Some(known) => *known = json!({ "allOf": [known.take(), schema] }),
+            None => drop(properties.insert(name.clone(), schema.clone())),
+        }
+    }
+    Value::Object(properties)
+}
+
+/// Returns a form that lets through whatever any of these does.
+pub(super) fn united<'s>(forms: &[Form<'s>]) -> Form<'s> {
+    let Some((first, rest)) = forms.split_first() else { return Form::default() };
+    let same = |(key, value): &(&String, &Value)| {
+        rest.iter().all(|form| form.fields.get(*key) == Some(value))
+    };
+    let kept = first.fields.iter().filter(same);
+    let mut fields: Map<String, Value> =
+        kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+    // Where one form says nothing of its properties, what the others say is still worth telling.
+    if forms.iter().any(|form| form.fields.contains_key("properties")) {
+        fields.insert("properties".to_owned(), united_properties(forms));
+        fields.insert("required".to_owned(), required_by_all(forms));
+    }
+    let followed = forms.iter().flat_map(|form| &form.followed).copied().collect();
+    Form { fields, followed }
+}
+
+fn united_properties(forms: &[Form<'_>]) -> Value {
+    let mut united: Map<String, Value> = Map::new();
+    let properties = forms.iter().filter_map(|form| form.fields.get("properties")?.as_object());
+    for (name, schema) in properties.flatten() {
+        match united.get_mut(name) {
+            None => drop(united.insert(name.clone(), json!([schema]))),
+            Some(Value::Array(several)) if !several.contains(schema) => {
+                several.push(schema.clone())
+            }
+            Some(_) => {}
+        }
+    }
+    for several in united.values_mut() {
+        *several = match several.as_array().map(Vec::as_slice) {
+            Some([only]) => only.clone(),
+            _ => json!({ "anyOf": several.take() }),
+        };
+    }
+    Value::Object(united)
+}
+
+fn required_by_all(forms: &[Form<'_>]) -> Value {
+    let required = |form: &Form<'_>| {
+        form.fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let mut all = forms.iter().map(required);
+    let mut names = all.next().unwrap_or_default();
+    all.for_each(|other| names.retain(|name| other.contains(name)));
+    Value::Array(names)
+}
