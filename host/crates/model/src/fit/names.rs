@@ -1,0 +1,98 @@
+//! Names of properties that a provider refuses, and those that stand in their place.
+//!
+//! A name stands for the same name wherever in the arguments it occurs, so that nothing has to be
+//! known about which part of a schema a value belongs to. No name that stands in for another is one
+//! of the schema's own.
+
+use std::collections::BTreeSet;
+
+use sallyport_contract::json;
+use serde_json::{Map, Value};
+
+use super::taken::{is_property_name, subschemas};
+use crate::wire::ARGUMENTS_BYTES_MAX;
+
+/// Most characters of a name that are kept in the one that stands for it.
+const KEPT_CHARS_MAX: usize = 48;
+
+/// The names of one tool's properties that had to be replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PropertyNames {
+    /// A property's own name, and the one that the provider sees.
+    replaced: Vec<(String, String)>,
+}
+
+impl PropertyNames {
+    /// Finds a name for every property in a schema whose own one is refused.
+    pub(super) fn of(schema: &Value) -> Self {
+        let mut own = BTreeSet::new();
+        collect(schema, &mut own);
+        let mut taken = own.clone();
+        let refused = own.into_iter().filter(|name| !is_property_name(name));
+        let replaced = refused.map(|name| {
+            let safe = free_name(&name, &taken);
+            taken.insert(safe.clone());
+            (name, safe)
+        });
+        Self { replaced: replaced.collect() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.replaced.is_empty()
+    }
+
+    /// Returns the name that the provider sees.
+    pub(super) fn outgoing<'a>(&'a self, own: &'a str) -> &'a str {
+        self.replaced.iter().find(|(name, _)| name == own).map_or(own, |(_, safe)| safe)
+    }
+
+    fn incoming<'a>(&'a self, seen: &'a str) -> &'a str {
+        self.replaced.iter().find(|(_, safe)| safe == seen).map_or(seen, |(name, _)| name)
+    }
+
+    /// Returns arguments under the names that the tool knows; nothing where they are not JSON or
+    /// have those names already.
+    pub(super) fn restored(&self, arguments: &str) -> Option<String> {
+        rewritten(arguments, &|key| self.incoming(key).to_owned())
+    }
+
+    /// Returns arguments under the names that the provider sees; nothing where they are not JSON or
+    /// have those names already.
+    pub(super) fn replaced(&self, arguments: &str) -> Option<String> {
+        rewritten(arguments, &|key| self.outgoing(key).to_owned())
+    }
+}
+
+fn rewritten(arguments: &str, name: &dyn Fn(&str) -> String) -> Option<String> {
+    let own = json::parse(arguments, ARGUMENTS_BYTES_MAX).ok()?;
+    let renamed = renamed(&own, name);
+    (renamed != own).then(|| renamed.to_string())
+}
+
+fn renamed(value: &Value, name: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| (name(key), renamed(value, name));
+            Value::Object(fields.iter().map(field).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().map(|item| renamed(item, name)).collect(),
+        other => other.clone(),
+    }
+}
+
+fn collect(schema: &Value, names: &mut BTreeSet<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        names.extend(properties.keys().cloned());
+    }
+    subschemas(schema).for_each(|(_, inner)| collect(inner, names));
+}
+
+fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
+    let safe = |char: char| if char.is_ascii_alphanumeric() || char == '_' { char } else { '_' };
+    let kept: String = name.chars().take(KEPT_CHARS_MAX).map(safe).collect();
+    let says_nothing = kept.chars().all(|char| char == '_');
+    let kept = if says_nothing { "property".to_owned() } else { kept };
+    let numbered = (2_u64..).map(|n| format!("{kept}_{n}"));
+    let mut free = std::iter::once(kept.clone()).chain(numbered).filter(|it| !taken.contains(it));
+    free.next().unwrap_or_default()
+}

@@ -1,0 +1,324 @@
+//! A schema in the words that every provider understands.
+//!
+//! No references, no unions at the top, no keyword that some provider refuses. What cannot be said
+//! in those words is told in the description of what it is about, for the model to read.
+
+use std::cell::Cell;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    forms::{Form, Forms, united},
+    names::PropertyNames,
+    taken::{is_known_format, is_plain_choice, is_whole_pattern, names_type},
+};
+
+/// Levels that are told. What lies deeper is only said to be there.
+const LEVELS_MAX: usize = 16;
+
+/// Most parts of a schema that are told; a recursion could unfold into any number.
+const NODES_MAX: usize = 2_000;
+
+/// Longest note about one keyword, in characters.
+const NOTE_CHARS_MAX: usize = 200;
+
+/// Longest list of the forms that the arguments can have, in characters.
+const FORMS_CHARS_MAX: usize = 1_500;
+
+/// Keywords that stay as they are.
+const KEPT: [&str; 10] = [
+    "default",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "type",
+];
+
+/// Keywords that are told in words, because some provider refuses them.
+const NOTED: [&str; 8] = [
+    "contains",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "multipleOf",
+    "not",
+    "patternProperties",
+    "propertyNames",
+    "uniqueItems",
+];
+
+/// The parameters of a tool, in plain words.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) parameters: Value,
+    /// What the parameters cannot say.
+    pub(super) note: Option<String>,
+}
+
+/// Returns the parameters of a tool in plain words.
+///
+/// # Errors
+///
+/// No object can be what they ask for, in words for a person.
+pub(super) fn parameters(schema: &Value, names: &PropertyNames) -> Result<Plain, String> {
+    let telling = Telling { forms: Forms { root: schema }, names, nodes: Cell::new(0) };
+    let mut forms = telling.forms.of(schema, &[]);
+    forms.retain(|form| is_object(&form.fields));
+    forms.dedup_by(|a, b| a.fields == b.fields);
+    if forms.is_empty() {
+        return Err("no object can be what its parameters ask for".to_owned());
+    }
+    let note = (forms.len() > 1).then(|| telling.listed(&forms));
+    let mut form = united(&forms);
+    form.fields.insert("type".to_owned(), json!("object"));
+    form.fields.remove("enum");
+    Ok(Plain { parameters: telling.told(form, 0), note })
+}
+
+fn is_object(fields: &Map<String, Value>) -> bool {
+    let can_be = fields.get("type").is_none_or(|types| names_type(types, "object"));
+    let choices = fields.get("enum").and_then(Value::as_array);
+    can_be && choices.is_none_or(|choices| choices.iter().any(Value::is_object))
+}
+
+/// A schema on its way into plain words.
+struct Telling<'s> {
+    forms: Forms<'s>,
+    names: &'s PropertyNames,
+    nodes: Cell<usize>,
+}
+
+impl<'s> Telling<'s> {
+    /// Returns a schema that stands in another; nothing where no value fits.
+    fn schema(&self, schema: &Value, followed: &[&'s str], level: usize) -> Option<Value> {
+        self.nodes.set(self.nodes.get() + 1);
+        if level > LEVELS_MAX || self.nodes.get() > NODES_MAX {
+            return Some(json!({}));
+        }
+        let mut forms = self.forms.of(schema, followed);
+        let description = schema.get("description").cloned();
+        if forms.len() > 1 {
+            let is_own = |form: &Form<'_>| form.fields.get("description") == description.as_ref();
+            for form in forms.iter_mut().filter(|form| is_own(form)) {
+                form.fields.remove("description");
+            }
+        }
+        let mut told: Vec<Value> = Vec::new();
+        for form in forms {
+            let form = self.told(form, level);
+            if !told.contains(&form) {
+                told.push(form);
+            }
+        }
+        either(told, description)
+    }
+
+    /// Returns one form.
+    fn told(&self, form: Form<'s>, level: usize) -> Value {
+        let Form { fields, followed } = form;
+        let mut notes = Vec::new();
+        let mut told = Map::new();
+        for (keyword, value) in &fields {
+            match keyword.as_str() {
+                "format" if is_known_format(value) => {
+                    drop(told.insert(keyword.clone(), value.clone()))
+                }
+                "pattern" if is_whole_pattern(value) => {
+                    told.insert(keyword.clone(), value.clone());
+                }
+                "format" | "pattern" => notes.push(noted(keyword, value)),
+                kept if KEPT.contains(&kept) => drop(told.insert(keyword.clone(), value.clone())),
+                // A boolean one belongs to an old dialect and says little alone.
+                said if NOTED.contains(&said) && !value.is_boolean() => {
+                    notes.push(noted(keyword, value));
+                }
+                _ => {}
+            }
+        }
+        choices(&fields, &mut told, &mut notes);
+        self.list(&fields, &followed, level, &mut told);
+        self.object(&fields, &followed, level, &mut told);
+        let words = fields.get("description").and_then(Value::as_str).unwrap_or_default();
+        let notes = notes.join("; ");
+        let words = match (words, notes.as_str()) {
+            (words, "") => words.to_owned(),
+            ("", notes) => notes.to_owned(),
+            (words, notes) => format!("{words} ({notes})"),
+        };
+        if !words.is_empty() {
+            told.insert("description".to_owned(), json!(words));
+        }
+        Value::Object(told)
+    }
+
+    fn list(
+        &self,
+        fields: &Map<String, Value>,
+        followed: &[&'s str],
+        level: usize,
+        told: &mut Map<String, Value>,
+    ) {
+        let several =
+            ["prefixItems", "items"].iter().filter_map(|key| fields.get(*key)?.as_array());
+        let mut items: Vec<Value> = several.flatten().cloned().collect();
+        items.extend(fields.get("items").filter(|items| items.is_object()).cloned());
+        let is_list = fields.get("type").is_some_and(|types| names_type(types, "array"));
+        if !is_list && items.is_empty() {
+            return;
+        }
+        let items = match items.as_slice() {
+            [] => json!({}),
+            [only] => only.clone(),
+            several => json!({ "anyOf": several }),
+        };
+        let items = self.schema(&items, followed, level + 1);
+        told.insert("items".to_owned(), items.unwrap_or_else(|| json!({})));
+    }
+
+    fn object(
+        &self,
+        fields: &Map<String, Value>,
+        followed: &[&'s str],
+        level: usize,
+        told: &mut Map<String, Value>,
+    ) {
+        let is_object = fields.get("type").is_some_and(|types| names_type(types, "object"));
+        let given = fields.get("properties").and_then(Value::as_object);
+        if !is_object && given.is_none() {
+            return;
+        }
+        let mut properties = Map::new();
+        for (name, schema) in given.into_iter().flatten() {
+            if let Some(schema) = self.schema(schema, followed, level + 1) {
+                properties.insert(self.names.outgoing(name).to_owned(), schema);
+            }
+        }
+        let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
+        let mut wanted: Vec<&str> = Vec::new();
+        for name in required.filter_map(Value::as_str).map(|name| self.names.outgoing(name)) {
+            properties.entry(name).or_insert_with(|| json!({}));
+            if !wanted.contains(&name) {
+                wanted.push(name);
+            }
+        }
+        if !wanted.is_empty() {
+            told.insert("required".to_owned(), json!(wanted));
+        }
+        told.insert("properties".to_owned(), Value::Object(properties));
+        match fields.get("additionalProperties") {
+            Some(closed @ Value::Bool(_)) => {
+                told.insert("additionalProperties".to_owned(), closed.clone());
+            }
+            Some(schema @ Value::Object(_)) => {
+                let schema = self.schema(schema, followed, level + 1).unwrap_or(json!(false));
+                told.insert("additionalProperties".to_owned(), schema);
+            }
+            _ => {}
+        }
+    }
+
+    /// Lists the forms of a tool's arguments, each by what tells it from the others.
+    fn listed(&self, forms: &[Form<'_>]) -> String {
+        let mut text = "The arguments have one of these forms: ".to_owned();
+        for (n, form) in forms.iter().enumerate() {
+            let form = self.outline(&form.fields);
+            if text.len() + form.len() > FORMS_CHARS_MAX {
+                text.push('…');
+                break;
+            }
+            text.push_str(if n == 0 { "" } else { " or " });
+            text.push_str(&form);
+        }
+        text
+    }
+
+    fn outline(&self, fields: &Map<String, Value>) -> String {
+        let required = fields.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+        let properties = fields.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let parts = properties.map(|(name, schema)| {
+            let seen = json!(self.names.outgoing(name));
+            let only = match schema.get("enum").and_then(Value::as_array).map(Vec::as_slice) {
+                Some([only]) => Some(only),
+                _ => schema.get("const"),
+            };
+            match only {
+                Some(only) => format!("{seen}: {only}"),
+                None if is_required(name) => seen.to_string(),
+                None => format!("{seen} (optional)"),
+            }
+        });
+        format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Returns what one of several forms fits.
+fn either(mut forms: Vec<Value>, description: Option<Value>) -> Option<Value> {
+    let mut told = match forms.len() {
+        0 => return None,
+        1 => forms.remove(0),
+        _ if forms.iter().any(|form| form.as_object().is_some_and(Map::is_empty)) => json!({}),
+        _ => one_choice(&forms).unwrap_or_else(|| json!({ "anyOf": forms })),
+    };
+    if let (Some(told), Some(description)) = (told.as_object_mut(), description) {
+        told.entry("description").or_insert(description);
+    }
+    Some(told)
+}
+
+/// Unites forms that are each a choice of words, as the variants of an enumeration are.
+fn one_choice(forms: &[Value]) -> Option<Value> {
+    let (mut choices, mut words): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
+    let types = forms.first()?.get("type")?;
+    for form in forms {
+        let fields = form.as_object()?;
+        let is_choice = fields.keys().all(|key| matches!(&**key, "type" | "enum" | "description"));
+        let own = fields.get("enum").and_then(Value::as_array)?;
+        if !is_choice || fields.get("type") != Some(types) {
+            return None;
+        }
+        if let Some(description) = fields.get("description").and_then(Value::as_str) {
+            let own: Vec<String> = own.iter().map(Value::to_string).collect();
+            words.push(format!("{}: {description}", own.join(", ")));
+        }
+        choices.extend(own.iter().cloned());
+    }
+    let mut told = json!({ "type": types, "enum": choices });
+    if !words.is_empty() {
+        told["description"] = json!(words.join("; "));
+    }
+    Some(told)
+}
+
+/// Some providers take nothing but words and numbers to choose from.
+fn choices(fields: &Map<String, Value>, told: &mut Map<String, Value>, notes: &mut Vec<String>) {
+    let Some(all) = fields.get("enum").and_then(Value::as_array) else { return };
+    if !all.iter().all(is_plain_choice) {
+        notes.push(format!("one of {}", short(&json!(all))));
+        return;
+    }
+    if !told.contains_key("type") {
+        let kind = if all.iter().all(Value::is_number) { "number" } else { "string" };
+        if kind == "number" || all.iter().all(Value::is_string) {
+            told.insert("type".to_owned(), json!(kind));
+        }
+    }
+    told.insert("enum".to_owned(), json!(all));
+}
+
+fn noted(keyword: &str, value: &Value) -> String {
+    format!("{keyword}: {}", short(value))
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(NOTE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
