@@ -1,0 +1,211 @@
+//! Whether a provider takes a schema as it is.
+//!
+//! Every rule here is one that a live service refuses a whole request for. A schema that passes is
+//! sent as its author wrote it.
+
+use serde_json::{Map, Value};
+
+use super::Dialect;
+
+/// Levels of a schema. Services that read JSON into messages of their own give up at about a
+/// hundred levels of JSON, of which each level of a schema takes two and the request some.
+const LEVELS_MAX: usize = 24;
+
+/// Longest name of a property where names are limited.
+const NAME_CHARS_MAX: usize = 64;
+
+/// What may not stand at the top of a tool's parameters.
+const NOT_AT_THE_TOP: [&str; 10] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "const",
+    "enum",
+    "if",
+    "not",
+    "oneOf",
+    "unevaluatedProperties",
+];
+
+/// Keywords that every provider knows, or passes over.
+const KNOWN: [&str; 30] = [
+    "$anchor",
+    "$defs",
+    "$id",
+    "$ref",
+    "$schema",
+    "additionalProperties",
+    "anyOf",
+    "default",
+    "description",
+    "enum",
+    "example",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "nullable",
+    "oneOf",
+    "pattern",
+    "prefixItems",
+    "properties",
+    "propertyOrdering",
+    "required",
+    "title",
+    "type",
+];
+
+/// Formats that every provider knows.
+const FORMATS: [&str; 12] = [
+    "date",
+    "date-time",
+    "double",
+    "duration",
+    "email",
+    "float",
+    "hostname",
+    "int32",
+    "int64",
+    "ipv4",
+    "ipv6",
+    "time",
+];
+
+/// Where a schema may be a plain `true` or `false`.
+const MAY_BE_BOOLEAN: [&str; 4] =
+    ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
+
+/// Keywords that hold one schema.
+const WITH_ONE: [&str; 12] = [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords that hold a list of schemas.
+const WITH_LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+
+/// Keywords that hold schemas by name.
+const WITH_NAMES: [&str; 5] =
+    ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
+
+/// Returns the schemas that stand directly in a schema, each with the keyword that holds it.
+pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let keywords = schema.as_object().into_iter().flatten();
+    keywords.flat_map(|(keyword, value)| {
+        let keyword = keyword.as_str();
+        let held: Vec<&Value> = match value {
+            Value::Array(list) if WITH_LIST.contains(&keyword) => list.iter().collect(),
+            Value::Object(named) if WITH_NAMES.contains(&keyword) => named.values().collect(),
+            Value::Object(_) | Value::Bool(_) if WITH_ONE.contains(&keyword) => vec![value],
+            _ => Vec::new(),
+        };
+        held.into_iter().map(move |inner| (keyword, inner))
+    })
+}
+
+/// True for a tool's parameters that go out as they are.
+pub(super) fn is_taken(parameters: &Value, dialect: Dialect) -> bool {
+    let Some(top) = parameters.as_object() else { return false };
+    top.get("type").and_then(Value::as_str) == Some("object")
+        && top.get("properties").is_some_and(Value::is_object)
+        && !NOT_AT_THE_TOP.iter().any(|keyword| top.contains_key(*keyword))
+        && is_node_taken(parameters, dialect, 0)
+}
+
+/// True for a name that a property can have everywhere.
+pub(super) fn is_property_name(name: &str) -> bool {
+    let is_safe = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-');
+    (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_safe)
+}
+
+/// True for a format that every provider knows.
+pub(super) fn is_known_format(format: &Value) -> bool {
+    format.as_str().is_some_and(|format| FORMATS.contains(&format))
+}
+
+/// True for a value of an `enum` that every provider takes.
+pub(super) fn is_plain_choice(value: &Value) -> bool {
+    value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+/// True for a pattern that stands for a whole text.
+pub(super) fn is_whole_pattern(pattern: &Value) -> bool {
+    pattern.as_str().is_some_and(|text| text.starts_with('^') && text.ends_with('$'))
+}
+
+/// True when a `type` names this one, alone or among others.
+pub(super) fn names_type(types: &Value, wanted: &str) -> bool {
+    match types {
+        Value::String(one) => one == wanted,
+        Value::Array(several) => several.iter().any(|one| one == wanted),
+        _ => false,
+    }
+}
+
+fn is_node_taken(node: &Value, dialect: Dialect, level: usize) -> bool {
+    let Some(fields) = node.as_object() else { return false };
+    level < LEVELS_MAX
+        && has_items(fields)
+        && !["exclusiveMinimum", "exclusiveMaximum"]
+            .iter()
+            .any(|keyword| fields.get(*keyword).is_some_and(Value::is_boolean))
+        && is_in_dialect(fields, dialect)
+        && subschemas(node).all(|(keyword, inner)| {
+            (inner.is_boolean() && MAY_BE_BOOLEAN.contains(&keyword))
+                || is_node_taken(inner, dialect, level + 1)
+        })
+}
+
+/// A list says what it is a list of, in one schema.
+fn has_items(fields: &Map<String, Value>) -> bool {
+    match fields.get("items") {
+        Some(items) => items.is_object(),
+        None => !fields.get("type").is_some_and(|types| names_type(types, "array")),
+    }
+}
+
+fn is_in_dialect(fields: &Map<String, Value>, dialect: Dialect) -> bool {
+    let refers = fields.contains_key("$ref") || fields.contains_key("$dynamicRef");
+    let properties = fields.get("properties").and_then(Value::as_object);
+    let mut names = properties.into_iter().flat_map(Map::keys);
+    let is_whole = fields.get("pattern").is_none_or(is_whole_pattern);
+    let has_references = dialect.ignores_references && refers;
+    let has_odd_names = dialect.limits_names && names.any(|name| !is_property_name(name));
+    let has_odd_patterns = dialect.wants_whole_patterns && !is_whole;
+    let has_odd_keywords = dialect.limits_keywords && !is_of_known_keywords(fields);
+    !(has_references || has_odd_names || has_odd_patterns || has_odd_keywords)
+}
+
+fn is_of_known_keywords(fields: &Map<String, Value>) -> bool {
+    let refers = fields.contains_key("$ref");
+    let choices = fields.get("enum").and_then(Value::as_array);
+    fields.keys().all(|key| KNOWN.contains(&key.as_str()) && (!refers || key.starts_with('$')))
+        && choices.into_iter().flatten().all(is_plain_choice)
+        && fields.get("format").is_none_or(is_known_format)
+        && has_what_it_requires(fields)
+}
+
+fn has_what_it_requires(fields: &Map<String, Value>) -> bool {
+    let has = |name: &Value| {
+        let properties = fields.get("properties");
+        name.as_str().is_some_and(|name| properties.is_some_and(|all| all.get(name).is_some()))
+    };
+    fields.get("required").and_then(Value::as_array).into_iter().flatten().all(has)
+}
