@@ -3,7 +3,12 @@
 //! What differs between providers is how a request is written and how an answer is read; that is a
 //! [`Format`], one for each protocol. All else is the same for all of them and stands here.
 
-use std::{borrow::Cow, fmt::Debug};
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    fmt::Debug,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream::BoxStream};
@@ -11,11 +16,15 @@ use reqwest::Response;
 use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use super::{BodyError, Line, Provider, WrittenTools, auth, http, line};
+use super::{BodyError, Line, Provider, Written, WrittenTools, auth, http, line};
 use crate::{
     anthropic::Messages,
-    chat::{ChatModel, Delta, Message, ModelError, Price, Reply, Request, ToolDefinition},
+    chat::{
+        Attachment, ChatModel, Delta, Kind, LeftOut, Message, ModelError, Price, Reply, Request,
+        ToolDefinition,
+    },
     endpoint::{Endpoint, Protocol, SettingsError},
+    fit::Dialect,
     gemini::GenerateContent,
     ollama::ApiChat,
     openai::Completions,
@@ -59,6 +68,9 @@ pub(crate) trait Format: Debug + Send + Sync {
         line::is_event_stream(content_type, asked)
     }
 
+    /// Whether a file can be sent as it is. Text always can, among the words.
+    fn takes(&self, file: &Attachment) -> bool;
+
     /// Writes the list of tools.
     fn tools(&self, tools: &[ToolDefinition]) -> Value;
 
@@ -80,11 +92,6 @@ pub(crate) trait Format: Debug + Send + Sync {
         exchange: &Exchange<'_>,
         on_delta: OnDelta<'_>,
     ) -> Result<Reply, ModelError>;
-
-    /// Says more exactly what a refusal means.
-    fn sharpened(&self, refusal: ModelError) -> ModelError {
-        refusal
-    }
 }
 
 /// A model behind an endpoint. It sends one request for one answer and tries nothing twice: whether
@@ -95,7 +102,10 @@ pub struct Adapter {
     format: &'static dyn Format,
     line: Line,
     price: Option<Price>,
+    dialect: Dialect,
     tools: WrittenTools,
+    /// What the person was told of already.
+    told: Mutex<HashSet<String>>,
 }
 
 impl Adapter {
@@ -109,7 +119,9 @@ impl Adapter {
         let line = Line::new(&endpoint, &format.path(&endpoint), auth::headers(&endpoint)?)?;
         // Asked for with every answer, and found by comparing the name with a long table.
         let price = endpoint.price.or_else(|| prices::of(&endpoint, &[]));
-        Ok(Self { endpoint, format, line, price, tools: WrittenTools::default() })
+        let dialect = Dialect::of(&endpoint);
+        let (tools, told) = (WrittenTools::default(), Mutex::default());
+        Ok(Self { endpoint, format, line, price, dialect, tools, told })
     }
 
     async fn exchange(
@@ -117,30 +129,59 @@ impl Adapter {
         request: Request<'_>,
         on_delta: OnDelta<'_>,
     ) -> Result<Reply, ModelError> {
-        let response = self.ask(request).await.map_err(|refusal| self.format.sharpened(refusal))?;
+        let written =
+            self.tools.written(request.tools, self.dialect, |tools| self.format.tools(tools));
+        self.left_out(&written, request.messages)
+            .into_iter()
+            .map(Delta::LeftOut)
+            .for_each(&mut *on_delta);
+        let response = self.ask(request, &written).await?;
         let exchange = Exchange {
             provider: self.line.provider(),
             messages: request.messages,
             origin: self.endpoint.origin(),
         };
-        if self.format.is_stream(line::content_type(&response), self.endpoint.stream) {
-            let pieces = http::pieces(response, STREAM_BYTES_MAX).boxed();
-            self.format.stream(pieces, &exchange, on_delta).await
-        } else {
-            let answer = self.line.whole(response).await?;
-            self.format.whole(answer, &exchange, on_delta)
-        }
+        let mut reply =
+            if self.format.is_stream(line::content_type(&response), self.endpoint.stream) {
+                let pieces = http::pieces(response, STREAM_BYTES_MAX).boxed();
+                self.format.stream(pieces, &exchange, on_delta).await?
+            } else {
+                let answer = self.line.whole(response).await?;
+                self.format.whole(answer, &exchange, on_delta)?
+            };
+        written.fit.restore(&mut reply.message.calls);
+        Ok(reply)
     }
 
-    async fn ask(&self, request: Request<'_>) -> Result<Response, ModelError> {
-        let tools = self.tools.json(request.tools, |tools| self.format.tools(tools));
+    async fn ask(&self, request: Request<'_>, written: &Written) -> Result<Response, ModelError> {
         let endpoint = self.tempered(request.temperature);
-        let body = self.format.body(&endpoint, request, tools.as_deref());
+        let messages = written.fit.history(request.messages, &endpoint.origin());
+        let request = Request { messages: &messages, ..request };
+        let body = self.format.body(&endpoint, request, written.json.as_deref());
         let accept = match self.endpoint.stream {
             true => self.format.stream_type(),
             false => line::JSON,
         };
         self.line.post(body, accept).await
+    }
+
+    /// Returns what the model is asked without, each time only what nobody was told of yet. Files
+    /// are told of when they come, not with every request after that.
+    fn left_out(&self, written: &Arc<Written>, messages: &[Message]) -> Vec<LeftOut> {
+        let input = messages.iter().rev().find_map(|message| match message {
+            Message::User(said) => Some(said.attachments.as_slice()),
+            _ => None,
+        });
+        let is_lost =
+            |file: &&Attachment| !matches!(file.kind(), Kind::Text(_)) && !self.format.takes(file);
+        let files = input.into_iter().flatten().filter(is_lost).map(|file| LeftOut::File {
+            name: file.name.clone(),
+            media_type: file.media_type.clone(),
+            bytes: file.data.len(),
+        });
+        let all = written.fit.left_out().iter().cloned().chain(files);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        all.filter(|one| told.insert(one.to_string())).collect()
     }
 
     /// Returns the endpoint as one request wishes it to be. No provider knows what is less than

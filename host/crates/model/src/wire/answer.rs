@@ -4,7 +4,7 @@ use sallyport_contract::text::excerpt;
 use serde_json::Value;
 use sse_stream::Sse;
 
-use super::Provider;
+use super::{Provider, json};
 use crate::chat::{Finish, ModelError};
 
 /// Longest unknown finish reason that is passed on; the known ones have about ten characters.
@@ -23,7 +23,7 @@ pub(crate) fn object(event: Sse, provider: &Provider) -> Result<Option<Value>, M
     if matches!(data.trim(), "" | DONE) {
         return Ok(None);
     }
-    match serde_json::from_str(&data) {
+    match json::read(&data) {
         Ok(object @ Value::Object(_)) => Ok(Some(object)),
         Ok(_) => Err(provider.broken("an event is not an object")),
         Err(error) => Err(provider.broken(&format!("an event is not JSON: {error}"))),

@@ -4,22 +4,38 @@
 //! on our side and an object on that of some providers. Names and ids that one model wrote may hold
 //! what another provider refuses, and with it the whole conversation.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
+};
 
 use data_encoding::HEXLOWER;
+use sallyport_contract::json;
 use serde_json::{Value, json};
 
-use crate::chat::AssistantMessage;
+use crate::chat::{AssistantMessage, CallRequest};
 
 /// What stands in the place of an input without a word, where an empty one is refused.
 pub(crate) const NO_WORDS: &str = "(no words)";
 
-/// Under which name arguments travel that are no JSON object, where only an object can. The model
-/// sees what it wrote.
+/// Under which name arguments travel that are no JSON object. The model sees what it wrote.
 const NOT_AN_OBJECT: &str = "INVALID_JSON";
+
+/// Longest arguments of one call, in bytes. The gate takes no longer ones.
+pub(crate) const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
+
+/// Most levels of JSON that is sent as such. Services that read JSON into messages of their own give up at about a
+/// hundred, those of the request around them included.
+pub(crate) const LEVELS_MAX: usize = 64;
+
+/// How much of broken arguments the model sees again, in characters: enough to find the mistake.
+const BROKEN_CHARS_MAX: usize = 4_000;
 
 /// Longest name of a function that every provider takes.
 const NAME_CHARS_MAX: usize = 64;
+
+/// Longest id of a call that every provider takes.
+const ID_CHARS_MAX: usize = 40;
 
 /// Returns the provider's own form of a message, if it came from `origin`. Whether it still tells
 /// of the same calls is the adapter's to see.
@@ -27,12 +43,53 @@ pub(crate) fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&
     said.opaque.as_ref().filter(|opaque| opaque.origin == origin).map(|opaque| &opaque.body)
 }
 
-/// Returns arguments as the object that some protocols carry.
+/// Returns arguments as the object that some protocols carry. Those of a request were mended
+/// before, so they are one.
 pub(crate) fn arguments_object(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(object @ Value::Object(_)) => object,
         _ if arguments.trim().is_empty() => json!({}),
-        _ => json!({ NOT_AN_OBJECT: arguments }),
+        _ => wrapped(arguments),
+    }
+}
+
+/// Returns arguments as text that every server takes; nothing where they are that already. Servers
+/// differ in what they let pass, so what the gate refuses to read is not sent back either.
+pub(crate) fn mended_arguments(arguments: &str) -> Option<String> {
+    match json::parse(arguments, ARGUMENTS_BYTES_MAX) {
+        Ok(object @ Value::Object(_)) if is_shallow(&object, LEVELS_MAX) => None,
+        _ if arguments.trim().is_empty() => Some("{}".to_owned()),
+        _ => Some(wrapped(arguments).to_string()),
+    }
+}
+
+/// True when a call in a provider's own form is one of ours, before what its model broke was mended
+/// in ours.
+pub(crate) fn is_same_call(name: &str, arguments: &str, ours: &CallRequest) -> bool {
+    let mended = mended_arguments(arguments);
+    let theirs = mended.as_deref().unwrap_or(arguments);
+    safe_name(name) == ours.name
+        && (theirs == ours.arguments
+            || arguments_object(theirs) == arguments_object(&ours.arguments))
+}
+
+fn wrapped(arguments: &str) -> Value {
+    match arguments.char_indices().nth(BROKEN_CHARS_MAX) {
+        None => json!({ NOT_AN_OBJECT: arguments }),
+        Some((end, _)) => {
+            let rest = arguments.len() - end;
+            json!({ NOT_AN_OBJECT: format!("{}… ({rest} more bytes)", &arguments[..end]) })
+        }
+    }
+}
+
+/// True for a value of at most so many levels.
+pub(crate) fn is_shallow(value: &Value, levels_max: usize) -> bool {
+    let Some(levels_max) = levels_max.checked_sub(1) else { return false };
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_shallow(item, levels_max)),
+        Value::Object(fields) => fields.values().all(|field| is_shallow(field, levels_max)),
+        _ => true,
     }
 }
 
@@ -46,24 +103,42 @@ pub(crate) fn arguments_text(arguments: Option<&Value>) -> String {
     }
 }
 
-/// Returns a call's id in letters, digits, `_` and `-`. Different ids stay different.
+/// Returns a call's id as every provider takes it. Different ids stay different.
 pub(crate) fn safe_id(id: &str) -> Cow<'_, str> {
-    match id.is_empty() || !id.chars().all(is_safe) {
-        true => Cow::Owned(format!("id_{}", HEXLOWER.encode(id.as_bytes()))),
-        false => Cow::Borrowed(id),
+    if is_safe_id(id) {
+        return Cow::Borrowed(id);
     }
+    let written = format!("id_{}", HEXLOWER.encode(id.as_bytes()));
+    Cow::Owned(match written.len() <= ID_CHARS_MAX {
+        true => written,
+        // The same for the same id in every process, so that a provider's cache holds.
+        false => format!(
+            "id_{:016x}_{}",
+            BuildHasherDefault::<DefaultHasher>::default().hash_one(id),
+            id.len()
+        ),
+    })
+}
+
+/// True for an id of letters, digits, `_` and `-` that is not too long.
+pub(crate) fn is_safe_id(id: &str) -> bool {
+    (1..=ID_CHARS_MAX).contains(&id.len()) && id.chars().all(is_safe)
 }
 
 /// Returns a function's name as every provider takes it. A name that no tool can have is one that a
 /// model made up; what is left of it is enough to tell the model so.
 pub(crate) fn safe_name(name: &str) -> Cow<'_, str> {
-    let is_short = name.len() <= NAME_CHARS_MAX;
-    if is_short && !name.is_empty() && name.chars().all(is_safe) {
+    let is_first = |char: char| char.is_ascii_alphabetic() || char == '_';
+    if name.len() <= NAME_CHARS_MAX && name.starts_with(is_first) && name.chars().all(is_safe) {
         return Cow::Borrowed(name);
     }
     let safe = |char| if is_safe(char) { char } else { '_' };
-    let kept: String = name.chars().take(NAME_CHARS_MAX).map(safe).collect();
-    Cow::Owned(if kept.is_empty() { "_".to_owned() } else { kept })
+    let mut kept: String = name.chars().take(NAME_CHARS_MAX).map(safe).collect();
+    if !kept.starts_with(is_first) {
+        kept.insert(0, '_');
+        kept.truncate(NAME_CHARS_MAX);
+    }
+    Cow::Owned(kept)
 }
 
 fn is_safe(char: char) -> bool {
@@ -101,6 +176,40 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_would_not_read_back_is_wrapped() {
+        let deep = format!("{}{}", "{\"a\":".repeat(80), "1".to_owned() + &"}".repeat(80));
+        let broken = [
+            r#"{"k":"#,
+            "[1]",
+            "\"text\"",
+            "7",
+            "null",
+            "NaN",
+            r#"{"k":NaN}"#,
+            r#"{"k":1,"k":2}"#,
+            r#"{"k":"\ud83d"}"#,
+            r#"{"k":1e999}"#,
+            "{} {}",
+            "{'k':1}",
+            "{\"k\":\"a\nb\"}",
+            &deep,
+        ];
+        for arguments in broken {
+            let mended = mended_arguments(arguments).unwrap();
+            let mended: Value = serde_json::from_str(&mended).unwrap();
+            assert_eq!(mended, json!({ "INVALID_JSON": arguments }));
+        }
+        for (arguments, want) in [("", Some("{}")), (" \n", Some("{}")), ("{}", None)] {
+            assert_eq!(mended_arguments(arguments).as_deref(), want, "{arguments}");
+        }
+        assert_eq!(mended_arguments(r#" {"k": 1.0, "é": "\ud83d\ude00"} "#), None);
+        for long in ["x".repeat(10 << 20), format!("{{\"k\":\"{}\"}}", "é".repeat(1 << 20))] {
+            let mended = mended_arguments(&long).unwrap();
+            assert!(mended.len() < 20_000 && mended.contains("more bytes"), "{}", mended.len());
+        }
+    }
+
+    #[test]
     fn only_the_model_that_wrote_it_gets_its_own_form_back() {
         let opaque = Opaque { origin: "gemini/a".to_owned(), body: json!(1) };
         let said = AssistantMessage { opaque: Some(opaque), ..AssistantMessage::default() };
@@ -111,12 +220,15 @@ mod tests {
 
     #[test]
     fn names_and_ids_hold_what_everyone_takes() {
-        let long = "é".repeat(100);
+        let (long, digits) = ("é".repeat(100), "7".repeat(64));
         let rows = [
             ("git_log-2", "git_log-2"),
             ("functions.read file", "functions_read_file"),
             ("", "_"),
+            ("7zip", "_7zip"),
+            ("-x", "_-x"),
             (&long, &"_".repeat(64)),
+            (&digits, &format!("_{}", "7".repeat(63))),
         ];
         for (name, want) in rows {
             assert_eq!(safe_name(name), want);
@@ -126,5 +238,8 @@ mod tests {
         for (id, want) in rows {
             assert_eq!(safe_id(id), want);
         }
+        let long = |end: &str| format!("functions.read_file.{}:{end}", "x".repeat(200));
+        assert!(is_safe_id(&safe_id(&long("0"))), "{}", safe_id(&long("0")));
+        assert_ne!(safe_id(&long("0")), safe_id(&long("1")));
     }
 }

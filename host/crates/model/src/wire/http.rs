@@ -24,8 +24,11 @@ pub(crate) enum BodyError {
     #[error("{0}")]
     Cut(String),
     /// The server fell silent.
-    #[error("nothing came for {SILENCE_TIME_MAX:?}")]
-    Silent,
+    #[error("nothing came for {time:?}")]
+    Silent {
+        /// For how long.
+        time: Duration,
+    },
     /// The body is longer than is sensible.
     #[error("the answer is longer than {bytes_max} bytes")]
     TooLong {
@@ -67,7 +70,7 @@ pub(crate) fn pieces(
 ) -> impl Stream<Item = Result<Bytes, BodyError>> {
     stream::try_unfold((response, bytes_max), move |(mut response, left)| async move {
         let chunk = tokio::time::timeout(SILENCE_TIME_MAX, response.chunk());
-        let chunk = chunk.await.map_err(|_| BodyError::Silent)?;
+        let chunk = chunk.await.map_err(|_| BodyError::Silent { time: SILENCE_TIME_MAX })?;
         let Some(chunk) = chunk.map_err(|e| BodyError::Cut(story(&e)))? else {
             return Ok(None);
         };

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{
     http::{self, BodyError},
+    json,
     provider::{self, Provider},
 };
 use crate::{
@@ -86,8 +87,8 @@ impl Line {
     pub(crate) async fn whole(&self, response: Response) -> Result<Value, ModelError> {
         let status = response.status().as_u16();
         let body = http::whole(response, WHOLE_BYTES_MAX).await.map_err(|e| self.lost(&e))?;
-        let answer: Value = serde_json::from_slice(&body)
-            .map_err(|e| self.provider.broken(&format!("not JSON: {e}")))?;
+        let answer: Value =
+            json::read_bytes(&body).map_err(|e| self.provider.broken(&format!("not JSON: {e}")))?;
         match answer.get("error").filter(|error| !error.is_null()) {
             Some(error) => Err(self.provider.refusal_inside(status, error)),
             None => Ok(answer),
@@ -125,10 +126,7 @@ impl Line {
         let retry_after = retry_after.or_else(|| provider::wait_of(&body));
         let words = provider::words_of(&body);
         let message = if words.is_empty() { reason(status) } else { &words };
-        match provider::is_spent(&body) {
-            true => self.provider.spent(status.as_u16(), message),
-            false => self.provider.refusal(status.as_u16(), message, retry_after),
-        }
+        self.provider.refusal(status.as_u16(), &provider::code_of(&body), message, retry_after)
     }
 
     fn redirected(&self, response: &Response) -> ModelError {
@@ -137,7 +135,7 @@ impl Line {
             "it redirects to {}, which is not followed because the key would go along",
             target.unwrap_or("nowhere"),
         );
-        self.provider.refusal(response.status().as_u16(), &message, None)
+        self.provider.refusal(response.status().as_u16(), "", &message, None)
     }
 }
 

@@ -6,8 +6,8 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use sallyport_contract::{Secret, text::excerpt};
-use serde_json::{Value, json};
+use sallyport_contract::{Redactor, Secret, text::excerpt};
+use serde_json::Value;
 
 use super::http::BodyError;
 use crate::chat::ModelError;
@@ -17,6 +17,62 @@ const MESSAGE_CHARS_MAX: usize = 500;
 
 /// Longest wait that a provider can ask for; more is a broken clock or a joke.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Words by which providers say that a conversation is too long, where they have no code for it or
+/// one that says less. All of them are sentences for people.
+const TOO_LONG: [&str; 9] = [
+    "context length",
+    "context window",
+    "context size",
+    "context limit",
+    "context_length",
+    "prompt is too long",
+    "input is too long",
+    "input token count",
+    "too many tokens",
+];
+
+/// Words by which they say that a key is none, beside the word for a key.
+const NO_KEY: [&str; 9] = [
+    "incorrect",
+    "invalid",
+    "not valid",
+    "expired",
+    "missing",
+    "not found",
+    "no ",
+    "revoked",
+    "provide",
+];
+
+/// Why a provider says no, as far as it makes a difference here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Key,
+    Money,
+    Length,
+    Rate,
+    Other,
+}
+
+impl Reason {
+    /// A code says more than a status, and words are looked at where neither says anything.
+    fn of(status: u16, code: &str, message: &str) -> Self {
+        let words = message.to_ascii_lowercase();
+        let says = |all: &[&str]| all.iter().any(|one| words.contains(one));
+        let is_about_key = says(&["api key", "api_key", "apikey", "api-key"]) && says(&NO_KEY);
+        match (code, status) {
+            ("insufficient_quota" | "billing_error", _) | (_, 402) => Self::Money,
+            ("context_length_exceeded" | "exceed_context_size_error", _) => Self::Length,
+            ("invalid_api_key" | "authentication_error" | "UNAUTHENTICATED", _) => Self::Key,
+            (_, 401 | 403) => Self::Key,
+            (_, 429) => Self::Rate,
+            (_, 400 | 422) if is_about_key => Self::Key,
+            (_, 400 | 413 | 422 | 500) if says(&TOO_LONG) => Self::Length,
+            _ => Self::Other,
+        }
+    }
+}
 
 /// Who is asked, and the key that must not be seen in what it answers.
 #[derive(Debug, Clone)]
@@ -31,6 +87,11 @@ impl Provider {
         ModelError::Unreachable { provider: self.name.clone(), message: self.cleaned(message) }
     }
 
+    /// No complete answer in time.
+    pub(crate) fn timed_out(&self, time: Duration) -> ModelError {
+        ModelError::TimedOut { provider: self.name.clone(), time }
+    }
+
     /// An answer that is cut or is not what the protocol says.
     pub(crate) fn broken(&self, message: &str) -> ModelError {
         ModelError::Broken { provider: self.name.clone(), message: self.cleaned(message) }
@@ -39,7 +100,7 @@ impl Provider {
     /// A body that did not come to its end.
     pub(crate) fn lost(&self, error: &BodyError) -> ModelError {
         match error {
-            BodyError::Silent => self.unreachable(&error.to_string()),
+            BodyError::Silent { time } => self.timed_out(*time),
             _ => self.broken(&error.to_string()),
         }
     }
@@ -50,31 +111,27 @@ impl Provider {
         time_max: Duration,
         answer: impl Future<Output = Result<T, ModelError>>,
     ) -> Result<T, ModelError> {
-        tokio::time::timeout(time_max, answer).await.unwrap_or_else(|_| {
-            Err(self.unreachable(&format!("no complete answer within {time_max:?}")))
-        })
+        tokio::time::timeout(time_max, answer)
+            .await
+            .unwrap_or_else(|_| Err(self.timed_out(time_max)))
     }
 
-    /// An answer with a status that means no.
+    /// An answer with a status that means no. `code` is the provider's own word for the reason.
     pub(crate) fn refusal(
         &self,
         status: u16,
+        code: &str,
         message: &str,
         retry_after: Option<Duration>,
     ) -> ModelError {
-        let (provider, message) = (self.name.clone(), self.cleaned(message));
-        match status {
-            401 | 403 => ModelError::Credentials { provider, message },
-            429 => ModelError::RateLimited { provider, message, retry_after },
-            _ => ModelError::Refused { provider, status, message, retry_after },
+        let (provider, shown) = (self.name.clone(), self.cleaned(message));
+        match Reason::of(status, code, message) {
+            Reason::Key => ModelError::Credentials { provider, message: shown },
+            Reason::Money => ModelError::Spent { provider, message: shown },
+            Reason::Length => ModelError::TooLong { provider, message: shown },
+            Reason::Rate => ModelError::RateLimited { provider, message: shown, retry_after },
+            Reason::Other => ModelError::Refused { provider, status, message: shown, retry_after },
         }
-    }
-
-    /// A refusal because the money is used up. It comes with the status of too many requests, but
-    /// no wait would help.
-    pub(crate) fn spent(&self, status: u16, message: &str) -> ModelError {
-        let (provider, message) = (self.name.clone(), self.cleaned(message));
-        ModelError::Refused { provider, status, message, retry_after: None }
     }
 
     /// An `error` object inside an answer that began well. `status` is what the answer began with;
@@ -82,16 +139,14 @@ impl Provider {
     pub(crate) fn refusal_inside(&self, status: u16, error: &Value) -> ModelError {
         let status = status_in(error).unwrap_or(status);
         let message = message_in(error).unwrap_or_else(|| error.to_string());
-        self.refusal(status, &message, wait_in(error))
+        self.refusal(status, &code_in(error), &message, wait_in(error))
     }
 
-    /// The key goes before the text is cut: half a key is still a secret.
+    /// The key goes before the text is cut: half a key is still a secret. One that is too short to be
+    /// a secret stands in every other word.
     fn cleaned(&self, message: &str) -> String {
-        let redacted = match &self.key {
-            Some(key) => key.redact(message),
-            None => message.to_owned(),
-        };
-        excerpt(redacted.trim(), MESSAGE_CHARS_MAX)
+        let redactor = Redactor::new(self.key.iter().map(|key| ("key", key)));
+        excerpt(redactor.text(message).trim(), MESSAGE_CHARS_MAX)
     }
 }
 
@@ -106,14 +161,20 @@ pub(crate) fn wait_of(body: &[u8]) -> Option<Duration> {
     wait_in(&error_in(body)?)
 }
 
-/// True when the body of a refusal says that the money is used up.
-pub(crate) fn is_spent(body: &[u8]) -> bool {
-    let error = error_in(body).unwrap_or_default();
-    ["code", "type"].iter().any(|key| error.get(key) == Some(&json!("insufficient_quota")))
+/// Returns the word for the reason in the body of a refusal; empty where there is none.
+pub(crate) fn code_of(body: &[u8]) -> String {
+    error_in(body).as_ref().map(code_in).unwrap_or_default()
+}
+
+/// Of the words that an error object has for its reason, the one that says most.
+fn code_in(error: &Value) -> String {
+    let words = ["code", "type", "status"].iter().filter_map(|key| error.get(key)?.as_str());
+    let known = |word: &&str| Reason::of(0, word, "") != Reason::Other;
+    words.clone().find(known).or_else(|| words.clone().next()).unwrap_or_default().to_owned()
 }
 
 fn error_in(body: &[u8]) -> Option<Value> {
-    let mut value: Value = serde_json::from_slice(body).ok()?;
+    let mut value: Value = super::json::read_bytes(body).ok()?;
     match value.get_mut("error").filter(|error| !error.is_null()) {
         Some(error) => Some(error.take()),
         None => Some(value),
@@ -221,8 +282,81 @@ mod tests {
         let provider = Provider { name: "p".to_owned(), key: Some(Secret::new(key)) };
         for padding in MESSAGE_CHARS_MAX - 12..MESSAGE_CHARS_MAX + 2 {
             let message = format!("{}{key}\x1b[2J", ".".repeat(padding));
-            let shown = provider.refusal(400, &message, None).to_string();
+            let shown = provider.refusal(400, "", &message, None).to_string();
             assert!(!shown.contains("sk-a") && !shown.contains('\x1b'), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_gone_however_it_is_spelt_and_a_short_one_cuts_no_words() {
+        let cleaned = |key: &str, message: &str| {
+            let provider = Provider { name: "p".to_owned(), key: Some(Secret::new(key)) };
+            provider.cleaned(message)
+        };
+        assert_eq!(cleaned("x", "no text is exact"), "no text is exact");
+        assert_eq!(cleaned("", "abc"), "abc");
+        let message = r#"bad key "sk-ab\u002fcdef" (c2stYWIvY2RlZg==)"#;
+        assert_eq!(cleaned("sk-ab/cdef", message), r#"bad key "[secret key]" ([secret key])"#);
+    }
+
+    #[test]
+    fn a_refusal_is_what_its_code_or_its_words_say() {
+        let of = |status: u16, body: &str| {
+            let body = body.as_bytes();
+            Reason::of(status, &code_of(body), &words_of(body))
+        };
+        let rows = [
+            (400, r#"{"error":"Incorrect API key provided: xa***1."}"#, Reason::Key),
+            (
+                400,
+                r#"{"error":{"message":"API key not valid. Please pass a valid API key."}}"#,
+                Reason::Key,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"API key expired. Please renew the API key."}}"#,
+                Reason::Key,
+            ),
+            (400, r#"{"error":{"message":"no","code":"invalid_api_key"}}"#, Reason::Key),
+            (401, "", Reason::Key),
+            (
+                400,
+                r#"{"error":{"message":"the key \"x\" of the schema is invalid"}}"#,
+                Reason::Other,
+            ),
+            (
+                429,
+                r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota"}}"#,
+                Reason::Money,
+            ),
+            (429, r#"{"error":{"code":null,"type":"insufficient_quota"}}"#, Reason::Money),
+            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, Reason::Money),
+            (429, r#"{"error":{"code":"rate_limit_exceeded"}}"#, Reason::Rate),
+            (
+                400,
+                r#"{"error":{"code":"context_length_exceeded","type":"invalid_request_error"}}"#,
+                Reason::Length,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum"}}"#,
+                Reason::Length,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"The input token count (2) exceeds the maximum"}}"#,
+                Reason::Length,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#,
+                Reason::Length,
+            ),
+            (400, r#"{"error":{"message":"something else"}}"#, Reason::Other),
+            (500, "<html>", Reason::Other),
+        ];
+        for (status, body, want) in rows {
+            assert_eq!(of(status, body), want, "{status} {body}");
         }
     }
 

@@ -8,37 +8,44 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::chat::ToolDefinition;
+use crate::{
+    chat::ToolDefinition,
+    fit::{Dialect, Fit},
+};
 
 /// The tools as they went out last.
 #[derive(Debug, Default)]
-pub(crate) struct WrittenTools(Mutex<Option<Written>>);
+pub(crate) struct WrittenTools(Mutex<Option<Arc<Written>>>);
 
+/// Tools in the form of a provider.
 #[derive(Debug)]
-struct Written {
-    tools: Vec<ToolDefinition>,
-    json: Arc<RawValue>,
+pub(crate) struct Written {
+    given: Vec<ToolDefinition>,
+    /// The tools as the provider takes them.
+    pub(crate) fit: Fit,
+    /// None where there is no tool to write.
+    pub(crate) json: Option<Box<RawValue>>,
 }
 
 impl WrittenTools {
-    /// Returns the tools in the form that `write` gives them; the same JSON again while they are
-    /// the same tools. Without tools there is nothing to write.
-    pub(crate) fn json<T: Serialize>(
+    /// Returns the tools in the form that `write` gives them; the same again while they are the
+    /// same tools. Without tools there is nothing to write.
+    pub(crate) fn written<T: Serialize>(
         &self,
         tools: &[ToolDefinition],
+        dialect: Dialect,
         write: impl FnOnce(&[ToolDefinition]) -> T,
-    ) -> Option<Arc<RawValue>> {
-        if tools.is_empty() {
-            return None;
-        }
+    ) -> Arc<Written> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.as_ref().filter(|last| last.tools == tools) {
-            return Some(Arc::clone(&last.json));
+        if let Some(last) = last.as_ref().filter(|last| last.given == tools) {
+            return Arc::clone(last);
         }
-        let json = to_raw_value(&write(tools)).expect("a JSON value can be written");
-        let json = Arc::from(json);
-        *last = Some(Written { tools: tools.to_vec(), json: Arc::clone(&json) });
-        Some(json)
+        let fit = Fit::new(tools, dialect);
+        let json = (!fit.tools().is_empty())
+            .then(|| to_raw_value(&write(fit.tools())).expect("a JSON value can be written"));
+        let written = Arc::new(Written { given: tools.to_vec(), fit, json });
+        *last = Some(Arc::clone(&written));
+        written
     }
 }
 
@@ -47,6 +54,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const DIALECT: Dialect = Dialect::STRICTEST;
 
     fn tools(count: usize) -> Vec<ToolDefinition> {
         let tool = |n| ToolDefinition {
@@ -64,9 +73,9 @@ mod tests {
     #[test]
     fn the_same_tools_are_written_once() {
         let written = WrittenTools::default();
-        let first = written.json(&tools(2), names).unwrap();
-        assert_eq!(first.get(), r#"["t0","t1"]"#);
-        let again = written.json(&tools(2), |_| -> () { panic!("written twice") }).unwrap();
+        let first = written.written(&tools(2), DIALECT, names);
+        assert_eq!(first.json.as_deref().unwrap().get(), r#"["t0","t1"]"#);
+        let again = written.written(&tools(2), DIALECT, |_| -> () { panic!("written twice") });
         assert!(Arc::ptr_eq(&first, &again));
     }
 
@@ -77,13 +86,14 @@ mod tests {
         other[1].parameters = json!({ "type": "object", "properties": {} });
         for (tools, want) in [(tools(1), 1), (tools(2), 2), (other, 2), (tools(1), 1)] {
             let mut count = 0;
-            let json = written.json(&tools, |tools| {
+            let written = written.written(&tools, DIALECT, |tools| {
                 count = tools.len();
                 names(tools)
             });
-            assert!(json.is_some());
+            assert!(written.json.is_some());
             assert_eq!(count, want);
         }
-        assert!(written.json(&[], |_| -> () { panic!("nothing to write") }).is_none());
+        let none = written.written(&[], DIALECT, |_| -> () { panic!("nothing to write") });
+        assert!(none.json.is_none());
     }
 }

@@ -1,0 +1,92 @@
+//! JSON as servers write it, and not only as it should be.
+//!
+//! Tokens end in the middle of characters, and some servers write down the half of a character that
+//! a token holds: `"\ud83d"` without its other half. No text can hold it, so the parser refuses
+//! the whole answer over it. Here it becomes the sign for a character that was lost.
+
+use serde::Deserialize;
+
+/// What stands for half a character, escaped.
+const LOST: &str = "\\ufffd";
+
+/// Reads JSON in which halves of characters may stand alone.
+///
+/// # Errors
+///
+/// It is no JSON even then; the error is about the text as it came.
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| match without_halves(text) {
+        Some(mended) => serde_json::from_str(&mended).map_err(|_| error),
+        None => Err(error),
+    })
+}
+
+/// Reads JSON out of bytes, of which some may be no text.
+///
+/// # Errors
+///
+/// As [`read`].
+pub(crate) fn read_bytes<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> serde_json::Result<T> {
+    read(&String::from_utf8_lossy(bytes))
+}
+
+/// Returns a text with every half that stands alone replaced; nothing where there is none.
+fn without_halves(text: &str) -> Option<String> {
+    let mut mended = String::new();
+    let mut kept = 0;
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
+        let start = at + found;
+        at = match (unit(text, start), unit(text, start + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => start + 12,
+            (Some(0xd800..=0xdfff), _) => {
+                mended.push_str(&text[kept..start]);
+                mended.push_str(LOST);
+                kept = start + 6;
+                kept
+            }
+            // A backslash and what it escapes, which may be another one.
+            _ => start + 1 + text[start + 1..].chars().next().map_or(0, char::len_utf8),
+        };
+    }
+    (kept > 0).then(|| mended + &text[kept..])
+}
+
+/// Returns the UTF-16 unit that is written as an escape at a place, if one is.
+fn unit(text: &str, at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn half_a_character_is_lost_and_nothing_else() {
+        let rows = [
+            (r#""a\ud83d""#, Some("a\u{fffd}")),
+            (r#""\ude00b""#, Some("\u{fffd}b")),
+            (r#""\ud83d\ud83d\ude00""#, Some("\u{fffd}😀")),
+            (r#""\ud83dx\uDE00é""#, Some("\u{fffd}x\u{fffd}é")),
+            (r#""\ud83d\n\ud83d""#, Some("\u{fffd}\n\u{fffd}")),
+            (r#""\ud83d\ude00""#, Some("😀")),
+            (r#""\\ud83d""#, Some(r"\ud83d")),
+            (r#""\\\ud83d""#, Some("\\\u{fffd}")),
+            (r#""\ud8""#, None),
+            (r#""\ud83d"#, None),
+            (r#""\ud83d" x"#, None),
+            ("\"\\", None),
+        ];
+        for (text, want) in rows {
+            assert_eq!(read::<String>(text).ok().as_deref(), want, "{text}");
+            assert_eq!(read_bytes::<String>(text.as_bytes()).ok().as_deref(), want, "{text}");
+        }
+        let error = read::<Value>(r#"{"a":"\ud83d","b":}"#).unwrap_err().to_string();
+        assert!(error.contains("hex escape"), "{error}");
+        assert_eq!(read_bytes::<String>(b"\"a\xed\"").unwrap(), "a\u{fffd}");
+    }
+}
