@@ -13,9 +13,10 @@ pub mod catalog;
 pub mod chat;
 mod embed;
 mod endpoint;
+mod fit;
 mod gemini;
 pub mod json_protocol;
-pub mod offline;
+mod offline;
 mod ollama;
 pub mod openai;
 pub mod prices;
@@ -23,20 +24,23 @@ pub mod prices;
 pub mod raw;
 mod responses;
 mod retry;
+mod tool_index;
 mod wire;
 mod wish;
 
 use std::{sync::Arc, time::Duration};
 
 pub use chat::{
-    AssistantMessage, Attachment, CallRequest, ChatModel, Cost, Delta, Finish, Message, ModelError,
-    Opaque, Price, Reply, Request, ToolDefinition, ToolResult, Usage, UserMessage,
+    AssistantMessage, Attachment, CallRequest, ChatModel, Cost, Delta, Finish, LeftOut, Message,
+    ModelError, Opaque, Price, Reply, Request, ToolDefinition, ToolResult, Usage, UserMessage,
 };
 pub use embed::{EmbedEndpoint, Embedder, connect_embedder};
 pub use endpoint::{Effort, Endpoint, Protocol, SettingsError, ToolCalling};
+pub use fit::Fit;
 pub use json_protocol::JsonProtocol;
-pub use offline::Offline;
+pub use offline::{Offline, Reach, ReachOf};
 use retry::Retrying;
+pub use tool_index::ToolIndex;
 pub use wire::Adapter;
 use wish::Wishing;
 

@@ -17,7 +17,7 @@ use serde_json::{Value, value::RawValue};
 
 use self::reply::Finished;
 use crate::{
-    chat::{ModelError, Reply, Request, ToolDefinition},
+    chat::{Attachment, ModelError, Reply, Request, ToolDefinition},
     endpoint::Endpoint,
     wire::{self, Exchange, Format, OnDelta, Pieces},
 };
@@ -29,6 +29,10 @@ pub(crate) struct Messages;
 impl Format for Messages {
     fn path(&self, _: &Endpoint) -> String {
         "messages".to_owned()
+    }
+
+    fn takes(&self, file: &Attachment) -> bool {
+        request::block_of(file).is_some()
     }
 
     fn tools(&self, tools: &[ToolDefinition]) -> Value {

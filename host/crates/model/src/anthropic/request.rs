@@ -4,6 +4,8 @@
 //! results first. Text without a word in it is refused, although models write it, so it is left
 //! out.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -134,15 +136,22 @@ fn input(said: &UserMessage) -> Vec<Value> {
 }
 
 fn file(file: &Attachment) -> Value {
-    let kind = match (file.kind(), file.essence()) {
-        (Kind::Image, media_type) if IMAGE_TYPES.contains(&media_type) => "image",
-        (_, PDF) => "document",
-        _ => return json!({ "type": "text", "text": file.in_words() }),
+    let Some(kind) = block_of(file) else {
+        return json!({ "type": "text", "text": file.in_words() });
     };
     json!({
         "type": kind,
         "source": { "type": "base64", "media_type": file.essence(), "data": file.base64() },
     })
+}
+
+/// Returns the kind of block that carries a file as it is; none where it cannot be sent.
+pub(super) fn block_of(file: &Attachment) -> Option<&'static str> {
+    match (file.kind(), file.essence()) {
+        (Kind::Image, media_type) if IMAGE_TYPES.contains(&media_type) => Some("image"),
+        (_, PDF) => Some("document"),
+        _ => None,
+    }
 }
 
 fn words(text: &str) -> Option<Value> {
@@ -154,22 +163,24 @@ fn words(text: &str) -> Option<Value> {
 fn own_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
     let blocks = own_form(said, origin)?.get("content")?.as_array()?;
     let own_calls = blocks.iter().filter(|block| is_call(block));
-    let own_calls = own_calls.map(|call| (text(call, "id"), text(call, "name")));
-    if !own_calls.eq(said.calls.iter().map(|call| (call.id.as_str(), call.name.as_str()))) {
+    let own_calls = own_calls.map(|call| (text(call, "id"), safe_name(text(call, "name"))));
+    if !own_calls.eq(said.calls.iter().map(|call| (&*call.id, Cow::Borrowed(&*call.name)))) {
         return None;
     }
     let mut blocks: Vec<Value> = blocks.iter().filter(|block| !is_blank(block)).cloned().collect();
     // Thinking that led to nothing cannot be the end of a message.
     let end = blocks.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
     blocks.truncate(end);
-    blocks.iter_mut().filter(|block| is_call(block)).for_each(make_safe);
+    let own_calls = blocks.iter_mut().filter(|block| is_call(block));
+    own_calls.zip(&said.calls).for_each(|(own, ours)| settle(own, ours));
     Some(blocks)
 }
 
-/// A name or an id that is not safe is refused, although a model wrote it.
-fn make_safe(call: &mut Value) {
-    let (id, name) = (json!(safe_id(text(call, "id"))), json!(safe_name(text(call, "name"))));
-    (call["id"], call["name"]) = (id, name);
+/// Writes our call into the provider's own: what its model broke was mended in ours.
+fn settle(own: &mut Value, ours: &CallRequest) {
+    own["id"] = json!(safe_id(&ours.id));
+    own["name"] = json!(ours.name);
+    own["input"] = arguments_object(&ours.arguments);
 }
 
 fn is_call(block: &Value) -> bool {
@@ -193,7 +204,7 @@ fn call(call: &CallRequest) -> Value {
     json!({
         "type": "tool_use",
         "id": safe_id(&call.id),
-        "name": safe_name(&call.name),
+        "name": call.name,
         "input": arguments_object(&call.arguments),
     })
 }

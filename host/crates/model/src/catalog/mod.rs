@@ -7,6 +7,8 @@
 mod check;
 mod list;
 
+use std::borrow::Cow;
+
 pub use check::{Status, Step, check};
 pub use list::{Listed, models};
 
@@ -25,9 +27,9 @@ pub enum CatalogError {
 
 impl CatalogError {
     /// What the person can do about it.
-    pub fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> Cow<'static, str> {
         match self {
-            Self::Settings(error) => error.hint(),
+            Self::Settings(error) => error.hint().into(),
             Self::Model(error) => error.hint(),
         }
     }

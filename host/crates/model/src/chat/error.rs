@@ -1,6 +1,6 @@
 //! Why a model gave no answer.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 /// Why there is no answer. The texts are for the person; no key ever stands in one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,12 +13,36 @@ pub enum ModelError {
         /// What it said.
         message: String,
     },
-    /// No connection, or none in time.
+    /// No connection.
     #[error("cannot reach {provider}: {message}")]
     Unreachable {
         /// Who could not be reached.
         provider: String,
         /// What went wrong.
+        message: String,
+    },
+    /// No complete answer in time.
+    #[error("{provider} gave no complete answer within {time:?}")]
+    TimedOut {
+        /// Who was waited for.
+        provider: String,
+        /// How long.
+        time: Duration,
+    },
+    /// The conversation is longer than the model can hold.
+    #[error("the conversation is too long for {provider}: {message}")]
+    TooLong {
+        /// Who refused.
+        provider: String,
+        /// What it said.
+        message: String,
+    },
+    /// The account of the key has no money left.
+    #[error("{provider} refused because the account has no credit left: {message}")]
+    Spent {
+        /// Who refused.
+        provider: String,
+        /// What it said.
         message: String,
     },
     /// Too many requests; `retry_after` when the provider said how long to wait.
@@ -81,24 +105,98 @@ pub enum ModelError {
     },
 }
 
+/// Longest wait that a person sits out in front of the terminal.
+const SHORT_WAIT_MAX: Duration = Duration::from_secs(10 * 60);
+
 impl ModelError {
     /// What the person can do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
+    pub fn hint(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Credentials { .. } => {
-                "check the key of this model: `sallyport model check` tells where it comes from"
+                "check the key of this model; `sallyport model check` shows where it comes from"
             }
             Self::Unreachable { .. } => {
-                "check the address of this model and the network: `sallyport model check` tells more"
+                "check the network and the address of this model with `sallyport model check`"
+            }
+            Self::TimedOut { .. } => {
+                "ask again, or allow more time: `time_max` of the model, or the variable LLM_TIMEOUT"
+            }
+            Self::TooLong { .. } => {
+                "start a new session or send less; in a chat, /compact summarises old turns"
+            }
+            Self::Spent { .. } => "add credit to the provider's account, or use another model",
+            Self::RateLimited { retry_after: Some(wait), .. }
+            | Self::Refused { retry_after: Some(wait), .. }
+                if *wait > SHORT_WAIT_MAX =>
+            {
+                let wait = in_words(*wait);
+                return Cow::Owned(format!(
+                    "the provider asks to wait {wait}; use another model until then"
+                ));
             }
             Self::RateLimited { .. } => "wait a little, then ask again",
-            Self::Refused { .. } => "check the model's name and the provider's message",
+            Self::Refused { status: 404, .. } => {
+                "check the model's name and address: `sallyport model list --remote` tells the names"
+            }
+            Self::Refused { status: 408 | 409 | 425 | 500.., .. } => {
+                "the provider has trouble of its own: ask again later, or use another model"
+            }
+            Self::Refused { status: 300..=399, .. } => "check the address of this model",
+            Self::Refused { .. } => "the provider's message says what it does not accept",
             Self::Declined { .. } => "check the plugin's settings and what it says",
-            Self::Stopped { .. } => "`sallyport audit show` tells what the plugin did",
+            Self::Stopped { .. } => "see what the plugin did with `sallyport audit show`",
             Self::Denied { .. } => "the policy decides what the plugin may do",
             Self::Broken { .. } => {
-                "ask again; if it stays, the server does not speak this protocol"
+                "ask again; if it happens again, the server does not speak this protocol"
             }
+        })
+    }
+}
+
+/// Returns a duration of minutes or more as people say it.
+fn in_words(wait: Duration) -> String {
+    let minutes = wait.as_secs().div_ceil(60);
+    match minutes {
+        0..120 => format!("{minutes} minutes"),
+        minutes => format!("{} hours", minutes.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_about_what_happened() {
+        let (provider, message) = (|| "p".to_owned(), || "m".to_owned());
+        let refused = |status, wait: Option<u64>| ModelError::Refused {
+            provider: provider(),
+            status,
+            message: message(),
+            retry_after: wait.map(Duration::from_secs),
+        };
+        let limited = |wait: Option<u64>| ModelError::RateLimited {
+            provider: provider(),
+            message: message(),
+            retry_after: wait.map(Duration::from_secs),
+        };
+        let rows = [
+            (refused(500, None), "trouble of its own"),
+            (refused(503, Some(5)), "trouble of its own"),
+            (refused(529, Some(86_400)), "24 hours"),
+            (refused(404, None), "model's name"),
+            (refused(400, None), "does not accept"),
+            (refused(307, None), "address"),
+            (limited(None), "wait a little"),
+            (limited(Some(30)), "wait a little"),
+            (limited(Some(3_599)), "60 minutes"),
+            (limited(Some(86_400)), "24 hours"),
+            (ModelError::TimedOut { provider: provider(), time: Duration::ZERO }, "LLM_TIMEOUT"),
+            (ModelError::TooLong { provider: provider(), message: message() }, "/compact"),
+            (ModelError::Spent { provider: provider(), message: message() }, "credit"),
+        ];
+        for (error, want) in rows {
+            assert!(error.hint().contains(want), "{error:?}: {}", error.hint());
         }
     }
 }

@@ -3,6 +3,7 @@
 mod attachment;
 mod error;
 mod input;
+mod left_out;
 mod price;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use serde_json::Value;
 pub use attachment::{Attachment, Kind};
 pub use error::ModelError;
 pub use input::{QUOTE_MARK, UserMessage, lines, quoted};
+pub use left_out::LeftOut;
 pub use price::{Cost, Price};
 
 /// One message of a conversation.
@@ -185,6 +187,8 @@ pub enum Delta {
         /// Why, for the person.
         reason: String,
     },
+    /// The model is asked without something that its provider cannot be sent.
+    LeftOut(LeftOut),
 }
 
 /// A language model, or what stands in for one.

@@ -17,7 +17,7 @@ use serde_json::{Value, value::RawValue};
 
 use self::reply::Finished;
 use crate::{
-    chat::{ModelError, Reply, Request, ToolDefinition},
+    chat::{Attachment, ModelError, Reply, Request, ToolDefinition},
     endpoint::Endpoint,
     wire::{self, Exchange, Format, OnDelta, Pieces},
 };
@@ -33,6 +33,10 @@ pub(crate) struct GenerateContent;
 impl Format for GenerateContent {
     fn path(&self, endpoint: &Endpoint) -> String {
         path(endpoint)
+    }
+
+    fn takes(&self, file: &Attachment) -> bool {
+        request::takes(file)
     }
 
     fn tools(&self, tools: &[ToolDefinition]) -> Value {
@@ -67,10 +71,6 @@ impl Format for GenerateContent {
         let finished =
             Finished::of(answer, on_delta).map_err(|e| provider.broken(&e.to_string()))?;
         Ok(reply::reply(finished, messages, origin.clone()))
-    }
-
-    fn sharpened(&self, refusal: ModelError) -> ModelError {
-        reply::sharpened(refusal)
     }
 }
 

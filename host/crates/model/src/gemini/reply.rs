@@ -7,18 +7,12 @@ use serde_json::{Value, json};
 
 use super::parts::{self, PartError, Parts};
 use crate::{
-    chat::{
-        AssistantMessage, CallRequest, Delta, Finish, Message, ModelError, Opaque, Reply, Usage,
-    },
+    chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Opaque, Reply, Usage},
     wire::{
         answer::{other_reason, text, tokens},
         unique_ids,
     },
 };
-
-/// How the provider begins to say that a key is none or no more. Its status says that the request
-/// is wrong.
-const NO_KEY: &str = "API key ";
 
 /// An answer of the provider, as far as it has come.
 #[derive(Debug, Default)]
@@ -118,18 +112,6 @@ fn usage(piece: &Value) -> Option<Usage> {
         cache_write_tokens: 0,
         reasoning_tokens,
     })
-}
-
-/// Tells a refused key as what it is.
-pub(super) fn sharpened(error: ModelError) -> ModelError {
-    match error {
-        ModelError::Refused { provider, status: 400, message, .. }
-            if message.starts_with(NO_KEY) =>
-        {
-            ModelError::Credentials { provider, message }
-        }
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ use crate::{
     endpoint::{Effort, Endpoint},
     wire::{
         answer::text,
-        conversation::{NO_WORDS, arguments_object, own_form, safe_name},
+        conversation::{
+            LEVELS_MAX, NO_WORDS, arguments_object, is_same_call, is_shallow, own_form,
+        },
     },
 };
 
@@ -145,7 +147,8 @@ fn answer<'a>(
         return anew(said, wants_signatures(&endpoint.model));
     };
     ids.extend(given_ids(said, own));
-    own.iter().cloned().map(with_safe_name).collect()
+    let mut calls = said.calls.iter();
+    own.iter().cloned().map(|part| with_call(part, &mut calls)).collect()
 }
 
 /// Files come before the words about them.
@@ -159,16 +162,22 @@ fn input(said: &UserMessage) -> Vec<Value> {
 }
 
 fn file(file: &Attachment) -> Value {
+    match takes(file) {
+        true => {
+            json!({ "inlineData": { "mimeType": file.essence(), "data": file.base64() } })
+        }
+        false => json!({ "text": file.in_words() }),
+    }
+}
+
+/// True for a file that can be sent as it is.
+pub(super) fn takes(file: &Attachment) -> bool {
     let media_type = file.essence();
-    let is_taken = match file.kind() {
+    match file.kind() {
         Kind::Text(_) => false,
         Kind::Image => IMAGE_TYPES.contains(&media_type),
         Kind::Audio => true,
         Kind::Other => media_type == PDF || media_type.starts_with("video/"),
-    };
-    match is_taken {
-        true => json!({ "inlineData": { "mimeType": media_type, "data": file.base64() } }),
-        false => json!({ "text": file.in_words() }),
     }
 }
 
@@ -180,18 +189,26 @@ fn words(text: &str) -> Option<Value> {
 /// calls. Their ids are no proof of that: mostly there are none.
 fn own_parts<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
     let parts = own_form(said, origin)?.get("parts")?.as_array()?;
-    let mut told = parts::calls(parts).map(|call| parts::call(call, String::new()));
+    let mut own = parts::calls(parts).map(|call| parts::call(call, String::new()));
     let is_same = |call: &CallRequest| {
-        told.next().is_some_and(|own| own.name == call.name && own.arguments == call.arguments)
+        own.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
     };
-    let are_same = said.calls.iter().all(is_same) && told.next().is_none();
+    let are_same = said.calls.iter().all(is_same) && own.next().is_none();
     are_same.then_some(parts.as_slice())
 }
 
-/// A name that is not safe is refused, although a model wrote it.
-fn with_safe_name(mut part: Value) -> Value {
-    if let Some(Value::String(name)) = part.pointer_mut("/functionCall/name") {
-        *name = safe_name(name).into_owned();
+/// Writes our call into the part that brought it: what its model broke was mended in ours.
+fn with_call<'a>(mut part: Value, calls: &mut impl Iterator<Item = &'a CallRequest>) -> Value {
+    let own = part.get_mut("functionCall").and_then(Value::as_object_mut);
+    if let Some(own) = own
+        && let Some(call) = calls.next()
+    {
+        own.insert("name".to_owned(), json!(call.name));
+        let arguments = arguments_object(&call.arguments);
+        // No arguments can be told by leaving them out.
+        if own.contains_key("args") || arguments != json!({}) {
+            own.insert("args".to_owned(), arguments);
+        }
     }
     part
 }
@@ -217,23 +234,24 @@ fn anew(said: &AssistantMessage, wants_signatures: bool) -> Vec<Value> {
 
 fn call(call: &CallRequest) -> Value {
     let arguments = arguments_object(&call.arguments);
-    json!({ "functionCall": { "name": safe_name(&call.name), "args": arguments } })
+    json!({ "functionCall": { "name": call.name, "args": arguments } })
 }
 
 fn tool_result(result: &ToolResult, ids: &HashMap<&str, &str>) -> Value {
-    let mut response = json!({ "name": safe_name(&result.name), "response": payload(result) });
+    let mut response = json!({ "name": result.name, "response": payload(result) });
     if let Some(id) = ids.get(result.call_id.as_str()) {
         response["id"] = json!(id);
     }
     json!({ "functionResponse": response })
 }
 
-/// Only an object can be sent back.
+/// Only an object can be sent back, and not one of many levels.
 fn payload(result: &ToolResult) -> Value {
     let key = if result.failed { "error" } else { "result" };
-    match serde_json::from_str(&result.content) {
-        Ok(object @ Value::Object(_)) => object,
-        Ok(value) => json!({ key: value }),
-        Err(_) => json!({ key: result.content }),
+    let value = serde_json::from_str(&result.content).ok();
+    match value.filter(|value| is_shallow(value, LEVELS_MAX)) {
+        Some(object @ Value::Object(_)) => object,
+        Some(value) => json!({ key: value }),
+        None => json!({ key: result.content }),
     }
 }

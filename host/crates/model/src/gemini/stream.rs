@@ -8,8 +8,9 @@ use crate::{
     wire::{Events, Provider, answer::object},
 };
 
-/// Reads a streamed answer to its end. There is no event that ends it; an answer is whole once a
-/// reason for its end was told.
+/// Reads a streamed answer to its end. There is no event that ends it, and a reason for its end may
+/// be told more than once, with words in between. So an answer is whole once such a reason was told
+/// and the stream came to its own end.
 pub(super) async fn read(
     mut events: Events<'_>,
     provider: &Provider,
@@ -17,13 +18,7 @@ pub(super) async fn read(
 ) -> Result<Finished, ModelError> {
     let mut finished = Finished::default();
     while let Some(event) = events.next().await {
-        let piece = match event {
-            Ok(event) => object(event, provider)?,
-            // All has been said; only the end of the stream is missing.
-            Err(_) if finished.is_complete() => break,
-            Err(error) => return Err(error),
-        };
-        let Some(mut piece) = piece else { continue };
+        let Some(mut piece) = object(event?, provider)? else { continue };
         if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
             return Err(provider.refusal_inside(200, error));
         }

@@ -21,6 +21,20 @@ pub(super) const THINKING_BEGINS: &str = "<think>";
 /// How they end it.
 pub(super) const THINKING_ENDS: &str = "</think>";
 
+/// What stands before a call of models that were taught so.
+const TAG: &str = "<tool_call>";
+
+/// What stands behind it.
+const TAG_END: &str = "</tool_call>";
+
+/// What models call the arguments of a call.
+const ARGUMENTS: [&str; 4] = ["args", "arguments", "input", "parameters"];
+
+/// Keys under which models think aloud. Arguments of a tool that were put beside its name would be
+/// lost without a word, so no other key is passed over.
+const THOUGHTS: [&str; 7] =
+    ["analysis", "explanation", "rationale", "reasoning", "thinking", "thought", "thoughts"];
+
 /// What an answer says.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Answer {
@@ -56,6 +70,9 @@ pub(super) enum Flaw {
     /// An object is not JSON.
     #[error("{0}")]
     NotJson(JsonError),
+    /// A call with words around it: it may be an example, and nobody wants an example carried out.
+    #[error("there was other text around the call of a tool, and a call has to stand alone")]
+    NotAlone,
     /// More than one object.
     #[error("there were {count} JSON objects in it, and one is wanted")]
     Several {
@@ -89,11 +106,31 @@ pub(super) fn read(text: &str) -> Result<Answer, Flaw> {
     if text.len() > ANSWER_BYTES_MAX {
         return Err(Flaw::TooLong);
     }
-    let mut objects = objects(without_thinking(text))?;
-    match (objects.pop(), objects.len()) {
-        (Some(object), 0) => answer(object),
-        (Some(_), others) => Err(Flaw::Several { count: others + 1 }),
+    let Found { mut objects, is_alone, is_listed } = objects(without_thinking(text))?;
+    // The same once more is no second answer, but in a list it is a second call.
+    if !is_listed {
+        objects.dedup();
+    }
+    let answers: Vec<Answer> = objects.into_iter().map(answer).collect::<Result<_, _>>()?;
+    if !is_alone && answers.iter().any(|answer| !answer.calls.is_empty()) {
+        return Err(Flaw::NotAlone);
+    }
+    let count = answers.len();
+    match (answers.into_iter().reduce(Answer::and), count) {
         (None, _) => Err(Flaw::NoObject),
+        (Some(answer), count) if count == 1 || (is_listed && is_alone) => Ok(answer),
+        (Some(_), count) => Err(Flaw::Several { count }),
+    }
+}
+
+impl Answer {
+    /// Returns what two objects of one list say.
+    fn and(mut self, other: Self) -> Self {
+        let is_first = self.reply.is_empty();
+        self.reply.push_str(if is_first || other.reply.is_empty() { "" } else { "\n\n" });
+        self.reply.push_str(&other.reply);
+        self.calls.extend(other.calls);
+        self
     }
 }
 
@@ -106,23 +143,52 @@ pub(super) fn without_thinking(text: &str) -> &str {
     said
 }
 
+/// The protocol's objects in a text.
+struct Found {
+    objects: Vec<Map<String, Value>>,
+    /// There is nothing but them, and what models put around an object.
+    is_alone: bool,
+    /// They are in a list or in tags, which say that several are meant.
+    is_listed: bool,
+}
+
 /// Finds the protocol's objects in a text. An object that cannot be read is a flaw, wherever it
 /// stands: what follows it, or stands in it, may be a part of it.
-fn objects(text: &str) -> Result<Vec<Map<String, Value>>, Flaw> {
-    let mut found = Vec::new();
+fn objects(text: &str) -> Result<Found, Flaw> {
+    let (mut objects, mut around) = (Vec::new(), String::new());
     let mut rest = text;
     while let Some(start) = rest.find('{') {
+        around.push_str(&rest[..start]);
         rest = &rest[start..];
         if !rest[1..].trim_start().starts_with('"') {
+            around.push('{');
             rest = &rest[1..];
             continue;
         }
         let (object, after) = rest.split_at(end_of(rest).ok_or(Flaw::Unclosed)?);
-        let value = json::parse(&without_controls(object), usize::MAX).map_err(Flaw::NotJson)?;
-        found.extend(of_the_protocol(value));
+        let value = json::parse(&mended(object), usize::MAX).map_err(Flaw::NotJson)?;
+        match of_the_protocol(value) {
+            Some(object) => objects.push(object),
+            None => around.push_str(object),
+        }
+        around.push('\n');
         rest = after;
     }
-    Ok(found)
+    around.push_str(rest);
+    let is_listed = around.trim_start().starts_with('[') || around.contains(TAG);
+    Ok(Found { objects, is_alone: is_frame(&around), is_listed })
+}
+
+/// True for nothing but what models put around an object: a fence, tags, the marks of a list.
+fn is_frame(around: &str) -> bool {
+    let is_frame = |line: &str| {
+        let line = line.replace(TAG, "").replace(TAG_END, "");
+        let line = line.trim();
+        let language = line.strip_prefix("```").unwrap_or(line);
+        let is_fence = language.len() < line.len() && language.chars().all(char::is_alphanumeric);
+        is_fence || line.chars().all(|c| matches!(c, '[' | ']' | ',' | ' '))
+    };
+    around.lines().all(is_frame)
 }
 
 /// Returns where the object ends with which a text begins.
@@ -135,14 +201,24 @@ fn end_of(text: &str) -> Option<usize> {
     text.char_indices().find(closes).map(|(at, c)| at + c.len_utf8())
 }
 
-/// Escapes the line breaks and other controls inside strings that should have been escaped.
-fn without_controls(object: &str) -> String {
+/// Mends what small models get wrong in an object, where it has one meaning: controls inside strings
+/// that should have been escaped, and commas behind the last item.
+fn mended(object: &str) -> String {
     let (mut nest, mut out) = (Nest::default(), String::with_capacity(object.len()));
+    let mut comma = None;
     for c in object.chars() {
-        if nest.in_string && c < ' ' {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
+        match c {
+            c if nest.in_string && c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '}' | ']' if !nest.in_string => {
+                if let Some(at) = comma {
+                    out.truncate(at);
+                }
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+        if nest.in_string || !c.is_ascii_whitespace() {
+            comma = (c == ',' && !nest.in_string).then(|| out.len() - 1);
         }
         nest.take(c);
     }
@@ -151,7 +227,37 @@ fn without_controls(object: &str) -> String {
 
 fn of_the_protocol(value: Value) -> Option<Map<String, Value>> {
     let Value::Object(object) = value else { return None };
+    let object = as_told(object);
     ["reply", "tool", "tools"].iter().any(|key| object.contains_key(*key)).then_some(object)
+}
+
+/// Gives the parts of a call their names here. Models were taught other ones, and fall back on them.
+fn as_told(mut object: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Object(function)) = object.get("function").cloned() {
+        for key in ["function", "type", "id"] {
+            object.remove(key);
+        }
+        object.extend(function);
+    }
+    if !object.contains_key("tools")
+        && let Some(calls) = object.remove("tool_calls")
+    {
+        object.insert("tools".to_owned(), calls);
+    }
+    let Some(key) = ARGUMENTS.into_iter().find(|key| object.contains_key(*key)) else {
+        return object;
+    };
+    if !object.contains_key("tool") && object.get("name").is_some_and(Value::is_string) {
+        let name = object.remove("name").unwrap_or_default();
+        object.insert("tool".to_owned(), name);
+    }
+    if object.contains_key("tool")
+        && !object.contains_key("args")
+        && let Some(arguments) = object.remove(key)
+    {
+        object.insert("args".to_owned(), arguments);
+    }
+    object
 }
 
 fn answer(mut object: Map<String, Value>) -> Result<Answer, Flaw> {
@@ -179,9 +285,10 @@ fn calls(list: Value) -> Result<Vec<Wanted>, Flaw> {
 }
 
 fn item(item: Value) -> Result<Wanted, Flaw> {
-    let Value::Object(mut item) = item else {
+    let Value::Object(item) = item else {
         return Err(Flaw::Type { key: "tools", wanted: "a list of objects" });
     };
+    let mut item = as_told(item);
     let name = item.remove("tool").unwrap_or_default();
     let call = call(name, &mut item)?;
     nothing_left(&item)?;
@@ -218,7 +325,7 @@ fn text(value: Option<Value>, key: &'static str) -> Result<String, Flaw> {
 }
 
 fn nothing_left(object: &Map<String, Value>) -> Result<(), Flaw> {
-    match object.keys().next() {
+    match object.keys().find(|key| !THOUGHTS.contains(&key.as_str())) {
         Some(key) => Err(Flaw::Key { key: key.chars().take(KEY_CHARS_MAX).collect() }),
         None => Ok(()),
     }
@@ -264,7 +371,28 @@ mod tests {
     fn small_slips_are_forgiven() {
         check("```json\n{\"reply\":\"hi\"}\n```", "hi", &[]);
         check("Sure, fn main() {} it is: {\"reply\":\"hi\"} Anything else?", "hi", &[]);
-        check(r#"Given {"city":"Rome"}: {"tool":"x"}"#, "", &[("x", "{}")]);
+        check(r#"{"thought":"hm","tool":"x"}"#, "", &[("x", "{}")]);
+        check(r#"{"tool":"x","args":{"a":[1,],},}"#, "", &[("x", r#"{"a":[1]}"#)]);
+        check("{\"reply\":\"a,}\" , \n}", "a,}", &[]);
+        check(r#"{"name":"x","arguments":{"a":1}}"#, "", &[("x", r#"{"a":1}"#)]);
+        check(r#"{"name":"x","parameters":{}}"#, "", &[("x", "{}")]);
+        check(r#"{"tool":"x","arguments":{"a":1}}"#, "", &[("x", r#"{"a":1}"#)]);
+        check(
+            r#"{"type":"function","function":{"name":"x","arguments":"{\"a\":1}"}}"#,
+            "",
+            &[("x", r#"{"a":1}"#)],
+        );
+        check(
+            r#"{"tool_calls":[{"name":"x","arguments":{}},{"tool":"y"}]}"#,
+            "",
+            &[("x", "{}"), ("y", "{}")],
+        );
+        let tagged = |call: &str| format!("<tool_call>\n{call}\n</tool_call>\n");
+        let (x, y) = (r#"{"name":"x","arguments":{}}"#, r#"{"tool":"y"}"#);
+        check(&tagged(x), "", &[("x", "{}")]);
+        check(&(tagged(x) + &tagged(y)), "", &[("x", "{}"), ("y", "{}")]);
+        check(&format!("[{x}, {y}]"), "", &[("x", "{}"), ("y", "{}")]);
+        check(r#"{"reply":"a"} {"reply":"a"}"#, "a", &[]);
         let thinking = "<think>{\"reply\":\"no\"} or </think>\n";
         check(&format!("{thinking}{thinking}{{\"reply\":\"hi\"}}"), "hi", &[]);
         check(r#"[{"tool":"x"}]"#, "", &[("x", "{}")]);
@@ -304,7 +432,17 @@ mod tests {
             (r#"{"reply":"a","reply":"b"}"#, not_json(r#"{"reply":"a","reply":"b"}"#)),
             (r#"{"reply":"\ud83d"}"#, not_json(r#"{"reply":"\ud83d"}"#)),
             (r#"{"tool":"a"}{"tool":"b"}"#, Flaw::Several { count: 2 }),
-            (r#"{"reply":"a"} or {"reply":"a"} or {"reply":"a"}"#, Flaw::Several { count: 3 }),
+            (r#"{"reply":"a"} or {"reply":"b"} or {"reply":"c"}"#, Flaw::Several { count: 3 }),
+            (r#"{"tool":"a","args":{}} is how a tool is used."#, Flaw::NotAlone),
+            (r#"To use it, write {"tool":"a","args":{}}"#, Flaw::NotAlone),
+            ("For example:\n```json\n{\"tool\":\"a\"}\n```", Flaw::NotAlone),
+            (r#"`{"tool":"a"}`"#, Flaw::NotAlone),
+            (r#"Given {"city":"Rome"}: {"tool":"a"}"#, Flaw::NotAlone),
+            (
+                r#"I called <tool_call>{"name":"a","arguments":{}}</tool_call> before."#,
+                Flaw::NotAlone,
+            ),
+            (r#"{"name":"Rome","size":3}"#, Flaw::NoObject),
             (r#"{"tool":"a","tools":[]}"#, Flaw::BothForms),
             (r#"{"tool":"a","city":"Rome"}"#, key("city")),
             (r#"{"tool":"a","args":{},"arguments":{"x":1}}"#, key("arguments")),

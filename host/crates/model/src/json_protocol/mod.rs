@@ -110,10 +110,11 @@ fn is_cut(reply: &Reply) -> bool {
 }
 
 /// Takes an answer that is not understood for a plain reply. Of an object that was cut, only what
-/// it said to the person makes sense.
+/// it said to the person makes sense; and what they have seen of it is not told twice.
 fn as_it_is(reply: &Reply, flaw: &Flaw, seen: &str) -> Answer {
     let text = match flaw {
         Flaw::Unclosed if is_cut(reply) => seen,
+        _ if !seen.is_empty() => seen,
         _ => answer::without_thinking(&reply.message.text).trim(),
     };
     Answer { reply: text.to_owned(), calls: Vec::new() }

@@ -46,7 +46,7 @@ impl<'a> Stage<'a> {
                 self.begin_again();
                 (self.on_delta)(delta);
             }
-            Delta::Reasoning(_) => (self.on_delta)(delta),
+            Delta::Reasoning(_) | Delta::LeftOut(_) => (self.on_delta)(delta),
         }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Stage<'a> {
     pub(super) fn settle(mut self, text: &str, calls: &[Wanted]) -> String {
         match text.strip_prefix(&self.seen) {
             Some(rest) => self.say(rest.to_owned()),
-            None if text.is_empty() => {}
+            None if text.trim() == self.seen.trim() || text.is_empty() => {}
             None => self.say(format!("{BETWEEN}{text}")),
         }
         for call in calls.iter().skip(self.calls_begun) {

@@ -14,7 +14,7 @@ use serde_json::{Value, value::RawValue};
 
 use self::reply::Finished;
 use crate::{
-    chat::{ModelError, Reply, Request, ToolDefinition},
+    chat::{Attachment, Kind, ModelError, Reply, Request, ToolDefinition},
     endpoint::Endpoint,
     wire::{Exchange, Format, OnDelta, Pieces},
 };
@@ -38,6 +38,10 @@ impl Format for ApiChat {
     /// A whole answer is one line, so it is read either way where a stream was asked for.
     fn is_stream(&self, content_type: &str, asked: bool) -> bool {
         asked || content_type == NDJSON
+    }
+
+    fn takes(&self, file: &Attachment) -> bool {
+        file.kind() == Kind::Image
     }
 
     fn tools(&self, tools: &[ToolDefinition]) -> Value {

@@ -13,7 +13,7 @@ use crate::{
     },
     endpoint::{Effort, Endpoint},
     openai::definition,
-    wire::conversation::{arguments_object, own_form},
+    wire::conversation::{arguments_object, is_same_call, own_form},
 };
 
 /// Models that can be told in a word how much to think. All others are only told to.
@@ -70,7 +70,7 @@ fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
         Message::System { text } => json!({ "role": "system", "content": text }),
         Message::User(said) => user(said),
         Message::Assistant(said) => match own_message(said, origin) {
-            Some(own) => return Cow::Borrowed(own),
+            Some(own) => return with_calls(own, &said.calls),
             None => assistant(said),
         },
         Message::Tool(result) => json!({
@@ -105,9 +105,27 @@ fn own_message<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value
     };
     let mut told = calls.iter().map(|call| reply::call(call, String::new()));
     let is_same = |call: &CallRequest| {
-        told.next().is_some_and(|own| own.name == call.name && own.arguments == call.arguments)
+        told.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
     };
     (said.calls.iter().all(is_same) && told.next().is_none()).then_some(own)
+}
+
+/// Writes our calls into the server's own form where they differ: what its model broke was mended
+/// in ours.
+fn with_calls<'a>(own: &'a Value, calls: &[CallRequest]) -> Cow<'a, Value> {
+    let mut own = Cow::Borrowed(own);
+    for (at, call) in calls.iter().enumerate() {
+        let ours = [("name", json!(call.name)), ("arguments", arguments_object(&call.arguments))];
+        for (key, ours) in ours {
+            let place = format!("/tool_calls/{at}/function");
+            if own.pointer(&format!("{place}/{key}")) != Some(&ours)
+                && let Some(Value::Object(function)) = own.to_mut().pointer_mut(&place)
+            {
+                function.insert(key.to_owned(), ours);
+            }
+        }
+    }
+    own
 }
 
 fn assistant(said: &AssistantMessage) -> Value {

@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::reply::Finished;
 use crate::{
     chat::{Delta, ModelError},
-    wire::{BodyError, Provider},
+    wire::{BodyError, Provider, json},
 };
 
 /// Reads a streamed answer to the line that says that it is done.
@@ -34,7 +34,7 @@ pub(super) async fn read(
 }
 
 fn object(line: &[u8], provider: &Provider) -> Result<Value, ModelError> {
-    match serde_json::from_slice(line) {
+    match json::read_bytes(line) {
         Ok(object @ Value::Object(_)) => Ok(object),
         Ok(_) => Err(provider.broken("a line is not an object")),
         Err(error) => Err(provider.broken(&format!("a line is not JSON: {error}"))),

@@ -19,7 +19,7 @@ use serde_json::{Value, value::RawValue};
 use self::reply::Finished;
 pub use self::request::definition;
 use crate::{
-    chat::{Delta, ModelError, Reply, Request, ToolDefinition},
+    chat::{Attachment, Delta, ModelError, Reply, Request, ToolDefinition},
     endpoint::Endpoint,
     wire::{self, Exchange, Format, OnDelta, Pieces},
 };
@@ -31,6 +31,10 @@ pub(crate) struct Completions;
 impl Format for Completions {
     fn path(&self, _: &Endpoint) -> String {
         "chat/completions".to_owned()
+    }
+
+    fn takes(&self, file: &Attachment) -> bool {
+        request::takes(file)
     }
 
     fn tools(&self, tools: &[ToolDefinition]) -> Value {

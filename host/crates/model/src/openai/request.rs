@@ -81,7 +81,7 @@ fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
         Message::System { text } => json!({ "role": "system", "content": text }),
         Message::User(said) => json!({ "role": "user", "content": content(said) }),
         Message::Assistant(said) => match own_form(said, origin) {
-            Some(own) => return Cow::Borrowed(own),
+            Some(own) => return with_calls(own, &said.calls),
             None => assistant(said),
         },
         Message::Tool(result) => json!({
@@ -100,6 +100,11 @@ fn content(said: &UserMessage) -> Value {
     let told = said.told();
     let words = (!told.is_empty()).then(|| text_part(&told));
     words.into_iter().chain(said.attachments.iter().map(part)).collect()
+}
+
+/// True for a file that can be sent as it is.
+pub(super) fn takes(file: &Attachment) -> bool {
+    file.kind() == Kind::Image || file.audio_format().is_some()
 }
 
 fn part(file: &Attachment) -> Value {
@@ -130,6 +135,30 @@ fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
     (own.get("role") == Some(&json!("assistant")) && same_ids).then_some(own)
 }
 
+/// Writes our calls into the provider's own form where they differ: what its model broke was mended
+/// in ours.
+fn with_calls<'a>(own: &'a Value, calls: &[CallRequest]) -> Cow<'a, Value> {
+    let mut own = Cow::Borrowed(own);
+    for (at, call) in calls.iter().enumerate() {
+        for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
+            let place = format!("/tool_calls/{at}/function/{key}");
+            if own.pointer(&place).and_then(Value::as_str) != Some(ours)
+                && let Some(function) = own
+                    .to_mut()
+                    .pointer_mut(&format!("/tool_calls/{at}"))
+                    .and_then(Value::as_object_mut)
+            {
+                let function = function.entry("function").or_insert_with(|| json!({}));
+                if !function.is_object() {
+                    *function = json!({});
+                }
+                function[key] = json!(ours);
+            }
+        }
+    }
+    own
+}
+
 fn assistant(said: &AssistantMessage) -> Value {
     let content =
         if said.text.is_empty() && !said.calls.is_empty() { Value::Null } else { json!(said.text) };
@@ -142,12 +171,10 @@ fn assistant(said: &AssistantMessage) -> Value {
 }
 
 fn call(call: &CallRequest) -> Value {
-    let given = call.arguments.trim();
-    let arguments = if given.is_empty() { NO_ARGUMENTS } else { &call.arguments };
     json!({
         "id": call.id,
         "type": "function",
-        "function": { "name": call.name, "arguments": arguments },
+        "function": { "name": call.name, "arguments": call.arguments },
     })
 }
 
@@ -176,7 +203,7 @@ mod tests {
             calls: vec![CallRequest {
                 id: "a".to_owned(),
                 name: "n".to_owned(),
-                arguments: String::new(),
+                arguments: "{}".to_owned(),
             }],
             opaque: Some(Opaque { origin: origin.to_owned(), body }),
         })
@@ -186,9 +213,30 @@ mod tests {
     fn the_own_form_goes_back_untouched() {
         let own = json!({
             "role": "assistant", "content": "t", "reasoning_content": "r",
-            "tool_calls": [{ "id": "a", "x": 1 }],
+            "tool_calls": [{ "id": "a", "x": 1, "function": { "name": "n", "arguments": "{}" } }],
         });
         assert_eq!(*message(&said(ORIGIN, own.clone()), ORIGIN), own);
+    }
+
+    #[test]
+    fn what_was_mended_in_our_calls_is_mended_in_the_own_form() {
+        let functions = [
+            json!({ "name": "n", "arguments": "{\"cut" }),
+            json!({ "name": "n n", "arguments": "{}" }),
+            json!({ "name": "n", "arguments": { "an": "object" } }),
+            json!({ "name": "n" }),
+        ];
+        for function in functions {
+            let own = json!({
+                "role": "assistant", "reasoning_content": "r",
+                "tool_calls": [{ "id": "a", "x": 1, "function": function }],
+            });
+            let want = json!({
+                "role": "assistant", "reasoning_content": "r",
+                "tool_calls": [{ "id": "a", "x": 1, "function": { "name": "n", "arguments": "{}" } }],
+            });
+            assert_eq!(*message(&said(ORIGIN, own), ORIGIN), want);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::merge::merge;
 use super::reply::{self, Finished};
 use crate::{
     chat::{Delta, Message, ModelError, Reply},
-    wire::{Events, Provider},
+    wire::{Events, Provider, json},
 };
 
 /// What a stream says when it has said all.
@@ -148,7 +148,7 @@ fn chunk(data: &str) -> Result<Chunk, Flaw> {
 }
 
 fn json_of<T: for<'de> Deserialize<'de>>(data: &str) -> Result<T, Flaw> {
-    serde_json::from_str(data).map_err(|e| Flaw::Malformed(format!("an event is not JSON: {e}")))
+    json::read(data).map_err(|e| Flaw::Malformed(format!("an event is not JSON: {e}")))
 }
 
 /// Only one choice is asked for; should there be more, the others are not ours.

@@ -1,0 +1,47 @@
+//! What a model is asked without.
+
+use std::fmt;
+
+use sallyport_contract::text;
+use serde::{Deserialize, Serialize};
+
+/// Something that the provider of a model cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftOut {
+    /// A tool whose parameters have no form that the provider takes.
+    Tool {
+        /// The name that the model would see.
+        name: String,
+        /// Why, for the person.
+        why: String,
+    },
+    /// A file of a kind that the provider does not take. The model reads that there was one.
+    File {
+        /// Its name.
+        name: String,
+        /// Its media type.
+        media_type: String,
+        /// Its length in bytes.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool { name, why } => {
+                let name = text::one_line(name);
+                write!(f, "the model is not told of the tool {name}: {why}")
+            }
+            Self::File { name, media_type, bytes } => {
+                let (name, kind) = (text::one_line(name), text::one_line(media_type));
+                write!(
+                    f,
+                    "the model does not see the file {name:?} ({kind}, {bytes} bytes), because \
+                     its provider takes no files of this type"
+                )
+            }
+        }
+    }
+}
