@@ -16,7 +16,7 @@ use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    chat::{ModelError, Reply, Request, ToolDefinition},
+    chat::{Attachment, ModelError, Reply, Request, ToolDefinition},
     endpoint::Endpoint,
     wire::{self, Exchange, Format, OnDelta, Pieces},
 };
@@ -28,6 +28,10 @@ pub(crate) struct Responses;
 impl Format for Responses {
     fn path(&self, _: &Endpoint) -> String {
         "responses".to_owned()
+    }
+
+    fn takes(&self, file: &Attachment) -> bool {
+        request::takes(file)
     }
 
     fn tools(&self, tools: &[ToolDefinition]) -> Value {

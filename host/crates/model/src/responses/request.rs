@@ -102,7 +102,7 @@ fn items<'a>(message: &'a Message, origin: &str) -> Vec<Cow<'a, Value>> {
         Message::User(said) => spoken("user", content(said)),
         Message::Assistant(said) => {
             return match own_items(said, origin) {
-                Some(own) => own.iter().filter(|own| can_go_back(own)).map(Cow::Borrowed).collect(),
+                Some(own) => with_calls(own, &said.calls),
                 None => assistant(said).into_iter().map(Cow::Owned).collect(),
             };
         }
@@ -126,6 +126,11 @@ fn content(said: &UserMessage) -> Value {
     words.into_iter().chain(said.attachments.iter().map(part)).collect()
 }
 
+/// True for a file that can be sent as it is.
+pub(super) fn takes(file: &Attachment) -> bool {
+    file.kind() == Kind::Image || file.audio_format().is_some()
+}
+
 fn part(file: &Attachment) -> Value {
     match (file.kind(), file.audio_format()) {
         (Kind::Image, _) => json!({ "type": "input_image", "image_url": file.data_url() }),
@@ -145,9 +150,31 @@ fn input_text(text: &str) -> Value {
 /// the same calls.
 fn own_items<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
     let own = conversation::own_form(said, origin)?.as_array()?;
-    let calls = own.iter().filter(|item| text(item, "type") == "function_call");
+    let calls = own.iter().filter(|item| is_call(item));
     let ids = calls.map(|call| text(call, "call_id"));
     ids.eq(said.calls.iter().map(|call| call.id.as_str())).then_some(own)
+}
+
+/// Returns the items that can go back, with our calls written into them where they differ: what
+/// the model broke was mended in ours.
+fn with_calls<'a>(own: &'a [Value], calls: &[CallRequest]) -> Vec<Cow<'a, Value>> {
+    let mut calls = calls.iter();
+    let items = own.iter().filter(|own| can_go_back(own)).map(|own| {
+        let mut own = Cow::Borrowed(own);
+        if let Some(call) = is_call(&own).then(|| calls.next()).flatten() {
+            for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
+                if own.get(key).and_then(Value::as_str) != Some(ours) {
+                    own.to_mut()[key] = json!(ours);
+                }
+            }
+        }
+        own
+    });
+    items.collect()
+}
+
+fn is_call(item: &Value) -> bool {
+    text(item, "type") == "function_call"
 }
 
 /// Thoughts that came without their content are known by their id alone, to a provider that has not
@@ -169,12 +196,10 @@ fn assistant(said: &AssistantMessage) -> Vec<Value> {
 }
 
 fn call(call: &CallRequest) -> Value {
-    let given = call.arguments.trim();
-    let arguments = if given.is_empty() { "{}" } else { &call.arguments };
     json!({
         "type": "function_call",
         "call_id": call.id,
         "name": call.name,
-        "arguments": arguments,
+        "arguments": call.arguments,
     })
 }

@@ -12,7 +12,7 @@ use sse_stream::Sse;
 use super::reply;
 use crate::{
     chat::{Delta, ModelError},
-    wire::{Events, Provider, answer::text},
+    wire::{Events, Provider, answer::text, json},
 };
 
 /// What stands between two pieces that belong to different items.
@@ -51,8 +51,8 @@ fn parsed(event: Sse, provider: &Provider) -> Result<Option<Value>, ModelError> 
     if matches!(data.trim(), "" | "[DONE]") {
         return Ok(None);
     }
-    let mut parsed: Value = serde_json::from_str(&data)
-        .map_err(|e| provider.broken(&format!("an event is not JSON: {e}")))?;
+    let mut parsed: Value =
+        json::read(&data).map_err(|e| provider.broken(&format!("an event is not JSON: {e}")))?;
     let Some(fields) = parsed.as_object_mut() else {
         return Err(provider.broken("an event is not an object"));
     };

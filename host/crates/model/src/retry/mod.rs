@@ -52,7 +52,8 @@ impl Retrying {
         loop {
             let mut has_spoken = false;
             let mut pass_on = |delta| {
-                has_spoken = true;
+                // What is told of the request is no part of an answer.
+                has_spoken |= !matches!(delta, Delta::LeftOut(_));
                 on_delta(delta);
             };
             let error = match self.inner.generate(request, &mut pass_on).await {
@@ -107,8 +108,10 @@ fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
         ModelError::Refused { status, retry_after, .. } if is_passing(*status) => {
             wait(*retry_after, attempt)
         }
-        ModelError::Unreachable { .. } => wait(None, attempt),
+        ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => wait(None, attempt),
         ModelError::Credentials { .. }
+        | ModelError::TooLong { .. }
+        | ModelError::Spent { .. }
         | ModelError::Refused { .. }
         | ModelError::Broken { .. }
         | ModelError::Declined { .. }
