@@ -1,12 +1,17 @@
-//! What the stand-in says about itself.
+//! What the matcher says about itself.
 
-use super::fill::Missing;
-use super::fill::params;
-use super::profile::split_name;
-use crate::chat::ToolDefinition;
+use super::{
+    decide::{Catalogue, Decision, Plan},
+    language,
+    params::{Param, Sort},
+    tool::{self, Tool},
+};
 
-/// How many tools are named as examples: a list that is read, not scrolled.
-const TOOLS_MAX: usize = 8;
+/// How many examples are given.
+const EXAMPLES: usize = 3;
+
+/// How many tools are tried for them.
+const TRIED_MAX: usize = 8;
 
 /// Longest piece of an author's description that is repeated.
 const ABOUT_CHARS_MAX: usize = 100;
@@ -14,26 +19,33 @@ const ABOUT_CHARS_MAX: usize = 100;
 /// How many values of a choice are offered.
 const CHOICES_MAX: usize = 12;
 
+/// What it is.
+const INTRODUCTION: &str = "I am not a language model. I match simple requests in English with the \
+    installed tools, and I call a tool only when I understand every word.";
+
 /// How to get a real model.
 const HOW_TO_GET_A_MODEL: &str = "For conversation, connect a language model: name it with --model, \
     and set OPENAI_API_KEY, or OPENAI_BASE_URL for a server other than OpenAI's. A [model.NAME] \
     table of the configuration file does the same for good.";
 
-/// Says what this is, what it can do and how to have more.
-pub(super) fn help(tools: &[ToolDefinition]) -> String {
-    let mut text = String::from(
-        "I am not a language model. I compare your words with the tools at hand and call the one \
-         that fits.\n",
-    );
-    if tools.is_empty() {
-        text.push_str("There are no tools at hand yet.\n");
-    } else {
-        text.push_str("You could say:\n");
-        for tool in tools.iter().take(TOOLS_MAX) {
-            text.push_str(&format!("- {}\n", example(tool)));
-        }
-        if tools.len() > TOOLS_MAX {
-            text.push_str(&format!("- and so on, for {} tools in all\n", tools.len()));
+/// Says what this is, gives examples that are near to what was said, and how to have more.
+pub(super) fn help(catalogue: &Catalogue<'_>, said: &str) -> String {
+    let mut text = String::new();
+    if is_foreign(said) {
+        text.push_str("I only understand English, and this looks like another language.\n\n");
+    }
+    text.push_str(INTRODUCTION);
+    text.push('\n');
+    let nearest = catalogue.nearest(said).into_iter().take(TRIED_MAX);
+    let examples: Vec<String> =
+        nearest.filter_map(|tool| example(catalogue, tool)).take(EXAMPLES).collect();
+    match (catalogue.tools.len(), examples.is_empty()) {
+        (0, _) => text.push_str("No tools are installed yet.\n"),
+        (_, true) => {}
+        (all, false) => {
+            text.push_str("You could say, for example:\n");
+            examples.iter().for_each(|example| text.push_str(&format!("- {example}\n")));
+            text.push_str(&format!("\n{all} tools are installed; /tools lists them in a chat.\n"));
         }
     }
     // Without the empty line it would belong to the last entry of the list.
@@ -51,41 +63,74 @@ pub(super) fn too_long(bytes_max: usize) -> String {
 }
 
 /// Asks for what is missing.
-pub(super) fn question(tool: &ToolDefinition, missing: &[Missing]) -> String {
-    let wanted: Vec<String> = missing.iter().map(wanted).collect();
-    format!("To use {} I need: {}.", shown(&tool.name), wanted.join("; "))
+pub(super) fn question(plan: &Plan<'_>) -> String {
+    let wanted: Vec<String> = plan.missing.iter().map(wanted).collect();
+    format!("To use {} I need: {}.", shown(&plan.tool.name), wanted.join("; "))
 }
 
-fn wanted(missing: &Missing) -> String {
-    let name = split_name(&missing.name).to_lowercase();
-    let about = first_sentence(&missing.about);
+fn wanted(param: &Param<'_>) -> String {
+    let about = first_sentence(param.about);
+    let name = param.words.join(" ");
     let mut text = if about.is_empty() { name } else { format!("{name} ({about})") };
-    if !missing.choices.is_empty() {
-        let choices: Vec<&str> =
-            missing.choices.iter().take(CHOICES_MAX).map(String::as_str).collect();
-        text.push_str(&format!(", one of {}", choices.join(", ")));
+    if let Sort::Choice(values) = &param.sort {
+        let choices = values.iter().take(CHOICES_MAX).map(|value| match value.as_str() {
+            Some(text) => text.to_owned(),
+            None => value.to_string(),
+        });
+        text.push_str(&format!(", one of {}", choices.collect::<Vec<_>>().join(", ")));
     }
     text
 }
 
-/// Returns words that would call a tool, with what it is for.
-fn example(tool: &ToolDefinition) -> String {
-    let name = tool.name.split_once("__").map_or(tool.name.as_str(), |(_, name)| name);
-    let mut words = split_name(name).to_lowercase();
-    for param in params::of(&tool.parameters, &tool.parameters) {
-        if param.required {
-            words.push_str(&format!(" <{}>", param.shown_name()));
-        }
-    }
-    match first_sentence(&tool.description).as_str() {
-        "" => format!("\"{words}\""),
-        about => format!("\"{words}\": {about}"),
-    }
+/// Returns words that call a tool; `None` when the matcher would not understand them itself.
+fn example(catalogue: &Catalogue<'_>, tool: &Tool<'_>) -> Option<String> {
+    let name = sallyport_lexical::words(tool::split_name(&tool.definition.name));
+    let name = name.collect::<Vec<_>>().join(" ");
+    let plugin = tool.definition.name.split_once("__").map_or("", |(plugin, _)| plugin);
+    let values: Option<Vec<&str>> =
+        tool.params.iter().filter(|param| param.is_required).map(sample).collect();
+    let values = values?.concat();
+    let named = [name.clone(), format!("{name} {}", plugin.replace('-', " "))];
+    let sentences = named.map(|name| format!("{name}{values}"));
+    sentences.into_iter().find(|sentence| match catalogue.decide(sentence) {
+        Decision::Call(plans) => plans.len() == 1 && plans[0].tool.name == tool.definition.name,
+        _ => false,
+    })
+}
+
+fn sample<'p>(param: &Param<'p>) -> Option<&'p str> {
+    Some(match &param.sort {
+        Sort::Url => " https://example.com",
+        Sort::Path => " /notes/todo.txt",
+        Sort::Choice(values) => values.first()?.as_str().map(|_| "")?,
+        Sort::Duration(_) => " for 5 minutes",
+        Sort::Moment => " tomorrow at 9",
+        Sort::Number => " 5",
+        Sort::Place => " in Paris",
+        Sort::Code => " \"6 * 7\"",
+        Sort::Content | Sort::Label | Sort::Text => " \"call mum\"",
+        Sort::Fixed(_) => "",
+        Sort::Boolean | Sort::Other => return None,
+    })
 }
 
 /// Returns a tool's name as people know it.
 pub(super) fn shown(name: &str) -> String {
     name.replacen("__", ".", 1)
+}
+
+/// Whether a text is in another language, as far as that can be told without knowing others: of its
+/// words, hardly any is one that English sentences are made of.
+fn is_foreign(said: &str) -> bool {
+    let words: Vec<String> = said
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|word| word.contains(char::is_alphabetic))
+        .map(str::to_lowercase)
+        .collect();
+    let letters = said.chars().filter(|c| c.is_alphabetic());
+    let (ascii, other): (Vec<char>, Vec<char>) = letters.partition(char::is_ascii);
+    let known = words.iter().filter(|word| language::is_known(word)).count();
+    other.len() > ascii.len() || (words.len() >= 3 && known * 4 <= words.len())
 }
 
 /// Returns the first sentence of a description, without its full stop and cut where it is long.
