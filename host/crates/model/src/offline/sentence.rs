@@ -1,0 +1,363 @@
+//! A sentence, cut into tokens that know where they stand.
+//!
+//! Arguments are cut out of the sentence as the user wrote it, so every token remembers its place.
+//! Behind a colon, the rest of the text is one argument or nothing: it is not looked into.
+
+use std::{collections::HashSet, ops::Range};
+
+use super::language;
+
+/// Most tokens before a colon. Nobody needs more to say what to do.
+const TOKENS_MAX: usize = 60;
+
+/// Longest moment or length of time, in tokens.
+const TIME_TOKENS_MAX: usize = 12;
+
+/// Shortest word in which a slip is mended; shorter ones have too many neighbours.
+const MENDED_CHARS_MIN: usize = 5;
+
+/// Words behind which a text stands as behind a colon.
+const TEXT_LEADS: &[&str] = &["with the content", "with the text", "that says", "saying"];
+
+/// Pairs of quotation marks. The plain ones close with themselves.
+const QUOTES: [(&str, &str); 8] = [
+    ("```", "```"),
+    ("\"", "\""),
+    ("“", "”"),
+    ("„", "“"),
+    ("«", "»"),
+    ("`", "`"),
+    ("'", "'"),
+    ("‘", "’"),
+];
+
+/// Endings of names that are files rather than hosts.
+const FILE_ENDINGS: &str = "txt md csv json toml yaml yml log pdf html xml png jpg doc docx odt py rs js c sh zip ini conf";
+
+/// What a token looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Word,
+    Number,
+    /// A sum in digits and signs, such as `2+2`, or a part of one.
+    Sum,
+    Quoted,
+    Url,
+    /// A host, perhaps with a path: `example.com/news`.
+    Host,
+    /// A path or the name of a file.
+    Path,
+}
+
+/// One token.
+#[derive(Debug, Clone)]
+pub(super) struct Token<'t> {
+    /// As written, without the marks around it.
+    pub(super) text: &'t str,
+    /// Where it stands in the text, with the marks around it.
+    pub(super) range: Range<usize>,
+    pub(super) kind: Kind,
+    /// In lower case, slips mended.
+    pub(super) lower: String,
+    /// See [`language::root`].
+    pub(super) root: String,
+    /// Whether a punctuation mark stands behind it.
+    pub(super) pause: Option<char>,
+}
+
+/// A sentence and what can be told of it without any tool.
+#[derive(Debug, Clone)]
+pub(super) struct Sentence<'t> {
+    pub(super) text: &'t str,
+    pub(super) tokens: Vec<Token<'t>>,
+    /// What stands behind a colon.
+    pub(super) tail: Option<&'t str>,
+    /// How many tokens only lead to the request.
+    pub(super) lead: usize,
+    /// Whether they make it a polite question.
+    pub(super) is_polite: bool,
+    pub(super) is_question: bool,
+    /// Lengths of time, in milliseconds.
+    pub(super) lengths: Vec<(Range<usize>, u64)>,
+    pub(super) moments: Vec<Range<usize>>,
+}
+
+impl<'t> Sentence<'t> {
+    /// Cuts a text. `names` are words of the tools, for which slips are mended too. `None` when the
+    /// text is longer than a request is.
+    pub(super) fn new(text: &'t str, names: &HashSet<String>) -> Option<Self> {
+        let (mut tokens, tail) = cut(text)?;
+        for token in tokens.iter_mut().filter(|token| token.kind == Kind::Word) {
+            mend(token, names);
+        }
+        let tail = behind_lead(text, &mut tokens).or(tail);
+        let lower: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
+        let (lead, is_polite) = language::lead(&lower);
+        let is_question = text.trim_end().ends_with('?');
+        let (lengths, moments) = (Vec::new(), Vec::new());
+        let mut sentence =
+            Self { text, tokens, tail, lead, is_polite, is_question, lengths, moments };
+        sentence.lengths = sentence.times(sallyport_schedule::length_ms);
+        let moments = sentence.times(|said| sallyport_schedule::is_moment(said).then_some(()));
+        sentence.moments = moments.into_iter().map(|(range, ())| range).collect();
+        Some(sentence)
+    }
+
+    /// Whether something in the sentence turns its meaning.
+    pub(super) fn is_turned(&self) -> bool {
+        let in_time = |at: usize| self.moments.iter().any(|moment| moment.contains(&at));
+        let turned = |(at, token): (usize, &Token<'_>)| {
+            let is_free = at >= self.lead && token.kind != Kind::Quoted && !in_time(at);
+            is_free && language::turns(&token.lower)
+        };
+        self.tokens.iter().enumerate().any(turned)
+    }
+
+    /// Returns what stands from one token up to another, as written.
+    pub(super) fn slice(&self, range: &Range<usize>) -> &'t str {
+        match &self.tokens[range.clone()] {
+            [] => "",
+            [token] => token.text,
+            [first, .., last] => self.text[first.range.start..last.range.end]
+                .trim_end_matches([',', ';', '.', '!', '?']),
+        }
+    }
+
+    /// Returns tokens as words, slips mended.
+    pub(super) fn said(&self, range: &Range<usize>) -> String {
+        let said = self.tokens[range.clone()].iter().map(|token| token.lower.as_str());
+        said.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the text in two parts, at each "and", "then", semicolon and end of a sentence.
+    pub(super) fn partings(&self) -> Vec<(&'t str, &'t str)> {
+        let is_joint = |at: usize| matches!(self.tokens[at].lower.as_str(), "and" | "then");
+        let start = |at: usize| self.tokens[at].range.start;
+        let places = (1..self.tokens.len()).filter(|&at| {
+            let pause = self.tokens[at - 1].pause;
+            let ends = matches!(pause, Some(';' | '.' | '!' | '?'));
+            (ends || is_joint(at)) && !is_joint(at - 1)
+        });
+        let parted = places.filter_map(|at| {
+            let begin = (at..self.tokens.len()).find(|&at| !is_joint(at))?;
+            Some((self.text[..start(at)].trim(), self.text[start(begin)..].trim()))
+        });
+        parted.collect()
+    }
+
+    /// Finds what is a time by the words of `schedule`, the longest first from each token on.
+    fn times<T>(&self, read: impl Fn(&str) -> Option<T>) -> Vec<(Range<usize>, T)> {
+        let mut found: Vec<(Range<usize>, T)> = Vec::new();
+        let mut at = self.lead;
+        while at < self.tokens.len() {
+            match self.time_at(at, &read) {
+                Some((range, value)) => {
+                    at = range.end;
+                    found.push((range, value));
+                }
+                None => at += 1,
+            }
+        }
+        found
+    }
+
+    fn time_at<T>(
+        &self,
+        at: usize,
+        read: &impl Fn(&str) -> Option<T>,
+    ) -> Option<(Range<usize>, T)> {
+        // `schedule` takes some verbs and courtesies for a part of the moment; here they are not.
+        let is_time = |token: &Token<'_>| {
+            let is_other = matches!(token.lower.as_str(), "please" | "remind" | "wake" | "me");
+            matches!(token.kind, Kind::Word | Kind::Number | Kind::Sum) && !is_other
+        };
+        let last = self.tokens.len().min(at + TIME_TOKENS_MAX);
+        let end = (at..last).find(|&end| !is_time(&self.tokens[end])).unwrap_or(last);
+        let ranges = (at + 1..=end).rev().map(|end| at..end);
+        let is_timely = |token: &Token<'_>| {
+            token.lower.contains(|c: char| c.is_ascii_digit()) || language::is_time(&token.lower)
+        };
+        let mut wide = ranges.filter(|range| {
+            let is_number = range.len() == 1 && self.tokens[range.start].kind != Kind::Word;
+            !is_number && self.tokens[range.clone()].iter().any(is_timely)
+        });
+        wide.find_map(|range| read(&self.said(&range)).map(|value| (range, value)))
+    }
+}
+
+/// Cuts a text into tokens, up to a colon, and returns what stands behind that.
+fn cut(text: &str) -> Option<(Vec<Token<'_>>, Option<&str>)> {
+    let mut tokens: Vec<Token<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(skipped) = text[at..].find(|c: char| !c.is_whitespace()) {
+        at += skipped;
+        if tokens.len() >= TOKENS_MAX {
+            return None;
+        }
+        if let Some((inside, end)) = quotation(text, at) {
+            tokens.push(token(inside, at..end, Kind::Quoted));
+            at = end;
+            continue;
+        }
+        let is_end = |(i, c): (usize, char)| {
+            c.is_whitespace() || (i > 0 && matches!(c, '"' | '“' | '„' | '«' | '`'))
+        };
+        let chunk = text[at..].char_indices().find(|found| is_end(*found));
+        let end = at + chunk.map_or(text.len() - at, |(i, _)| i);
+        push(&mut tokens, text, at..end);
+        at = end;
+        if text[..end].ends_with(':') {
+            let tail = text[end..].trim();
+            let whole = quotation(tail, 0).filter(|(_, end)| *end == tail.len());
+            let tail = whole.map_or(tail, |(inside, _)| inside);
+            return Some((tokens, (!tail.is_empty()).then_some(tail)));
+        }
+    }
+    Some((tokens, None))
+}
+
+/// Returns the inside of a quotation, and where it ends. One in single marks has to end where a word
+/// ends, else the mark is an apostrophe.
+fn quotation(text: &str, at: usize) -> Option<(&str, usize)> {
+    let (open, close) = QUOTES.iter().find(|(open, _)| text[at..].starts_with(open))?;
+    let begin = at + open.len();
+    let inside = &text[begin..];
+    let ends_word = |i: usize| {
+        let next = inside[i + close.len()..].chars().next();
+        !matches!(*close, "'" | "’") || next.is_none_or(|c| !c.is_alphanumeric())
+    };
+    let (length, _) = inside.match_indices(close).find(|(i, _)| ends_word(*i))?;
+    let mut inside = &inside[..length];
+    if *open == "```" {
+        // The first line names the language.
+        inside = inside.split_once('\n').map_or(inside, |(_, code)| code).trim();
+    }
+    Some((inside, begin + length + close.len()))
+}
+
+/// Cuts a piece without white space: punctuation off, a number from its unit.
+fn push<'t>(tokens: &mut Vec<Token<'t>>, text: &'t str, range: Range<usize>) {
+    let is_mark = |c: char| ",;:.!?()[]{}<>*\"'`…–—“”„‘’«»¿¡、。！？，：；".contains(c);
+    let chunk = &text[range.clone()];
+    let is_sum = chunk.contains(|c: char| "+*/%^".contains(c)) && look(chunk) == Kind::Sum;
+    let core = if is_sum { chunk } else { chunk.trim_end_matches(is_mark) };
+    let opening = |c: char| c != '.' && is_mark(c);
+    let core = if is_sum { core } else { core.trim_start_matches(opening) };
+    let pause = chunk.chars().rev().take_while(|c| is_mark(*c)).last();
+    if core.is_empty() {
+        if let Some(last) = tokens.last_mut() {
+            last.pause = last.pause.or(pause);
+        }
+        return;
+    }
+    let start = range.start + chunk.find(core).unwrap_or(0);
+    match core.split_once('-').filter(|(number, _)| number.bytes().all(|b| b.is_ascii_digit())) {
+        Some((number, unit)) if unit.chars().all(char::is_alphabetic) && !number.is_empty() => {
+            let middle = start + number.len();
+            tokens.push(token(number, start..middle, Kind::Number));
+            tokens.push(token(unit, middle + 1..range.end, look(unit)));
+        }
+        _ => tokens.push(token(core, start..range.end, look(core))),
+    }
+    if let Some(last) = tokens.last_mut() {
+        last.pause = pause;
+    }
+}
+
+fn token(text: &str, range: Range<usize>, kind: Kind) -> Token<'_> {
+    let lower = text.to_lowercase().replace('’', "'");
+    let root = language::root(&lower);
+    Token { text, range, kind, lower, root, pause: None }
+}
+
+/// Takes a word that is nearly a known one, and no other, for that one.
+fn mend(token: &mut Token<'_>, names: &HashSet<String>) {
+    let word = &token.lower;
+    let is_known = |word: &str| {
+        language::is_known(word)
+            || names.contains(word)
+            || names.contains(&language::root(word))
+            || sallyport_schedule::is_moment(word)
+    };
+    if word.chars().count() < MENDED_CHARS_MIN || is_known(word) {
+        return;
+    }
+    let is_near = |known: &&str| {
+        known.len().abs_diff(word.len()) <= 1
+            && known.len() >= MENDED_CHARS_MIN - 1
+            && known.as_bytes()[0] == word.as_bytes()[0]
+            && strsim::osa_distance(known, word) == 1
+            // One letter in the place of another makes too many other words: "minuten", "remote".
+            && strsim::hamming(known, word).map_or(true, |apart| apart == 2)
+    };
+    let own = names.iter().map(String::as_str).filter(is_near).map(str::to_owned);
+    let mut near: Vec<String> = own.collect();
+    near.extend(language::vocabulary().filter(is_near).map(str::to_owned));
+    near.sort_unstable();
+    near.dedup();
+    if let [known] = near.as_slice() {
+        token.root = language::root(known);
+        token.lower = known.clone();
+    }
+}
+
+/// Takes what stands behind "saying" and the like off the tokens.
+fn behind_lead<'t>(text: &'t str, tokens: &mut Vec<Token<'t>>) -> Option<&'t str> {
+    let count = |lead: &str| lead.split(' ').count();
+    let begins = |at: usize, lead: &str| {
+        let words = tokens[at..].iter().take(count(lead)).map(|token| token.lower.as_str());
+        words.eq(lead.split(' '))
+    };
+    let (at, lead) = (0..tokens.len()).find_map(|at| {
+        TEXT_LEADS.iter().find(|lead| begins(at, lead)).map(|lead| (at, count(lead)))
+    })?;
+    let behind = tokens.get(at + lead)?;
+    let tail = match behind.kind {
+        Kind::Quoted if at + lead + 1 == tokens.len() => behind.text,
+        _ => text[behind.range.start..].trim(),
+    };
+    tokens.truncate(at);
+    Some(tail)
+}
+
+fn look(core: &str) -> Kind {
+    let bare = core.trim_start_matches(['-', '+']).replace(',', "");
+    let is_digit = |c: char| c.is_ascii_digit();
+    if core.contains("://") {
+        Kind::Url
+    } else if bare.parse::<f64>().is_ok() && bare.starts_with(is_digit) {
+        Kind::Number
+    } else if is_path(core) {
+        Kind::Path
+    } else if core.contains(|c: char| "+-*/%^".contains(c))
+        && core.chars().all(|c| c.is_ascii_digit() || "+-*/%^().".contains(c))
+    {
+        Kind::Sum
+    } else if is_dotted(core) {
+        let ending = core.rsplit('.').next().unwrap_or("").to_lowercase();
+        if FILE_ENDINGS.split(' ').any(|known| known == ending) { Kind::Path } else { Kind::Host }
+    } else {
+        Kind::Word
+    }
+}
+
+fn is_path(core: &str) -> bool {
+    let rooted = ["/", "./", "../", "~/"].iter().any(|root| core.starts_with(root));
+    let file = core.rsplit('/').next().is_some_and(|file| file.contains('.'));
+    (rooted && core.contains(char::is_alphanumeric))
+        || (core.contains('/') && file && !is_dotted(core))
+}
+
+/// A name with dots: labels, the last of letters. A path may follow, as in `example.com/x`.
+fn is_dotted(core: &str) -> bool {
+    let name = core.split(['/', '?', '#', ':']).next().unwrap_or(core);
+    let label = |label: &str| {
+        !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
+    };
+    let last = name.rsplit('.').next().unwrap_or("");
+    name.contains('.')
+        && name.split('.').all(label)
+        && last.chars().count() >= 1
+        && last.chars().all(char::is_alphabetic)
+        && name.split('.').any(|label| label.chars().count() > 1)
+}
