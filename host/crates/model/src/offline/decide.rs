@@ -1,75 +1,246 @@
 //! What to do about a sentence.
+//!
+//! A tool is called only when the sentence is used up: each of its words is the tool's own, part of
+//! an argument, or one of the few that mean nothing. Words that turn the meaning are none of these,
+//! so a negation or a condition stops every call.
+
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::fill::{self, Missing};
-use super::score::Catalogue;
-use super::tokens::Sentence;
-use crate::chat::ToolDefinition;
+use super::{
+    Reach,
+    fill::Clues,
+    language::{self, Effect},
+    params::{Param, Sort},
+    sentence::{Kind, Sentence},
+    tool::{Request, Tool},
+};
+use crate::{chat::ToolDefinition, tool_index::ToolIndex};
 
-/// At how many places a sentence is tried to be parted in two.
-const PARTINGS_MAX: usize = 4;
+/// How much better than the next one a tool has to fit.
+const MARGIN: f64 = 1.1;
+
+/// What a word of the tool's own name counts, in other words that name it.
+const OWN_NOUN: f64 = 3.0;
 
 /// What a sentence asks for.
 #[derive(Debug)]
-pub(super) enum Decision<'a> {
+pub(super) enum Decision<'c> {
     /// These calls.
-    Call(Vec<Planned<'a>>),
+    Call(Vec<Plan<'c>>),
     /// A tool for which something is missing.
-    Ask { tool: &'a ToolDefinition, missing: Vec<Missing> },
-    /// Nothing that a tool is for.
+    Ask(Plan<'c>),
+    /// Nothing, or nothing clear.
     Nothing,
 }
 
 /// One call with its arguments.
-#[derive(Debug)]
-pub(super) struct Planned<'a> {
-    pub(super) tool: &'a ToolDefinition,
+#[derive(Debug, Clone)]
+pub(super) struct Plan<'c> {
+    pub(super) tool: &'c ToolDefinition,
     pub(super) arguments: Map<String, Value>,
+    pub(super) missing: Vec<Param<'c>>,
+    score: f64,
 }
 
-/// Decides about a sentence: two calls where it clearly asks for two things, else one.
-pub(super) fn decide<'a>(catalogue: &Catalogue<'a>, text: &str) -> Decision<'a> {
-    let sentence = Sentence::new(text);
-    for (first, second) in partings(&sentence) {
-        let pair = (decide_one(catalogue, first), decide_one(catalogue, second));
-        if let (Decision::Call(mut first), Decision::Call(second)) = pair
-            && first.iter().zip(&second).all(|(first, second)| first.tool.name != second.tool.name)
-        {
-            first.extend(second);
-            return Decision::Call(first);
+/// All tools, ready to be compared with sentences.
+#[derive(Debug)]
+pub(super) struct Catalogue<'a> {
+    pub(super) tools: Vec<Tool<'a>>,
+    index: ToolIndex,
+    names: HashSet<String>,
+}
+
+impl<'a> Catalogue<'a> {
+    pub(super) fn new(definitions: &'a [ToolDefinition], reach: &dyn Fn(&str) -> Reach) -> Self {
+        let tool = |definition: &'a ToolDefinition| Tool::new(definition, reach(&definition.name));
+        let tools: Vec<Tool<'a>> = definitions.iter().map(tool).collect();
+        let names = tools.iter().flat_map(Tool::names).collect();
+        Self { tools, index: ToolIndex::new(definitions), names }
+    }
+
+    /// Decides about a text: one call, or two where it asks for two things, each of them whole.
+    pub(super) fn decide(&self, text: &str) -> Decision<'_> {
+        let Some(sentence) = Sentence::new(text, &self.names) else { return Decision::Nothing };
+        if sentence.is_turned() {
+            return Decision::Nothing;
+        }
+        let whole = self.best(&sentence);
+        if let Some(plan) = whole.as_ref().filter(|plan| plan.missing.is_empty()) {
+            return Decision::Call(vec![plan.clone()]);
+        }
+        let mut pairs = sentence.partings().into_iter().filter_map(|(one, other)| {
+            let part = |text| {
+                let sentence = Sentence::new(text, &self.names)?;
+                let first = sentence.tokens.get(sentence.lead)?.lower.as_str();
+                let is_whole = language::is_verb(first) || language::begins_question(first);
+                self.best(&sentence).filter(|_| is_whole)
+            };
+            Some([part(one)?, part(other)?]).filter(|pair| pair.iter().all(Plan::is_complete))
+        });
+        match (pairs.next(), whole) {
+            (Some(pair), _) => Decision::Call(pair.into()),
+            (None, Some(plan)) => Decision::Ask(plan),
+            (None, None) => Decision::Nothing,
         }
     }
-    one(catalogue, &sentence)
-}
 
-fn decide_one<'a>(catalogue: &Catalogue<'a>, text: &str) -> Decision<'a> {
-    one(catalogue, &Sentence::new(text))
-}
+    /// Returns the tools that a text may be about, the best first, then all others.
+    pub(super) fn nearest(&self, text: &str) -> Vec<&Tool<'a>> {
+        let found: Vec<usize> = self.index.find(text).iter().map(|found| found.document).collect();
+        let others = (0..self.tools.len()).filter(|tool| !found.contains(tool));
+        found.iter().copied().chain(others).map(|tool| &self.tools[tool]).collect()
+    }
 
-fn one<'a>(catalogue: &Catalogue<'a>, sentence: &Sentence<'_>) -> Decision<'a> {
-    let Some(found) = catalogue.best(sentence) else { return Decision::Nothing };
-    let filled = fill::arguments(found.tool, sentence, &found.naming);
-    if filled.missing.is_empty() {
-        Decision::Call(vec![Planned { tool: found.tool, arguments: filled.arguments }])
-    } else {
-        Decision::Ask { tool: found.tool, missing: filled.missing }
+    /// Returns the tool that is clearly meant.
+    fn best(&self, sentence: &Sentence<'_>) -> Option<Plan<'_>> {
+        let mut plans: Vec<Plan<'_>> =
+            self.tools.iter().filter_map(|tool| understand(tool, sentence)).collect();
+        // What can be done with the whole sentence is meant rather than what would need more.
+        if plans.iter().any(Plan::is_complete) {
+            plans.retain(Plan::is_complete);
+        }
+        if plans.len() > 1 {
+            let words = sentence.tokens.iter().filter(|token| token.kind != Kind::Quoted);
+            let words: Vec<&str> = words.map(|token| token.text).collect();
+            for found in self.index.find(&words.join(" ")) {
+                let definition = self.tools[found.document].definition;
+                let of = plans.iter_mut().filter(|plan| std::ptr::eq(plan.tool, definition));
+                of.for_each(|plan| plan.score += found.score);
+            }
+        }
+        plans.sort_by(|one, other| other.score.total_cmp(&one.score));
+        let rest = plans.get(1).map_or(0.0, |second| second.score * MARGIN);
+        plans.into_iter().next().filter(|first| first.score > rest)
     }
 }
 
-/// Returns the sentence in two parts, at each "and", "then" and semicolon outside of quotations.
-fn partings<'t>(sentence: &Sentence<'t>) -> Vec<(&'t str, &'t str)> {
-    let words = &sentence.words;
-    let is_joint = |at: usize| matches!(words[at].lower.as_str(), "and" | "then");
-    let mut partings = Vec::new();
-    for at in 1..words.len() {
-        let ends_before = words[at - 1].pause == Some(';') || (is_joint(at) && !is_joint(at - 1));
-        if ends_before && let Some(begin) = (at..words.len()).find(|&at| !is_joint(at)) {
-            partings.push((sentence.slice(0..at), sentence.slice(begin..words.len())));
-        }
-        if partings.len() == PARTINGS_MAX {
-            break;
-        }
+impl Plan<'_> {
+    fn is_complete(&self) -> bool {
+        self.missing.is_empty()
     }
-    partings
+}
+
+/// Reads a sentence as a request for a tool. `None` unless each word of it is used.
+fn understand<'c>(tool: &'c Tool<'c>, sentence: &Sentence<'_>) -> Option<Plan<'c>> {
+    let first = sentence.tokens.get(sentence.lead)?;
+    let is_query = language::begins_question(&first.lower);
+    if !has_form(sentence, is_query) {
+        return None;
+    }
+    let asked = if is_query { None } else { tool.request(&first.lower) };
+    let is_request = asked.is_some();
+    if !is_request && (sentence.is_polite || (!is_query && language::is_verb(&first.lower))) {
+        return None;
+    }
+    let request = asked.or_else(|| tool.question())?;
+    let mut clues = Clues {
+        tool,
+        sentence,
+        used: vec![false; sentence.tokens.len()],
+        is_tail_used: false,
+        has_sight: false,
+        is_sum: false,
+        is_request,
+        effect: request.effect,
+    };
+    clues.used[..sentence.lead + usize::from(is_request)].fill(true);
+    let mut arguments = Map::new();
+    if let Some((name, value)) = request.action {
+        arguments.insert(name.to_owned(), value.into());
+    }
+    let missing = clues.fill(&mut arguments);
+    let score = vocabulary(&mut clues, &request, is_query);
+    let is_used_up =
+        clues.used.iter().all(|used| *used) && (clues.is_tail_used || sentence.tail.is_none());
+    let sight = clues.has_sight && is_request && !request.is_vague;
+    let is_named = score > 0.0 || request.names_object || sight || clues.is_sum;
+    let score = score + 1.0 + likeness(tool, &arguments);
+    let plan = Plan { tool: tool.definition, arguments, missing, score };
+    let is_allowed = request.effect == Effect::LooksUp
+        || may_act(&clues, &plan, is_query, request.action.is_some());
+    (is_used_up && is_named && is_allowed).then_some(plan)
+}
+
+/// How well a path goes with the examples that an author gives: of two tools that read files, the one
+/// that speaks of "/notes" is meant by a path below it.
+fn likeness(tool: &Tool<'_>, arguments: &Map<String, Value>) -> f64 {
+    let is_alike = |param: &&Param<'_>| {
+        let path = arguments.get(param.name).and_then(Value::as_str).unwrap_or_default();
+        let first = path.strip_prefix('/').and_then(|path| path.split('/').next());
+        let first = first.filter(|first| !first.is_empty());
+        let shown = |end: char| first.map(|first| format!("\"/{first}{end}"));
+        ['/', '"'].into_iter().filter_map(shown).any(|shown| param.about.contains(&shown))
+    };
+    let paths = tool.params.iter().filter(|param| param.sort == Sort::Path);
+    if paths.filter(is_alike).count() > 0 { OWN_NOUN } else { 0.0 }
+}
+
+/// Whether a sentence can be a request by its first and last words.
+fn has_form(sentence: &Sentence<'_>, is_query: bool) -> bool {
+    let lower = |at: usize| sentence.tokens.get(at).map_or("", |token| token.lower.as_str());
+    let (first, second) = (lower(sentence.lead), lower(sentence.lead + 1));
+    let is_for_others = matches!(first, "remind" | "wake") && !matches!(second, "me" | "us");
+    // "What a day", "what is a timer".
+    let third = lower(sentence.lead + 2);
+    let is_thing = |word: &str| matches!(word, "a" | "an");
+    let is_exclamation =
+        is_query && (is_thing(second) || (first.starts_with("what") && is_thing(third)));
+    let is_loose = language::leads_on(first) || language::is_pronoun(first);
+    let is_open = language::leads_on(lower(sentence.tokens.len() - 1));
+    !(is_for_others || is_exclamation || is_loose || is_open)
+}
+
+/// Uses the words that belong to the tool or mean nothing, and returns how well they name it.
+fn vocabulary(clues: &mut Clues<'_, '_, '_>, request: &Request<'_>, is_query: bool) -> f64 {
+    let (tool, looks_up) = (clues.tool, request.effect == Effect::LooksUp);
+    let asks_or_tells = is_query || clues.is_request;
+    let asks = (looks_up || clues.is_sum) && asks_or_tells;
+    // What a path leads to is no part of what is asked for, but where that is just this.
+    let is_place = clues.has_sight && clues.is_request && !request.is_vague;
+    let (mut score, last) = (0.0, clues.used.len() - 1);
+    for (at, token) in clues.sentence.tokens.iter().enumerate() {
+        if clues.used[at] || !matches!(token.kind, Kind::Word) {
+            continue;
+        }
+        let is_noun = tool.is_noun(&token.lower, &token.root, request.effect);
+        if is_noun {
+            score += if tool.own.contains(&token.root) { OWN_NOUN } else { 1.0 };
+        }
+        let is_thing = !asks_or_tells && at == last && language::is_pronoun(&token.lower);
+        let is_action = request.action.is_some_and(|(_, value)| value == token.lower);
+        let again = clues.is_request && looks_up && tool.is_verb(&token.lower);
+        clues.used[at] = is_noun
+            || is_action
+            || again
+            || (language::is_filler(&token.lower) && !is_thing)
+            || (asks && language::is_question_filler(&token.lower))
+            || (clues.is_request && token.lower == "new")
+            || (is_place && matches!(token.root.as_str(), "file" | "folder" | "directory"))
+            || tool.is_known(&token.root);
+    }
+    score
+}
+
+/// Whether the form of a sentence asks for something to be done: a request, a polite question, or a
+/// thing and how long, as in "timer 5 minutes". A question about an act is none of these.
+fn may_act(clues: &Clues<'_, '_, '_>, plan: &Plan<'_>, is_query: bool, is_action: bool) -> bool {
+    let sentence = clues.sentence;
+    if clues.is_sum {
+        return true;
+    }
+    // "Complete the task" does not say which.
+    if is_action && plan.arguments.len() == 1 {
+        return false;
+    }
+    if is_query || (sentence.is_question && !sentence.is_polite) {
+        return false;
+    }
+    let first = sentence.tokens[sentence.lead].lower.as_str();
+    let has_length = clues.tool.params.iter().any(|param| {
+        matches!(param.sort, Sort::Duration(_)) && plan.arguments.contains_key(param.name)
+    });
+    let is_thing = has_length && plan.is_complete() && !matches!(first, "the" | "my" | "this");
+    clues.is_request || is_thing
 }
