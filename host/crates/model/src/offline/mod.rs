@@ -1,38 +1,74 @@
 //! A stand-in for a language model: no network, no weights, no surprise.
 //!
-//! It compares what a person says with the names and descriptions of the tools, cuts the arguments
+//! It compares what the user says with the names and descriptions of the tools, cuts the arguments
 //! out of the sentence and puts results into plain words. It does so the same way every time, which
-//! makes it good for a first try without a key, for demonstrations and for tests. It says so itself
-//! when asked for more.
+//! makes it good for a first try without a key, for demonstrations and for tests. It reads simple
+//! English and never acts on a guess: a sentence of which a word is left over calls nothing.
 //!
-//! Suggested reading order: `tokens`, `profile`, `score`, `fill`, `decide`, `phrase`.
+//! Suggested reading order: `language`, `sentence`, `tool`, `decide`, `params`, `fill`, `phrase`.
 
 mod about;
 mod decide;
 mod fill;
+mod language;
+mod params;
 mod phrase;
-mod profile;
-mod score;
-mod stem;
-mod synonyms;
-mod tokens;
+mod sentence;
+mod tool;
+
+use std::{fmt, sync::Arc};
 
 use sallyport_contract::BoxFuture;
 use serde_json::Value;
 
-use self::decide::{Decision, Planned, decide};
-use self::score::Catalogue;
+use self::decide::{Catalogue, Decision, Plan};
 use crate::chat::{
     AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Reply, Request,
     ToolResult,
 };
 
-/// Longest sentence that is read. Cutting a longer one would write half of what somebody pasted.
-const SENTENCE_BYTES_MAX: usize = 64 << 10;
+/// Longest text that is read. Cutting a longer one would write half of what somebody pasted.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// What a call of a tool can do at worst, by the effective grant of its plugin. It says nothing of
+/// what the tool's author claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It can change nothing and carry nothing away.
+    Nothing,
+    /// It can change something, or carry something away.
+    ChangesOrLeaks,
+}
+
+/// Returns the reach of the tool that a model knows by this name.
+pub type ReachOf = Arc<dyn Fn(&str) -> Reach + Send + Sync>;
 
 /// The stand-in that is always there.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Offline;
+#[derive(Clone)]
+pub struct Offline {
+    reach: ReachOf,
+}
+
+impl Offline {
+    /// A matcher for tools of which `reach` knows what they can do at worst. It is asked anew for
+    /// each message, because a policy may change meanwhile.
+    pub fn new(reach: ReachOf) -> Self {
+        Self { reach }
+    }
+}
+
+impl Default for Offline {
+    /// A matcher that takes every tool for one that can change or leak something.
+    fn default() -> Self {
+        Self::new(Arc::new(|_: &str| Reach::ChangesOrLeaks))
+    }
+}
+
+impl fmt::Debug for Offline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Offline").finish_non_exhaustive()
+    }
+}
 
 impl ChatModel for Offline {
     fn name(&self) -> &str {
@@ -45,7 +81,7 @@ impl ChatModel for Offline {
         on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            let message = answer(request);
+            let message = self.answer(request);
             if !message.text.is_empty() {
                 on_delta(Delta::Text(message.text.clone()));
             }
@@ -55,45 +91,52 @@ impl ChatModel for Offline {
     }
 }
 
-fn answer(request: Request<'_>) -> AssistantMessage {
-    let results = last_results(request.messages);
-    if !results.is_empty() {
-        return say(phrase::results(&results));
-    }
-    let Some(Message::User(said)) = request.messages.last() else {
-        return say(about::help(request.tools));
-    };
-    let text = &said.text;
-    if text.len() > SENTENCE_BYTES_MAX {
-        return say(about::too_long(SENTENCE_BYTES_MAX));
-    }
-    let catalogue = Catalogue::new(request.tools);
-    let decision = match decide(&catalogue, text) {
-        Decision::Nothing => go_on(&catalogue, request.messages, text),
-        decision => decision,
-    };
-    match decision {
-        Decision::Call(calls) => call(&calls, request.messages),
-        Decision::Ask { tool, missing } => say(about::question(tool, &missing)),
-        Decision::Nothing => say(about::help(request.tools)),
+impl Offline {
+    fn answer(&self, request: Request<'_>) -> AssistantMessage {
+        let results = last_results(request.messages);
+        if !results.is_empty() {
+            return say(phrase::results(&results));
+        }
+        let text = match request.messages.last() {
+            Some(Message::User(said)) => said.text.as_str(),
+            _ => "",
+        };
+        if text.len() > TEXT_BYTES_MAX {
+            return say(about::too_long(TEXT_BYTES_MAX));
+        }
+        let catalogue = Catalogue::new(request.tools, &*self.reach);
+        let decision = match catalogue.decide(text) {
+            Decision::Nothing => go_on(&catalogue, request.messages, text),
+            decision => decision,
+        };
+        match decision {
+            Decision::Call(calls) => call(&calls, request.messages),
+            Decision::Ask(plan) => say(about::question(&plan)),
+            Decision::Nothing => say(about::help(&catalogue, text)),
+        }
     }
 }
 
-/// Takes a sentence that means nothing by itself as the answer to a question just asked.
-fn go_on<'a>(catalogue: &Catalogue<'a>, messages: &[Message], answer: &str) -> Decision<'a> {
+/// Takes a text that means nothing by itself as the answer to a question just asked. The answer and
+/// what it answers have to be a whole sentence together.
+fn go_on<'c>(catalogue: &'c Catalogue<'_>, messages: &[Message], answer: &str) -> Decision<'c> {
     let [.., Message::User(said), Message::Assistant(asked), _] = messages else {
         return Decision::Nothing;
     };
-    let text = &said.text;
-    let fits = asked.calls.is_empty() && text.len() + answer.len() < SENTENCE_BYTES_MAX;
-    match decide(catalogue, text) {
-        Decision::Ask { tool, missing }
-            if fits && asked.text == about::question(tool, &missing) =>
-        {
-            decide(catalogue, &format!("{text} {answer}"))
-        }
-        _ => Decision::Nothing,
+    let is_answer = match catalogue.decide(&said.text) {
+        Decision::Ask(plan) => asked.calls.is_empty() && asked.text == about::question(&plan),
+        Decision::Call(_) | Decision::Nothing => false,
+    };
+    let is_meant = !language::is_second_thought(answer);
+    if !is_answer || !is_meant || said.text.len() + answer.len() > TEXT_BYTES_MAX {
+        return Decision::Nothing;
     }
+    let said = said.text.trim_end_matches(['?', '.', '!']);
+    let whole = [" ", " in "].map(|joint| format!("{said}{joint}{answer}"));
+    let mut decisions = whole.iter().map(|text| catalogue.decide(text));
+    let call =
+        decisions.find(|decision| matches!(decision, Decision::Call(calls) if calls.len() == 1));
+    call.unwrap_or(Decision::Nothing)
 }
 
 fn last_results(messages: &[Message]) -> Vec<&ToolResult> {
@@ -114,7 +157,7 @@ fn say(text: String) -> AssistantMessage {
 }
 
 /// Ids go on counting through the conversation, so that no two calls share one.
-fn call(calls: &[Planned<'_>], messages: &[Message]) -> AssistantMessage {
+fn call(calls: &[Plan<'_>], messages: &[Message]) -> AssistantMessage {
     let made: usize = messages
         .iter()
         .map(|message| match message {
@@ -122,10 +165,10 @@ fn call(calls: &[Planned<'_>], messages: &[Message]) -> AssistantMessage {
             _ => 0,
         })
         .sum();
-    let request = |(n, planned): (usize, &Planned<'_>)| CallRequest {
+    let request = |(n, plan): (usize, &Plan<'_>)| CallRequest {
         id: format!("offline_{}", made + n + 1),
-        name: planned.tool.name.clone(),
-        arguments: Value::Object(planned.arguments.clone()).to_string(),
+        name: plan.tool.name.clone(),
+        arguments: Value::Object(plan.arguments.clone()).to_string(),
     };
     let calls = calls.iter().enumerate().map(request).collect();
     AssistantMessage { calls, ..AssistantMessage::default() }

@@ -1,0 +1,416 @@
+//! Arguments, cut out of a sentence.
+//!
+//! Parameters are filled one after another, those whose value can be told by its look first. A token
+//! gives its value to one parameter only. A required parameter that finds nothing is reported, never
+//! invented.
+
+use std::ops::Range;
+
+use serde_json::{Map, Number, Value};
+
+use super::{
+    language::{self, Effect},
+    params::{Param, Sort},
+    sentence::{Kind, Sentence, Token},
+    tool::Tool,
+};
+
+/// Largest whole number that every reader of JSON keeps exactly: 2^53.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// Longest label or name of a place, in words.
+const NAME_TOKENS_MAX: usize = 4;
+
+/// Signs of sums that people say as words.
+const OPERATORS: &[(&str, &str)] = &[
+    ("plus", "+"),
+    ("minus", "-"),
+    ("times", "*"),
+    ("+", "+"),
+    ("-", "-"),
+    ("*", "*"),
+    ("/", "/"),
+];
+
+/// A sentence on its way into the arguments of a tool.
+#[derive(Debug)]
+pub(super) struct Clues<'c, 's, 't> {
+    pub(super) tool: &'c Tool<'c>,
+    pub(super) sentence: &'s Sentence<'t>,
+    /// Which tokens have been used.
+    pub(super) used: Vec<bool>,
+    pub(super) is_tail_used: bool,
+    /// Whether a value was found by its look: a path, an address.
+    pub(super) has_sight: bool,
+    /// Whether the code is a sum.
+    pub(super) is_sum: bool,
+    /// Whether the sentence begins with a verb for the tool.
+    pub(super) is_request: bool,
+    pub(super) effect: Effect,
+}
+
+impl<'c, 't> Clues<'c, '_, 't> {
+    /// Fills the parameters that are not given, and returns those that are required and for which
+    /// the sentence says nothing.
+    pub(super) fn fill(&mut self, arguments: &mut Map<String, Value>) -> Vec<Param<'c>> {
+        let mut missing = Vec::new();
+        let tool = self.tool;
+        for param in &tool.params {
+            if arguments.contains_key(param.name) {
+                continue;
+            }
+            let value = self.value(param).filter(|value| fits(param, value));
+            let default = || param.schema.get("default").filter(|_| param.is_required).cloned();
+            match value.or_else(default) {
+                Some(value) => drop(arguments.insert(param.name.to_owned(), value)),
+                None if param.is_required => missing.push(param.clone()),
+                None => {}
+            }
+        }
+        missing
+    }
+
+    fn value(&mut self, param: &Param<'_>) -> Option<Value> {
+        let text = match &param.sort {
+            Sort::Fixed(value) => return Some((*value).clone()).filter(|_| param.is_required),
+            Sort::Choice(values) => return self.choice(values),
+            Sort::Boolean => return self.said(&param.words).then_some(Value::Bool(true)),
+            Sort::Duration(unit_ms) => return self.duration(param, *unit_ms),
+            Sort::Number => return self.number(param),
+            Sort::Url => self.sight(&[Kind::Url, Kind::Host]).map(with_scheme),
+            Sort::Path => self.sight(&[Kind::Path]).map(str::to_owned),
+            Sort::Moment => self.moment(),
+            Sort::Place => self.place(),
+            Sort::Code => self.code(),
+            Sort::Content if param.is_required => self.content(),
+            Sort::Content => self.meant_tail(),
+            Sort::Label => self.label(),
+            Sort::Text if param.is_required => self.content(),
+            Sort::Text | Sort::Other => None,
+        };
+        text.map(Value::String)
+    }
+
+    fn tokens(&self) -> &[Token<'t>] {
+        &self.sentence.tokens
+    }
+
+    fn is_free(&self, at: usize) -> bool {
+        self.used.get(at).is_some_and(|used| !used)
+    }
+
+    /// The verb says how something is done as well: "append … to".
+    fn says(&self, at: usize) -> bool {
+        self.is_free(at) || (self.is_request && at == self.sentence.lead)
+    }
+
+    fn take(&mut self, range: Range<usize>) -> &'t str {
+        self.used[range.clone()].fill(true);
+        self.sentence.slice(&range)
+    }
+
+    fn first(&self, kinds: &[Kind]) -> Option<usize> {
+        (0..self.used.len()).find(|&at| self.is_free(at) && kinds.contains(&self.tokens()[at].kind))
+    }
+
+    fn sight(&mut self, kinds: &[Kind]) -> Option<&'t str> {
+        let at = self.first(kinds)?;
+        self.has_sight = true;
+        Some(self.take(at..at + 1))
+    }
+
+    /// Takes the value whose words stand in the sentence.
+    fn choice(&mut self, values: &[&Value]) -> Option<Value> {
+        let said = |value: &&&Value| {
+            let word = value.as_str()?.to_lowercase();
+            let is_it = |at: &usize| self.says(*at) && self.tokens()[*at].lower == word;
+            (0..self.used.len()).find(is_it).filter(|_| word.len() > 2)
+        };
+        let (at, value) = values.iter().find_map(|value| said(&value).map(|at| (at, *value)))?;
+        self.take(at..at + 1);
+        Some(value.clone())
+    }
+
+    /// Whether the sentence speaks of what a name says, in the same or in other words.
+    fn said(&mut self, name: &[String]) -> bool {
+        let is_meant = |root: &str| {
+            let mut names = name.iter();
+            names.any(|word| word == root || language::synonyms(word).any(|known| known == root))
+        };
+        let is_it =
+            |token: &Token<'_>| is_meant(&token.root) && !self.tool.own.contains(&token.root);
+        let all = 0..self.used.len();
+        let found: Vec<usize> =
+            all.filter(|&at| self.says(at) && is_it(&self.tokens()[at])).collect();
+        // What names the tool as well is left for that.
+        let is_noun = |token: &Token<'_>| self.tool.is_noun(&token.lower, &token.root, self.effect);
+        let taken: Vec<usize> =
+            found.iter().copied().filter(|&at| !is_noun(&self.tokens()[at])).collect();
+        taken.into_iter().for_each(|at| self.used[at] = true);
+        !found.is_empty()
+    }
+
+    fn duration(&mut self, param: &Param<'_>, unit_ms: u64) -> Option<Value> {
+        let (range, ms) = self.free_times(&self.sentence.lengths).into_iter().next()?;
+        let value = number(param, ms as f64 / unit_ms as f64)?;
+        self.take(range);
+        Some(value)
+    }
+
+    fn free_times(&self, times: &[(Range<usize>, u64)]) -> Vec<(Range<usize>, u64)> {
+        times
+            .iter()
+            .filter(|(range, _)| range.clone().all(|at| self.is_free(at)))
+            .cloned()
+            .collect()
+    }
+
+    /// A moment in one piece, or in two that are one when put together: "tomorrow … at 6pm".
+    fn moment(&mut self) -> Option<String> {
+        let ranges = self.sentence.moments.clone();
+        let free: Vec<_> =
+            ranges.into_iter().filter(|range| range.clone().all(|at| self.is_free(at))).collect();
+        let said: Vec<String> = free.iter().map(|range| self.sentence.said(range)).collect();
+        let said = said.join(" ");
+        if free.is_empty() || !sallyport_schedule::is_moment(&said) {
+            return None;
+        }
+        free.into_iter().for_each(|range| self.used[range].fill(true));
+        Some(said)
+    }
+
+    /// The only number, where the sentence says whose it is or the tool needs one.
+    fn number(&mut self, param: &Param<'_>) -> Option<Value> {
+        let at = self.first(&[Kind::Number])?;
+        let value = number(param, self.tokens()[at].text.replace(',', "").parse().ok()?)?;
+        let is_its = |at: &usize| {
+            let root = &self.tokens()[*at].root;
+            let mut names = param.words.iter();
+            names.any(|word| word == root || language::synonyms(word).any(|known| known == root))
+        };
+        let name = at.checked_sub(1).filter(is_its);
+        if name.is_none() && !param.is_required {
+            return None;
+        }
+        self.used[name.unwrap_or(at)..=at].fill(true);
+        Some(value)
+    }
+
+    /// The words behind a preposition, or, behind the first word, those with capitals.
+    fn place(&mut self) -> Option<String> {
+        let leads = ["in", "for", "at", "near"];
+        let tokens = self.tokens();
+        let led = (1..tokens.len()).filter(|&at| leads.contains(&tokens[at - 1].lower.as_str()));
+        let named = (1..tokens.len()).filter(|&at| is_capital(tokens[at].text));
+        let place =
+            led.chain(named).map(|at| self.name_from(at)).find(|range| !range.is_empty())?;
+        Some(self.take(place).to_owned())
+    }
+
+    fn name_from(&self, at: usize) -> Range<usize> {
+        let tokens = self.tokens();
+        let capital = |at: usize| tokens.get(at).is_some_and(|token| is_capital(token.text));
+        let begin = at + usize::from(tokens[at].lower == "the" && capital(at + 1));
+        let belongs = |at: usize| {
+            let token = &tokens[at];
+            let goes_on = at == begin
+                || match tokens[at - 1].pause {
+                    None => true,
+                    Some(',') => capital(at),
+                    Some(_) => false,
+                };
+            let is_inner =
+                at > begin && matches!(token.lower.as_str(), "of" | "de") && capital(at + 1);
+            goes_on && self.is_name(at) || is_inner
+        };
+        let last = tokens.len().min(begin + NAME_TOKENS_MAX);
+        begin..(begin..last).find(|&at| !belongs(at)).unwrap_or(last)
+    }
+
+    /// Whether a token can be part of a name that the user gives.
+    fn is_name(&self, at: usize) -> bool {
+        let token = &self.tokens()[at];
+        let is_time = self.sentence.moments.iter().any(|moment| moment.contains(&at));
+        self.is_free(at)
+            && token.kind == Kind::Word
+            && !is_time
+            && !language::is_time(&token.lower)
+            && !language::is_filler(&token.lower)
+            && !language::is_question_filler(&token.lower)
+            && !language::is_determiner(&token.lower)
+            && !self.tool.is_noun(&token.lower, &token.root, Effect::LooksUp)
+    }
+
+    fn is_label(&self, at: usize) -> bool {
+        self.is_name(at) && self.tokens()[at].lower != "new"
+    }
+
+    /// Code is what stands in quotation marks or behind a colon, or a sum; never a part of it.
+    fn code(&mut self) -> Option<String> {
+        match self.first(&[Kind::Quoted]) {
+            Some(at) => Some(self.take(at..at + 1).to_owned()),
+            None => self.tail().or_else(|| self.sum()),
+        }
+    }
+
+    fn sum(&mut self) -> Option<String> {
+        let part = |at: usize| {
+            let token = self.tokens().get(at).filter(|_| self.is_free(at))?;
+            let operator = OPERATORS.iter().find(|(word, _)| *word == token.lower);
+            match token.kind {
+                Kind::Number | Kind::Sum => Some(token.text.to_owned()),
+                _ => operator.map(|(_, sign)| (*sign).to_owned()),
+            }
+        };
+        let begin = (0..self.used.len()).find(|&at| part(at).is_some())?;
+        let parts: Vec<String> = (begin..self.used.len()).map_while(part).collect();
+        let sum = parts.join(" ");
+        let operands = sum.split(|c: char| "+-*/% ^".contains(c)).filter(|part| !part.is_empty());
+        let is_ended = sum.ends_with(|c: char| c.is_ascii_digit() || c == ')');
+        // "24/7" and "12-24" are no sums to most people.
+        let is_plain = parts.len() > 1 || sum.contains(['+', '*', '%', '^']);
+        let is_sum = operands.count() > 1 && is_ended && is_plain;
+        if !is_sum {
+            return None;
+        }
+        self.take(begin..begin + parts.len());
+        self.is_sum = true;
+        Some(sum.replace('^', "**"))
+    }
+
+    fn tail(&mut self) -> Option<String> {
+        let tail = self.sentence.tail.filter(|_| !self.is_tail_used)?;
+        self.is_tail_used = true;
+        Some(tail.to_owned())
+    }
+
+    fn meant_tail(&mut self) -> Option<String> {
+        let is_meant = !language::is_second_thought(self.sentence.tail?);
+        if is_meant { self.tail() } else { None }
+    }
+
+    /// What stands in quotation marks, behind a colon, or in one piece between what is used.
+    fn content(&mut self) -> Option<String> {
+        if let Some(at) = self.first(&[Kind::Quoted]) {
+            return Some(self.take(at..at + 1).to_owned());
+        }
+        let verb = self.tokens()[self.sentence.lead].lower.as_str();
+        if self.sentence.tail.is_some() || !self.is_request || !self.tool.takes_text(verb) {
+            return self.meant_tail();
+        }
+        let mut runs = self.runs().into_iter().map(|run| (run.start, self.trimmed(run)));
+        let (start, run) = runs.find(|(_, run)| !run.is_empty())?;
+        if self.tokens()[run.clone()].iter().any(|token| token.kind == Kind::Path) {
+            return None;
+        }
+        let leads = |at: &usize| matches!(self.tokens()[*at].lower.as_str(), "about" | "that");
+        let lead: Vec<usize> = (start..run.start).filter(leads).collect();
+        lead.into_iter().for_each(|at| self.used[at] = true);
+        Some(self.take(run).to_owned())
+    }
+
+    fn runs(&self) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for at in (0..self.used.len()).filter(|&at| self.is_free(at)) {
+            match runs.last_mut().filter(|last| last.end == at) {
+                Some(last) => last.end = at + 1,
+                None => runs.push(at..at + 1),
+            }
+        }
+        runs
+    }
+
+    /// Leaves out words that lead to a text or from it to what follows: "to", "a reminder to".
+    fn trimmed(&self, mut run: Range<usize>) -> Range<usize> {
+        let lower = |at: usize| self.tokens()[at].lower.as_str();
+        let is_article = |at: usize| matches!(lower(at), "a" | "an" | "the" | "my");
+        let is_noun = |at: usize| {
+            let token = &self.tokens()[at];
+            token.pause.is_none() && self.tool.is_noun(&token.lower, &token.root, self.effect)
+        };
+        let leads = |at: usize| {
+            matches!(lower(at), "about" | "that")
+                || (language::is_filler(lower(at)) && !is_article(at))
+        };
+        while !run.is_empty() {
+            let to_noun = is_article(run.start) && run.len() > 1 && is_noun(run.start + 1);
+            if !(leads(run.start) || to_noun || is_noun(run.start)) {
+                break;
+            }
+            run.start += 1;
+        }
+        let is_last = run.end == self.used.len();
+        let ends = |at: usize| match is_last {
+            true => matches!(lower(at), "please" | "thanks"),
+            false => language::is_filler(lower(at)) || (self.tool.needs_path() && is_noun(at)),
+        };
+        while !run.is_empty() && ends(run.end - 1) {
+            run.end -= 1;
+        }
+        run
+    }
+
+    /// The words behind "called", or right before the noun that names the tool.
+    fn label(&mut self) -> Option<String> {
+        let tokens = self.tokens();
+        let is_call = |at: &usize| matches!(tokens[*at].lower.as_str(), "called" | "named");
+        if let Some(call) = (0..tokens.len()).find(is_call) {
+            let last = tokens.len().min(call + 1 + NAME_TOKENS_MAX);
+            let end = (call + 1..last).find(|&at| !self.is_free(at)).unwrap_or(last);
+            let label = self.take(call..end).split_once(char::is_whitespace)?.1;
+            return Some(label.trim_matches(['"', '\'']).to_owned());
+        }
+        let is_noun =
+            |at: &usize| self.tool.is_noun(&tokens[*at].lower, &tokens[*at].root, self.effect);
+        let noun = (1..tokens.len()).find(is_noun)?;
+        let begin = (0..noun).rev().take_while(|&at| self.is_label(at)).last()?;
+        // What begins a sentence may be a verb that is not known.
+        if begin == self.sentence.lead || noun - begin >= NAME_TOKENS_MAX {
+            return None;
+        }
+        Some(self.take(begin..noun).to_owned())
+    }
+}
+
+fn is_capital(text: &str) -> bool {
+    text.chars().next().is_some_and(char::is_uppercase)
+}
+
+fn with_scheme(text: &str) -> String {
+    if text.contains("://") { text.to_owned() } else { format!("https://{text}") }
+}
+
+/// Returns a number as a parameter takes it, if it may be that at all.
+fn number(param: &Param<'_>, number: f64) -> Option<Value> {
+    let types = param.schema.get("type").map(Value::to_string).unwrap_or_default().to_lowercase();
+    let is_whole = number.fract() == 0.0 && number.abs() <= EXACT_MAX;
+    if is_whole {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
+        let whole = number as i64;
+        Some(Value::Number(whole.into()))
+    } else if types.contains("int") || types.contains("long") {
+        None
+    } else {
+        Number::from_f64(number).map(Value::Number)
+    }
+}
+
+/// Whether a value keeps the limits of its schema.
+fn fits(param: &Param<'_>, value: &Value) -> bool {
+    let limit = |key: &str| param.schema.get(key).and_then(Value::as_f64);
+    match value {
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            limit("minimum").is_none_or(|min| number >= min)
+                && limit("maximum").is_none_or(|max| number <= max)
+                && limit("exclusiveMinimum").is_none_or(|min| number > min)
+                && limit("exclusiveMaximum").is_none_or(|max| number < max)
+        }
+        Value::String(text) => {
+            let length = text.chars().count() as f64;
+            limit("minLength").is_none_or(|min| length >= min)
+                && limit("maxLength").is_none_or(|max| length <= max)
+        }
+        _ => true,
+    }
+}
