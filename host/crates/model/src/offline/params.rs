@@ -1,0 +1,223 @@
+//! What a tool wants to know, read from its JSON Schema.
+//!
+//! Schemas come from many hands: with references, with unions, with the type names of other
+//! languages. Each parameter is reduced to one [`Sort`], which says where in a sentence its value
+//! may be found.
+
+use sallyport_lexical::words;
+use serde_json::Value;
+
+/// How often a reference is followed before it is taken for a circle.
+const REFERENCES_MAX: usize = 8;
+
+/// How many parameters of a tool are filled.
+const PARAMS_MAX: usize = 64;
+
+/// How many values of a choice are compared.
+const CHOICES_MAX: usize = 256;
+
+/// Where the value of a parameter may be found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Sort<'a> {
+    /// Always this value.
+    Fixed(&'a Value),
+    Url,
+    Path,
+    /// One of these.
+    Choice(Vec<&'a Value>),
+    Boolean,
+    /// A length of time, as a number of units of so many milliseconds.
+    Duration(u64),
+    /// A moment, or several, in words.
+    Moment,
+    Number,
+    /// A city, a country, a time zone.
+    Place,
+    /// Source text of a program.
+    Code,
+    /// Something to be written or said.
+    Content,
+    /// A name that the user gives to something.
+    Label,
+    /// What to look for, or any other text.
+    Text,
+    /// Lists and objects: nobody says one in a sentence.
+    Other,
+}
+
+/// One parameter.
+#[derive(Debug, Clone)]
+pub(super) struct Param<'a> {
+    pub(super) name: &'a str,
+    /// The words of its name.
+    pub(super) words: Vec<String>,
+    /// What its author says about it.
+    pub(super) about: &'a str,
+    /// Its schema, references followed.
+    pub(super) schema: &'a Value,
+    pub(super) sort: Sort<'a>,
+    pub(super) is_required: bool,
+}
+
+/// Returns the parameters of an object schema, in the order in which they are to be filled.
+pub(super) fn of(schema: &Value) -> Vec<Param<'_>> {
+    let required: Vec<&str> = list(schema, "required").iter().filter_map(Value::as_str).collect();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flatten().take(PARAMS_MAX);
+    let mut params: Vec<Param<'_>> = properties
+        .map(|(name, own)| Param::new(name, own, schema, required.contains(&name.as_str())))
+        .collect();
+    params.sort_by_key(|param| (param.sort.rank(), !param.is_required));
+    params
+}
+
+impl Sort<'_> {
+    /// What can be told by its look is filled first, so that the rest of the sentence remains for
+    /// what cannot.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Fixed(_) | Self::Url | Self::Path => 0,
+            Self::Choice(_) | Self::Boolean => 1,
+            Self::Duration(_) | Self::Moment => 2,
+            Self::Number => 3,
+            Self::Place => 4,
+            Self::Code | Self::Content => 5,
+            Self::Label => 6,
+            Self::Text | Self::Other => 7,
+        }
+    }
+}
+
+impl<'a> Param<'a> {
+    fn new(name: &'a str, schema: &'a Value, root: &'a Value, is_required: bool) -> Self {
+        let about = schema.get("description").and_then(Value::as_str);
+        let schema = resolved(schema, root);
+        let about = about.or_else(|| schema.get("description")?.as_str()).unwrap_or("");
+        let words: Vec<String> = words(name).collect();
+        let sort = sort_of(&words, about, schema);
+        Self { name, words, about, schema, sort, is_required }
+    }
+}
+
+/// Follows references and picks the first member of a union that can be something.
+fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    let mut schema = schema;
+    for _ in 0..REFERENCES_MAX {
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|at| root.pointer(at.strip_prefix('#')?));
+        let member = || {
+            let unions = ["anyOf", "oneOf", "allOf"].iter().flat_map(|key| list(schema, key));
+            let mut members = unions.filter(|member| member.get("type") != Some(&"null".into()));
+            members.next().filter(|_| constants(schema).is_empty())
+        };
+        match target.or_else(member) {
+            Some(next) => schema = next,
+            None => break,
+        }
+    }
+    schema
+}
+
+fn sort_of<'a>(words: &[String], about: &str, schema: &'a Value) -> Sort<'a> {
+    if let Some(value) = schema.get("const") {
+        return Sort::Fixed(value);
+    }
+    let mut choices: Vec<&Value> = list(schema, "enum").iter().take(CHOICES_MAX).collect();
+    choices.extend(constants(schema));
+    choices.retain(|choice| !choice.is_null());
+    if !choices.is_empty() {
+        return Sort::Choice(choices);
+    }
+    match type_of(schema).as_str() {
+        "boolean" | "bool" => Sort::Boolean,
+        "integer" | "int" | "long" | "number" | "float" | "double" => number_sort(words, about),
+        "array" | "list" | "tuple" | "set" | "object" | "dict" | "map" => Sort::Other,
+        _ if schema.get("properties").is_some() => Sort::Other,
+        _ => text_sort(words, about, schema),
+    }
+}
+
+/// Returns the name of the type, in lower case; of several the first that can be something.
+fn type_of(schema: &Value) -> String {
+    let names = match schema.get("type") {
+        Some(Value::Array(names)) => names.as_slice(),
+        Some(name) => std::slice::from_ref(name),
+        None => &[],
+    };
+    let name = names.iter().filter_map(Value::as_str).find(|name| *name != "null");
+    name.unwrap_or("").to_lowercase()
+}
+
+/// Returns the values of a union of constants, which is how some write a choice.
+fn constants(schema: &Value) -> Vec<&Value> {
+    let members = ["oneOf", "anyOf"].iter().flat_map(|key| list(schema, key)).take(CHOICES_MAX);
+    let constants: Option<Vec<&Value>> = members.map(|member| member.get("const")).collect();
+    constants.unwrap_or_default()
+}
+
+fn number_sort<'a>(names: &[String], about: &str) -> Sort<'a> {
+    // A single letter is a variable of a formula, not a unit.
+    let unit_in = |word: &str| unit_ms(word).filter(|_| word.len() > 1);
+    let is_called = |name: &str| names.iter().any(|word| word == name);
+    let by_name = names.iter().find_map(|word| unit_in(word));
+    let is_time = ["duration", "delay", "timeout", "interval"].into_iter().any(is_called);
+    let by_text = || words(about).find_map(|word| unit_in(&word)).unwrap_or(1_000);
+    match by_name.or_else(|| is_time.then(by_text)) {
+        Some(unit_ms) => Sort::Duration(unit_ms),
+        None => Sort::Number,
+    }
+}
+
+fn unit_ms(word: &str) -> Option<u64> {
+    Some(match word {
+        "ms" | "millisecond" => 1,
+        "sec" | "second" => 1_000,
+        "min" | "minute" => 60_000,
+        "hr" | "hour" => 3_600_000,
+        "day" => 86_400_000,
+        _ => return None,
+    })
+}
+
+fn text_sort<'a>(names: &[String], about: &str, schema: &Value) -> Sort<'a> {
+    let called = |known: &[&str]| names.iter().any(|word| known.contains(&word.as_str()));
+    let format = schema.get("format").and_then(Value::as_str).unwrap_or("");
+    if matches!(format, "uri" | "url" | "iri") || called(&["url", "uri", "website", "link"]) {
+        return Sort::Url;
+    }
+    let rows: [(&[&str], Sort<'a>); 7] = [
+        (&["query", "search", "keyword", "q", "term"], Sort::Text),
+        (&["path", "file", "filename", "folder", "directory", "dir"], Sort::Path),
+        (PLACES, Sort::Place),
+        (&["code", "source", "script", "expression"], Sort::Code),
+        (&["content", "text", "body", "message", "note", "description"], Sort::Content),
+        (&["label", "title"], Sort::Label),
+        (&["when", "moment", "due"], Sort::Moment),
+    ];
+    let by_name = rows.into_iter().find(|(names, _)| called(names)).map(|(_, sort)| sort);
+    let speaks_of = |known: &[&str]| words(about).any(|word| known.contains(&word.as_str()));
+    by_name.unwrap_or_else(|| match () {
+        () if speaks_of(&["url", "uri"]) => Sort::Url,
+        () if speaks_of(&["path"]) => Sort::Path,
+        () if speaks_of(&["city", "iana"]) => Sort::Place,
+        () => Sort::Text,
+    })
+}
+
+/// Names of parameters that take a place.
+const PLACES: &[&str] = &[
+    "location",
+    "city",
+    "place",
+    "country",
+    "region",
+    "town",
+    "timezone",
+    "zone",
+    "destination",
+    "address",
+];
+
+fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
+    schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,243 @@
+//! A tool as the matcher knows it: its verbs, its nouns, its parameters.
+
+use std::collections::HashSet;
+
+use sallyport_lexical::words;
+
+use super::{
+    Reach,
+    language::{self, Effect, root},
+    params::{self, Param, Sort},
+};
+use crate::chat::ToolDefinition;
+
+/// How much of a description is read. What a tool is for stands at the beginning.
+const DESCRIPTION_CHARS_MAX: usize = 2_000;
+
+/// Words at which the first noun of a description has ended.
+const HEAD_ENDS: &[&str] =
+    &["that", "which", "with", "for", "in", "of", "on", "from", "to", "by", "or", "what", "user"];
+
+/// Most words of a description that name the tool.
+const HEAD_WORDS_MAX: usize = 5;
+
+/// A tool and its words.
+#[derive(Debug)]
+pub(super) struct Tool<'a> {
+    pub(super) definition: &'a ToolDefinition,
+    pub(super) params: Vec<Param<'a>>,
+    /// The verb of its name or its description.
+    verb: Option<String>,
+    /// Verbs that ask for it, in the form of a request.
+    verbs: HashSet<String>,
+    /// Its own verb is a vague one: without an object it says nothing.
+    is_vague: bool,
+    pub(super) effect: Effect,
+    /// Roots of its own nouns, and of words that mean the same.
+    nouns: HashSet<String>,
+    /// Roots of the nouns in its names.
+    pub(super) own: HashSet<String>,
+    /// Roots of words that say nothing about what is meant, but belong to it.
+    known: HashSet<String>,
+    /// The parameter whose value is the verb, as in `task(action = "add")`.
+    action: Option<Action<'a>>,
+}
+
+/// A choice that says what is to be done.
+#[derive(Debug)]
+struct Action<'a> {
+    name: &'a str,
+    values: Vec<&'a str>,
+}
+
+/// How the first word of a sentence asks for a tool.
+#[derive(Debug, Clone)]
+pub(super) struct Request<'a> {
+    pub(super) effect: Effect,
+    pub(super) is_vague: bool,
+    /// Whether the word says the object too: "remind", "settimer".
+    pub(super) names_object: bool,
+    /// The parameter that the word sets, and its value.
+    pub(super) action: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Tool<'a> {
+    pub(super) fn new(definition: &'a ToolDefinition, reach: Reach) -> Self {
+        let (plugin, name) = definition.name.split_once("__").unwrap_or(("", &definition.name));
+        let mut name: Vec<String> = words(name).collect();
+        if let [only] = name.as_slice()
+            && let Some((verb, object)) = language::short_form(only)
+        {
+            name = vec![verb.to_owned(), object.to_owned()];
+        }
+        let about: String = definition.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
+        let head: Vec<String> = head(&about);
+        let verb = verb_of(&name, &head);
+        let own_verb = verb.as_ref().map(|(word, _)| word.clone());
+        // A name that says the object says it better than the plugin's: "mkdir" of "files" makes
+        // folders.
+        let object = |words: &[String]| -> HashSet<String> {
+            words.iter().filter(|word| Some(*word) != own_verb.as_ref()).cloned().collect()
+        };
+        let plugin: Vec<String> = words(plugin).collect();
+        let own = Some(object(&name)).filter(|own| !own.is_empty());
+        let own = own.unwrap_or_else(|| object(&plugin));
+        let params = params::of(&definition.parameters);
+        let mut tool = Self {
+            definition,
+            action: Action::of(&params),
+            params,
+            verb: None,
+            verbs: HashSet::new(),
+            is_vague: verb.as_ref().is_none_or(|(word, _)| language::is_vague(word)),
+            effect: verb.as_ref().map_or(Effect::Acts, |(_, effect)| *effect),
+            nouns: HashSet::new(),
+            own: own.iter().map(|word| root(word)).collect(),
+            known: HashSet::new(),
+        };
+        tool.verbs = match &own_verb {
+            Some(word) => {
+                let group = language::verb_group(word).into_iter().flat_map(|(_, group)| group);
+                group.map(str::to_owned).chain([word.clone()]).collect()
+            }
+            // An unknown name is its own verb.
+            None => name.into_iter().chain(head.first().cloned()).collect(),
+        };
+        let head_nouns = head.into_iter().skip(1).filter(|word| !language::is_verb(word));
+        let said: Vec<String> = own.into_iter().chain(head_nouns).chain(own_verb.clone()).collect();
+        tool.nouns = said.iter().flat_map(|word| language::synonyms(word).map(root)).collect();
+        let nouns = said.iter().filter(|word| Some(*word) != own_verb.as_ref());
+        tool.nouns.extend(nouns.map(|word| root(word)));
+        tool.verb = own_verb;
+        tool.known = plugin.iter().map(|word| root(word)).collect();
+        tool.learn(&about, reach);
+        tool
+    }
+
+    /// Takes the words of the parameters for known; the description's too, where a call that nobody
+    /// asked for could do no harm.
+    fn learn(&mut self, about: &str, reach: Reach) {
+        let names = self.params.iter().flat_map(|param| &param.words).map(|word| root(word));
+        self.known.extend(names);
+        if reach == Reach::Nothing {
+            let telling = |word: &String| !language::is_determiner(word) && !language::turns(word);
+            self.known.extend(words(about).filter(telling).map(|word| root(&word)));
+        }
+    }
+
+    /// Returns how a word at the place of the verb asks for this tool; `None` when it does not.
+    pub(super) fn request(&self, word: &str) -> Option<Request<'a>> {
+        let joined = || {
+            let name: Vec<String> = words(split_name(&self.definition.name)).collect();
+            name.len() > 1 && name.concat() == word
+        };
+        let (verb, object) = match language::short_form(word) {
+            Some((verb, object)) => (verb, self.nouns.contains(object).then_some(object)),
+            None => (word, None),
+        };
+        if language::short_form(word).is_some() && object.is_none() {
+            return None;
+        }
+        if let Some(action) = self.action.as_ref().and_then(|action| action.request(verb)) {
+            return Some(action);
+        }
+        let is_joined = joined();
+        let names_object = object.is_some() || is_joined;
+        let (effect, is_vague) = (self.effect, self.is_vague);
+        let is_own = self.verbs.contains(verb) || is_joined || self.is_mode(verb);
+        is_own.then_some(Request { effect, is_vague, names_object, action: None })
+    }
+
+    /// Whether a verb says how the tool is to do what it does: "append" to one that writes.
+    fn is_mode(&self, verb: &str) -> bool {
+        let sets = |param: &Param<'_>| match &param.sort {
+            Sort::Choice(values) => values.iter().any(|value| value.as_str() == Some(verb)),
+            Sort::Boolean => param.words == [verb],
+            _ => false,
+        };
+        self.effect == Effect::Acts && self.params.iter().any(sets)
+    }
+
+    /// Returns what a question about the tool's things sets, where the tool can look them up.
+    pub(super) fn question(&self) -> Option<Request<'a>> {
+        let Some(action) = &self.action else {
+            let effect = self.effect;
+            return Some(Request { effect, is_vague: true, names_object: false, action: None });
+        };
+        action.request("list")
+    }
+
+    /// Whether a word names what the tool is about. A tool that does something, or needs a path, is
+    /// about one thing: "cancel my timers" is not said to what cancels one.
+    pub(super) fn is_noun(&self, lower: &str, root: &str, effect: Effect) -> bool {
+        let is_plural = lower.ends_with('s') && lower != root && !root.ends_with('s');
+        let is_about_one = effect == Effect::Acts || self.needs_path();
+        self.nouns.contains(root) && !(is_plural && is_about_one && self.own.contains(root))
+    }
+
+    pub(super) fn needs_path(&self) -> bool {
+        self.params.iter().any(|param| param.is_required && param.sort == Sort::Path)
+    }
+
+    pub(super) fn is_known(&self, root: &str) -> bool {
+        self.known.contains(root)
+    }
+
+    /// Whether a text may follow a verb without marks around it. "Create" and "make" are said of the
+    /// thing, not of the text, unless they are the tool's own.
+    pub(super) fn takes_text(&self, verb: &str) -> bool {
+        self.verb.as_deref() == Some(verb) || !matches!(verb, "create" | "make")
+    }
+
+    pub(super) fn is_verb(&self, lower: &str) -> bool {
+        self.verbs.contains(lower)
+    }
+
+    /// All words by which the tool is called.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let joined = words(split_name(&self.definition.name)).collect::<String>();
+        self.verbs.iter().chain(&self.own).cloned().chain([joined])
+    }
+}
+
+impl<'a> Action<'a> {
+    fn of(params: &[Param<'a>]) -> Option<Self> {
+        let is_action = |param: &&Param<'a>| {
+            param.is_required
+                && param.words.iter().any(|word| word == "action" || word == "command")
+        };
+        let param = params.iter().find(is_action)?;
+        let Sort::Choice(values) = &param.sort else { return None };
+        let values: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
+        Some(Self { name: param.name, values })
+    }
+
+    fn request(&self, verb: &str) -> Option<Request<'a>> {
+        let means = |value: &&&str| {
+            language::verb_group(value).is_some_and(|(_, mut group)| group.any(|like| like == verb))
+        };
+        let exact = self.values.iter().find(|value| **value == verb);
+        let value = exact.or_else(|| self.values.iter().find(means))?;
+        let effect = language::verb_group(value).map_or(Effect::Acts, |(effect, _)| effect);
+        let action = Some((self.name, *value));
+        Some(Request { effect, is_vague: true, names_object: false, action })
+    }
+}
+
+/// Returns the verb in a tool's name, else the first word of its description.
+fn verb_of(name: &[String], head: &[String]) -> Option<(String, Effect)> {
+    let known = |word: &String| Some((word.clone(), language::verb_group(word)?.0));
+    name.iter().find_map(known).or_else(|| head.first().and_then(known))
+}
+
+/// Returns the first words of a description, up to where its first noun ends.
+fn head(about: &str) -> Vec<String> {
+    let end = about.find([':', '.', ',', ';', '(']).unwrap_or(about.len());
+    let head = words(&about[..end]).take_while(|word| !HEAD_ENDS.contains(&word.as_str()));
+    head.filter(|word| !language::is_filler(word)).take(HEAD_WORDS_MAX).collect()
+}
+
+/// Returns a tool's own name, without its plugin's.
+pub(super) fn split_name(name: &str) -> &str {
+    name.split_once("__").map_or(name, |(_, name)| name)
+}
