@@ -6,19 +6,30 @@ mod definitions;
 mod everyday;
 mod hostile;
 mod phrasing;
-mod reminders;
-mod sentences;
+mod refused;
+mod shared;
+mod understood;
+
+use std::sync::Arc;
 
 use futures::FutureExt;
 use sallyport_model::{
-    AssistantMessage, ChatModel, Delta, Message, Offline, Reply, Request, ToolDefinition,
+    AssistantMessage, ChatModel, Delta, Message, Offline, Reach, Reply, Request, ToolDefinition,
 };
+use serde_json::Value;
+
+/// Plugins that can neither change nor leak anything in an ordinary installation.
+const HARMLESS: [&str; 2] = ["clock__", "system-info__"];
 
 fn generate(messages: &[Message], tools: &[ToolDefinition]) -> Reply {
+    let reach = |name: &str| match HARMLESS.iter().any(|plugin| name.starts_with(plugin)) {
+        true => Reach::Nothing,
+        false => Reach::ChangesOrLeaks,
+    };
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
     // It waits for nothing.
-    let reply = Offline
+    let reply = Offline::new(Arc::new(reach))
         .generate(Request { messages, tools, ..Request::default() }, &mut on_delta)
         .now_or_never();
     let reply = reply.unwrap().unwrap();
@@ -32,4 +43,34 @@ fn generate(messages: &[Message], tools: &[ToolDefinition]) -> Reply {
 /// Says one sentence and returns the answer.
 fn say(sentence: &str, tools: &[ToolDefinition]) -> AssistantMessage {
     generate(&[Message::user(sentence)], tools).message
+}
+
+/// Writes an answer down: calls as `tool name=value`, a question as `? tool: what`, help as nothing.
+fn told(message: &AssistantMessage) -> String {
+    if let Some(question) = message.text.strip_prefix("To use ") {
+        let (tool, wanted) = question.split_once(" I need: ").unwrap();
+        let wanted = wanted.split([' ', ',', '.']).next().unwrap();
+        return format!("? {tool}: {wanted}");
+    }
+    let call = |call: &sallyport_model::CallRequest| {
+        let arguments: serde_json::Map<String, Value> =
+            serde_json::from_str(&call.arguments).unwrap();
+        let value = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        let arguments = arguments.iter().map(|(name, given)| format!(" {name}={}", value(given)));
+        format!("{}{}", call.name.replacen("__", ".", 1), arguments.collect::<String>())
+    };
+    message.calls.iter().map(call).collect::<Vec<_>>().join(" + ")
+}
+
+/// Says each sentence to the tools of an ordinary installation and compares what comes of it.
+#[track_caller]
+fn check(rows: &[(&str, &str)]) {
+    let tools = everyday::tools();
+    let wrong: Vec<String> = rows
+        .iter()
+        .map(|(sentence, want)| (sentence, want, told(&say(sentence, &tools))))
+        .filter(|(_, want, got)| *want != got)
+        .map(|(sentence, want, got)| format!("{sentence:?}\n   want {want}\n    got {got}"))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
