@@ -170,6 +170,6 @@ async fn silence_ends_with_the_time_that_was_given() {
         let mut endpoint = settings(wire.protocol, &server, true);
         endpoint.time_max = Duration::from_millis(50);
         let error = ask(endpoint, &hello(), &[]).await.unwrap_err();
-        assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
+        assert!(matches!(error, ModelError::TimedOut { .. }), "{error:?}");
     }
 }

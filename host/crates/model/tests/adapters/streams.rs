@@ -42,15 +42,38 @@ async fn an_answer_that_is_cut_is_broken_until_all_is_said() {
         for at in (0..=answer.len()).filter(|at| at % 3 == 0 || *at >= all_said - 4) {
             let cut = &answer[..at];
             let by_close = vec![until_close(wire.content_type), Step::Send(cut.to_vec())];
-            for script in [vec![chunked(wire.content_type, &[cut])], by_close] {
+            let in_chunks = vec![chunked(wire.content_type, &[cut])];
+            // Without a last word only the end of the stream tells that it was the end.
+            let wants_end = wire.protocol == Protocol::Gemini;
+            for (script, is_ended) in [(in_chunks, false), (by_close, true)] {
                 match play(wire.protocol, script, true).await {
                     Err(ModelError::Broken { .. }) if at < answer.len() => {}
+                    Err(ModelError::Broken { .. }) if wants_end && !is_ended => {}
                     Ok(got) if at >= all_said => wire.assert_streamed(got),
                     other => panic!("cut at {at} of {}: {other:?}", answer.len()),
                 }
             }
         }
     }
+}
+
+#[tokio::test]
+async fn two_reasons_to_finish_with_a_cut_between_them_are_no_whole_answer() {
+    let piece = |text: &str| {
+        let part = json!({ "parts": [{ "text": text }] });
+        format!(
+            "data: {}\n\n",
+            json!({ "candidates": [{ "content": part, "finishReason": "STOP" }] })
+        )
+    };
+    let [first, second] = ["It is ", "noon."].map(piece);
+    let cut = vec![chunked("text/event-stream", &[first.as_bytes()])];
+    let got = play(Protocol::Gemini, cut, true).await;
+    assert!(matches!(got, Err(ModelError::Broken { .. })), "{got:?}");
+    let whole =
+        vec![chunked("text/event-stream", &[first.as_bytes(), second.as_bytes()]), last_chunk()];
+    let (reply, _) = play(Protocol::Gemini, whole, true).await.unwrap();
+    assert_eq!(reply.message.text, "It is noon.");
 }
 
 #[tokio::test]

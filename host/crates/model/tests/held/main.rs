@@ -12,6 +12,7 @@ mod refused;
 mod scripts;
 mod server;
 mod slow;
+mod taken_back;
 
 use std::{sync::Arc, time::Duration};
 
@@ -84,7 +85,7 @@ fn shown(deltas: &[Delta]) -> (String, Vec<String>) {
         match delta {
             Delta::Text(piece) => text.push_str(piece),
             Delta::CallBegun { name } => calls.push(name.clone()),
-            Delta::Reasoning(_) | Delta::Retry { .. } => {}
+            Delta::Reasoning(_) | Delta::LeftOut(_) | Delta::Retry { .. } => {}
         }
     }
     (text, calls)

@@ -14,7 +14,11 @@ pub(crate) struct Server {
 }
 
 /// Somebody who has sent a request and waits.
-pub(crate) struct Caller(BufReader<TcpStream>);
+pub(crate) struct Caller {
+    stream: BufReader<TcpStream>,
+    /// What they sent.
+    pub(crate) body: Vec<u8>,
+}
 
 impl Server {
     pub(crate) async fn start() -> Self {
@@ -27,7 +31,7 @@ impl Server {
     pub(crate) async fn accept(&self) -> Caller {
         let (stream, _) = self.listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let mut caller = Caller(BufReader::new(stream));
+        let mut caller = Caller { stream: BufReader::new(stream), body: Vec::new() };
         caller.read_request().await;
         caller
     }
@@ -36,31 +40,32 @@ impl Server {
 impl Caller {
     /// Sends a piece; whoever has left does not hear it.
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
-        if self.0.write_all(bytes).await.is_ok() {
-            let _ = self.0.flush().await;
+        if self.stream.write_all(bytes).await.is_ok() {
+            let _ = self.stream.flush().await;
         }
     }
 
     /// Ends the connection from this side and waits for the other one.
     pub(crate) async fn hang_up(mut self) {
-        let _ = self.0.shutdown().await;
+        let _ = self.stream.shutdown().await;
         self.has_left().await;
     }
 
     /// Waits until the other side has closed the connection.
     pub(crate) async fn has_left(&mut self) {
-        let end = timeout(PATIENCE, self.0.read_to_end(&mut Vec::new())).await;
+        let end = timeout(PATIENCE, self.stream.read_to_end(&mut Vec::new())).await;
         assert!(end.is_ok(), "the connection stays open");
     }
 
     async fn read_request(&mut self) {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
-            head.push(self.0.read_u8().await.unwrap());
+            head.push(self.stream.read_u8().await.unwrap());
         }
         let head = String::from_utf8(head).unwrap();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-        self.0.read_exact(&mut vec![0; length.parse().unwrap()]).await.unwrap();
+        self.body = vec![0; length.parse().unwrap()];
+        self.stream.read_exact(&mut self.body).await.unwrap();
     }
 }
 

@@ -48,7 +48,7 @@ async fn a_server_that_says_nothing_in_time_cannot_be_reached() {
         };
         let (got, ()) = tokio::join!(ask(&*model, &mut on_delta), hold);
         tokio::time::resume();
-        assert!(matches!(got, Err(ModelError::Unreachable { .. })), "{got:?}");
+        assert!(matches!(got, Err(ModelError::TimedOut { .. })), "{got:?}");
     }
 }
 
@@ -77,7 +77,7 @@ async fn a_server_that_falls_silent_in_the_middle_is_given_up() {
         };
         let (got, caller) = tokio::join!(ask(&*model, &mut on_delta), fall_silent);
         tokio::time::resume();
-        assert!(matches!(got, Err(ModelError::Unreachable { .. })), "{got:?}");
+        assert!(matches!(got, Err(ModelError::TimedOut { .. })), "{got:?}");
         drop(caller);
     }
 }

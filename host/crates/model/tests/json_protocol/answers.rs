@@ -74,6 +74,24 @@ async fn only_the_reply_is_seen_and_as_it_arrives() {
 }
 
 #[tokio::test]
+async fn a_reply_that_was_seen_is_not_told_twice() {
+    let broken = r#"{"reply":"It is noon.", oops}"#;
+    for second in [broken, r#"{"reply":" It is noon. "}"#, "It is noon."] {
+        let outcome = answer(vec![Said::text(broken), Said::text(second)]).await;
+        check_shown(&outcome, "It is noon.", &[]);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_quoted_as_an_example_is_not_made() {
+    let example = r#"To ask for the time, write {"tool":"get_time","args":{}}."#;
+    let outcome = answer(vec![Said::text(example), Said::text(example)]).await;
+    check_shown(&outcome, example, &[]);
+    let told = format!("{:?}", outcome.asked[1]);
+    assert!(told.contains("has to stand alone"), "{told}");
+}
+
+#[tokio::test]
 async fn thinking_and_waits_pass_through() {
     let thinking = Delta::Reasoning("hm".to_owned());
     let retry =

@@ -38,8 +38,11 @@ async fn a_refusal_is_told_by_its_status() {
     )
     .await;
     let spent = r#"{"error":{"message":"no","type":"insufficient_quota"}}"#;
-    check(429, retry, spent, |e| matches!(e, E::Refused { status: 429, retry_after: None, .. }))
-        .await;
+    check(429, retry, spent, |e| matches!(e, E::Spent { .. })).await;
+    let wrong = r#"{"error":{"message":"Incorrect API key provided"}}"#;
+    check(400, "", wrong, |e| matches!(e, E::Credentials { .. })).await;
+    let long = r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#;
+    check(400, "", long, |e| matches!(e, E::TooLong { .. })).await;
     check(400, "", body, |e| matches!(e, E::Refused { status: 400, .. })).await;
     check(
         503,
@@ -137,7 +140,7 @@ async fn silence_ends_with_the_time_that_was_given() {
         let time_max = Duration::from_millis(50);
         let settings = Endpoint { time_max, ..settings(server.base_url.clone(), true) };
         let error = ask(settings, &hello(), &[]).await.unwrap_err();
-        assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
+        assert!(matches!(error, ModelError::TimedOut { .. }), "{error:?}");
         assert!(error.to_string().contains("50ms"), "{error}");
     }
 }

@@ -54,7 +54,7 @@ async fn tools_are_those_of_each_request() {
     let tool = |name: &str| ToolDefinition {
         name: name.to_owned(),
         description: "d".to_owned(),
-        parameters: json!({ "type": "object" }),
+        parameters: json!({ "type": "object", "properties": {} }),
     };
     let lists = [vec![tool("a")], vec![tool("a")], vec![tool("a"), tool("b")], vec![]];
     let server = Server::start(plain(200, "", "{}")).await;
@@ -68,7 +68,7 @@ async fn tools_are_those_of_each_request() {
     for (seen, tools) in server.seen().iter().zip(&lists) {
         let function = |tool: &ToolDefinition| {
             json!({ "type": "function", "function": {
-                "name": tool.name, "description": "d", "parameters": { "type": "object" },
+                "name": tool.name, "description": "d", "parameters": { "type": "object", "properties": {} },
             } })
         };
         let want: Vec<Value> = tools.iter().map(function).collect();

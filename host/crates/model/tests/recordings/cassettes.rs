@@ -29,49 +29,102 @@ pub(crate) struct Recordings {
     pub(crate) lists: Vec<Exchange>,
     /// Refusals to make vectors.
     pub(crate) embeddings: Vec<Exchange>,
-    /// How many others there are, by what they are.
+    /// How many documents there are in all.
+    pub(crate) documents: usize,
+    /// How many are none of these, by what they are.
     pub(crate) left_out: BTreeMap<String, usize>,
 }
 
 /// Returns what was recorded; nothing, and says so, where the folder is not there.
 pub(crate) fn recordings() -> Option<Recordings> {
-    // Beside the repository, not in it.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/cassettes");
-    if !folder.is_dir() {
-        crate::say("SKIPPED: there are no recordings beside the repository");
-        return None;
-    }
-    let (mut files, mut recordings) = (Vec::new(), Recordings::default());
-    collect(&folder, &mut files);
-    files.sort();
-    for path in &files {
-        let text = std::fs::read_to_string(path).unwrap();
-        let file = path.strip_prefix(&folder).unwrap().display().to_string();
-        for document in Yaml::load_from_str(&text).unwrap() {
-            recordings.take(&document, &file);
+    let folder = folder()?;
+    let mut recordings = Recordings::default();
+    for path in files(&folder) {
+        let file = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => recordings.read(&text, &file),
+            Err(_) => recordings.leave_out("a file that cannot be read as text"),
         }
     }
     Some(recordings)
 }
 
+/// Returns the files as they are.
+pub(crate) fn texts() -> Option<Vec<String>> {
+    let files = files(&folder()?);
+    Some(files.iter().filter_map(|path| std::fs::read_to_string(path).ok()).collect())
+}
+
+/// Beside the repository, not in it.
+fn folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/cassettes");
+    if !folder.is_dir() {
+        crate::say("SKIPPED: there are no recordings beside the repository");
+        return None;
+    }
+    Some(folder)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    files.sort();
+    files
+}
+
 impl Recordings {
-    fn take(&mut self, document: &Yaml<'_>, file: &str) {
-        let path = text(get(get(document, "when"), "path"));
-        if let Some(wire) = wires::of(&path) {
-            self.conversations.push(exchange(document, file, path, wire));
-        } else if let Some(wire) = wires::of_list(&path) {
-            self.lists.push(exchange(document, file, path, wire));
-        } else if let Some(wire) = wires::of_embeddings(&path) {
-            self.embeddings.push(exchange(document, file, path, wire));
-        } else {
-            *self.left_out.entry(not_a_conversation(&path)).or_default() += 1;
+    /// Reads a file of recordings. What has not their form is left out and counted.
+    pub(crate) fn read(&mut self, text: &str, file: &str) {
+        let Ok(documents) = Yaml::load_from_str(text) else {
+            return self.leave_out("a file that is no YAML");
+        };
+        for document in documents {
+            self.documents += 1;
+            if let Err(why) = self.take(&document, file) {
+                self.leave_out(why);
+            }
         }
+    }
+
+    fn leave_out(&mut self, why: impl Into<String>) {
+        *self.left_out.entry(why.into()).or_default() += 1;
+    }
+
+    fn take(&mut self, document: &Yaml<'_>, file: &str) -> Result<(), String> {
+        let path = get(document, "when").and_then(|when| text(when, "path"));
+        let path = path.ok_or("no request with a path")?;
+        if let Some(wire) = wires::of(&path) {
+            let exchange = exchange(document, file, path, wire)?;
+            wires::model(&exchange.path, &exchange.request).ok_or("a request without a model")?;
+            if exchange.status == 200 && !wires::says_something(&exchange.body) {
+                return Err("an answer that says nothing".to_owned());
+            }
+            self.conversations.push(exchange);
+        } else if let Some(wire) = wires::of_list(&path) {
+            let exchange = exchange(document, file, path, wire)?;
+            let body: Value = serde_json::from_str(&exchange.body).unwrap_or_default();
+            if !body["data"].is_array() && !body["error"]["message"].is_string() {
+                return Err("a list of models in another form".to_owned());
+            }
+            self.lists.push(exchange);
+        } else if let Some(wire) = wires::of_embeddings(&path) {
+            let exchange = exchange(document, file, path, wire)?;
+            let body: Value = serde_json::from_str(&exchange.body).unwrap_or_default();
+            wires::model(&exchange.path, &exchange.request).ok_or("a request without a model")?;
+            if exchange.status < 400 || !body["error"]["message"].is_string() {
+                return Err("vectors".to_owned());
+            }
+            self.embeddings.push(exchange);
+        } else {
+            return Err(not_a_conversation(&path));
+        }
+        Ok(())
     }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
         if path.is_dir() {
             collect(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "yaml") {
@@ -80,20 +133,30 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn exchange(document: &Yaml<'_>, file: &str, path: String, wire: &'static dyn Wire) -> Exchange {
-    let (when, then) = (get(document, "when"), get(document, "then"));
-    let headers = get(then, "header").as_sequence().unwrap();
-    let content_type = headers.iter().find(|header| text(get(header, "name")) == "content-type");
-    let request = when.as_mapping_get("body").and_then(Yaml::as_str);
-    Exchange {
+fn exchange(
+    document: &Yaml<'_>,
+    file: &str,
+    path: String,
+    wire: &'static dyn Wire,
+) -> Result<Exchange, &'static str> {
+    let then = get(document, "then").ok_or("no answer")?;
+    let headers = get(then, "header").and_then(Yaml::as_sequence).into_iter().flatten();
+    let mut types =
+        headers.filter(|header| text(header, "name").as_deref() == Some("content-type"));
+    let request = get(document, "when").and_then(|when| text(when, "body"));
+    let request = request.map(|body| serde_json::from_str(&body)).transpose();
+    let status = get(then, "status").and_then(Yaml::as_integer);
+    Ok(Exchange {
         file: file.to_owned(),
         wire,
         path,
-        request: request.map(|body| serde_json::from_str(body).unwrap()).unwrap_or_default(),
-        status: get(then, "status").as_integer().unwrap().try_into().unwrap(),
-        content_type: content_type.map(|header| text(get(header, "value"))).unwrap_or_default(),
-        body: text(get(then, "body")),
-    }
+        request: request.map_err(|_| "a request that is no JSON")?.unwrap_or_default(),
+        status: status
+            .and_then(|status| status.try_into().ok())
+            .ok_or("an answer without a status")?,
+        content_type: types.next().and_then(|header| text(header, "value")).unwrap_or_default(),
+        body: text(then, "body").ok_or("an answer without a body")?,
+    })
 }
 
 fn not_a_conversation(path: &str) -> String {
@@ -107,10 +170,10 @@ fn not_a_conversation(path: &str) -> String {
     reason.map_or_else(|| format!("unknown: {path}"), |(_, reason)| (*reason).to_owned())
 }
 
-fn get<'a, 'b>(value: &'a Yaml<'b>, key: &str) -> &'a Yaml<'b> {
-    value.as_mapping_get(key).unwrap()
+fn get<'a, 'b>(value: &'a Yaml<'b>, key: &str) -> Option<&'a Yaml<'b>> {
+    value.as_mapping_get(key)
 }
 
-fn text(value: &Yaml<'_>) -> String {
-    value.as_str().unwrap().to_owned()
+fn text(value: &Yaml<'_>, key: &str) -> Option<String> {
+    get(value, key)?.as_str().map(str::to_owned)
 }

@@ -5,7 +5,7 @@ use sallyport_model::{Message, ModelError, Reply};
 use crate::{
     cassettes::{self, Recordings},
     play::{Delivery, deliver},
-    wires,
+    tally, wires,
 };
 
 /// At how many places each stream is broken off.
@@ -16,16 +16,21 @@ const STREAMS_MIN: usize = 145;
 
 #[tokio::test]
 async fn recorded_streams_are_whole_or_an_error() {
-    let Some(Recordings { conversations, .. }) = cassettes::recordings() else { return };
+    let Some(recordings) = cassettes::recordings() else { return };
+    let Recordings { conversations, .. } = &recordings;
     let streams = conversations.iter().filter(|exchange| {
         exchange.status == 200 && wires::is_streamed(&exchange.path, &exchange.request)
     });
     let messages = [Message::user("hello")];
-    let mut count = 0;
+    let (mut count, mut unread) = (0, 0);
     for exchange in streams {
         let body = exchange.body.as_bytes();
         let (_, whole) = deliver(exchange, &messages, Delivery::Whole(body)).await;
-        let whole = whole.unwrap();
+        let Ok(whole) = whole else {
+            // What was recorded ends in the middle; that is told as such elsewhere.
+            unread += 1;
+            continue;
+        };
         let (_, pieces) = deliver(exchange, &messages, Delivery::Pieces(body)).await;
         assert_eq!(pieces.unwrap(), whole, "{}", exchange.file);
         for n in 0..CUTS {
@@ -36,7 +41,8 @@ async fn recorded_streams_are_whole_or_an_error() {
         count += 1;
     }
     crate::say(&format!("{count} recorded streams broken off at {CUTS} places each"));
-    assert!(count >= STREAMS_MIN, "only {count}");
+    let is_other = !tally::is_known(&recordings);
+    assert!(is_other || (count >= STREAMS_MIN && unread == 0), "only {count}, {unread} not read");
 }
 
 /// Usage may come after the last word, and be lost.

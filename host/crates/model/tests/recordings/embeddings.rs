@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     cassettes::{self, Exchange, Recordings},
     play::{Delivery, KEY, Post},
-    wires,
+    tally, wires,
 };
 
 /// How many there are.
@@ -21,23 +21,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn every_recorded_refusal_of_vectors_is_told() {
-    let Some(Recordings { embeddings, .. }) = cassettes::recordings() else { return };
+    let Some(recordings) = cassettes::recordings() else { return };
+    let Recordings { embeddings, .. } = &recordings;
     join_all(embeddings.iter().map(cover)).await;
     crate::say(&format!("{} recorded refusals of vectors covered", embeddings.len()));
-    assert!(embeddings.len() >= EMBEDDINGS_MIN, "only {}", embeddings.len());
+    let is_other = !tally::is_known(&recordings);
+    assert!(is_other || embeddings.len() >= EMBEDDINGS_MIN, "only {}", embeddings.len());
 }
 
 async fn cover(exchange: &Exchange) {
     let post = Post::open().await;
     let method = if exchange.path.ends_with("/embeddings") { "/embeddings" } else { "/models/" };
-    let base = &exchange.path[..exchange.path.find(method).unwrap()];
+    let base = &exchange.path[..exchange.path.find(method).unwrap_or(0)];
     let endpoint = EmbedEndpoint {
         key: Some(Secret::new(KEY)),
         time_max: PATIENCE,
         ..EmbedEndpoint::new(
             exchange.wire.protocol(),
             format!("{}{base}", post.base_url),
-            wires::model(&exchange.path, &exchange.request),
+            wires::model(&exchange.path, &exchange.request).unwrap_or_default(),
         )
     };
     let (embedder, texts) = (connect_embedder(&endpoint).unwrap(), texts(&exchange.request));
