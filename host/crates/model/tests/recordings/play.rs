@@ -67,13 +67,13 @@ pub(crate) async fn deliver(
 
 /// The part of the recorded path that stands before the method.
 fn base(exchange: &Exchange) -> &str {
-    let at = exchange.path.find(exchange.wire.method()).unwrap();
+    let at = exchange.path.find(exchange.wire.method()).unwrap_or(exchange.path.len());
     exchange.path[..at].trim_end_matches('/')
 }
 
 async fn ask(exchange: &Exchange, base_url: String, messages: &[Message]) -> Outcome {
     let (wire, request) = (exchange.wire, &exchange.request);
-    let model = wires::model(&exchange.path, request);
+    let model = wires::model(&exchange.path, request).unwrap_or_default();
     let endpoint = Endpoint {
         key: Some(Secret::new(KEY)),
         stream: wires::is_streamed(&exchange.path, request),

@@ -2,7 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::checks::Differences;
+use crate::{cassettes::Recordings, checks::Differences};
+
+/// How many documents the recordings have for which the numbers here were counted. Another set is
+/// read and compared all the same, but how much there is in it is not known.
+const DOCUMENTS: usize = 279;
+
+/// True for the recordings for which the least numbers were counted.
+pub(crate) fn is_known(recordings: &Recordings) -> bool {
+    recordings.documents == DOCUMENTS
+}
 
 /// How many exchanges of each protocol there are; fewer mean that the reader of recordings has lost
 /// its way.
@@ -30,6 +39,8 @@ pub(crate) struct Tally {
     pub(crate) replayed: usize,
     pub(crate) kept: usize,
     pub(crate) left_out: BTreeMap<String, usize>,
+    /// How many recorded answers end in the middle.
+    pub(crate) cut: usize,
     pub(crate) differences: Differences,
 }
 
@@ -42,12 +53,17 @@ impl Tally {
             "{replayed} answers of our own sent back, {kept} sealed parts with them"
         ));
         crate::say(&format!("of which only the answer is read: {:#?}", self.answer_only));
+        crate::say(&format!("{} answers that end in the middle", self.cut));
         crate::say(&format!("left out, since they are no conversations: {:#?}", self.left_out));
     }
 
     #[track_caller]
-    pub(crate) fn check(&self) {
+    pub(crate) fn check(&self, is_known: bool) {
         self.differences.assert_none();
+        if !is_known {
+            return crate::say("another set of recordings: how much there is in it is not checked");
+        }
+        assert_eq!(self.cut, 0);
         for (protocol, min) in COVERED_MIN {
             let covered = self.covered.get(protocol).copied().unwrap_or(0);
             assert!(covered >= min, "only {covered} of {protocol}");

@@ -45,7 +45,7 @@ async fn the_request_carries_what_was_set() {
     let tool = ToolDefinition {
         name: "n".to_owned(),
         description: "d".to_owned(),
-        parameters: json!({ "type": "object" }),
+        parameters: json!({ "type": "object", "properties": {} }),
     };
     let system = |text: &str| Message::System { text: text.to_owned() };
     let messages = [system("a"), system("b"), Message::user("hello"), system("c")];
@@ -66,7 +66,7 @@ async fn the_request_carries_what_was_set() {
         "temperature": 0.5, "max_output_tokens": 99, "reasoning": { "effort": "high" },
         "tools": [{
             "type": "function", "name": "n", "description": "d",
-            "parameters": { "type": "object" }, "strict": false,
+            "parameters": { "type": "object", "properties": {} }, "strict": false,
         }],
     });
     assert_eq!(body, want);

@@ -84,7 +84,8 @@ impl Wire for Anthropic {
             ],
         );
         let usage = told("usage");
-        let (first, last) = (usage.first().unwrap(), usage.last().unwrap());
+        let nothing = &Value::Null;
+        let (first, last) = (usage.first().unwrap_or(nothing), usage.last().unwrap_or(nothing));
         let usage = Some((tokens(first, READ), tokens(last, ["output_tokens"])));
         Heard { text, calls, finish, usage }
     }

@@ -71,7 +71,7 @@ impl Wire for Chat {
 
 fn message(message: &Value) -> Result<Message, &'static str> {
     let (text, files) = content(&message["content"])?;
-    Ok(match message["role"].as_str().unwrap() {
+    Ok(match message["role"].as_str().unwrap_or_default() {
         "system" | "developer" => system(text),
         "user" => user(text, files),
         "assistant" => assistant(text, calls(message)),

@@ -79,9 +79,14 @@ pub(crate) fn of_embeddings(path: &str) -> Option<&'static dyn Wire> {
 }
 
 /// Returns the model of a request; Gemini has it in the path.
-pub(crate) fn model(path: &str, request: &Value) -> String {
+pub(crate) fn model(path: &str, request: &Value) -> Option<String> {
     let in_path = path.split("/models/").nth(1).and_then(|rest| rest.split(':').next());
-    in_path.or(request["model"].as_str()).unwrap().to_owned()
+    in_path.or(request["model"].as_str()).map(str::to_owned)
+}
+
+/// True for an answer with anything in it that could be read.
+pub(crate) fn says_something(body: &str) -> bool {
+    !values(body).is_empty()
 }
 
 /// Whether a request asks for a stream; Gemini has it in the path.

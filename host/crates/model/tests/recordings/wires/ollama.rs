@@ -36,7 +36,7 @@ impl Wire for Ollama {
 
     fn heard(&self, body: &str) -> Heard {
         let chunks = values(body);
-        let last = chunks.last().unwrap();
+        let last = chunks.last().unwrap_or(&Value::Null);
         let text = chunks.iter().map(|chunk| string(&chunk["message"]["content"])).collect();
         let calls: Vec<(String, String)> = chunks
             .iter()
@@ -52,7 +52,7 @@ impl Wire for Ollama {
 
 fn message(message: &Value) -> Result<Message, &'static str> {
     let text = string(&message["content"]);
-    Ok(match message["role"].as_str().unwrap() {
+    Ok(match message["role"].as_str().unwrap_or_default() {
         "system" => system(text),
         "user" => user(text, Vec::new()),
         "assistant" => assistant(text, calls(message)),
