@@ -1,8 +1,9 @@
 //! Limits of a plugin's calls: how long, how large, how many.
 //!
-//! They need no request: every plugin has them, and every policy file may state each one. Of several
-//! files the least counts, and where none states a limit, the standard of this page holds. What a
-//! project's file states counts only where it is less than what holds without it.
+//! They need no request: every plugin has them, and every policy file may state each one, for one
+//! plugin or for all of them. Of several statements the least counts, and where there is none, the
+//! standard of this page holds. What a project's file states counts only where it is less than what
+//! holds without it.
 
 use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
 
@@ -142,6 +143,15 @@ pub struct Limits {
     pub idle: Duration,
 }
 
+/// What the calls of all plugins together may use, in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedLimits {
+    /// Calls that may start within a minute, if that is limited.
+    pub calls_per_minute: Option<u32>,
+    /// Calls that run at a time, if that is limited; more of them wait.
+    pub concurrent_calls: Option<u32>,
+}
+
 /// A limit that a policy can state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Limit {
@@ -176,10 +186,10 @@ pub(crate) enum Span {
 }
 
 /// A limit with its key, and what holds of it.
-type Key = (Limit, &'static str, Span, fn(&Limits) -> u64);
+pub(crate) type Key = (Limit, &'static str, Span, fn(&Limits) -> u64);
 
 /// Every limit, in the order in which they are written.
-const KEYS: [Key; 18] = [
+pub(crate) const KEYS: [Key; 18] = [
     (Limit::Time, "time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.time)),
     (Limit::Cpu, "cpu", Span::Time(1..=TIME_MAX_MS), |l| l.cpu.map_or(UNLIMITED, ms)),
     (Limit::Memory, "memory", Span::Bytes(MEMORY_BYTES_MIN..=MEMORY_BYTES_MAX), |l| l.memory_bytes),
@@ -207,6 +217,9 @@ const KEYS: [Key; 18] = [
     (Limit::ApprovalTime, "approval-time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.approval_time)),
     (Limit::Idle, "idle", Span::Time(1..=TIME_MAX_MS), |l| ms(l.idle)),
 ];
+
+/// The limits that count calls: stated for all plugins, they count the calls of all of them together.
+const SHARED: [Limit; 2] = [Limit::CallsPerMinute, Limit::ConcurrentCalls];
 
 /// What holds of a limit that there is not, unless somebody states it.
 const UNLIMITED: u64 = u64::MAX;
@@ -283,6 +296,27 @@ impl StatedLimits {
         })
     }
 
+    /// What of the limits for all plugins holds for each of them by itself.
+    pub(crate) fn of_each_plugin(&self) -> Self {
+        let mut own = self.clone();
+        own.stated.retain(|limit, _| !SHARED.contains(limit));
+        own
+    }
+
+    /// What of the limits for all plugins holds for all of them together. There is no standard for it,
+    /// so of whatever the files state the least counts, whoever keeps the file.
+    pub(crate) fn shared<'s>(files: impl Iterator<Item = &'s Self> + Clone) -> SharedLimits {
+        let least = |limit| {
+            let stated = files.clone().filter_map(|file| file.get(limit));
+            let least = stated.map(|stated| stated.value).min();
+            least.map(|value| u32::try_from(value).unwrap_or(u32::MAX))
+        };
+        SharedLimits {
+            calls_per_minute: least(Limit::CallsPerMinute),
+            concurrent_calls: least(Limit::ConcurrentCalls),
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.stated.is_empty()
     }
@@ -313,7 +347,24 @@ impl StatedLimits {
     }
 }
 
+impl SharedLimits {
+    /// Whether any limit counts the calls of all plugins.
+    pub fn is_stated(self) -> bool {
+        self.calls_per_minute.is_some() || self.concurrent_calls.is_some()
+    }
+}
+
 impl Span {
+    /// A small value and a larger one that it takes.
+    #[cfg(test)]
+    pub(crate) fn examples(&self) -> (u64, u64) {
+        match self {
+            Self::Time(range) | Self::Bytes(range) => (range.start() + 1, *range.end()),
+            Self::Count(range) => ((range.start() + 1).into(), (*range.end()).into()),
+            Self::Flag => (0, 1),
+        }
+    }
+
     pub(crate) fn read(&self, item: Item<'_>) -> Result<Stated, SourceError> {
         let place = item.place();
         let value = match self {

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use sallyport_contract::{Decision, NameError, PluginName, ToolId};
+use sallyport_contract::{Decision, PluginName, ToolId};
 use url::Url;
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     question::Situation,
     source::{Mistake, Place, SourceError, quoted},
     tier::Tier,
+    tool_pattern::ToolPattern,
     verdict::Matched,
 };
 
@@ -46,15 +47,6 @@ pub(crate) struct Rule {
     pub(crate) place: Place,
 }
 
-/// The tools that a rule speaks about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ToolPattern {
-    /// This one.
-    One(ToolId),
-    /// Every tool of a plugin.
-    AllOf(PluginName),
-}
-
 /// The first digits of a component's digest, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Digest(String);
@@ -62,7 +54,7 @@ pub(crate) struct Digest(String);
 /// A rule as text: what a refusal proposes, and what the answer "always" writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleText {
-    /// The tools: `PLUGIN.TOOL` or `PLUGIN.*`.
+    /// The tools, as a rule writes them: `PLUGIN.TOOL`, `PLUGIN.*`, `*.TOOL`, `*`.
     pub tool: String,
     /// The requests of a running call, when the rule is about such.
     pub net: Option<String>,
@@ -74,69 +66,6 @@ pub struct RuleText {
     pub decision: Decision,
     /// The words for whoever it stops.
     pub message: Option<String>,
-}
-
-/// Why a text names no tools.
-#[derive(Debug, thiserror::Error)]
-#[error("{source}")]
-pub(crate) struct ToolPatternError {
-    source: NameError,
-    hint: Option<String>,
-}
-
-impl Mistake for ToolPatternError {
-    fn hint(&self) -> Option<String> {
-        self.hint.clone()
-    }
-}
-
-impl FromStr for ToolPattern {
-    type Err = ToolPatternError;
-
-    fn from_str(text: &str) -> Result<Self, ToolPatternError> {
-        let parsed = match text.strip_suffix(".*") {
-            Some(plugin) => plugin.parse().map(Self::AllOf),
-            None => text.parse().map(Self::One),
-        };
-        let hint = || match text.parse::<PluginName>() {
-            Ok(plugin) => Some(format!("write \"{plugin}.*\" for all tools of the plugin")),
-            Err(_) => Some("write PLUGIN.TOOL, or PLUGIN.* for all tools of a plugin".to_owned()),
-        };
-        parsed.map_err(|source| ToolPatternError { source, hint: hint() })
-    }
-}
-
-impl ToolPattern {
-    pub(crate) fn matches(&self, tool: &ToolId) -> bool {
-        match self {
-            Self::One(id) => id == tool,
-            Self::AllOf(plugin) => *plugin == tool.plugin,
-        }
-    }
-
-    pub(crate) fn plugin(&self) -> &PluginName {
-        match self {
-            Self::One(id) => &id.plugin,
-            Self::AllOf(plugin) => plugin,
-        }
-    }
-
-    /// Whether every tool of `other` is one of these.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
-        match other {
-            Self::One(tool) => self.matches(tool),
-            Self::AllOf(_) => self == other,
-        }
-    }
-}
-
-impl fmt::Display for ToolPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::One(tool) => tool.fmt(f),
-            Self::AllOf(plugin) => write!(f, "{plugin}.*"),
-        }
-    }
 }
 
 /// Why a text is no digest.
@@ -190,7 +119,7 @@ pub(crate) enum Fit {
 impl Rule {
     pub(crate) fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
         let place = item.place();
-        let rule = item.section(|section| {
+        let mut rule = item.section(|section| {
             Ok(Self {
                 tools: section.required("tool", Item::parsed)?,
                 net: section.optional("net", Item::parsed)?,
@@ -207,6 +136,9 @@ impl Rule {
             let error =
                 rule.place.clone().error("a rule cannot be about \"net\" and \"open-url\" at once");
             return Err(error.with_hint("write two rules"));
+        }
+        if rule.decision > Decision::Allow {
+            rule.tools = rule.tools.ignoring_case();
         }
         rule.check_examples()?;
         Ok(rule)
@@ -246,7 +178,7 @@ impl Rule {
             || self.open_url.is_some()
             || self.digest.is_some()
             || self.when.is_some();
-        !narrows && self.tools == ToolPattern::AllOf(plugin.clone())
+        !narrows && self.tools.is_about_all_of(plugin)
     }
 
     /// Whether the rule's condition holds; one without a condition always fits.

@@ -149,13 +149,15 @@ impl Tables {
         Self { users: joined.clone(), joined }
     }
 
-    /// Brings the tables of all files together, plugin by plugin.
+    /// Brings the tables of all files together, plugin by plugin. `limits` are what each file states
+    /// for all plugins; they count as if they stood in the table of each.
     ///
     /// # Errors
     ///
     /// Entries of different files that cannot stand beside each other.
     pub(crate) fn of_files(
         files: impl IntoIterator<Item = (Tier, Vec<PluginTable>)>,
+        limits: &[(Tier, StatedLimits)],
     ) -> Result<BTreeMap<PluginName, Self>, SourceError> {
         let mut found: BTreeMap<PluginName, Vec<(Tier, PluginTable)>> = BTreeMap::new();
         for (tier, tables) in files {
@@ -164,16 +166,31 @@ impl Tables {
             }
         }
         let joined = |(plugin, tables): (PluginName, Vec<_>)| {
-            Self::of(&plugin, tables).map(|tables| (plugin, tables))
+            Self::of(&plugin, tables, limits).map(|tables| (plugin, tables))
         };
         found.into_iter().map(joined).collect()
     }
 
-    fn of(plugin: &PluginName, mut tables: Vec<(Tier, PluginTable)>) -> Result<Self, SourceError> {
-        // What holds has to be known before a project's file can tighten it.
-        tables.sort_by_key(|(tier, _)| *tier);
+    fn of(
+        plugin: &PluginName,
+        mut tables: Vec<(Tier, PluginTable)>,
+        limits: &[(Tier, StatedLimits)],
+    ) -> Result<Self, SourceError> {
         let own = tables.iter().filter(|(tier, _)| *tier == Tier::User).cloned();
         let users = PluginTable::joined(plugin, own)?;
+        let of_all = limits.iter().map(|(tier, limits)| {
+            let limits = limits.of_each_plugin();
+            (*tier, PluginTable { limits, ..PluginTable::empty(plugin.clone()) })
+        });
+        tables.extend(of_all);
+        // What holds has to be known before a project's file can tighten it.
+        tables.sort_by_key(|(tier, _)| *tier);
         Ok(Self { users, joined: PluginTable::joined(plugin, tables)? })
+    }
+
+    /// The tables of a plugin that no file mentions, with the limits that hold for all plugins.
+    pub(crate) fn unmentioned(plugin: PluginName, limits: &[(Tier, StatedLimits)]) -> Self {
+        // Limits alone stand beside anything.
+        Self::of(&plugin, Vec::new(), limits).unwrap_or_else(|_| Self::empty(plugin))
     }
 }

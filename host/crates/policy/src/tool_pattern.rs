@@ -1,0 +1,281 @@
+//! The tools that a rule is about: one, some, or all of a plugin or of every plugin.
+
+use std::{fmt, str::FromStr};
+
+use sallyport_contract::{NameError, PluginName, ToolId, ToolName};
+
+use crate::source::Mistake;
+
+/// What stands for any characters, also none.
+const WILDCARD: char = '*';
+
+/// The pattern of every tool of every plugin.
+const EVERYTHING: &str = "*";
+
+/// The tools that a rule is about, written `PLUGIN.TOOL`. Either half may hold wildcards; a single
+/// wildcard alone is every tool of every plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolPattern {
+    plugin: NamePattern,
+    tool: NamePattern,
+}
+
+/// A pattern of names: a name, or a text with wildcards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NamePattern {
+    text: String,
+    /// Whether wildcards are read without regard to case.
+    ignores_case: bool,
+}
+
+/// Why a text names no tools.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}")]
+pub(crate) struct ToolPatternError {
+    source: NameError,
+    hint: String,
+}
+
+impl Mistake for ToolPatternError {
+    fn hint(&self) -> Option<String> {
+        Some(self.hint.clone())
+    }
+}
+
+impl FromStr for ToolPattern {
+    type Err = ToolPatternError;
+
+    fn from_str(text: &str) -> Result<Self, ToolPatternError> {
+        Self::parse(text).map_err(|source| ToolPatternError { source, hint: hint(text) })
+    }
+}
+
+fn hint(text: &str) -> String {
+    match text.parse::<PluginName>() {
+        Ok(plugin) => format!("write \"{plugin}.*\" for all tools of the plugin"),
+        Err(_) => {
+            "write PLUGIN.TOOL, PLUGIN.* for all tools of a plugin, *.TOOL for a tool of any \
+                   plugin, or * for all tools"
+                .to_owned()
+        }
+    }
+}
+
+impl ToolPattern {
+    fn parse(text: &str) -> Result<Self, NameError> {
+        if text == EVERYTHING {
+            return Ok(Self { plugin: NamePattern::any(), tool: NamePattern::any() });
+        }
+        if !text.contains(WILDCARD) {
+            let ToolId { plugin, tool } = text.parse()?;
+            let [plugin, tool] = [plugin.to_string(), tool.to_string()].map(NamePattern::of);
+            return Ok(Self { plugin, tool });
+        }
+        // Names of plugins hold no dot, those of tools may.
+        let (plugin, tool) = text.split_once('.').ok_or_else(|| NameError::Id(text.to_owned()))?;
+        // A wildcard may stand wherever a letter may.
+        let with_letters = |part: &str| part.replace(WILDCARD, "a");
+        if with_letters(plugin).parse::<PluginName>().is_err() {
+            return Err(NameError::Plugin(plugin.to_owned()));
+        }
+        if with_letters(tool).parse::<ToolName>().is_err() {
+            return Err(NameError::Tool(tool.to_owned()));
+        }
+        let [plugin, tool] = [plugin, tool].map(|part| NamePattern::of(part.to_owned()));
+        Ok(Self { plugin, tool })
+    }
+
+    /// The same pattern for a rule that stops calls: its wildcards take letters of either case,
+    /// because the wider reading is the safe one there.
+    pub(crate) fn ignoring_case(mut self) -> Self {
+        self.plugin.ignores_case = true;
+        self.tool.ignores_case = true;
+        self
+    }
+
+    pub(crate) fn matches(&self, tool: &ToolId) -> bool {
+        self.plugin.matches(tool.plugin.as_str()) && self.tool.matches(tool.tool.as_str())
+    }
+
+    /// The plugin, where it is one alone.
+    pub(crate) fn plugin(&self) -> Option<PluginName> {
+        self.plugin.name()?.parse().ok()
+    }
+
+    /// The tool of that plugin, where it is one alone.
+    pub(crate) fn tool(&self) -> Option<ToolId> {
+        Some(ToolId::new(self.plugin()?, self.tool.name()?.parse().ok()?))
+    }
+
+    pub(crate) fn is_about_plugin(&self, plugin: &PluginName) -> bool {
+        self.plugin.matches(plugin.as_str())
+    }
+
+    /// Whether it is about all tools of a plugin.
+    pub(crate) fn is_about_all_of(&self, plugin: &PluginName) -> bool {
+        self.tool.is_any() && self.is_about_plugin(plugin)
+    }
+
+    /// Whether every tool of `other` is surely one of these.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.plugin.covers(&other.plugin) && self.tool.covers(&other.tool)
+    }
+}
+
+impl fmt::Display for ToolPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.plugin.is_any() && self.tool.is_any() {
+            true => f.write_str(EVERYTHING),
+            false => write!(f, "{}.{}", self.plugin.text, self.tool.text),
+        }
+    }
+}
+
+impl NamePattern {
+    fn any() -> Self {
+        Self::of(EVERYTHING.to_owned())
+    }
+
+    fn of(mut text: String) -> Self {
+        // Two wildcards side by side take what one takes.
+        while text.contains("**") {
+            text = text.replace("**", EVERYTHING);
+        }
+        Self { text, ignores_case: false }
+    }
+
+    fn is_any(&self) -> bool {
+        self.text == EVERYTHING
+    }
+
+    /// The name, where there is no wildcard.
+    fn name(&self) -> Option<&str> {
+        (!self.text.contains(WILDCARD)).then_some(self.text.as_str())
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match (self.name(), self.ignores_case) {
+            (Some(own), _) => own == name,
+            (None, false) => takes(self.text.as_bytes(), name.as_bytes()),
+            (None, true) => takes(
+                self.text.to_ascii_lowercase().as_bytes(),
+                name.to_ascii_lowercase().as_bytes(),
+            ),
+        }
+    }
+
+    /// A wildcard of the other text is taken by a wildcard alone: no name holds that character.
+    fn covers(&self, other: &Self) -> bool {
+        let is_as_wide = self.ignores_case || !other.ignores_case || other.name().is_some();
+        is_as_wide && self.matches(&other.text)
+    }
+}
+
+/// Whether a pattern takes a text. Only the last wildcard is ever tried again, because an earlier one
+/// could not find more.
+fn takes(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut next, mut at) = (0, 0);
+    let mut again = None;
+    while at < text.len() {
+        match pattern.get(next) {
+            Some(b'*') => {
+                next += 1;
+                again = Some((next, at));
+            }
+            Some(byte) if *byte == text[at] => {
+                next += 1;
+                at += 1;
+            }
+            Some(_) | None => {
+                let Some((behind, taken)) = again else { return false };
+                (next, at) = (behind, taken + 1);
+                again = Some((behind, taken + 1));
+            }
+        }
+    }
+    pattern[next..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> ToolPattern {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn a_wildcard_in_either_half_takes_any_characters() {
+        let rows = [
+            ("*", "a.b", true),
+            ("*.*", "files.remove", true),
+            ("files.*", "files.remove", true),
+            ("files.*", "file.remove", false),
+            ("*.remove", "files.remove", true),
+            ("*.remove", "files.remove_all", false),
+            ("*.*delete*", "mail.delete", true),
+            ("*.*delete*", "mail.bulk_delete_all", true),
+            ("*.*delete*", "delete.mail", false),
+            ("*.*delete*", "mail.x.delete", true),
+            ("f*s.re*e", "files.remove", true),
+            ("f*s.re*e", "files.remover", false),
+            ("*a*b*.x", "zazbz.x", true),
+            ("*a*b*.x", "zbzaz.x", false),
+            ("files.role:*", "files.role:timer", true),
+            ("*.*DELETE*", "mail.delete", false),
+        ];
+        for (text, tool, want) in rows {
+            assert_eq!(pattern(text).matches(&tool.parse().unwrap()), want, "{text} {tool}");
+        }
+    }
+
+    #[test]
+    fn what_stops_calls_ignores_the_case_of_a_wildcards_name() {
+        for (text, tool, want) in [
+            ("*.*delete*", "mail.bulkDelete", true),
+            ("*.*DELETE*", "mail.delete", true),
+            // A name without wildcards is that name.
+            ("mail.Delete", "mail.delete", false),
+            ("*.Delete", "mail.delete", false),
+        ] {
+            let stops = pattern(text).ignoring_case();
+            assert_eq!(stops.matches(&tool.parse().unwrap()), want, "{text} {tool}");
+        }
+    }
+
+    #[test]
+    fn one_pattern_covers_another_only_where_every_tool_is_one_of_its_own() {
+        let rows = [
+            ("*", "files.remove", true),
+            ("*", "*.*delete*", true),
+            ("*.*delete*", "*", false),
+            ("*.*delete*", "mail.*delete_all*", true),
+            ("*.*delete*", "mail.delete", true),
+            ("mail.*", "*.delete", false),
+            ("mail.*", "mail.*", true),
+            ("m*.*", "mail.*", true),
+            ("mail.*", "m*.*", false),
+        ];
+        for (one, other, want) in rows {
+            assert_eq!(pattern(one).covers(&pattern(other)), want, "{one} {other}");
+        }
+        let (exact, loose) = (pattern("a.*x*"), pattern("a.*x*").ignoring_case());
+        assert!(loose.covers(&exact) && !exact.covers(&loose));
+    }
+
+    #[test]
+    fn a_pattern_reads_back_as_it_is_written() {
+        let rows = [("*.*", "*"), ("a.**b**", "a.*b*"), ("a.b.c", "a.b.c"), ("*.b", "*.b")];
+        for (text, want) in rows {
+            assert_eq!(pattern(text).to_string(), want);
+            assert_eq!(pattern(want), pattern(text));
+        }
+    }
+
+    #[test]
+    fn what_no_name_can_hold_is_refused() {
+        for text in ["", ".", "*.", ".*", "a*", "A*.b", "*.b c", "*/x.b", "*.ä", "-*.b", "**"] {
+            assert!(text.parse::<ToolPattern>().is_err(), "{text}");
+        }
+    }
+}
