@@ -16,7 +16,7 @@ use std::{
     str::FromStr,
 };
 
-use self::name::NamePattern;
+use self::name::{Name, NamePattern};
 use crate::{
     document::Item,
     fix::{toml_list, toml_string},
@@ -129,7 +129,9 @@ impl Globs {
     /// A path is denied if a pattern matches it or a folder that it lies in. Where that cannot be
     /// told, the first pattern is named.
     pub fn denies(&self, below: &Path) -> Option<&str> {
-        let denying = self.globs.iter().find(|glob| glob.denies(below));
+        // Often there is none, and then nothing has to be compared.
+        let names = self.globs.first().and_then(|_| names(below));
+        let denying = self.globs.iter().find(|glob| glob.denies(names.as_deref()));
         denying.map(|glob| glob.text.as_str())
     }
 
@@ -159,8 +161,8 @@ impl Globs {
 }
 
 impl Glob {
-    fn denies(&self, path: &Path) -> bool {
-        match self.after(path) {
+    fn denies(&self, names: Option<&[Name]>) -> bool {
+        match self.after_names(names) {
             Some(Progress::At(states)) => states & self.end() != 0,
             Some(Progress::Over | Progress::Ahead) => false,
             None => true,
@@ -184,26 +186,29 @@ impl Glob {
 
     /// How far the pattern comes along a path; `None` where that cannot be told.
     fn after(&self, path: &Path) -> Option<Progress> {
-        let names = names(path)?;
+        self.after_names(names(path).as_deref())
+    }
+
+    fn after_names(&self, names: Option<&[Name]>) -> Option<Progress> {
+        let names = names?;
         match &self.anchor {
             Anchor::Here => Some(self.along(names)),
             Anchor::Above(down) => {
-                let mut whole = self::names(down)?;
-                whole.extend(names);
-                Some(self.along(whole))
+                let down = self::names(down)?;
+                Some(self.along(down.iter().chain(names)))
             }
             Anchor::Below(down) => {
                 let down = self::names(down)?;
                 match names.strip_prefix(down.as_slice()) {
-                    Some(rest) => Some(self.along(rest.to_vec())),
-                    None if down.starts_with(&names) => Some(Progress::Ahead),
+                    Some(rest) => Some(self.along(rest)),
+                    None if down.starts_with(names) => Some(Progress::Ahead),
                     None => Some(Progress::Over),
                 }
             }
         }
     }
 
-    fn along(&self, names: Vec<&str>) -> Progress {
+    fn along<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> Progress {
         let start = self.with_skips(1);
         match names.into_iter().fold(start, |states, name| self.step(states, name)) {
             0 => Progress::Over,
@@ -212,7 +217,7 @@ impl Glob {
     }
 
     /// The positions after one more segment of a path.
-    fn step(&self, states: u64, name: &str) -> u64 {
+    fn step(&self, states: u64, name: &Name) -> u64 {
         // Whatever lies below a match is denied with it.
         let mut next = states & self.end();
         for (index, segment) in self.segments.iter().enumerate() {
@@ -244,12 +249,12 @@ impl Glob {
 }
 
 /// The names along a relative path; `None` if it cannot be compared with a pattern.
-fn names(path: &Path) -> Option<Vec<&str>> {
+fn names(path: &Path) -> Option<Vec<Name>> {
     if path.as_os_str().len() > PATH_BYTES_MAX {
         return None;
     }
     let name = |part| match part {
-        Component::Normal(name) => Some(name.to_str()),
+        Component::Normal(name) => Some(name.to_str().map(Name::of)),
         Component::CurDir => None,
         Component::Prefix(_) | Component::RootDir | Component::ParentDir => Some(None),
     };

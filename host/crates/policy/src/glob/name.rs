@@ -1,4 +1,13 @@
 //! One segment of a glob: a pattern of file names.
+//!
+//! A pattern denies, so the wider reading is the safe one. Some file systems take names that are
+//! written differently for one: without regard to case, in either form of letters with accents, past
+//! characters that show nothing, past dots and spaces at the end. Which file system a folder lies on
+//! can change under a mount, so a pattern matches a name in all of these spellings everywhere.
+
+use std::ops::RangeInclusive;
+
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
 use super::Fault;
 
@@ -6,6 +15,66 @@ use super::Fault;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamePattern {
     tokens: Vec<Token>,
+    /// The same for names in the one spelling that stands for all.
+    folded: Vec<Token>,
+}
+
+/// A name that is compared with patterns, as it is and in the one spelling that stands for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Name {
+    written: Vec<char>,
+    folded: Vec<char>,
+}
+
+impl Name {
+    pub(super) fn of(name: &str) -> Self {
+        let folded = folded(name);
+        let trimmed = folded.trim_end_matches(['.', ' ']);
+        Self { written: name.chars().collect(), folded: trimmed.chars().collect() }
+    }
+}
+
+/// The characters that Unicode lets programs ignore, and that some file systems do ignore.
+const IGNORABLE: [RangeInclusive<char>; 17] = [
+    '\u{ad}'..='\u{ad}',
+    '\u{34f}'..='\u{34f}',
+    '\u{61c}'..='\u{61c}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{200b}'..='\u{200f}',
+    '\u{202a}'..='\u{202e}',
+    '\u{2060}'..='\u{206f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{fe00}'..='\u{fe0f}',
+    '\u{feff}'..='\u{feff}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{fff0}'..='\u{fff8}',
+    '\u{1bca0}'..='\u{1bca3}',
+    '\u{1d173}'..='\u{1d17a}',
+    '\u{e0000}'..='\u{e0fff}',
+];
+
+fn shows_nothing(character: char) -> bool {
+    IGNORABLE.iter().any(|range| range.contains(&character))
+}
+
+const DECOMPOSED: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizerBorrowed::new_nfd();
+
+const COMPOSED: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
+
+/// A text in the one spelling that stands for all that a file system may take for the same.
+fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let shown: String = text.chars().filter(|c| !shows_nothing(*c)).collect();
+    // Upper case first, because several small letters have one capital; then each letter by itself,
+    // because a word as a whole may end in a form of its own.
+    let capitals = DECOMPOSED.normalize(&shown).to_uppercase();
+    let lowered: String = capitals.chars().flat_map(char::to_lowercase).collect();
+    // Composed, so that one letter is one character for `?` and for a range.
+    COMPOSED.normalize(&lowered).into_owned()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,35 +108,70 @@ impl NamePattern {
                 _ => Token::Character(plain(first)?),
             });
         }
-        Ok(Self { tokens })
+        Ok(Self { folded: folded_tokens(&tokens), tokens })
     }
 
-    /// Whether a name matches. It takes at most as many steps as the product of both lengths: only
-    /// the last star is ever tried again, as an earlier one could not find more.
-    pub(super) fn matches(&self, name: &str) -> bool {
-        let name: Vec<char> = name.chars().collect();
-        let (mut token, mut at) = (0, 0);
-        // The token behind the last star, and the character that the star would take next.
-        let mut again = None;
-        while at < name.len() {
-            match self.tokens.get(token) {
-                Some(Token::Star) => {
-                    token += 1;
-                    again = Some((token, at));
-                }
-                Some(one) if one.takes(name[at]) => {
-                    token += 1;
-                    at += 1;
-                }
-                Some(_) | None => {
-                    let Some((behind, taken)) = again else { return false };
-                    (token, at) = (behind, taken + 1);
-                    again = Some((token, at));
-                }
+    /// Whether a name matches, in whichever spelling.
+    pub(super) fn matches(&self, name: &Name) -> bool {
+        matches(&self.tokens, &name.written) || matches(&self.folded, &name.folded)
+    }
+}
+
+/// The tokens for folded names: letters in a row are folded together, since accents may change
+/// places.
+fn folded_tokens(tokens: &[Token]) -> Vec<Token> {
+    let (mut all, mut letters) = (Vec::new(), String::new());
+    let take = |letters: &mut String, all: &mut Vec<Token>| {
+        all.extend(folded(letters).chars().map(Token::Character));
+        letters.clear();
+    };
+    for token in tokens {
+        match token {
+            Token::Character(letter) => letters.push(*letter),
+            Token::Star | Token::AnyCharacter | Token::Within(_) | Token::Without(_) => {
+                take(&mut letters, &mut all);
+                all.push(token.clone());
             }
         }
-        self.tokens[token..].iter().all(|token| *token == Token::Star)
     }
+    take(&mut letters, &mut all);
+    let ends = all.iter().rposition(|token| !is_dropped_at_the_end(token));
+    // Behind a wildcard they are what is looked for.
+    if ends.is_some_and(|last| matches!(all[last], Token::Character(_))) {
+        all.truncate(ends.map_or(0, |last| last + 1));
+    }
+    all
+}
+
+/// Whether some file systems drop a token where a name ends.
+fn is_dropped_at_the_end(token: &Token) -> bool {
+    matches!(token, Token::Character('.' | ' '))
+}
+
+/// Whether tokens take all characters of a name. It takes at most as many steps as the product of
+/// both lengths: only the last star is ever tried again, as an earlier one could not find more.
+fn matches(tokens: &[Token], name: &[char]) -> bool {
+    let (mut token, mut at) = (0, 0);
+    // The token behind the last star, and the character that the star would take next.
+    let mut again = None;
+    while at < name.len() {
+        match tokens.get(token) {
+            Some(Token::Star) => {
+                token += 1;
+                again = Some((token, at));
+            }
+            Some(one) if one.takes(name[at]) => {
+                token += 1;
+                at += 1;
+            }
+            Some(_) | None => {
+                let Some((behind, taken)) = again else { return false };
+                (token, at) = (behind, taken + 1);
+                again = Some((token, at));
+            }
+        }
+    }
+    tokens[token..].iter().all(|token| *token == Token::Star)
 }
 
 const OPEN_CLASS: Fault = ("`[` is not closed", "write [abc], or [[] for the bracket itself");
@@ -117,15 +221,27 @@ fn plain(character: char) -> Result<char, Fault> {
 
 impl Token {
     fn takes(&self, character: char) -> bool {
-        let within = |ranges: &[(char, char)]| {
-            ranges.iter().any(|(first, last)| (*first..=*last).contains(&character))
-        };
         match self {
             Self::Star => false,
             Self::AnyCharacter => true,
             Self::Character(own) => *own == character,
-            Self::Within(ranges) => within(ranges),
-            Self::Without(ranges) => !within(ranges),
+            // The ranges are as they are written, so the character is tried as a capital and a small
+            // letter too. Of what a range leaves out, each letter is left out for itself.
+            Self::Within(ranges) => spellings(character).any(|one| within(ranges, one)),
+            Self::Without(ranges) => !within(ranges, character),
         }
     }
+}
+
+fn within(ranges: &[(char, char)], character: char) -> bool {
+    ranges.iter().any(|(first, last)| (*first..=*last).contains(&character))
+}
+
+/// A character with its capital and its small letter, where each is one character.
+fn spellings(character: char) -> impl Iterator<Item = char> {
+    let one = |mut letters: Box<dyn Iterator<Item = char>>| {
+        letters.next().filter(|_| letters.next().is_none())
+    };
+    let others = [one(Box::new(character.to_lowercase())), one(Box::new(character.to_uppercase()))];
+    std::iter::once(character).chain(others.into_iter().flatten())
 }

@@ -6,6 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use url::{Host, Url};
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix_bits)
@@ -15,22 +16,23 @@ const fn v6(a: u16, b: u16, c: u16, prefix_bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix_bits)
 }
 
-const NEVER_PUBLIC_V4: [Ipv4Net; 15] = [
-    v4(0, 0, 0, 0, 8),       // this host on this network
-    v4(10, 0, 0, 0, 8),      // private
-    v4(100, 64, 0, 0, 10),   // shared by the customers of a carrier
-    v4(127, 0, 0, 0, 8),     // loopback
-    v4(169, 254, 0, 0, 16),  // link-local, and the metadata services of clouds
-    v4(172, 16, 0, 0, 12),   // private
-    v4(192, 0, 0, 0, 24),    // protocol assignments
-    v4(192, 0, 2, 0, 24),    // documentation
-    v4(192, 88, 99, 0, 24),  // 6to4 relays
-    v4(192, 168, 0, 0, 16),  // private
-    v4(198, 18, 0, 0, 15),   // benchmarks
-    v4(198, 51, 100, 0, 24), // documentation
-    v4(203, 0, 113, 0, 24),  // documentation
-    v4(224, 0, 0, 0, 4),     // multicast
-    v4(240, 0, 0, 0, 4),     // reserved, and broadcast
+const NEVER_PUBLIC_V4: [Ipv4Net; 16] = [
+    v4(0, 0, 0, 0, 8),        // this host on this network
+    v4(10, 0, 0, 0, 8),       // private
+    v4(100, 64, 0, 0, 10),    // shared by the customers of a carrier
+    v4(127, 0, 0, 0, 8),      // loopback
+    v4(168, 63, 129, 16, 32), // the host of a virtual machine in Azure, which hands out its secrets
+    v4(169, 254, 0, 0, 16),   // link-local, and the metadata services of clouds
+    v4(172, 16, 0, 0, 12),    // private
+    v4(192, 0, 0, 0, 24),     // protocol assignments
+    v4(192, 0, 2, 0, 24),     // documentation
+    v4(192, 88, 99, 0, 24),   // 6to4 relays
+    v4(192, 168, 0, 0, 16),   // private
+    v4(198, 18, 0, 0, 15),    // benchmarks
+    v4(198, 51, 100, 0, 24),  // documentation
+    v4(203, 0, 113, 0, 24),   // documentation
+    v4(224, 0, 0, 0, 4),      // multicast
+    v4(240, 0, 0, 0, 4),      // reserved, and broadcast
 ];
 
 /// The only block from which public IPv6 addresses are handed out. What lies outside (loopback,
@@ -38,12 +40,10 @@ const NEVER_PUBLIC_V4: [Ipv4Net; 15] = [
 const GLOBAL_UNICAST_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 /// The blocks inside [`GLOBAL_UNICAST_V6`] that are not public all the same.
-const NEVER_PUBLIC_V6: [Ipv6Net; 5] = [
-    v6(0x2001, 0, 0, 32),     // Teredo tunnels
-    v6(0x2001, 2, 0, 48),     // benchmarks
-    v6(0x2001, 0x10, 0, 28),  // identifiers of hosts, retired
+const NEVER_PUBLIC_V6: [Ipv6Net; 3] = [
+    v6(0x2001, 0, 0, 23), // protocol assignments: Teredo tunnels, benchmarks, names of hosts
     v6(0x2001, 0xdb8, 0, 32), // documentation
-    v6(0x3fff, 0, 0, 20),     // documentation
+    v6(0x3fff, 0, 0, 20), // documentation
 ];
 
 /// 6to4: bits 16 to 48 are the IPv4 address of the relay.
@@ -55,14 +55,26 @@ const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
 const NAT64: Ipv6Net = v6(0x64, 0xff9b, 0, 96);
 
 /// Returns whether an address belongs to the public internet.
+///
+/// A network may translate addresses with a prefix of its own (NAT64, RFC 6052). Nothing in such an
+/// address says so, and it counts as what its prefix is.
 pub fn is_public(addr: IpAddr) -> bool {
     match addr {
         IpAddr::V4(addr) => is_public_v4(addr),
+        IpAddr::V6(addr) if is_isatap(addr) => false,
         IpAddr::V6(addr) => match carried_v4(addr) {
             Some(carried) => is_public_v4(carried),
             None => is_public_v6(addr),
         },
     }
+}
+
+/// Whether an address is one of ISATAP, below whatever prefix: a tunnel to the IPv4 address in its
+/// last 32 bits. It leads to machines of one site by what it is made for, so it is never public.
+fn is_isatap(addr: Ipv6Addr) -> bool {
+    let [_, _, _, _, e, f, _, _] = addr.segments();
+    // The two bits say whether the IPv4 address is unique, and whether it is a group's.
+    e & !0x0300 == 0 && f == 0x5efe
 }
 
 fn is_public_v4(addr: Ipv4Addr) -> bool {
@@ -90,7 +102,20 @@ pub(crate) fn only(addr: IpAddr) -> IpNet {
     IpNet::from(addr.to_canonical())
 }
 
-/// Returns the addresses that the name `localhost` stands for.
+/// Returns the addresses that the host of a URL can only mean: a literal itself, `localhost` this
+/// machine. Any other name means what is found when it is looked up.
+pub(crate) fn own_addresses(url: &Url) -> Vec<IpAddr> {
+    match url.host() {
+        Some(Host::Ipv4(addr)) => vec![addr.into()],
+        Some(Host::Ipv6(addr)) => vec![addr.into()],
+        Some(Host::Domain("localhost")) => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        Some(Host::Domain(_)) | None => Vec::new(),
+    }
+}
+
+/// Returns the ranges that the name `localhost` stands for.
 pub(crate) fn loopback() -> Vec<IpNet> {
     vec![IpNet::V4(v4(127, 0, 0, 0, 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]
 }
@@ -119,9 +144,58 @@ mod tests {
             ":: ::1 ::8.8.8.8 ::ffff:10.0.0.1 ::ffff:127.0.0.1 ::ffff:169.254.169.254
              64:ff9b::10.0.0.1 64:ff9b::127.0.0.1 64:ff9b:1::8.8.8.8 64:ff9b:1:808:8:800::
              100::1 2001::1 2001:0:ffff::1 2001:2::1 2001:10::1 2001:db8::1 2001:db8:ffff::1
-             2002:a00:1::1 2002:7f00:1::1 2002:a9fe:a9fe::1 3fff::1 4000::1 5f00::1
+             2001:1::1 2001:2:1::1 2001:1ff::1 2002:a00:1::1 2002:7f00:1::1 2002:a9fe:a9fe::1
+             3fff::1 4000::1 5f00::1
              fc00::1 fdff::1 fd00:ec2::254 fe80::1 febf::1 fec0::1 feff::1 ff00::1 ff02::1",
             false,
+        );
+    }
+
+    /// What a cloud tells a machine about itself, its credentials included, is at one of these.
+    #[test]
+    fn the_metadata_service_of_no_cloud_is_public() {
+        let v4 = "169.254.169.254 169.254.170.2 169.254.170.23 169.254.42.42 169.254.0.23
+                  168.63.129.16 100.100.100.200 192.0.0.192 192.0.0.170";
+        check(v4, false);
+        check(
+            "fd00:ec2::254 fd00:ec2::23 fd20:ce::254 fd00:42::42 fd00:c1::a9fe:a9fe
+             fe80::a9fe:a9fe fe80::1234:5678:9abc",
+            false,
+        );
+        // However such an address is carried in one of the other kind.
+        for addr in v4.split_whitespace() {
+            let [a, b, c, d] = addr.parse::<Ipv4Addr>().unwrap().octets();
+            let hex = format!("{a:02x}{b:02x}:{c:02x}{d:02x}");
+            for form in [
+                format!("::ffff:{hex}"),
+                format!("::{hex}"),
+                format!("::ffff:0:{hex}"),
+                format!("64:ff9b::{hex}"),
+                format!("64:ff9b:1::{hex}"),
+                format!("2002:{hex}::1"),
+                format!("2001:0:{hex}::1"),
+                format!("2606:4700::5efe:{hex}"),
+                format!("2606:4700::200:5efe:{hex}"),
+                format!("fe80::5efe:{hex}"),
+            ] {
+                check(&form, false);
+            }
+        }
+    }
+
+    #[test]
+    fn a_tunnel_into_a_site_is_not_public_below_any_prefix() {
+        check(
+            "2606:4700::5efe:10.0.0.1 2606:4700::200:5efe:10.0.0.1 2606:4700::5efe:8.8.8.8
+             2002:808:808::5efe:10.0.0.1 2002:808:808::200:5efe:a.b.c.d"
+                .replace("a.b.c.d", "127.0.0.1")
+                .as_str(),
+            false,
+        );
+        check("2606:4700:0:0:100:5efe:1.1.1.1 2606:4700::300:5efe:1.1.1.1", false);
+        check(
+            "2606:4700::5eff:1.1.1.1 2606:4700::5efe 2606:4700:5efe::1 2606:4700::400:5efe:1.1.1.1",
+            true,
         );
     }
 
@@ -129,13 +203,13 @@ mod tests {
     fn their_public_neighbours_are() {
         check(
             "1.0.0.0 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
-             169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0
+             168.63.129.15 168.63.129.17 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0
              192.0.3.0 192.88.98.255 192.88.100.0 192.167.255.255 192.169.0.0 198.17.255.255
              198.20.0.0 198.51.99.255 198.51.101.0 203.0.112.255 203.0.114.0 223.255.255.255 8.8.8.8",
             true,
         );
         check(
-            "2000:: 2001:1::1 2001:2:1::1 2001:db7::1 2001:db9::1 2606:4700::1111 2003::1
+            "2000:: 2001:200::1 2001:db7::1 2001:db9::1 2606:4700::1111 2003::1
              3ffe::1 3fff:1000::1 ::ffff:8.8.8.8 64:ff9b::8.8.8.8 2002:808:808::1",
             true,
         );

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     fix::{self, Ground},
+    request::SecretRequest,
     source::Place,
 };
 
@@ -25,6 +26,8 @@ const REQUEST_CHARS_MAX: usize = 300;
 pub struct NetGrant {
     ground: Arc<Ground>,
     requests: Vec<NetPattern>,
+    /// What the manifest requests besides, for the text that would lift a refusal.
+    secrets: Vec<SecretRequest>,
     powers: Vec<String>,
 }
 
@@ -58,7 +61,11 @@ enum Refusal<'g> {
 }
 
 impl NetGrant {
-    pub(crate) fn new(ground: Arc<Ground>, requests: Vec<NetPattern>) -> Self {
+    pub(crate) fn new(
+        ground: Arc<Ground>,
+        requests: Vec<NetPattern>,
+        secrets: Vec<SecretRequest>,
+    ) -> Self {
         let mut powers = Vec::new();
         let allows = &ground.table().net.allows;
         for allow in allows.iter().filter(|allow| !never_asks(allow, allows)) {
@@ -69,7 +76,7 @@ impl NetGrant {
                 }
             }
         }
-        Self { ground, requests, powers }
+        Self { ground, requests, secrets, powers }
     }
 
     /// Whether there is no request that could pass.
@@ -104,7 +111,7 @@ impl NetGrant {
     fn deny_net(&self, method: &str, url: &Url, refusal: &Refusal<'_>) -> Denial {
         let fix = match refusal {
             Refusal::NoNetwork | Refusal::GrantLacksPath(_) | Refusal::NotGranted => {
-                Some(fix::net_text(&self.ground, &self.requests))
+                Some(fix::net_text(&self.ground, &self.requests, &self.secrets))
             }
             Refusal::Url(_)
             | Refusal::Denied(_)
@@ -113,6 +120,11 @@ impl NetGrant {
         };
         let what = sentence(&self.ground.table().plugin, &request_line(method, url));
         Denial { what, why: refusal.to_string(), fix, nobody_to_ask: false }
+    }
+
+    /// What the manifest requests, with the settings filled in.
+    pub(crate) fn requests(&self) -> &[NetPattern] {
+        &self.requests
     }
 
     /// Whether some request can make use of an entry of the policy.

@@ -46,6 +46,19 @@ impl<'u> PlainPath<'u> {
     }
 }
 
+/// Whether every server reads a path as it stands: it has no dot segments and no empty ones, and
+/// nothing in it is encoded that could be a dot, a slash, a backslash or a control character.
+///
+/// ```
+/// use sallyport_policy::is_plain_path;
+///
+/// assert!(is_plain_path("/hooks/caf%C3%A9/"));
+/// assert!(!is_plain_path("/hooks/../x") && !is_plain_path("/hooks/%2e%2e/x"));
+/// ```
+pub fn is_plain_path(path: &str) -> bool {
+    path.starts_with('/') && !path.contains("//") && PlainPath::new(path).is_some()
+}
+
 /// Whether something is hidden in a path, by whichever of several decodings it comes to light. What
 /// still changes after all of them was made to.
 fn hides_deeper(path: &str) -> bool {

@@ -329,6 +329,14 @@ impl NetPattern {
             && self.host.covers(&origin.host)
     }
 
+    /// The one origin that all of its requests go to, if a secret may be sent there.
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        let port = self.ports.single()?;
+        let is_private = self.scheme == Scheme::Https || self.host.is_loopback();
+        let is_one = is_private && self.host.is_exact();
+        is_one.then(|| Origin { scheme: self.scheme, host: self.host.clone(), port })
+    }
+
     pub(crate) fn host(&self) -> &HostPattern {
         &self.host
     }

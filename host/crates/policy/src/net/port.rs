@@ -31,6 +31,11 @@ impl Ports {
         ports.ok_or_else(|| PatternError::Port { port: text.to_owned() })
     }
 
+    /// The port, where there is but one.
+    pub(crate) fn single(self) -> Option<u16> {
+        (self.first == self.last).then_some(self.first)
+    }
+
     pub(crate) fn contains(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }

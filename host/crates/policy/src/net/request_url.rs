@@ -1,0 +1,197 @@
+//! The URL of a request, read once and strictly.
+//!
+//! Two readers of one URL may find two hosts in it. So the text is read once, by the parser whose
+//! result is checked, resolved, dialled and sent; anything that this parser would have to repair is
+//! refused. A running call and `policy explain --net` come through here, because an explanation
+//! that read a URL in another way would explain another request.
+
+use http::{
+    Method, Uri,
+    uri::{Authority, PathAndQuery, Scheme},
+};
+use sallyport_contract::Denial;
+use url::{Host, Url};
+
+/// Longest path with query that is sent, in bytes. Servers commonly stop at 8 KiB.
+const PATH_BYTES_MAX: usize = 16 * 1024;
+
+/// Why a request is refused for its form, before any grant is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RequestFormError {
+    /// The method is not a token, or empty.
+    #[error("its method is not a method")]
+    Method,
+    /// There is no `http://` or `https://`.
+    #[error("it has no scheme")]
+    NoScheme,
+    /// There is no host.
+    #[error("it has no host")]
+    NoHost,
+    /// There is an `@` before the host.
+    #[error("it carries a user name")]
+    UserName,
+    /// Some servers take a backslash for a slash.
+    #[error("its path holds a backslash")]
+    Backslash,
+    /// The path with its query is longer than 16 KiB.
+    #[error("its path is too long")]
+    TooLong,
+    /// What follows the host begins with neither `/` nor `?`.
+    #[error("its path is not a path")]
+    Path,
+    /// It holds characters that a URL cannot hold, or a port that is not one.
+    #[error("it is not a URL")]
+    Url,
+    /// The host would be read as another text: `127.1`, `0x7f.1`, `2130706433`, `[0:0::1]`.
+    #[error("its host is not in plain form")]
+    OddHost,
+    /// A redirect that is not text.
+    #[error("its redirect is not plain text")]
+    RedirectText,
+    /// A redirect with characters that readers of URLs drop or turn around.
+    #[error("its redirect holds a backslash or a tab")]
+    RedirectCharacters,
+    /// A redirect that is not a URL of the web.
+    #[error("its redirect is not a URL")]
+    Redirect,
+}
+
+impl RequestFormError {
+    /// Returns the refusal of a request with such a form. No policy text lifts it.
+    pub fn denial(self) -> Denial {
+        Denial {
+            what: "a request to an address in an odd form was stopped".to_owned(),
+            why: self.to_string(),
+            fix: None,
+            nobody_to_ask: false,
+        }
+    }
+}
+
+/// Rebuilds the URL of a request from the parts that a guest gave.
+///
+/// # Errors
+///
+/// What is odd about it.
+pub fn rebuild_url(uri: &Uri) -> Result<Url, RequestFormError> {
+    let scheme = uri.scheme_str().ok_or(RequestFormError::NoScheme)?;
+    let authority = uri.authority().ok_or(RequestFormError::NoHost)?;
+    if authority.as_str().contains('@') {
+        return Err(RequestFormError::UserName);
+    }
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    if path.contains('\\') {
+        return Err(RequestFormError::Backslash);
+    }
+    if path.len() > PATH_BYTES_MAX {
+        return Err(RequestFormError::TooLong);
+    }
+    if !path.is_empty() && !path.starts_with(['/', '?']) {
+        return Err(RequestFormError::Path);
+    }
+    let url = Url::parse(&format!("{scheme}://{authority}{path}"));
+    let url = url.map_err(|_| RequestFormError::Url)?;
+    if is_same_host(&url, authority.host()) { Ok(url) } else { Err(RequestFormError::OddHost) }
+}
+
+/// Reads method and URL of a request from their texts, as a guest hands them to `wasi:http`: parted
+/// where the SDK parts them, and each part through the parser of the host call.
+///
+/// # Errors
+///
+/// What is odd about it.
+pub fn read_request(method: &str, url: &str) -> Result<(Method, Url), RequestFormError> {
+    let method = Method::from_bytes(method.as_bytes()).map_err(|_| RequestFormError::Method)?;
+    let (scheme, rest) = url.split_once("://").ok_or(RequestFormError::NoScheme)?;
+    let rest = rest.split_once('#').map_or(rest, |(before, _fragment)| before);
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    if authority.is_empty() {
+        return Err(RequestFormError::NoHost);
+    }
+    let scheme = Scheme::try_from(scheme).map_err(|_| RequestFormError::NoScheme)?;
+    let authority = Authority::try_from(authority).map_err(|_| RequestFormError::Url)?;
+    let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build();
+    Ok((method, rebuild_url(&uri.map_err(|_| RequestFormError::Url)?)?))
+}
+
+/// True when parsing changed nothing about the host but the case of its letters.
+fn is_same_host(url: &Url, written: &str) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            name == written.to_ascii_lowercase() && !name.ends_with('.') && name.is_ascii()
+        }
+        Some(Host::Ipv4(ip)) => ip.to_string() == written,
+        // A zone or an unusual spelling of the same address is not what the policy names.
+        Some(Host::Ipv6(ip)) => format!("[{ip}]") == written.to_ascii_lowercase(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(scheme: &str, authority: &str, path: &str, want: Option<&str>) {
+        let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build();
+        let got = uri.ok().and_then(|uri| rebuild_url(&uri).ok()).map(String::from);
+        assert_eq!(got.as_deref(), want, "{scheme} {authority} {path}");
+        let text = read_request("GET", &format!("{scheme}://{authority}{path}"));
+        assert_eq!(text.ok().map(|(_, url)| url.into()), got, "{scheme} {authority} {path}");
+    }
+
+    #[test]
+    fn plain_addresses_pass() {
+        check("https", "api.example.com", "/v1/x?q=1", Some("https://api.example.com/v1/x?q=1"));
+        check("http", "API.example.com:8080", "/", Some("http://api.example.com:8080/"));
+        check("http", "127.0.0.1:9", "/a", Some("http://127.0.0.1:9/a"));
+        check("https", "[::1]", "/", Some("https://[::1]/"));
+        check("https", "a.example", "/x/../y", Some("https://a.example/y"));
+        check("https", "a.example", "?q", Some("https://a.example/?q"));
+        check("https", "a.example", "", Some("https://a.example/"));
+    }
+
+    #[test]
+    fn odd_addresses_are_refused() {
+        for authority in [
+            "good.example@evil.example",
+            "good.example.",
+            "0x7f.1",
+            "2130706433",
+            "127.1",
+            "0177.0.0.1",
+            "[::ffff:127.0.0.1%25eth0]",
+            "[fe80::1%25eth0]",
+            "[fe80::1%eth0]",
+            "[0:0:0:0:0:0:0:1]",
+            "[::ffff:7f00:1]",
+            "exa%6dple.com",
+            "good.example\\evil",
+            "１２７.0.0.1",
+            "a.example:99999",
+            "a b",
+        ] {
+            check("http", authority, "/", None);
+        }
+        check("https", "a.example", "/a\\b", None);
+        check("https", "a.example", "/a b", None);
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_request_says_why() {
+        for (method, url, want) in [
+            ("", "https://a.example/", RequestFormError::Method),
+            ("GE T", "https://a.example/", RequestFormError::Method),
+            ("GET", "a.example/", RequestFormError::NoScheme),
+            ("GET", "1://a.example/", RequestFormError::Url),
+            ("GET", "https:///x", RequestFormError::NoHost),
+            ("GET", "https://u:p@a.example/", RequestFormError::UserName),
+            ("GET", " https://a.example/", RequestFormError::NoScheme),
+            ("GET", "https://a.example/\t", RequestFormError::Url),
+            ("GET", "http://2130706433/", RequestFormError::OddHost),
+        ] {
+            assert_eq!(read_request(method, url).unwrap_err(), want, "{method} {url}");
+        }
+        let (_, url) = read_request("GET", "https://a.example/x#fragment").unwrap();
+        assert_eq!(url.as_str(), "https://a.example/x");
+    }
+}
