@@ -1,7 +1,8 @@
-//! What is useless in a policy: entries that nothing ever reaches, and names of what is not there.
+//! What to look at again in a policy: entries that nothing ever reaches, names of what is not there,
+//! and rules that allow more than a person can have looked at.
 //!
-//! None of it is a mistake that could grant too much, so the policy holds all the same. But each
-//! line of a policy is read by a person as if it did something.
+//! None of it is a mistake, so the policy holds all the same. But each line of a policy is read by a
+//! person as if it did something, and no more than that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,32 +16,54 @@ use crate::{
     },
     policy::Policy,
     question::{ROLE_PREFIX, ROLE_RUNS},
-    rule::{Rule, ToolPattern},
+    rule::Rule,
     secret::SecretGrant,
     source::{Place, nearest},
     table::PluginTable,
+    tool_pattern::ToolPattern,
 };
 
 /// The plugins that are installed, with their tools.
 pub type Installed = BTreeMap<PluginName, BTreeSet<ToolName>>;
 
-/// Something in a policy that has no effect.
+/// Something in a policy that a person should look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
+    /// What kind of thing it is.
+    pub kind: RemarkKind,
     /// Where it stands.
     pub place: Place,
-    /// What it is, and why it has no effect.
+    /// What it is, and why it has no effect, or how far it reaches.
     pub message: String,
+}
+
+/// Why a person should look at something again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// It has no effect.
+    Useless,
+    /// It allows something of plugins that nobody has looked at yet.
+    Wide,
+}
+
+impl RemarkKind {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Useless => "useless",
+            Self::Wide => "wide",
+        }
+    }
 }
 
 impl Remark {
     fn at(place: &Place, message: impl Into<String>) -> Self {
-        Self { place: place.clone(), message: message.into() }
+        Self { kind: RemarkKind::Useless, place: place.clone(), message: message.into() }
     }
 }
 
 impl Policy {
-    /// Returns what is useless in the policy, in the order of the files and their lines.
+    /// Returns what to look at again in the policy, in the order of the files and their lines.
     pub fn remarks(&self, installed: &Installed) -> Vec<Remark> {
         let tables = self.tables().map(|tables| &tables.joined);
         let of_tables = tables.flat_map(|table| {
@@ -51,7 +74,7 @@ impl Policy {
         let rules = self.rules().iter().enumerate();
         let of_rules = rules.filter_map(|(index, rule)| self.of_rule(index, rule, installed));
         let mut remarks: Vec<_> =
-            of_tables.chain(of_rules).chain(self.of_secret_sources()).collect();
+            of_tables.chain(of_rules).chain(self.of_secret_sources()).chain(self.wide()).collect();
         remarks.sort_by(|a, b| key(&a.place).cmp(&key(&b.place)));
         remarks
     }
@@ -59,7 +82,7 @@ impl Policy {
     /// Why a rule never decides anything, if so.
     fn of_rule(&self, index: usize, rule: &Rule, installed: &Installed) -> Option<Remark> {
         let place = &rule.place;
-        if let Some(message) = missing_tool(&rule.tools, installed) {
+        if let Some(message) = missing_tools(&rule.tools, installed) {
             return Some(Remark::at(place, message));
         }
         let mut others = self.rules().iter().enumerate();
@@ -70,21 +93,36 @@ impl Policy {
             return Some(Remark::at(place, message));
         }
         let what = self.unreached(rule)?;
-        let message = format!("never decides: no entry of {} permits {what}", rule.tools.plugin());
-        Some(Remark::at(place, message))
+        let whose = rule.tools.plugin().map_or("any plugin".to_owned(), |one| one.to_string());
+        Some(Remark::at(place, format!("has no effect: no entry of {whose} allows {what}")))
+    }
+
+    /// The rules that allow calls of any plugin, which also are those of plugins that come later.
+    pub fn wide(&self) -> impl Iterator<Item = Remark> {
+        let is_wide = |rule: &&Rule| {
+            let is_bound = rule.tools.plugin().is_some() || rule.digest.is_some();
+            rule.decision == Decision::Allow && !is_bound
+        };
+        self.rules().iter().filter(is_wide).map(|rule| {
+            let what = rule.subject();
+            let message =
+                format!("allows {what} without asking, also for plugins that you add later");
+            Remark { kind: RemarkKind::Wide, ..Remark::at(&rule.place, message) }
+        })
     }
 
     /// What a rule is about, if no entry of its plugin ever lets it come to that.
     fn unreached(&self, rule: &Rule) -> Option<String> {
-        let table = self.tables_of(rule.tools.plugin()).map(|tables| &tables.joined);
+        let tables = self.tables().map(|tables| &tables.joined);
+        let mut tables = tables.filter(|table| rule.tools.is_about_plugin(&table.plugin));
         if let Some(net) = &rule.net {
-            let mut allows = table.into_iter().flat_map(|table| &table.net.allows);
+            let mut allows = tables.flat_map(|table| &table.net.allows);
             let is_reached = allows.any(|allow| allow.pattern.meet(net).is_some());
             return (!is_reached).then(|| net.to_string());
         }
         let pages = rule.open_url.as_ref()?;
-        let mut entries = table.into_iter().flat_map(|table| &table.capabilities.open_url);
-        let is_reached = entries.any(|entry| entry.meets(pages));
+        let is_reached =
+            tables.any(|table| table.capabilities.open_url.iter().any(|entry| entry.meets(pages)));
         (!is_reached).then(|| format!("opening {pages}"))
     }
 
@@ -93,7 +131,7 @@ impl Policy {
         let used: BTreeSet<_> = granted.map(|grant| &grant.name).collect();
         let unused = self.secrets().values().filter(move |entry| !used.contains(&entry.name));
         unused.map(|entry| {
-            Remark::at(&entry.place, format!("no plugin is granted the secret {}", entry.name))
+            Remark::at(&entry.place, format!("no plugin has a grant for the secret {}", entry.name))
         })
     }
 }
@@ -160,19 +198,29 @@ fn no_plugin(plugin: &PluginName, installed: &Installed) -> String {
     with_near(format!("no plugin {plugin} is installed"), near)
 }
 
-fn missing_tool(tools: &ToolPattern, installed: &Installed) -> Option<String> {
+fn missing_tools(tools: &ToolPattern, installed: &Installed) -> Option<String> {
     let plugin = tools.plugin();
-    let Some(known) = installed.get(plugin) else {
+    if let Some(plugin) = plugin.as_ref().filter(|plugin| !installed.contains_key(plugin)) {
         return Some(no_plugin(plugin, installed));
-    };
-    match tools {
-        ToolPattern::One(id) if id.tool.as_str().starts_with(ROLE_PREFIX) => missing_role(id),
-        ToolPattern::One(id) if !known.contains(&id.tool) => {
-            let near = nearest(id.tool.as_str(), known.iter().map(ToolName::as_str));
-            Some(with_near(format!("{plugin} has no tool {}", id.tool), near))
-        }
-        ToolPattern::One(_) | ToolPattern::AllOf(_) => None,
     }
+    if let Some(run) = tools.tool().filter(|id| id.tool.as_str().starts_with(ROLE_PREFIX)) {
+        return missing_role(&run);
+    }
+    let known = installed.iter().flat_map(|(plugin, known)| {
+        let runs = ROLE_RUNS.iter().filter_map(|run| format!("{ROLE_PREFIX}{run}").parse().ok());
+        known.iter().cloned().chain(runs).map(|tool| ToolId::new(plugin.clone(), tool))
+    });
+    if known.into_iter().any(|tool| tools.matches(&tool)) {
+        return None;
+    }
+    Some(match tools.tool() {
+        Some(ToolId { plugin, tool }) => {
+            let known = installed.get(&plugin).into_iter().flatten();
+            let near = nearest(tool.as_str(), known.map(ToolName::as_str));
+            with_near(format!("{plugin} has no tool {tool}"), near)
+        }
+        None => format!("no tool that is installed matches {tools}"),
+    })
 }
 
 /// Why a rule about a role speaks about none, if so.

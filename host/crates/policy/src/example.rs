@@ -3,7 +3,7 @@
 //! They are the rule's own tests. A file whose examples do not come out is not loaded, so that a
 //! slip in a condition is found by whoever writes it and not by whoever is let through.
 
-use sallyport_contract::{CallContext, Decision};
+use sallyport_contract::{CallContext, Decision, PluginName};
 use serde_json::Value;
 
 use crate::{
@@ -14,6 +14,11 @@ use crate::{
     rule::{DECISIONS, Fit, Rule},
     source::{Place, SourceError},
 };
+
+/// Whose grant an example of a rule about several plugins has. It holds nothing, so it is anybody's.
+fn any_plugin() -> PluginName {
+    "any".parse().expect("it is a plugin's name")
+}
 
 /// The key of an example that is not an argument.
 const DECISION: &str = "decision";
@@ -83,7 +88,7 @@ impl Rule {
         let tool = self.tools.to_string();
         let arguments = &example.arguments;
         let situation = Situation { tool: &tool, arguments, context: &context };
-        let grant = Grant::none(self.tools.plugin().clone());
+        let grant = Grant::none(self.tools.plugin().unwrap_or_else(any_plugin));
         let fit = self.fit(&Facts::new(situation, &grant));
         ExampleResult {
             place: example.place.clone(),

@@ -13,7 +13,7 @@ use crate::{
     capability::Capability,
     folder::{Access, FsEntry, plain_path},
     grant::Grant,
-    net::pattern::Target,
+    net::{pattern::Target, read_request},
     policy::Policy,
     question::{Question, ROLE_PREFIX},
     rule::Rule,
@@ -61,15 +61,21 @@ impl Policy {
         Explanation::of(&verdict, question, steps)
     }
 
-    /// Explains what becomes of a request that a running call sends.
+    /// Explains what becomes of a request that a running call sends, by its text: it goes the way
+    /// that the request goes until names are looked up, so a URL is not repaired here either.
     pub fn explain_net(
         &self,
         question: &Question<'_>,
         grant: &Grant,
         method: &str,
-        url: &Url,
+        url: &str,
     ) -> Explanation {
-        let permit = match grant.net().check(method, url) {
+        let (method, url) = match read_request(method, url) {
+            Ok(request) => request,
+            Err(error) => return Explanation::denied(error.denial(), Vec::new()),
+        };
+        let (method, url) = (method.as_str(), &url);
+        let permit = match grant.check_request(method, url) {
             Ok(permit) => permit,
             Err(denial) => return Explanation::denied(denial, net_steps(grant, method, url, None)),
         };

@@ -17,8 +17,9 @@ use serde_json::Value;
 use crate::{
     capability::Capabilities,
     net::{NetPattern, entry::entry_for_request},
+    request::SecretRequest,
     rule::RuleText,
-    secret::SecretName,
+    secret::{SecretName, source_text},
     table::{PluginTable, Tables},
 };
 
@@ -104,15 +105,37 @@ impl<'g> TableText<'g> {
     }
 }
 
-/// Returns the text that grants every request for the network that is not granted yet.
-pub(crate) fn net_text(ground: &Ground, requests: &[NetPattern]) -> String {
+/// Returns the text that grants every request for the network that is not granted yet, and the
+/// secrets without which a service refuses them: those whose header the manifest names.
+pub(crate) fn net_text(
+    ground: &Ground,
+    requests: &[NetPattern],
+    secrets: &[SecretRequest],
+) -> String {
     let granted = |request: &&NetPattern| {
         ground.table().net.allows.iter().any(|allow| allow.pattern.covers(request))
     };
     let mut table = TableText::new(ground);
     let missing = requests.iter().filter(|request| !granted(request));
     table.net.extend(missing.map(entry_for_request));
-    table.with_rule()
+    let sent =
+        secrets.iter().filter_map(|request| Some((request, sent_text(ground, requests, request)?)));
+    let (sent, entries): (Vec<&SecretRequest>, Vec<String>) = sent.unzip();
+    table.secrets.extend(entries);
+    let unknown = sent.iter().filter(|request| !ground.secrets.contains(&request.name));
+    let sources = unknown.map(|request| format!("\n{}", source_text(&request.name)));
+    sources.fold(table.with_rule(), |text, source| text + &source)
+}
+
+/// Returns the entry that sends a secret with the requests, unless the policy has one.
+fn sent_text(ground: &Ground, requests: &[NetPattern], secret: &SecretRequest) -> Option<String> {
+    let SecretRequest { name, header, .. } = secret;
+    let header = header.as_ref()?;
+    if ground.table().secrets.iter().any(|grant| grant.name == *name) {
+        return None;
+    }
+    let origin = requests.iter().find_map(NetPattern::origin)?;
+    Some(format!("{{ name = \"{name}\", to = \"{origin}\", {header} }}"))
 }
 
 /// Returns a string of TOML. It escapes as JSON does, and the one character that JSON leaves alone

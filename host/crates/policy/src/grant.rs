@@ -1,7 +1,8 @@
 //! The effective grant of one plugin: what its manifest requests *and* the policy grants.
 //!
-//! It is computed once, when a plugin is loaded. From then on every question about the plugin's
-//! powers is answered from here, and every refusal carries the policy text that would lift it.
+//! It is computed when a plugin is loaded, and again whenever the policy has changed. Every question
+//! about the plugin's powers is answered from here. A refusal carries the policy text that would lift
+//! it, where a policy can.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,12 +24,16 @@ use crate::{
     fix::Ground,
     folder::{Access, FsEntry, FsMount, are_nested},
     glob::Globs,
+    grant_note::GrantNote,
     limits::Limits,
     manifest::{Manifest, Role},
-    net::{NetGrant, NetPattern, entry::Allow},
+    net::{
+        NetGrant, NetPattern, NetPermit, address::own_addresses, entry::Allow, grant::request_line,
+    },
     refusal,
     request::{FsRequest, Request},
     secret::{self, SecretGrant, SecretWay},
+    source::Place,
     table::{PluginTable, Tables},
     unit::ByteSize,
     verdict::page_line,
@@ -52,7 +57,7 @@ pub struct Grant {
     env: Vec<String>,
     secrets: Vec<SecretGrant>,
     held: Held,
-    notes: Vec<String>,
+    notes: Vec<GrantNote>,
 }
 
 impl Grant {
@@ -69,12 +74,12 @@ impl Grant {
         let (table, request) = (ground.table(), &manifest.request);
         let mut notes = Vec::new();
         let requests = filled_requests(manifest, settings, &mut notes);
-        let net = NetGrant::new(Arc::clone(&ground), requests);
-        let unrequested = |(pattern, place): (&NetPattern, _)| {
-            format!("{place} grants {pattern}, which the manifest does not request")
+        let net = NetGrant::new(Arc::clone(&ground), requests, request.secrets.clone());
+        let unrequested = |(pattern, place): (&NetPattern, &Place)| {
+            GrantNote::unrequested(place, format!("grants {pattern}"))
         };
         notes.extend(net.unrequested().map(unrequested));
-        notes.extend(idle_roles(manifest));
+        notes.extend(idle_roles(manifest).map(GrantNote::from));
         let limits = Limits::of(&table.limits);
         let fs = effective_mounts(&table.fs, &request.fs, &mut notes);
         let env = effective_env(table, request, &mut notes);
@@ -89,7 +94,7 @@ impl Grant {
         Self {
             ground: Arc::clone(&self.ground),
             limits: self.limits.clone(),
-            net: NetGrant::new(Arc::clone(&self.ground), Vec::new()),
+            net: NetGrant::new(Arc::clone(&self.ground), Vec::new(), Vec::new()),
             fs: Vec::new(),
             request: Request::none(),
             env: Vec::new(),
@@ -195,8 +200,21 @@ impl Grant {
 
     /// What is odd about the grant, a sentence each, for the operator: requests that are void,
     /// entries of the policy that nothing requests.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.iter().map(ToString::to_string).collect()
+    }
+
+    /// The entries of the policy that the manifest does not request: what they do, a few words each.
+    pub(crate) fn unrequested(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().filter_map(|note| match note {
+            GrantNote::Unrequested { act, .. } => Some(act.as_str()),
+            GrantNote::Other(_) => None,
+        })
+    }
+
+    /// What the manifest requests, with the settings filled in.
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
     }
 
     /// What the plugin can do, a line each, for the person who decides. Names paths of the host.
@@ -212,6 +230,13 @@ impl Grant {
     /// for secrets: a tool's answer carries them away.
     pub fn can_change_or_leak(&self) -> bool {
         !self.dangers().is_empty()
+    }
+
+    /// Whether a call could change or leak anything, its own state, timers and scratches included: what
+    /// a record has to be on the disk before. Reading files alone, and showing progress, are neither.
+    pub fn may_act(&self) -> bool {
+        let acts = |of: &Capability| *of != Capability::Progress && self.holds(*of);
+        self.can_change_or_leak() || Capability::ALL.iter().any(acts)
     }
 
     fn can_write(&self) -> bool {
@@ -264,6 +289,23 @@ impl Grant {
         refusal::of_address(&self.ground, what, addr)
     }
 
+    /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
+    /// and the address where the host can only mean one, as a literal or `localhost` does.
+    ///
+    /// # Errors
+    ///
+    /// The request may not be sent; the refusal says why and how to lift it.
+    pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
+        let permit = self.net().check(method, url)?;
+        let own = own_addresses(url);
+        match own.first() {
+            Some(addr) if !own.iter().any(|addr| permit.allows_address(*addr)) => {
+                Err(self.deny_address(&request_line(method, url), *addr))
+            }
+            Some(_) | None => Ok(permit),
+        }
+    }
+
     /// Returns the refusal of an access to a file by its path in the guest.
     pub fn deny_path(&self, guest_path: &str, wanted: Access) -> Denial {
         refusal::of_path(&self.ground, self, &self.request.fs, guest_path, wanted)
@@ -305,8 +347,9 @@ fn idle_roles(manifest: &Manifest) -> impl Iterator<Item = String> {
             Role::Ui => Capability::Ui,
         };
         let role = role.word();
-        (!manifest.request.asks_for(needed))
-            .then(|| format!("the role \"{role}\" is void: the manifest does not request {needed}"))
+        (!manifest.request.asks_for(needed)).then(|| {
+            format!("the role \"{role}\" has no effect: plugin.toml does not request {needed}")
+        })
     };
     manifest.roles.iter().filter_map(lacks)
 }
@@ -314,7 +357,7 @@ fn idle_roles(manifest: &Manifest) -> impl Iterator<Item = String> {
 fn filled_requests(
     manifest: &Manifest,
     settings: &Map<String, Value>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<GrantNote>,
 ) -> Vec<NetPattern> {
     let settings = manifest.settings.with_defaults(settings);
     let mut requests = Vec::new();
@@ -323,7 +366,7 @@ fn filled_requests(
             Ok(pattern) => requests.push(pattern),
             Err(error) => {
                 let allow = one_line(&request.allow.to_string());
-                notes.push(format!("the request for {allow} is void: {error}"));
+                notes.push(format!("the request for {allow} has no effect: {error}").into());
             }
         }
     }
@@ -333,7 +376,7 @@ fn filled_requests(
 fn effective_mounts(
     entries: &[FsEntry],
     requests: &[FsRequest],
-    notes: &mut Vec<String>,
+    notes: &mut Vec<GrantNote>,
 ) -> Vec<FsMount> {
     let mut mounts = Vec::new();
     for entry in entries {
@@ -347,11 +390,10 @@ fn effective_mounts(
                     ..entry.mount.clone()
                 });
             }
-            None => notes.push(format!(
-                "{} grants {}, which the manifest does not request",
-                entry.place,
-                one_line(&entry.written)
-            )),
+            None => {
+                let act = format!("grants {}", one_line(&entry.written));
+                notes.push(GrantNote::unrequested(&entry.place, act));
+            }
         }
     }
     narrow_overlaps(&mut mounts, notes);
@@ -370,7 +412,7 @@ fn all_denied(entry: &FsEntry, entries: &[FsEntry]) -> Globs {
 /// Makes mounts that overlap on the host readable only, where one of them is: a link or a renaming
 /// would carry files across otherwise. Policies cannot say such a thing, but requests can make it
 /// out of what they say.
-fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<String>) {
+fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<GrantNote>) {
     let wider = |mounts: &[FsMount]| {
         mounts.iter().position(|mount| {
             let overlaps = |other: &FsMount| are_nested(&mount.host, &other.host);
@@ -381,18 +423,23 @@ fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<String>) {
     while let Some(index) = wider(mounts) {
         mounts[index].access = Access::Read;
         let guest = one_line(&mounts[index].guest);
-        notes.push(format!("{guest} is for reading only, as it overlaps a folder that is"));
+        let note = format!("{guest} is for reading only, as it overlaps a folder that is");
+        notes.push(note.into());
     }
 }
 
-fn effective_env(table: &PluginTable, request: &Request, notes: &mut Vec<String>) -> Vec<String> {
+fn effective_env(
+    table: &PluginTable,
+    request: &Request,
+    notes: &mut Vec<GrantNote>,
+) -> Vec<String> {
     // A program of this machine has no way to name its variables, so the operator does.
     let is_any = request.asks_for(Capability::Process);
     let is_requested =
         |entry: &&EnvEntry| is_any || request.env.iter().any(|r| r.name == entry.name);
     let (both, unused): (Vec<_>, Vec<_>) = table.env.iter().partition(is_requested);
     notes.extend(unused.into_iter().map(|EnvEntry { name, place }| {
-        format!("{place} grants the variable {name}, which the manifest does not request")
+        GrantNote::unrequested(place, format!("grants the variable {name}"))
     }));
     let mut names: Vec<String> = both.into_iter().map(|entry| entry.name.clone()).collect();
     names.sort();
@@ -403,18 +450,17 @@ fn effective_env(table: &PluginTable, request: &Request, notes: &mut Vec<String>
 fn effective_secrets(
     table: &PluginTable,
     request: &Request,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<GrantNote>,
 ) -> Vec<SecretGrant> {
     let mut both: Vec<SecretGrant> = Vec::new();
     for entry in &table.secrets {
         let SecretGrant { name, way, place } = entry;
         let power = way.power(name);
         if !request.secrets.iter().any(|request| request.covers(entry)) {
-            let note = format!("{place} lets it {power}, which the manifest does not request");
-            notes.push(note);
+            notes.push(GrantNote::unrequested(place, format!("lets it {power}")));
         } else if !both.iter().any(|other| (&other.name, &other.way) == (name, way)) {
             both.push(entry.clone());
-            notes.extend(useless(entry, table));
+            notes.extend(useless(entry, table).map(GrantNote::from));
         }
     }
     both

@@ -181,7 +181,7 @@ impl Learned {
             }
         }
         if self.dropped > 0 {
-            open.push(format!("{} more refusals were not kept", self.dropped));
+            open.push(format!("{} more refusals were left out", self.dropped));
         }
         Proposal { plugin: manifest.name.clone(), additions, rules, open }
     }
@@ -284,7 +284,7 @@ fn call(tool: &ToolId, policy: &Policy, grant: &Grant, digest: Option<&str>) -> 
         return Err(refusal(
             grant.plugin(),
             &format!("call {tool}"),
-            "it is another plugin's tool",
+            "the tool belongs to another plugin",
         ));
     }
     let verdict = policy.outlook(tool, digest.unwrap_or_default(), grant);

@@ -45,6 +45,7 @@ mod fix;
 pub mod folder;
 pub mod glob;
 pub mod grant;
+mod grant_note;
 mod guarded;
 pub mod learn;
 pub mod limits;
@@ -63,6 +64,8 @@ pub mod settings;
 pub mod source;
 mod table;
 pub mod tier;
+mod tool_pattern;
+mod ungranted;
 pub mod unit;
 pub mod verdict;
 
@@ -74,25 +77,30 @@ pub use capability::{
     OpenUrlGrant, PackagesGrant, ProcessGrant, ScheduleGrant, ScratchGrant, StateGrant, UiGrant,
     Wish,
 };
-pub use check::{Installed, Remark};
+pub use check::{Installed, Remark, RemarkKind};
 pub use document::{Document, Item, Section};
 pub use example::ExampleResult;
 pub use explain::{Explanation, Step};
 pub use folder::{Access, FsMount};
 pub use glob::{GlobError, Globs};
 pub use grant::Grant;
+pub use grant_note::GrantNote;
 pub use guarded::Surroundings;
-pub use limits::Limits;
+pub use limits::{Limits, SharedLimits};
 pub use manifest::{Instance, Manifest, Role};
-pub use net::{NetGrant, NetPattern, NetPermit, Origin, is_public};
+pub use net::{
+    NetGrant, NetPattern, NetPermit, Origin, RequestFormError, is_plain_path, is_public,
+    read_request, rebuild_url,
+};
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{Proxy, ProxyAddress};
 pub use question::Question;
 pub use request::Request;
 pub use rule::RuleText;
-pub use secret::{Injection, SecretGrant, SecretName, SecretSource, SecretWay};
+pub use secret::{Injection, SecretGrant, SecretHeader, SecretName, SecretSource, SecretWay};
 pub use settings::SettingsSchema;
 pub use source::{Mistake, Place, SourceError};
 pub use tier::Tier;
+pub use ungranted::{UngrantedKind, UngrantedRequest};
 pub use unit::{ByteSize, TimeSpan};
 pub use verdict::{Matched, Verdict};

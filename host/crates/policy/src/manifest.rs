@@ -21,7 +21,7 @@ const VERSION_BYTES_MAX: usize = 64;
 pub struct Manifest {
     /// The plugin's name.
     pub name: PluginName,
-    /// Its version: letters, digits, `.`, `-` and `+`.
+    /// Its version, by the rules of Semantic Versioning.
     pub version: String,
     /// What it is for. Untrusted text.
     pub description: String,
@@ -102,7 +102,12 @@ struct VersionError {
 
 impl Mistake for VersionError {
     fn hint(&self) -> Option<String> {
-        Some("write it like 1.2.3 or 1.2.3-beta.1".to_owned())
+        let parts = self.text.split('.').map(str::parse::<u64>).collect::<Result<Vec<_>, _>>();
+        Some(match parts.as_deref() {
+            Ok([major]) => format!("write three numbers: {major}.0.0"),
+            Ok([major, minor]) => format!("write three numbers: {major}.{minor}.0"),
+            _ => "write it like 1.2.3 or 1.2.3-beta.1 (https://semver.org)".to_owned(),
+        })
     }
 }
 
@@ -110,9 +115,8 @@ impl FromStr for Version {
     type Err = VersionError;
 
     fn from_str(text: &str) -> Result<Self, VersionError> {
-        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+');
-        let head = text.bytes().next().is_some_and(|b| b.is_ascii_digit());
-        if head && text.len() <= VERSION_BYTES_MAX && text.bytes().all(plain) {
+        let is_semantic = semver::Version::parse(text).is_ok();
+        if is_semantic && text.len() <= VERSION_BYTES_MAX {
             Ok(Self(text.to_owned()))
         } else {
             Err(VersionError { text: text.to_owned() })

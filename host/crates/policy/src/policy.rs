@@ -20,6 +20,7 @@ use crate::{
     fix::Ground,
     folder::FsEntry,
     grant::Grant,
+    limits::{SharedLimits, StatedLimits},
     manifest::Manifest,
     net::{NetPermit, grant::request_line, pattern::Target},
     proxy::Proxy,
@@ -49,6 +50,8 @@ const RULES_MAX: usize = 2000;
 pub struct Policy {
     plugins: BTreeMap<PluginName, Tables>,
     rules: Vec<Rule>,
+    /// What each file states for all plugins.
+    limits: Vec<(Tier, StatedLimits)>,
     secrets: SecretSources,
     proxy: Option<Proxy>,
 }
@@ -59,6 +62,7 @@ pub struct PolicyFile {
     tier: Tier,
     plugins: Vec<PluginTable>,
     rules: Vec<Rule>,
+    limits: StatedLimits,
     secrets: Vec<SecretEntry>,
     proxy: Option<Proxy>,
 }
@@ -69,6 +73,7 @@ impl Policy {
         Self {
             plugins: BTreeMap::new(),
             rules: Vec::new(),
+            limits: Vec::new(),
             secrets: SecretSources::new(),
             proxy: None,
         }
@@ -90,10 +95,12 @@ impl Policy {
         Document::read(file, text, |root| {
             let plugin = |name, table| PluginTable::read(name, table, home, tier);
             let secret = |name, table| SecretEntry::read(name, table, home, tier);
+            let limits = root.optional("limits", StatedLimits::read)?;
             Ok(PolicyFile {
                 tier,
                 plugins: root.named("plugin", plugin)?,
                 rules: read_rules(root, tier)?,
+                limits: limits.unwrap_or_else(StatedLimits::none),
                 secrets: root.named("secret", secret)?,
                 proxy: root.optional("proxy", |item| Proxy::read(item, tier))?,
             })
@@ -110,9 +117,11 @@ impl Policy {
         files.sort_by_key(|file| file.tier);
         let tables = files.iter().map(|file| (file.tier, file.plugins.clone()));
         let secrets = files.iter().flat_map(|file| file.secrets.clone());
+        let limits: Vec<_> = files.iter().map(|file| (file.tier, file.limits.clone())).collect();
         let policy = Self {
-            plugins: Tables::of_files(tables)?,
+            plugins: Tables::of_files(tables, &limits)?,
             rules: files.iter().flat_map(|file| file.rules.clone()).collect(),
+            limits,
             secrets: SecretEntry::joined(secrets)?,
             proxy: Proxy::joined(files.iter().filter_map(|file| file.proxy.clone()))?,
         };
@@ -150,6 +159,11 @@ impl Policy {
         self.proxy.as_ref()
     }
 
+    /// What the calls of all plugins together may use.
+    pub fn shared_limits(&self) -> SharedLimits {
+        StatedLimits::shared(self.limits.iter().map(|(_, limits)| limits))
+    }
+
     /// How the examples of all rules come out, in the order of the files. All of them come out as
     /// they should, or the file would not have been parsed.
     pub fn examples(&self) -> impl Iterator<Item = ExampleResult> {
@@ -185,8 +199,9 @@ impl Policy {
     pub fn grant(&self, manifest: &Manifest, settings: &Map<String, Value>) -> Grant {
         let plugin = &manifest.name;
         let tables = self.tables_of(plugin).cloned();
+        let unmentioned = || Tables::unmentioned(plugin.clone(), &self.limits);
         let ground = Ground {
-            tables: tables.unwrap_or_else(|| Tables::empty(plugin.clone())),
+            tables: tables.unwrap_or_else(unmentioned),
             is_ruled: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
             secrets: self.secrets.keys().cloned().collect(),
             scratch_quotas: self.scratch_quotas(),
@@ -332,9 +347,9 @@ impl Totals {
 fn chosen(tool: &ToolId) -> String {
     match tool.tool.as_str().strip_prefix(ROLE_PREFIX) {
         Some("timer") => "the timer is its own".to_owned(),
-        Some("http") => "it was chosen to answer requests".to_owned(),
-        Some(role) => format!("it was chosen as {role}"),
-        None => "it was chosen by its name".to_owned(),
+        Some("http") => "you chose it to answer requests".to_owned(),
+        Some(role) => format!("you chose it as {role}"),
+        None => "you chose it by name".to_owned(),
     }
 }
 
@@ -350,7 +365,8 @@ fn default_of_call(tool: &ToolId, grant: &Grant) -> (Decision, String) {
         }
         ([], withheld) => {
             let words = withheld.join(" and ");
-            let reason = format!("no rule for it, and but for the project {plugin} could {words}");
+            let reason =
+                format!("no rule for it, and {plugin} could {words} without the project's policy");
             (Decision::Ask, reason)
         }
         (dangers, _) => {

@@ -10,7 +10,7 @@ use crate::{
     environment::read_env_name,
     folder::{Access, FsEntry, read_path},
     net::{NetPattern, PatternError, pattern::check_methods},
-    secret::{SecretGrant, SecretName, SecretWay},
+    secret::{SecretGrant, SecretHeader, SecretName, SecretWay},
     settings::SettingsSchema,
     source::{Mistake, SourceError, nearest, quoted},
 };
@@ -66,6 +66,9 @@ pub struct SecretRequest {
     pub name: SecretName,
     /// Whether the plugin wants to read it; otherwise the host puts it into requests.
     pub reveal: bool,
+    /// The header in which the plugin's service expects it. It is used in the policy text that is
+    /// proposed; the policy alone decides what is sent.
+    pub header: Option<SecretHeader>,
     /// What for, in the author's words.
     pub why: String,
 }
@@ -191,7 +194,8 @@ impl SecretRequest {
         item.section(|section| {
             let name = section.required("name", Item::parsed)?;
             let reveal = section.optional("reveal", Item::boolean)?.unwrap_or(false);
-            Ok(Self { name, reveal, why: read_why(section)? })
+            let header = SecretHeader::read(section)?;
+            Ok(Self { name, reveal, header, why: read_why(section)? })
         })
     }
 

@@ -152,7 +152,7 @@ fn in_words(message: &str) -> String {
     let said = message.trim_start_matches("Syntax error: ");
     let said = said.split_once(" expecting ").map_or(said, |(said, _)| said);
     match said {
-        "mismatched input '<EOF>'" => "it ends too early".to_owned(),
+        "mismatched input '<EOF>'" => "the condition is incomplete".to_owned(),
         _ => excerpt(said, DETAIL_CHARS_MAX),
     }
 }
