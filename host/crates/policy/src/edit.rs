@@ -25,6 +25,7 @@ mod capability;
 mod diff;
 mod entry;
 mod error;
+mod objection;
 mod removal;
 mod splice;
 mod tree;
@@ -39,7 +40,8 @@ pub use self::{
     },
     diff::{Change, DiffLine, diff},
     error::EditError,
-    removal::{RuleTarget, Target, remove_rule, revoke},
+    objection::Objection,
+    removal::{RuleTarget, Target, remove_rule, revoke, revoke_shared_limit},
 };
 use self::{
     addition::{braced, key_text},
@@ -58,7 +60,7 @@ const PLUGINS: &str = "plugin";
 /// The key of the pages that may be opened.
 const PAGES: &str = "allow";
 
-/// The key of a plugin's limits.
+/// The key of a plugin's limits, and of those for all plugins.
 const LIMITS: &str = "limits";
 
 /// Adds a rule after the others. A rule that is there already is not added again.
@@ -145,6 +147,25 @@ fn add_limit(
         None => Ok(tree.add_pair(&limits, &key_text(key), value)),
         Some(item) => tree.replace(key, item, value),
     }
+}
+
+/// States a limit for all plugins, in the place of the one that is there.
+///
+/// # Errors
+///
+/// The text is not TOML, `limits` is no table there, or there is no such limit or value.
+pub fn grant_shared_limit(text: &str, key: &str, value: &str) -> Result<String, EditError> {
+    let limit = Addition::Limit { key: key.to_owned(), value: value.to_owned() };
+    limit.canonical()?;
+    let (tree, value) = (Tree::parse(text)?, limit.entry());
+    let splices = match tree.place(&[LIMITS])? {
+        None => tree.add_table(&format!("[{LIMITS}]\n{} = {value}\n", key_text(key))),
+        Some(limits) => match limits.get(key) {
+            None => tree.add_pair(&limits, &key_text(key), &value),
+            Some(item) => tree.replace(key, item, &value)?,
+        },
+    };
+    Ok(apply(text, splices))
 }
 
 fn add_entry(

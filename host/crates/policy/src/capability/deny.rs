@@ -172,8 +172,7 @@ fn flagged(ground: &Ground, of: Capability, flag: Setting) -> Option<String> {
 pub(super) fn of_package(
     ground: &Ground,
     is_requested: bool,
-    name: &str,
-    version: &str,
+    package: &str,
     wanted: Option<PackagePattern>,
 ) -> Denial {
     let table = &ground.table().capabilities;
@@ -190,7 +189,7 @@ pub(super) fn of_package(
             (why, packages_text(ground, &pattern))
         }
     };
-    let what = PACKAGE.to_owned() + &one_line(&format!("{name}=={version}"));
+    let what = PACKAGE.to_owned() + &one_line(package);
     refusal(ground, &what, why, fix)
 }
 

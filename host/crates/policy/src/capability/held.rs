@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     fix::Ground,
+    grant_note::GrantNote,
     unit::{ByteSize, TimeSpan},
 };
 
@@ -94,7 +95,7 @@ impl Held {
     pub(crate) fn new(
         ground: &Arc<Ground>,
         requests: &[CapabilityRequest],
-        notes: &mut Vec<String>,
+        notes: &mut Vec<GrantNote>,
     ) -> Self {
         note_repeated(requests, notes);
         let table = &ground.table().capabilities;
@@ -224,16 +225,20 @@ pub(super) fn danger(capability: Capability, is_unasked: bool) -> Option<&'stati
     }
 }
 
-fn note_repeated(requests: &[CapabilityRequest], notes: &mut Vec<String>) {
+fn note_repeated(requests: &[CapabilityRequest], notes: &mut Vec<GrantNote>) {
     for (index, request) in requests.iter().enumerate() {
         let same = |other: &&CapabilityRequest| other.wish == request.wish;
         if requests[..index].iter().filter(same).count() == 1 {
-            notes.push(format!("the manifest requests twice to {}", request.wish));
+            notes.push(format!("the manifest requests twice to {}", request.wish).into());
         }
     }
 }
 
-fn note_unrequested(table: &Capabilities, requests: &[CapabilityRequest], notes: &mut Vec<String>) {
+fn note_unrequested(
+    table: &Capabilities,
+    requests: &[CapabilityRequest],
+    notes: &mut Vec<GrantNote>,
+) {
     let wishes = |wish: &Wish| requests.iter().any(|request| request.wish == *wish);
     let confirms = wishes(&Wish::Ui { confirm: true });
     for capability in Capability::ALL {
@@ -252,12 +257,12 @@ fn note_unrequested(table: &Capabilities, requests: &[CapabilityRequest], notes:
             | Capability::Process => !is_wished,
         });
         notes.extend(unused.map(|(_, (place, text))| {
-            format!("{place} grants {capability} = {text}, which the manifest does not request")
+            GrantNote::unrequested(place, format!("grants {capability} = {text}"))
         }));
     }
     let ui = table.granted(Capability::Ui).filter(|ui| ui.is_set(Setting::Confirm) && !confirms);
     if let Some(place) = ui.and_then(|ui| ui.place_of(Setting::Confirm)) {
-        notes.push(format!("{place} grants confirm, which the manifest does not request"));
+        notes.push(GrantNote::unrequested(place, "grants confirm".to_owned()));
     }
 }
 

@@ -165,14 +165,40 @@ impl PackagesGrant {
             |wanted: &PackagePattern| self.entries.iter().any(|entry| entry.pattern.covers(wanted));
         match wanted.as_ref().is_some_and(covers) {
             true => Ok(()),
-            false => Err(deny::of_package(&self.ground, self.is_requested, name, version, wanted)),
+            false => {
+                let package = format!("{name}=={version}");
+                Err(deny::of_package(&self.ground, self.is_requested, &package, wanted))
+            }
         }
+    }
+
+    /// Checks whether any version of a package may be fetched.
+    ///
+    /// # Errors
+    ///
+    /// None may; the refusal says why and how to lift it.
+    pub fn check_name(&self, name: &str) -> Result<(), Denial> {
+        let wanted = normal_name(name);
+        let is_named = |entry: &PackageEntry| match &entry.pattern {
+            PackagePattern::Any => wanted.is_some(),
+            PackagePattern::Named { name, .. } => Some(name) == wanted.as_ref(),
+        };
+        if self.entries.iter().any(is_named) {
+            return Ok(());
+        }
+        let wanted = wanted.map(|name| PackagePattern::Named { name, version: None });
+        Err(deny::of_package(&self.ground, self.is_requested, name, wanted))
+    }
+
+    /// What may be fetched, as the policy writes it: names, pinned versions, or `*`.
+    pub fn patterns(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().map(|entry| entry.pattern.to_string())
     }
 
     /// What it lets a plugin do, for the person who decides.
     pub(super) fn power(&self) -> Option<String> {
         let is_any = |entry: &PackageEntry| entry.pattern == PackagePattern::Any;
-        let names: Vec<_> = self.entries.iter().map(|entry| entry.pattern.to_string()).collect();
+        let names: Vec<_> = self.patterns().collect();
         match () {
             () if names.is_empty() => None,
             () if self.entries.iter().any(is_any) => Some("fetch any package".to_owned()),

@@ -13,6 +13,7 @@ use crate::{
     source::SourceError,
     table::PluginTable,
     tier::Tier,
+    tool_pattern::ToolPattern,
 };
 
 /// What stands for a home folder where only the form of an entry is looked at.
@@ -75,6 +76,7 @@ impl<'d> Entry<'d> {
             "net" | "open-url" => {
                 self.text(key).map(canonical_pattern) == Some(canonical_pattern(text))
             }
+            "tool" => self.text(key).map(canonical_tools) == Some(canonical_tools(text)),
             _ => self.text(key) == Some(text),
         };
         let wanted = rule_texts(rule);
@@ -150,6 +152,11 @@ fn forms(table: &PluginTable) -> Vec<String> {
 /// Returns a network pattern in the form in which two that are equal look equal.
 pub(super) fn canonical_pattern(text: &str) -> String {
     text.parse::<DenyPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.0.to_string())
+}
+
+/// Returns a pattern of tools in such a form.
+pub(super) fn canonical_tools(text: &str) -> String {
+    text.parse::<ToolPattern>().map_or_else(|_| text.to_owned(), |tools| tools.to_string())
 }
 
 /// Returns a pattern of pages in such a form.

@@ -8,7 +8,8 @@ use toml_edit::Item;
 use super::{
     LIMITS, PAGES, PLUGINS, RULES,
     entry::{
-        Entry, canonical_address, canonical_package, canonical_page, canonical_pattern, entries,
+        Entry, canonical_address, canonical_package, canonical_page, canonical_pattern,
+        canonical_tools, entries,
     },
     error::EditError,
     splice::{Splice, apply},
@@ -130,6 +131,23 @@ fn remove_limit(tree: &Tree<'_>, plugin: &PluginName, key: &str) -> Result<Vec<S
     let limits = tree.place(&[PLUGINS, plugin.as_str(), LIMITS])?;
     match limits.as_ref().and_then(|limits| limits.get(key)) {
         Some(_) => Ok(tree.remove_key(&[PLUGINS, plugin.as_str(), LIMITS, key])),
+        None => {
+            let known = limits.map(|limits| limits.names()).unwrap_or_default();
+            Err(Target::Limit(key.to_owned()).absent(known))
+        }
+    }
+}
+
+/// Takes away a limit that is stated for all plugins.
+///
+/// # Errors
+///
+/// The text is not TOML, or states no such limit.
+pub fn revoke_shared_limit(text: &str, key: &str) -> Result<String, EditError> {
+    let tree = Tree::parse(text)?;
+    let limits = tree.place(&[LIMITS])?;
+    match limits.as_ref().and_then(|limits| limits.get(key)) {
+        Some(_) => Ok(apply(text, tree.remove_key(&[LIMITS, key]))),
         None => {
             let known = limits.map(|limits| limits.names()).unwrap_or_default();
             Err(Target::Limit(key.to_owned()).absent(known))
@@ -260,7 +278,7 @@ impl RuleTarget {
     fn means(&self, rule: Entry<'_>) -> bool {
         let pattern = |text: Option<&str>| text.map(canonical_pattern);
         let page = |text: Option<&str>| text.map(canonical_page);
-        rule.text("tool") == Some(&self.tool)
+        rule.text("tool").map(canonical_tools) == Some(canonical_tools(&self.tool))
             && pattern(rule.text("net")) == pattern(self.net.as_deref())
             && page(rule.text("open-url")) == page(self.open_url.as_deref())
             && self.decision.is_none_or(|decision| rule.text("decision") == Some(decision.word()))

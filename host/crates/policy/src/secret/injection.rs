@@ -39,7 +39,13 @@ const RESERVED: [&str; 13] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
     origin: Origin,
-    header: HeaderName,
+    header: SecretHeader,
+}
+
+/// The header that carries a secret, and its form there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretHeader {
+    name: HeaderName,
     format: Format,
 }
 
@@ -119,9 +125,8 @@ impl FromStr for Format {
 impl Injection {
     /// Reads the rest of an entry; `origin` is what its `to` says.
     pub(super) fn read(origin: Origin, section: &mut Section<'_>) -> Result<Self, SourceError> {
-        let header = section.required("header", Item::parsed)?;
-        let format = section.optional("format", Item::parsed)?;
-        Ok(Self { origin, header, format: format.unwrap_or_else(Format::bare) })
+        let name = section.required("header", Item::parsed)?;
+        Ok(Self { origin, header: SecretHeader::with_format(name, section)? })
     }
 
     /// Whom the secret is sent to.
@@ -131,7 +136,7 @@ impl Injection {
 
     /// The header that carries it, in small letters.
     pub fn header(&self) -> &str {
-        &self.header.0
+        &self.header.name.0
     }
 
     /// Whether a request to this URL carries the secret.
@@ -141,12 +146,13 @@ impl Injection {
 
     /// Returns the value of the header for the value of the secret.
     pub fn header_value(&self, secret: &str) -> String {
-        format!("{}{secret}{}", self.format.before, self.format.after)
+        let Format { before, after } = &self.header.format;
+        format!("{before}{secret}{after}")
     }
 
     /// Whether both would fill the same header of the same requests.
     pub(super) fn competes(&self, other: &Self) -> bool {
-        self.origin == other.origin && self.header == other.header
+        self.origin == other.origin && self.header.name == other.header.name
     }
 }
 
@@ -166,9 +172,28 @@ impl fmt::Display for Format {
 impl fmt::Display for Injection {
     /// The keys of an entry, as TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [to, header, format] =
-            [self.origin.to_string(), self.header.0.clone(), self.format.to_string()];
-        let (to, header, format) = (toml_string(&to), toml_string(&header), toml_string(&format));
-        write!(f, "to = {to}, header = {header}, format = {format}")
+        write!(f, "to = {}, {}", toml_string(&self.origin.to_string()), self.header)
+    }
+}
+
+impl SecretHeader {
+    /// Reads the header of a section that may name one.
+    pub(crate) fn read(section: &mut Section<'_>) -> Result<Option<Self>, SourceError> {
+        match section.optional("header", Item::parsed)? {
+            Some(name) => Self::with_format(name, section).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn with_format(name: HeaderName, section: &mut Section<'_>) -> Result<Self, SourceError> {
+        let format = section.optional("format", Item::parsed)?;
+        Ok(Self { name, format: format.unwrap_or_else(Format::bare) })
+    }
+}
+
+impl fmt::Display for SecretHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, format) = (toml_string(&self.name.0), toml_string(&self.format.to_string()));
+        write!(f, "header = {name}, format = {format}")
     }
 }

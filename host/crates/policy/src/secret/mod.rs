@@ -11,10 +11,14 @@ mod source;
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-pub(crate) use self::{grant::check_sources, refusal::refusal, source::SecretEntry};
+pub(crate) use self::{
+    grant::check_sources,
+    refusal::{refusal, source_text},
+    source::SecretEntry,
+};
 pub use self::{
     grant::{SecretGrant, SecretWay},
-    injection::Injection,
+    injection::{Injection, SecretHeader},
     source::SecretSource,
 };
 use crate::source::{Mistake, quoted};

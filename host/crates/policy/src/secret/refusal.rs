@@ -46,6 +46,6 @@ fn revealed_text(ground: &Ground, request: &SecretRequest) -> Option<String> {
 }
 
 /// Where a value is looked for that the policy says nothing about: the keyring holds it well.
-fn source_text(name: &SecretName) -> String {
+pub(crate) fn source_text(name: &SecretName) -> String {
     format!("[secret.{name}]\nkeyring = \"sallyport/{name}\"\n")
 }

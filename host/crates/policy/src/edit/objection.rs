@@ -1,0 +1,172 @@
+//! What speaks against an addition to a policy: that it could not have the effect that is meant.
+//!
+//! A policy may hold it all the same, and a plugin that is built anew may request it later. So these
+//! are for whoever is about to write it, and the text of a policy is read without them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use sallyport_contract::text::one_line;
+use serde_json::{Map, Value};
+
+use super::{Addition, EditError};
+use crate::{
+    document::Document,
+    fix::Ground,
+    folder::FsEntry,
+    grant::Grant,
+    manifest::Manifest,
+    net::entry::Allow,
+    request::FsRequest,
+    table::{PluginTable, Tables},
+    tier::Tier,
+};
+
+/// Why an addition would not have the effect that is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Objection {
+    /// The manifest requests no such thing, so the plugin gets nothing of it.
+    NotRequested {
+        /// What the addition does: `grants the variable TZ`.
+        act: String,
+    },
+    /// The manifest requests to read the folder and no more.
+    ReadOnly {
+        /// The folder, as it is written.
+        path: String,
+    },
+    /// The plugin looks for the file under its own path, and would see it under another.
+    SeenElsewhere {
+        /// The path on this machine, by which the manifest requests it.
+        path: PathBuf,
+        /// Where it would be seen.
+        mount: String,
+    },
+    /// The host has private addresses only, and the entry reaches public ones.
+    PrivateHost {
+        /// The entry's pattern.
+        pattern: String,
+    },
+}
+
+impl fmt::Display for Objection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRequested { act } => {
+                write!(f, "it {act}, which the manifest does not request, so nothing comes of it")
+            }
+            Self::ReadOnly { path } => write!(
+                f,
+                "it grants write access to {}, and plugin.toml requests only read access",
+                one_line(path)
+            ),
+            Self::SeenElsewhere { path, mount } => {
+                let path = one_line(&path.to_string_lossy());
+                write!(f, "the plugin looks for {path}, but would see it as {}", one_line(mount))
+            }
+            Self::PrivateHost { pattern } => {
+                write!(f, "{pattern} has a private address, and the entry reaches public ones only")
+            }
+        }
+    }
+}
+
+impl Objection {
+    /// What to write instead.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::NotRequested { .. } => None,
+            Self::ReadOnly { path } => Some(format!("grant it with --read {}", one_line(path))),
+            Self::SeenElsewhere { path, .. } => {
+                Some(format!("leave out --mount, or pass --mount {}", path.display()))
+            }
+            Self::PrivateHost { .. } => Some("add --to-private".to_owned()),
+        }
+    }
+}
+
+impl Addition {
+    /// Returns the addition as a plugin can use it, and what speaks against it. A file that the
+    /// manifest requests by its path is seen under that path, unless the addition says otherwise.
+    ///
+    /// `settings` are the plugin's own, as for [`Policy::grant`](crate::Policy::grant); `home` is what
+    /// `~` stands for.
+    ///
+    /// # Errors
+    ///
+    /// No policy can hold the addition.
+    pub fn examined(
+        mut self,
+        manifest: &Manifest,
+        settings: &Map<String, Value>,
+        home: Option<&Path>,
+    ) -> Result<(Self, Vec<Objection>), EditError> {
+        let mut table = self.table(manifest, home)?;
+        if let (Self::Fs(folder), Some(entry)) = (&mut self, table.fs.first())
+            && folder.mount.is_none()
+            && named_only(manifest, entry)
+        {
+            folder.mount = entry.mount.host.to_str().map(str::to_owned);
+            table = self.table(manifest, home)?;
+        }
+        let objections = objections(&table, manifest, settings);
+        Ok((self, objections))
+    }
+
+    /// The addition as the only entry of a plugin's table.
+    fn table(&self, manifest: &Manifest, home: Option<&Path>) -> Result<PluginTable, EditError> {
+        let text = format!("[plugin.{}]\n{} = {}\n", manifest.name, self.key(), self.only());
+        let tables = Document::read("policy", &text, |root| {
+            root.named("plugin", |name, table| PluginTable::read(name, table, home, Tier::User))
+        })?;
+        Ok(tables.into_iter().next().unwrap_or_else(|| PluginTable::empty(manifest.name.clone())))
+    }
+}
+
+/// Whether the manifest requests a path, and no folder that the operator chooses.
+fn named_only(manifest: &Manifest, entry: &FsEntry) -> bool {
+    let mut covering = covering(manifest, entry).peekable();
+    covering.peek().is_some() && covering.all(|request| request.path.is_some())
+}
+
+fn covering<'m>(manifest: &'m Manifest, entry: &'m FsEntry) -> impl Iterator<Item = &'m FsRequest> {
+    manifest.request.fs.iter().filter(|request| request.covers(entry))
+}
+
+fn objections(
+    table: &PluginTable,
+    manifest: &Manifest,
+    settings: &Map<String, Value>,
+) -> Vec<Objection> {
+    // What the addition alone would come to.
+    let ground = Ground {
+        tables: Tables { joined: table.clone(), users: table.clone() },
+        is_ruled: false,
+        secrets: BTreeSet::new(),
+        scratch_quotas: BTreeMap::new(),
+    };
+    let grant = Grant::new(ground, manifest, settings);
+    let unrequested =
+        grant.unrequested().map(|act| Objection::NotRequested { act: act.to_owned() });
+    let folders = table.fs.iter().filter_map(|entry| of_folder(manifest, entry));
+    let is_unreachable =
+        |allow: &&Allow| allow.pattern.host().is_private() && allow.reach.ranges().is_empty();
+    let hosts = table.net.allows.iter().filter(is_unreachable);
+    let hosts = hosts.map(|allow| Objection::PrivateHost { pattern: allow.pattern.to_string() });
+    unrequested.chain(folders).chain(hosts).collect()
+}
+
+fn of_folder(manifest: &Manifest, entry: &FsEntry) -> Option<Objection> {
+    let most = covering(manifest, entry).map(|request| request.access).max()?;
+    if most < entry.mount.access {
+        return Some(Objection::ReadOnly { path: entry.written.clone() });
+    }
+    let is_elsewhere = Path::new(&entry.mount.guest) != entry.mount.host;
+    (is_elsewhere && named_only(manifest, entry)).then(|| Objection::SeenElsewhere {
+        path: entry.mount.host.clone(),
+        mount: entry.mount.guest.clone(),
+    })
+}
