@@ -15,7 +15,8 @@ fn installed() -> Installed {
 }
 
 fn shown(remarks: Vec<Remark>) -> Vec<String> {
-    let shown = |Remark { place, message }| format!("{}:{}: {message}", place.line, place.column);
+    let shown =
+        |Remark { place, message, .. }| format!("{}:{}: {message}", place.line, place.column);
     remarks.into_iter().map(shown).collect()
 }
 
@@ -86,7 +87,7 @@ fn rules_that_never_decide() {
     );
     check_remarks(
         &(entry.to_owned() + &rules(&[("weather.get", "ask", "\nnet = 'PUT https://a.io/**'")])),
-        &["3:1: never decides: no entry of weather permits PUT https://a.io/**"],
+        &["3:1: has no effect: no entry of weather allows PUT https://a.io/**"],
     );
 }
 
@@ -171,7 +172,7 @@ fn names_that_are_granted_twice_and_secrets_that_nobody_uses() {
     );
     let secret = "{ name = 'key', reveal = true }";
     let source = "[secret.key]\nenv = 'KEY'\n";
-    check_remarks(source, &["1:9: no plugin is granted the secret key"]);
+    check_remarks(source, &["1:9: no plugin has a grant for the secret key"]);
     check_remarks(&format!("{source}[plugin.weather]\nsecrets = [{secret}]"), &[]);
     check_remarks(
         &format!("{source}[plugin.weather]\nsecrets = [{secret}, {secret}]"),
@@ -198,7 +199,7 @@ fn remarks_are_sorted_by_place_over_all_files() {
     let remarks = remarks.map(|remark| format!("{}: {}", remark.place, remark.message));
     let want = [
         "admin.toml:3: weather has no tool gte; did you mean get?",
-        "user.toml:1: no plugin is granted the secret key",
+        "user.toml:1: no plugin has a grant for the secret key",
         "user.toml:4: grants A like the entry at admin.toml:2",
         "user.toml:5: never decides: project.toml:1 says deny to every call of weather.*",
     ];
@@ -215,4 +216,34 @@ fn a_policy_without_idle_lines_has_no_remarks() {
         ("weather.send", "deny", "\nnet = 'GET https://a.io/x'"),
     ]);
     check_remarks(&format!("[plugin.weather]\nnet = {net}\nenv = ['TZ']\n{rules}"), &[]);
+}
+
+#[test]
+fn rules_that_allow_calls_of_any_plugin_are_told() {
+    let wide = |line: usize, what: &str| {
+        format!("{line}:1: allows {what} without asking, also for plugins that you add later")
+    };
+    let rows: [(&str, Vec<String>); 7] = [
+        ("tool = '*'\ndecision = 'allow'", vec![wide(1, "every call of *")]),
+        ("tool = '*.get'\ndecision = 'allow'\nwhen = 'true'", vec![wide(1, "every call of *.get")]),
+        ("tool = '*'\ndecision = 'deny'", vec![]),
+        ("tool = 'weather.*'\ndecision = 'allow'", vec![]),
+        ("tool = '*'\ndigest = '0123456789ab'\ndecision = 'allow'", vec![]),
+        // What nothing matches may be a slip; what is to come matches too.
+        (
+            "tool = '*.delte*'\ndecision = 'deny'",
+            vec!["1:1: no tool that is installed matches *.delte*".to_owned()],
+        ),
+        ("tool = 'weather.role:*'\ndecision = 'deny'", vec![]),
+    ];
+    for (rule, want) in rows {
+        let want: Vec<&str> = want.iter().map(String::as_str).collect();
+        check_remarks(&format!("[[rule]]\n{rule}"), &want);
+    }
+    let both = rules(&[("*", "deny", ""), ("weather.get", "allow", "")]);
+    check_remarks(&both, &["4:1: never decides: policy.toml:1 says deny to every call of *"]);
+    let entry = "[plugin.weather]\nnet = ['GET https://a.io/**']\n";
+    let net = [("*.send", "ask", "\nnet = 'GET https://b.io/x'")];
+    let want = "3:1: has no effect: no entry of any plugin allows GET https://b.io/x";
+    check_remarks(&format!("{entry}{}", rules(&net)), &[want]);
 }

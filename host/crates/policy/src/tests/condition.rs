@@ -202,7 +202,7 @@ fn check_unread(rows: &[(&str, &str, &str)]) {
 #[test]
 fn texts_that_are_no_conditions() {
     check_unread(&[
-        ("args.a >", "1:9", "it ends too early"),
+        ("args.a >", "1:9", "the condition is incomplete"),
         ("args.a = 1", "1:8", "token recognition error at: '= '"),
         ("args.?a == 1", "1:5", "unsupported syntax '.?'"),
         ("true\n)", "2:1", "extraneous input ')'"),

@@ -5,9 +5,8 @@ use sallyport_contract::{
     Decision::{Allow, Ask, Deny},
 };
 use serde_json::{Map, Value, json};
-use url::Url;
 
-use super::{DIGEST, GREEDY, manifest, policy, tool};
+use super::{DIGEST, GREEDY, grant, manifest, policy, tool};
 use crate::{Access, Explanation, Question};
 
 const POLICY: &str = r#"
@@ -67,7 +66,7 @@ fn explain(text: &str, requests: &str, about: &About) -> Explanation {
         Call(..) => policy.explain_call(&question, &grant),
         Net(_, request) => {
             let (method, url) = request.split_once(' ').unwrap();
-            policy.explain_net(&question, &grant, method, &Url::parse(url).unwrap())
+            policy.explain_net(&question, &grant, method, url)
         }
         Path(path, access) => policy.explain_path(&grant, path, *access),
     }
@@ -256,4 +255,57 @@ fn what_the_manifest_does_not_request_is_no_danger() {
     assert!(found.steps.iter().all(|step| !step.won), "{found:#?}");
     let found = explain(POLICY, "", &Path("/notes/a", Access::Read));
     assert_eq!((found.decision, found.reason.as_str()), (Deny, "its manifest does not request it"));
+}
+
+/// What a plugin requests and is not granted is one computation, for whoever tells it.
+#[test]
+fn what_is_requested_and_not_granted_is_told_with_the_flags_that_grant_it() {
+    let requests = "[[request.net]]\nallow = 'GET https://a.io/**'\nwhy = 'w'
+                    [[request.net]]\nallow = 'GET http://127.0.0.1:80/'\nwhy = 'w'
+                    [[request.fs]]\naccess = 'read-write'\nwhy = 'w'
+                    [[request.fs]]\npath = '/etc/os-release'\naccess = 'read'\nwhy = 'w'
+                    [[request.env]]\nname = 'TZ'\nwhy = 'w'
+                    [[request.secrets]]\nname = 'key'\nreveal = true\nwhy = 'w'
+                    [[request.state]]\nwhy = 'w'
+                    [[request.scratch]]\nname = 'box'\nwhy = 'w'
+                    [[request.ui]]\nconfirm = true\nwhy = 'w'";
+    let told = |policy: &str| {
+        let found = grant(policy, requests).ungranted();
+        let line = |one: &crate::UngrantedRequest| match one.flags() {
+            Some(flags) => format!("{one}: {flags}"),
+            None => one.to_string(),
+        };
+        found.iter().map(line).collect::<Vec<_>>()
+    };
+    let all = [
+        "GET https://a.io/**: --net 'GET https://a.io/**'",
+        "GET http://127.0.0.1/: --net 'GET http://127.0.0.1/' --to-private",
+        "read-write a folder: --write FOLDER",
+        "read /etc/os-release: --read /etc/os-release",
+        "the variable TZ: --env TZ",
+        "the value of the secret key: --secret key --reveal",
+    ];
+    assert_eq!(told("")[..6], all);
+    assert_eq!(told("").len(), 9, "{:?}", told(""));
+    // What is granted in part is granted; what is taken away on purpose is told with its place.
+    let some = "[plugin.weather]\nnet = ['GET https://a.io/x', { deny = '* http://*/**' }]\n\
+                fs = [{ path = '/n', access = 'read' }]\nenv = ['TZ']\nstate = false\nui = true\n\
+                scratch = [{ name = 'box' }]";
+    let left = told(some);
+    let want = [
+        "GET http://127.0.0.1/ (denied by policy.toml:2)",
+        "read /etc/os-release: --read /etc/os-release",
+        "the value of the secret key: --secret key --reveal",
+    ];
+    assert_eq!(left[..3], want, "{left:?}");
+    assert!(left[3].ends_with("(denied by policy.toml:5)"), "{left:?}");
+    assert!(left[4].ends_with("--capability ui --set confirm=true"), "{left:?}");
+    assert_eq!(left.len(), 5, "{left:?}");
+    let script = crate::Manifest::of_script("weather".parse().unwrap(), "a script".into());
+    let process = policy("[plugin.weather]\nprocess = true");
+    let of_script = process.grant(&script, &serde_json::Map::new());
+    assert_eq!(of_script.ungranted(), []);
+    // The text for a folder is one that a program of this machine can have.
+    let fix = of_script.missing_files(None, Access::Read).expect("a text");
+    assert!(crate::Policy::of_user("p", &fix, None).is_ok(), "{fix}");
 }

@@ -53,6 +53,39 @@ limits = {{ time = \"10s\", memory = \"64MiB\" }}\n{rule}"),
 }
 
 #[test]
+fn the_proposed_text_includes_the_secret_that_the_service_asks_for() {
+    let secret = "[[request.secrets]]\nname = 'key'\nwhy = 'w'";
+    let (net, plain) = (
+        "[[request.net]]\nallow = 'POST https://api.example.com/**'\nwhy = 'w'",
+        "header = 'x-key'",
+    );
+    let entry = "secrets = [{ name = \"key\", to = \"https://api.example.com\", \
+                 header = \"x-key\", format = \"{}\" }]";
+    let (unknown, known) =
+        ("\n[secret.key]\nkeyring = \"sallyport/key\"\n", "[secret.key]\nenv = 'K'\n");
+    let held = "[plugin.weather]\nsecrets = [{ name = 'key', to = 'https://other.example.com', header = 'a' }]\n";
+    let rows = [
+        ("", format!("{secret}\n{plain}"), true, Some(unknown)),
+        (known, format!("{secret}\n{plain}\nformat = '{{}}'"), true, None),
+        // How it is sent is not known, or decided already.
+        ("", secret.to_owned(), false, None),
+        (&format!("{known}{held}"), format!("{secret}\n{plain}"), false, None),
+    ];
+    for (text, secret, is_sent, source) in rows {
+        let requests = format!("{net}\n{secret}");
+        let denial = send(&grant(text, &requests), "POST https://api.example.com/v1").unwrap_err();
+        let fix = denial.fix.as_deref().unwrap();
+        assert_eq!(fix.contains(entry), is_sent, "{fix}");
+        assert_eq!(fix.contains("[secret.key]"), source.is_some(), "{fix}");
+        assert!(fix.ends_with(source.unwrap_or_default()), "{fix}");
+        let complete = if source.is_none() { format!("{known}{fix}") } else { fix.to_owned() };
+        let fixed = policy(&complete).grant(&manifest(&requests), &Map::new());
+        assert_eq!(send(&fixed, "POST https://api.example.com/v1"), Ok(()), "{fix}");
+        assert_eq!(fixed.secrets().len(), usize::from(is_sent || text.contains("other")), "{fix}");
+    }
+}
+
+#[test]
 fn one_paste_lets_a_tool_run_where_nobody_can_be_asked() {
     let requests = "[[request.net]]\nallow = 'GET https://api.example.com/**'\nwhy = 'w'";
     let denial = send(&grant("", requests), "GET https://api.example.com/").unwrap_err();

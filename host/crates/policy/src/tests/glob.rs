@@ -8,9 +8,22 @@ use crate::Globs;
 /// A pattern, paths that it denies, and paths that it does not.
 const ROWS: &[(&str, &str, &str)] = &[
     // Names.
-    (".env", ".env .env/x .env/x/y ./.env .env/ .env//x", "x/.env .envx .en .ENV env"),
+    (".env", ".env .env/x .env/x/y ./.env .env/ .env//x", "x/.env .envx .en env"),
     ("a/b", "a/b a/b/c a//b a/./b", "a b a/c x/a/b a/bb"),
-    ("é", "é é/x", "e e\u{301}"),
+    ("é", "é é/x", "e e\u{300}"),
+    // Names that some file systems take for the same.
+    (".env", ".ENV .Env .en\u{200b}v .env. .env.. .ENV/x", ".env.x .enw"),
+    (".ENV", ".env .ENV", ".en"),
+    ("é", "e\u{301} É E\u{301}", "è"),
+    ("e\u{301}", "é É", "e"),
+    ("straße", "STRASSE strasse STRAßE", "strase"),
+    ("[a-c].txt", "A.txt C.TXT", "d.txt D.TXT"),
+    ("a?c", "A\u{e9}C aÉc", "ac"),
+    ("x.", "x. X. x", "x.y"),
+    ("*.", "a. b.", "a b"),
+    ("*.KEY", "a.key a.Key x.key.", "a.keys"),
+    ("σ", "Σ ς", "s"),
+    ("K", "\u{212a} k", "l"),
     // Stars.
     (".env*", ".env .env.local .envrc/x", "x/.env xenv .en"),
     ("*.key", "a.key .key *.key a.b.key", "a.keys key a.key~ x/a.key"),
@@ -21,8 +34,8 @@ const ROWS: &[(&str, &str, &str)] = &[
     // Single characters.
     ("a?c", "abc aéc a?c", "ac abbc"),
     ("a[bc]d", "abd acd", "ad aed a[bc]d abcd"),
-    ("[a-c].txt", "a.txt b.txt c.txt", "d.txt A.txt -.txt"),
-    ("[!a-c]", "d é - !", "a b c"),
+    ("[a-c].txt", "a.txt b.txt c.txt", "d.txt -.txt"),
+    ("[!a-c]", "d é - ! A", "a b c"),
     ("[-x]", "- x", "a"),
     ("[[]x", "[x", "x"),
     ("[*?]", "* ?", "a **"),

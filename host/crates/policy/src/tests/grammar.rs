@@ -16,7 +16,8 @@ use url::Url;
 use super::{GREEDY, decide, grammar_rules, manifest, parse_policy, reaches, send};
 use crate::{
     Access::{self, ReadWrite},
-    Capability, Grant, Limits, Policy, SecretSource, SecretWay, Section, SourceError, Surroundings,
+    Capability, Grant, Limits, Policy, SecretSource, SecretWay, Section, SharedLimits, SourceError,
+    Surroundings,
 };
 
 /// A table and a key in it; a file in which the key decides about a power; whether the power is
@@ -200,6 +201,9 @@ const ROWS: &[Row] = &[
     ("secret", "keyring", "[secret.pin]\nkeyring = 'a/b'", ComeFrom(|| SecretSource::Keyring { service: "a".into(), account: "b".into() }), true),
     ("secret", "keyring", "[secret.pin]\nkeyring = 'b/a'", ComeFrom(|| SecretSource::Keyring { service: "a".into(), account: "b".into() }), false),
 
+    ("file", "limits", "[limits]\nhttp-requests = 3", SendMany(3), true),
+    ("file", "limits", "[limits]\nhttp-requests = 3", SendMany(4), false),
+
     ("proxy", "http", "[proxy]\nhttp = 'http://p.example'", Bypass("https://a.io/"), true),
     ("proxy", "http", "[proxy]\nhttp = 'http://p.example'", Bypass("http://a.io/"), false),
     ("proxy", "https", "[proxy]\nhttps = 'http://p.example'", Bypass("http://a.io/"), true),
@@ -363,6 +367,13 @@ fn every_key_allows_and_denies_as_it_says() {
         let (_, grant) = started(&file).unwrap();
         assert_eq!(allowed(grant.limits()), *most, "{file}");
         assert_ne!(allowed(&Limits::standard()), *most, "{file}");
+        // Stated for all plugins it holds for each of them, but for what counts their calls together.
+        let (policy, grant) = started(&format!("[limits]\n{key} = {value}")).unwrap();
+        let is_shared = ["calls-per-minute", "concurrent-calls"].contains(key);
+        assert_eq!(allowed(grant.limits()) == *most, !is_shared, "{key} for all");
+        let SharedLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
+        let shared = calls_per_minute.or(concurrent_calls).map(u64::from);
+        assert_eq!(shared, is_shared.then_some(*most), "{key} for all");
     }
 }
 

@@ -14,10 +14,16 @@ use crate::Question;
 /// them.
 pub(super) type Row = (&'static str, &'static str, bool);
 
-pub(super) const ROWS: [Row; 18] = [
+pub(super) const ROWS: [Row; 24] = [
     ("tool", "tool = 'weather.get'\ndecision = 'deny'", false),
     ("tool", "tool = 'weather.*'\ndecision = 'deny'", false),
     ("tool", "tool = 'weather.put'\ndecision = 'deny'", true),
+    ("tool", "tool = '*'\ndecision = 'deny'", false),
+    ("tool", "tool = '*.*ET'\ndecision = 'deny'", false),
+    ("tool", "tool = '*.get'\nwhen = 'args.n > 5'\ndecision = 'ask'", false),
+    ("tool", "tool = '*.*put*'\ndecision = 'deny'", true),
+    ("tool", "tool = 'm*.*'\ndecision = 'deny'", true),
+    ("tool", "tool = '*'\nwhen = 'args.n > 6'\ndecision = 'deny'", true),
     (
         "net",
         "tool = 'weather.get'\nnet = 'GET https://api.example.com/*'\ndecision = 'deny'",

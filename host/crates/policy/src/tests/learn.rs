@@ -258,7 +258,7 @@ fn variables_and_secrets_are_granted_where_the_manifest_requests_them() {
 #[test]
 fn tools_get_rules_unless_a_rule_decided() {
     let calls = ["weather.get", "weather.put", "other.x"].map(|id| Need::Call(tool(id)));
-    let other = "weather may not call other.x: it is another plugin's tool";
+    let other = "weather may not call other.x: the tool belongs to another plugin";
     let rule = |tool: &'static str| ["[[rule]]", tool, "decision = \"allow\""];
     let (get, put) = (rule("tool = \"weather.get\""), rule("tool = \"weather.put\""));
     check("", &calls, &[get, put].concat(), &[other]);
@@ -302,7 +302,7 @@ fn a_plugin_that_asks_forever_is_not_learned_from_forever() {
     assert_eq!(many.needs().count(), 1000);
     let proposal = many.proposal(&manifest(""), &Map::new(), &Policy::empty(), None);
     assert_eq!(proposal.open.len(), 1001);
-    assert_eq!(proposal.open[1000], "501 more refusals were not kept");
+    assert_eq!(proposal.open[1000], "501 more refusals were left out");
     let long = learned(&[Need::Secret("A".repeat(1 << 20))]);
     assert_eq!((long.is_empty(), long.needs().count()), (false, 0));
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{grant, manifest, policy};
-use crate::{Document, Grant, Limits, Policy, Tier, limits::StatedLimits};
+use crate::{
+    Document, Grant, Limits, Policy, SharedLimits, Tier,
+    limits::{KEYS, StatedLimits},
+};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -130,4 +133,73 @@ fn a_project_limits_what_is_unlimited_otherwise() {
     let limits = together(["", "output = '8MiB'", "host-call = '3MiB'"]);
     assert_eq!(limits.host_call_bytes, 3 * MIB);
     assert_eq!(together(["", "", "host-call = '3MiB', output = '8MiB'"]), Limits::standard());
+}
+
+/// A limit that some files state for the plugin, or for all plugins.
+fn stated_by(files: &[(Tier, bool, &str)]) -> (Limits, SharedLimits) {
+    let files = files.iter().map(|(tier, is_for_all, limit)| {
+        let text = match is_for_all {
+            true => format!("[limits]\n{limit}"),
+            false => format!("[plugin.weather]\nlimits = {{ {limit} }}"),
+        };
+        Policy::parse(*tier, tier.word(), &text, None).unwrap()
+    });
+    let policy = Policy::of(files.collect()).unwrap();
+    let limits = policy.grant(&manifest(""), &serde_json::Map::new()).limits().clone();
+    (limits, policy.shared_limits())
+}
+
+/// Whether no limit that counts the calls of all plugins is above the other's.
+fn shared_within(one: SharedLimits, other: SharedLimits) -> bool {
+    let least = |limit: Option<u32>| limit.unwrap_or(u32::MAX);
+    least(one.calls_per_minute) <= least(other.calls_per_minute)
+        && least(one.concurrent_calls) <= least(other.concurrent_calls)
+}
+
+/// Every limit, in every tier, for one plugin and for all: a stranger's file never raises it.
+#[test]
+fn no_projects_limit_raises_the_one_that_holds_without_it() {
+    for (_, key, span, of) in &KEYS {
+        let (low, high) = span.examples();
+        let [low, high] = [low, high].map(|value| format!("{key} = {}", span.text(value)));
+        for granting in [Tier::Admin, Tier::User] {
+            for (own, projects) in [(false, false), (false, true), (true, false), (true, true)] {
+                let without = [(granting, own, low.as_str())];
+                let (limits, shared) = stated_by(&without);
+                let with = [without[0], (Tier::Project, projects, &high)];
+                let (raised, raised_shared) = stated_by(&with);
+                assert!(of(&raised) <= of(&limits), "{with:?}");
+                assert!(shared_within(raised_shared, shared), "{with:?}");
+                let without = [(granting, own, high.as_str())];
+                let (limits, _) = stated_by(&without);
+                let with = [without[0], (Tier::Project, projects, &low)];
+                let (lowered, lowered_shared) = stated_by(&with);
+                let counts = of(&lowered) < of(&limits) || lowered_shared.is_stated();
+                assert!(counts, "{with:?}");
+            }
+        }
+        // Without a word of anybody else the standard holds, and for what has none, nothing.
+        let (limits, _) = stated_by(&[(Tier::Project, true, &high)]);
+        assert!(of(&limits) <= of(&Limits::standard()), "{high}");
+    }
+}
+
+#[test]
+fn limits_for_all_plugins_hold_also_for_those_that_no_file_mentions() {
+    let policy = policy("[limits]\ntime = '5s'\nconcurrent-calls = 2\n[plugin.mail]\nenv = ['TZ']");
+    let limits = |name: &str| {
+        let text = format!("name = '{name}'\nversion = '1.0.0'\ndescription = 'd'");
+        let manifest = crate::Manifest::parse("plugin.toml", &text).unwrap();
+        policy.grant(&manifest, &serde_json::Map::new()).limits().clone()
+    };
+    for name in ["mail", "weather"] {
+        assert_eq!(limits(name), Limits { time: seconds(5), ..Limits::standard() }, "{name}");
+    }
+    let shared = SharedLimits { calls_per_minute: None, concurrent_calls: Some(2) };
+    assert_eq!(policy.shared_limits(), shared);
+    // The least of what is said for one plugin and for all counts.
+    let text = "[limits]\ntime = '1m'\n[plugin.weather]\nlimits = { time = '2m' }";
+    assert_eq!(grant(text, "").limits().time, seconds(60));
+    let text = "[limits]\ntime = '2m'\n[plugin.weather]\nlimits = { time = '1m' }";
+    assert_eq!(grant(text, "").limits().time, seconds(60));
 }

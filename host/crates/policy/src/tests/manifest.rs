@@ -29,20 +29,26 @@ fn a_full_manifest_is_read() {
 fn mistakes_in_manifests() {
     let plugin = "is not a plugin name: use up to 64 lower-case letters, digits, '-' and '_', \
                   starting with a letter";
-    let version = "write it like 1.2.3 or 1.2.3-beta.1";
+    let version = "write it like 1.2.3 or 1.2.3-beta.1 (https://semver.org)";
     let rows = [
         ("", "1:1: key \"name\" is missing".into(), ""),
         ("name = '../x'", format!("1:8: \"../x\" {plugin}"), ""),
         ("name = 'a'\nversion = 'new'", "2:11: \"new\" is not a version".into(), version),
         ("name = 'a'\nversion = '1\n'", "2:13: invalid literal string, expected `'`".into(), ""),
-        ("name = 'a'\nversion = '1'", "1:1: key \"description\" is missing".into(), ""),
         (
-            "name = 'a'\nversion = '1'\ndescription = ''",
+            "name = 'a'\nversion = '1.0'",
+            "2:11: \"1.0\" is not a version".into(),
+            "write three numbers: 1.0.0",
+        ),
+        ("name = 'a'\nversion = '01.2.3'", "2:11: \"01.2.3\" is not a version".into(), version),
+        ("name = 'a'\nversion = '1.0.0'", "1:1: key \"description\" is missing".into(), ""),
+        (
+            "name = 'a'\nversion = '1.0.0'\ndescription = ''",
             "3:15: \"description\" is empty".into(),
             "",
         ),
         (
-            "name = 'a'\nversion = '1'\ndescription = 'd'\nsetings = 1",
+            "name = 'a'\nversion = '1.0.0'\ndescription = 'd'\nsetings = 1",
             "4:1: unknown key \"setings\"".into(),
             "did you mean \"settings\"?",
         ),
@@ -223,8 +229,8 @@ fn settings_fill_in_requests() {
          net = ['* https://*.example.com/**',
                 { allow = '* http://127.0.0.1:7/**', to-private = true }]",
     );
-    let void = "the request for GET https://{user}.example.com/{user}/** is void: ";
-    let base = "the request for GET {base}/v1/* is void: ";
+    let void = "the request for GET https://{user}.example.com/{user}/** has no effect: ";
+    let base = "the request for GET {base}/v1/* has no effect: ";
     let unused =
         "policy.toml:3 grants * http://127.0.0.1:7/**, which the manifest does not request";
     let rows = [

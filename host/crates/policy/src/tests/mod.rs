@@ -33,6 +33,7 @@ mod policy_errors;
 mod property;
 mod property_rules;
 mod property_tiers;
+mod property_urls;
 mod proxy;
 mod rules;
 mod secret;

@@ -415,7 +415,8 @@ fn mistakes_in_names_and_rules() {
                   starting with a letter";
     let tool = "is not a tool name: use up to 128 letters, digits, '_', '-', '.' and ':', \
                 starting with a letter, a digit or '_'";
-    let write = "write PLUGIN.TOOL, or PLUGIN.* for all tools of a plugin";
+    let write = "write PLUGIN.TOOL, PLUGIN.* for all tools of a plugin, *.TOOL for a tool of any \
+                 plugin, or * for all tools";
     let rows = [
         ("[plugin.\"../evil\"]", format!("1:9: \"../evil\" {plugin}"), ""),
         ("[plugin.Weather]", format!("1:9: \"Weather\" {plugin}"), ""),
@@ -444,12 +445,12 @@ fn mistakes_in_names_and_rules() {
             "write \"weather.*\" for all tools of the plugin",
         ),
         (
-            "[[rule]]\ntool = '*'",
-            "2:8: \"*\" is not a tool id: write it as PLUGIN.TOOL".into(),
+            "[[rule]]\ntool = 'weather*'",
+            "2:8: \"weather*\" is not a tool id: write it as PLUGIN.TOOL".into(),
             write,
         ),
-        ("[[rule]]\ntool = '*.*'", format!("2:8: \"*\" {plugin}"), write),
-        ("[[rule]]\ntool = 'weather.get_*'", format!("2:8: \"get_*\" {tool}"), write),
+        ("[[rule]]\ntool = 'W*.*'", format!("2:8: \"W*\" {plugin}"), write),
+        ("[[rule]]\ntool = '*.get/*'", format!("2:8: \"get/*\" {tool}"), write),
         (
             "[[rule]]\ntool = 'weather__get'",
             "2:8: \"weather__get\" is not a tool id: write it as PLUGIN.TOOL".into(),

@@ -34,7 +34,16 @@ fn condition() -> impl Strategy<Value = String> {
 }
 
 fn rule(decisions: &'static [&'static str]) -> impl Strategy<Value = String> {
-    let tools = prop::sample::select(vec!["weather.get", "weather.*", "weather.put"]);
+    let tools = prop::sample::select(vec![
+        "weather.get",
+        "weather.*",
+        "weather.put",
+        "*",
+        "*.get",
+        "*.*E*",
+        "w*.*t",
+        "mail.*",
+    ]);
     let nets = prop::sample::select(vec![
         "* https://api.example.com/**",
         "GET https://api.example.com/a/*",
@@ -191,7 +200,7 @@ proptest! {
 
     #[test]
     fn a_rule_text_reads_back(
-        tool in prop::sample::select(vec!["a.b", "a.*"]),
+        tool in prop::sample::select(vec!["a.b", "a.*", "*", "*.b*", "a*.b"]),
         message in prop::option::of("[^{}]{1,40}"), digest in prop::option::of("[0-9a-f]{12,64}"),
     ) {
         let message = message.filter(|message| !message.trim().is_empty());

@@ -105,17 +105,17 @@ fn a_role_runs_unless_a_rule_speaks_about_it() {
     let granted = "[plugin.weather]\nnet = ['GET https://api.example.com/']\n";
     let rows: [(&str, &[String], Decision, &str); 7] = [
         ("role:timer", &[], Allow, "no rule for it, and the timer is its own"),
-        ("role:provider", &[], Allow, "no rule for it, and it was chosen as provider"),
-        ("role:http", &[], Allow, "no rule for it, and it was chosen to answer requests"),
+        ("role:provider", &[], Allow, "no rule for it, and you chose it as provider"),
+        ("role:http", &[], Allow, "no rule for it, and you chose it to answer requests"),
         ("role:timer", &[rule("weather.*", "ask")], Ask, "rule at policy.toml:3"),
         ("role:timer", &[rule("weather.role:timer", "deny")], Deny, "rule at policy.toml:3"),
         (
             "role:ui",
             &[rule("weather.role:timer", "deny")],
             Allow,
-            "no rule for it, and it was chosen as ui",
+            "no rule for it, and you chose it as ui",
         ),
-        ("role:ui", &[rule("other.*", "deny")], Allow, "no rule for it, and it was chosen as ui"),
+        ("role:ui", &[rule("other.*", "deny")], Allow, "no rule for it, and you chose it as ui"),
     ];
     for (role, rules, decision, reason) in rows {
         let (policy, grant) = of(&(granted.to_owned() + &rules.concat()));

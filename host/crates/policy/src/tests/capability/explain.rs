@@ -98,7 +98,7 @@ fn what_is_useless_is_remarked_on() {
         (
             "open-url = { allow = ['https://a.io/**'] }\n[[rule]]\ntool = 'weather.get'\n\
              open-url = 'https://b.io/**'\ndecision = 'deny'",
-            &["3: never decides: no entry of weather permits opening https://b.io/**"],
+            &["3: has no effect: no entry of weather allows opening https://b.io/**"],
         ),
         (
             "open-url = true\n[[rule]]\ntool = 'weather.get'\nopen-url = 'https://b.io/**'\n\

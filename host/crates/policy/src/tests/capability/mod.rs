@@ -136,6 +136,8 @@ fn what_can_change_or_leak_is_asked_about() {
     for (line, want) in rows {
         let grant = grant(&format!("[plugin.weather]\n{line}"), GREEDY);
         assert_eq!(grant.can_change_or_leak(), want, "{line}");
+        let is_idle = ["progress = true", "process = false"].contains(&line);
+        assert_eq!(grant.may_act(), !is_idle, "{line}");
     }
 }
 
@@ -192,8 +194,8 @@ fn roles_and_instances_are_read() {
     assert_eq!(
         policy("").grant(&all, &Map::new()).notes(),
         [
-            "the role \"listener\" is void: the manifest does not request listen",
-            "the role \"ui\" is void: the manifest does not request ui",
+            "the role \"listener\" has no effect: plugin.toml does not request listen",
+            "the role \"ui\" has no effect: plugin.toml does not request ui",
         ]
     );
 }

@@ -310,8 +310,90 @@ fn what_no_policy_can_hold_is_not_added() {
     check_refused(grant(&deep, &env("B")), "1:68: the file nests too deeply", by_hand);
     let long = " ".repeat(crate::document::DOCUMENT_BYTES_MAX + 1);
     check_refused(grant(&long, &env("B")), "1:1: the file is longer than 1MiB", by_hand);
-    let no_tool = add_rule("", &rule("*", Decision::Ask)).unwrap_err();
-    assert_eq!(no_tool.to_string(), "\"*\" is not a tool id: write it as PLUGIN.TOOL");
+    let no_tool = add_rule("", &rule("w*", Decision::Ask)).unwrap_err();
+    assert_eq!(no_tool.to_string(), "\"w*\" is not a tool id: write it as PLUGIN.TOOL");
     let no_list = add_rule("rule = 1", &rule("w.*", Decision::Ask)).unwrap_err();
     assert_eq!(no_list.to_string(), "1:8: \"rule\" must be a list");
+}
+
+/// Requests a file by its path, a folder of the operator's choice for reading, and little else.
+const NARROW: &str = "[[request.fs]]\npath = '/etc/os-release'\naccess = 'read'\nwhy = 'w'
+                      [[request.net]]\nallow = 'GET http://127.0.0.1:8080/**'\nwhy = 'w'
+                      [[request.env]]\nname = 'TZ'\nwhy = 'w'
+                      [[request.state]]\nwhy = 'w'";
+
+#[test]
+fn what_could_not_have_the_effect_that_is_meant_is_objected_to() {
+    let manifest = crate::tests::manifest(NARROW);
+    let private = "GET http://127.0.0.1:8080/** has a private address";
+    let own = |pattern: &str| {
+        let (pattern, reach) = (pattern.to_owned(), ReachText::Own);
+        Addition::Net(NetAddition { pattern, decision: None, reach })
+    };
+    let at = |path: &str, access, mount: Option<&str>| {
+        Addition::Fs(FsAddition { mount: mount.map(str::to_owned), ..folder(path, access) })
+    };
+    let rows: [(Addition, &[&str]); 13] = [
+        (net("GET https://a.io/"), &["grants GET https://a.io/, which the manifest does not"]),
+        (net("GET http://127.0.0.1:8080/**"), &[private]),
+        (own("GET http://127.0.0.1:8080/**"), &[]),
+        (own("GET http://127.0.0.1:8081/**"), &["does not request"]),
+        (env("TZ"), &[]),
+        (env("HOME"), &["grants the variable HOME, which the manifest does not request"]),
+        (capability(Capability::State, None), &[]),
+        (capability(Capability::Notify, None), &["does not request"]),
+        (limit("time", "5s"), &[]),
+        (at("/etc/os-release", Access::Read, None), &[]),
+        (
+            at("/etc/os-release", Access::Read, Some("/o")),
+            &["looks for /etc/os-release, but would"],
+        ),
+        (at("/etc/os-release", Access::ReadWrite, None), &["requests only read access"]),
+        (at("/etc/passwd", Access::Read, None), &["grants /etc/passwd, which the manifest"]),
+    ];
+    for (addition, want) in rows {
+        let shown = format!("{addition:?}");
+        let (_, found) = addition.examined(&manifest, &serde_json::Map::new(), None).unwrap();
+        let words: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(words.len(), want.len(), "{shown}: {words:?}");
+        assert!(words.iter().zip(want).all(|(word, want)| word.contains(want)), "{words:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_requested_by_its_path_is_seen_under_that_path() {
+    let manifest = crate::tests::manifest(NARROW);
+    let read = |path: &str| fs(path).examined(&manifest, &serde_json::Map::new(), None).unwrap().0;
+    let Addition::Fs(found) = read("/etc/./os-release") else { panic!("a folder stays one") };
+    assert_eq!(found.mount.as_deref(), Some("/etc/os-release"));
+    let any = crate::tests::manifest("[[request.fs]]\naccess = 'read'\nwhy = 'w'");
+    let (found, _) = fs("/srv/n").examined(&any, &serde_json::Map::new(), None).unwrap();
+    assert_eq!(found, fs("/srv/n"), "the operator chooses where it is seen");
+}
+
+#[test]
+fn limits_for_all_plugins_are_stated_and_taken_away() {
+    let text = "# mine\n[plugin.w]\nenv = [\"TZ\"]\n";
+    let one = edit::grant_shared_limit(text, "calls-per-minute", "10").unwrap();
+    assert!(reads(&one) && one.starts_with(text) && one.contains("[limits]\n"), "{one}");
+    let two = edit::grant_shared_limit(&one, "time", "5s").unwrap();
+    assert!(reads(&two) && two.contains("time = \"5s\""), "{two}");
+    let less = edit::grant_shared_limit(&two, "calls-per-minute", "9").unwrap();
+    assert!(less.contains("calls-per-minute = 9") && !less.contains("10"), "{less}");
+    let back = edit::revoke_shared_limit(&less, "time").unwrap();
+    let back = edit::revoke_shared_limit(&back, "calls-per-minute").unwrap();
+    assert_eq!(back.trim_end(), text.trim_end());
+    for (key, value) in [("tim", "5s"), ("time", "soon")] {
+        assert!(edit::grant_shared_limit(text, key, value).is_err(), "{key} {value}");
+    }
+    assert!(edit::revoke_shared_limit(text, "time").is_err());
+}
+
+#[test]
+fn rules_over_plugins_are_added_once_however_they_are_written() {
+    let text = edit::add_rule("", &rule("*.*", Decision::Deny)).unwrap();
+    assert_eq!(edit::add_rule(&text, &rule("*", Decision::Deny)).as_deref(), Ok(text.as_str()));
+    let (tool, net, open_url, decision) = ("*".to_owned(), None, None, None);
+    let target = edit::RuleTarget { tool, net, open_url, decision };
+    assert_eq!(edit::remove_rule(&text, &target).as_deref(), Ok(""));
 }
