@@ -17,6 +17,8 @@ const EFFECT_BYTES_MIN: usize = 64;
 pub(super) fn record(record: &mut AuditRecord) {
     let texts = [
         Some(&mut record.who.name),
+        record.user.as_mut(),
+        record.conversation.as_mut(),
         record.session.as_mut(),
         record.call.as_mut(),
         record.plugin.as_mut(),

@@ -1,29 +1,30 @@
-//! The pen of the audit: takes records from whoever acts and writes them on a thread of its own.
+//! The pen of the audit: takes records from whoever acts, and has them written on a thread of its own.
 //!
-//! Whoever appends only puts a record into a queue. The thread lets a few gather, so that many calls
-//! in a row cost one commit and not one each; a flush, or the end, hurries it. Once the thread cannot write, it never tries again, and every
-//! further record is refused at once: what cannot be recorded must not be done.
+//! Whoever acts hands a record over ([`AuditLog::append`]). What is about to change or leak anything
+//! waits then until it is on the disk ([`AuditLog::settled`]); what can do neither does not.
+//! While the thread cannot write, nothing new is taken: what cannot be recorded must not be done. The
+//! records of what was done already are kept, and whoever wants to go on has the thread try again.
 
 use std::{
+    collections::VecDeque,
+    future::Future,
     path::Path,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     thread::{self, JoinHandle},
     time::Duration,
 };
 
-use super::{chain, problem::Problem, record::AuditRecord};
-use crate::{database, error::StoreError};
+use tokio::sync::oneshot;
+
+use super::{problem::Problem, record::AuditRecord, writer::Writer};
+use crate::error::StoreError;
 
 /// Most records that wait. Thousands of calls can end while the disk is busy for a second; whoever
 /// is further ahead has to stop.
 const QUEUE_RECORDS_MAX: usize = 4096;
 
-/// How long records gather before they are written. A process that is killed loses them, so it is
-/// no longer than it takes to make the cost of commits small beside that of the calls.
-const GATHER_MS: u64 = 2;
-
 /// Records that are written without waiting for more.
-const GROUP_RECORDS: usize = QUEUE_RECORDS_MAX / 4;
+pub(super) const GROUP_RECORDS: usize = QUEUE_RECORDS_MAX / 4;
 
 /// How long a dropped log waits for its last records. Longer than the wait for another process, so
 /// that only a disk that hangs loses any.
@@ -32,7 +33,7 @@ const DROP_WAIT_MS: u64 = 10_000;
 /// Why a record is not, or may not be, in the audit.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuditError {
-    /// The log cannot be written, and will not be by this process.
+    /// The log cannot be written for now.
     #[error("the audit cannot be written: {0}")]
     Failed(Arc<StoreError>),
     /// Too many records wait to be written.
@@ -62,28 +63,42 @@ pub struct AuditLog {
     writer: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
-    /// The writer waits here for something to do.
-    work: Condvar,
-    /// Whoever flushes waits here for the writer.
-    done: Condvar,
+/// Is told, once, what came of an item.
+type Told = Box<dyn FnOnce(Result<(), AuditError>) + Send>;
+
+/// Something for the thread to write.
+#[derive(Default)]
+pub(super) struct Item {
+    /// The record as it is stored; none where somebody only waits for those before.
+    pub(super) line: Option<String>,
+    /// Who waits until it is on the disk.
+    pub(super) told: Option<Told>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    queue: Vec<AuditRecord>,
-    taken: u64,
-    written: u64,
-    /// The writer has opened the database.
-    ready: bool,
-    /// The writer waits, and has to be woken.
-    idle: bool,
+/// What log and thread share.
+#[derive(Default)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// The thread waits here for something to do.
+    pub(super) work: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) queue: VecDeque<Item>,
+    /// Records that were taken and are not written yet.
+    unwritten: u64,
+    /// The thread waits, and has to be woken.
+    pub(super) is_idle: bool,
     /// Somebody waits for what is in the queue.
-    hurry: bool,
-    closing: bool,
+    pub(super) is_urgent: bool,
+    /// The last attempt failed, and why.
     failure: Option<AuditError>,
+    /// Somebody has asked since for another attempt.
+    is_retried: bool,
+    /// The thread is gone.
+    has_ended: bool,
+    pub(super) is_closing: bool,
     warnings: Vec<Problem>,
 }
 
@@ -107,56 +122,90 @@ impl AuditLog {
         let (of_writer, folder) = (Arc::clone(&shared), folder.to_owned());
         let writer = thread::Builder::new()
             .name("audit".to_owned())
-            .spawn(move || Writer { shared: of_writer }.run(&folder));
+            .spawn(move || Writer::new(of_writer, folder).run());
         if writer.is_err() {
-            shared.fail(AuditError::Ended);
+            shared.end();
         }
         Self { shared, writer: writer.ok() }
     }
 
-    /// Takes a record, which is written within some milliseconds. Does not wait for that, nor for anything else.
+    /// Takes a record, which is written within some milliseconds. Does not wait for that, nor for
+    /// anything else.
     ///
     /// # Errors
     ///
     /// An earlier record could not be written, or too many wait. This one is not taken then.
     pub fn append(&self, record: AuditRecord) -> Result<(), AuditError> {
-        let mut state = self.shared.state();
-        if let Some(failure) = &state.failure {
-            return Err(failure.clone());
+        if let Some(failure) = self.failure() {
+            return Err(failure);
         }
-        if state.queue.len() >= QUEUE_RECORDS_MAX {
-            return Err(AuditError::Behind { records_max: QUEUE_RECORDS_MAX });
-        }
-        state.queue.push(record);
-        state.taken += 1;
-        let wake = std::mem::take(&mut state.idle) || state.queue.len() == GROUP_RECORDS;
-        drop(state);
-        if wake {
-            self.shared.work.notify_one();
-        }
-        Ok(())
+        self.shared.take(Item { line: Some(record.into_line()), told: None }, true)
     }
 
-    /// Waits until every record that was taken is written; before the first one, until the audit is
-    /// known to be writable.
+    /// Takes the record of something that was done already, and keeps it until it can be written.
+    /// That it cannot be for now is noticed by whoever wants to do something next, and by a flush.
+    pub fn append_done(&self, record: AuditRecord) {
+        // Without bound, since nothing new begins while records cannot be written.
+        let _ = self.shared.take(Item { line: Some(record.into_line()), told: None }, false);
+    }
+
+    /// Takes a record, and waits until it is on the disk. After a failure it has the thread try again.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, and is given up; or too many wait.
+    pub fn commit(
+        &self,
+        record: AuditRecord,
+    ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
+        self.awaited(Some(record.into_line()))
+    }
+
+    /// Waits until every record that was taken is on the disk. All that wait at one moment share one
+    /// wait for the disk. After a failure it has the thread try again.
+    ///
+    /// # Errors
+    ///
+    /// The audit cannot be written.
+    pub fn settled(&self) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
+        self.awaited(None)
+    }
+
+    fn awaited(
+        &self,
+        line: Option<String>,
+    ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
+        let (tell, told) = oneshot::channel();
+        let tell: Told = Box::new(move |result| drop(tell.send(result)));
+        let taken = self.shared.take(Item { line, told: Some(tell) }, true);
+        async move {
+            taken?;
+            told.await.unwrap_or(Err(AuditError::Ended))
+        }
+    }
+
+    /// Why the last attempt to write failed; nothing when it did not.
+    pub fn failure(&self) -> Option<AuditError> {
+        self.shared.state().failure.clone()
+    }
+
+    /// Waits until every record that was taken is on the disk; before the first one, until the audit
+    /// is known to be writable. After a failure it has the thread try again.
     ///
     /// # Errors
     ///
     /// The audit cannot be written, or not in this time.
     pub fn flush(&self, timeout: Duration) -> Result<(), AuditError> {
-        let mut state = self.shared.state();
-        let taken = state.taken;
-        state.hurry = !state.has(taken);
-        self.shared.work.notify_one();
-        let waited = self.shared.done.wait_timeout_while(state, timeout, |state| {
-            state.failure.is_none() && !state.has(taken)
-        });
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match &state.failure {
-            Some(failure) => Err(failure.clone()),
-            None if state.has(taken) => Ok(()),
-            None => Err(AuditError::TimedOut { records: taken - state.written, waited: timeout }),
-        }
+        let (tell, told) = mpsc::sync_channel(1);
+        let tell: Told = Box::new(move |result| drop(tell.send(result)));
+        self.shared.take(Item { line: None, told: Some(tell) }, false)?;
+        told.recv_timeout(timeout).unwrap_or_else(|error| match error {
+            mpsc::RecvTimeoutError::Disconnected => Err(AuditError::Ended),
+            mpsc::RecvTimeoutError::Timeout => {
+                let records = self.shared.state().unwritten;
+                Err(AuditError::TimedOut { records, waited: timeout })
+            }
+        })
     }
 
     /// What was wrong with the log that this one continues, as far as it is known by now: all of
@@ -168,8 +217,7 @@ impl AuditLog {
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        self.shared.state().closing = true;
-        self.shared.work.notify_one();
+        self.shared.state().is_closing = true;
         let flushed = self.flush(Duration::from_millis(DROP_WAIT_MS));
         // A writer that hangs is left behind: the process has waited long enough for it.
         if !matches!(flushed, Err(AuditError::TimedOut { .. })) {
@@ -178,86 +226,106 @@ impl Drop for AuditLog {
     }
 }
 
-/// The thread's own end of the queue. Whatever ends the thread, appending fails from then on.
-struct Writer {
-    shared: Arc<Shared>,
-}
-
-impl Writer {
-    fn run(&self, folder: &Path) {
-        if let Err(error) = self.write(folder) {
-            self.shared.fail(AuditError::Failed(Arc::new(error)));
-        }
-    }
-
-    fn write(&self, folder: &Path) -> Result<(), StoreError> {
-        let connection = database::open(folder)?;
-        let problems = chain::extend(&connection, folder, |_| Ok(()))?;
-        self.shared.wrote(0, problems);
-        while let Some(records) = self.shared.next_group() {
-            let lines: Vec<String> = records.into_iter().map(AuditRecord::into_line).collect();
-            let problems = chain::extend(&connection, folder, |extension| {
-                lines.iter().try_for_each(|line| extension.push(line))
-            })?;
-            self.shared.wrote(lines.len() as u64, problems);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.shared.fail(AuditError::Ended);
-    }
-}
-
 impl State {
-    /// Whether this many records are written, and the database has been opened at all.
-    fn has(&self, records: u64) -> bool {
-        self.ready && self.written >= records
+    /// Whether there is something to write, and a reason to think that it can be written.
+    pub(super) fn is_due(&self) -> bool {
+        !self.queue.is_empty() && (self.failure.is_none() || self.is_retried)
     }
 
-    /// Whether the writer should let further records gather.
-    fn may_wait(&self) -> bool {
-        !self.hurry && !self.closing && self.queue.len() < GROUP_RECORDS
+    /// Whether the thread should let further records gather.
+    pub(super) fn may_gather(&self) -> bool {
+        !self.is_urgent && !self.is_closing && self.queue.len() < GROUP_RECORDS
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Takes everything that waits.
+    pub(super) fn take_all(&mut self) -> Vec<Item> {
+        (self.is_idle, self.is_urgent, self.is_retried) = (false, false, false);
+        std::mem::take(&mut self.queue).into()
     }
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// Each change is whole by itself, so a panic elsewhere leaves the state sound.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for records; `None` when the log is dropped and all of them are written.
-    fn next_group(&self) -> Option<Vec<AuditRecord>> {
+    fn take(&self, item: Item, is_bounded: bool) -> Result<(), AuditError> {
         let mut state = self.state();
-        while state.queue.is_empty() && !state.closing {
-            state.idle = true;
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        if state.has_ended {
+            return Err(AuditError::Ended);
         }
-        state.idle = false;
-        let gathering = Duration::from_millis(GATHER_MS);
-        let gathered = self.work.wait_timeout_while(state, gathering, |state| state.may_wait());
-        let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
-        state.hurry = false;
-        Some(std::mem::take(&mut state.queue)).filter(|records| !records.is_empty())
+        if is_bounded && state.queue.len() >= QUEUE_RECORDS_MAX {
+            return Err(AuditError::Behind { records_max: QUEUE_RECORDS_MAX });
+        }
+        let is_awaited = item.told.is_some();
+        state.unwritten += u64::from(item.line.is_some());
+        state.queue.push_back(item);
+        state.is_urgent |= is_awaited;
+        state.is_retried |= is_awaited;
+        let is_full = state.queue.len() == GROUP_RECORDS;
+        let wake = std::mem::take(&mut state.is_idle) || is_awaited || is_full;
+        drop(state);
+        if wake {
+            self.work.notify_one();
+        }
+        Ok(())
     }
 
-    fn wrote(&self, records: u64, problems: Vec<Problem>) {
-        let mut state = self.state();
-        state.ready = true;
-        state.written += records;
-        state.warnings.extend(problems);
-        drop(state);
-        self.done.notify_all();
+    /// Tells what was wrong with the log.
+    pub(super) fn warn(&self, problems: Vec<Problem>) {
+        self.state().warnings.extend(problems);
     }
 
-    /// The first failure is the one that is told.
-    fn fail(&self, failure: AuditError) {
+    /// Records are in the log, whoever is to be told of it.
+    pub(super) fn wrote(&self, records: u64) {
+        self.state().unwritten -= records;
+    }
+
+    /// Everything of a group is as it should be.
+    pub(super) fn succeeded(&self, items: Vec<Item>) {
+        self.state().failure = None;
+        tell_all(items, &Ok(()));
+    }
+
+    /// Something of a group is not. What was done already is kept for another attempt. Whoever waits
+    /// is told, and does nothing: there is nothing of it to write down.
+    pub(super) fn failed(&self, items: Vec<Item>, error: StoreError) {
+        let failure = AuditError::Failed(Arc::new(error));
         let mut state = self.state();
-        state.failure.get_or_insert(failure);
-        state.queue.clear();
+        let all = items.into_iter().chain(std::mem::take(&mut state.queue));
+        let (awaited, kept): (Vec<_>, Vec<_>) = all.partition(|item| item.told.is_some());
+        state.queue = kept.into_iter().filter(|item| item.line.is_some()).collect();
+        state.unwritten = state.queue.len() as u64;
+        state.failure = Some(failure.clone());
+        (state.is_urgent, state.is_retried) = (false, false);
         drop(state);
-        self.done.notify_all();
+        tell_all(awaited, &Err(failure));
+    }
+
+    /// Whatever ends the thread, nothing is taken from then on.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.has_ended = true;
+        state.failure.get_or_insert(AuditError::Ended);
+        let left = std::mem::take(&mut state.queue);
+        drop(state);
+        tell_all(left.into(), &Err(AuditError::Ended));
+    }
+}
+
+fn tell_all(items: Vec<Item>, result: &Result<(), AuditError>) {
+    for told in items.into_iter().filter_map(|item| item.told) {
+        told(result.clone());
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
     }
 }

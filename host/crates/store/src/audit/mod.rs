@@ -7,18 +7,25 @@
 //!
 //! **What is noticed:** whatever is done to database, head or key by somebody who has not got the
 //! key. **What is not:** what somebody does who has it, or who puts the whole folder back to an
-//! earlier state. Against these, keep the head that [`Audit::verify`] returns in another place and
-//! give it to the next check.
+//! earlier state, or the head alone, and cuts the log between there and now. Against these, keep the
+//! head that [`Audit::verify`] returns in another place and give it to the next check.
 //!
-//! **What a crash may leave.** A process that is killed leaves whole commits, and a head that the
-//! log fits (see `head.rs`): nothing is reported. When the power fails, the system may lose the
-//! commits of the last moments and keep the head that names them. That looks like a log that was
-//! cut, and is reported as one, since nobody can tell the two apart.
+//! **What durable means.** When somebody was told that the log is [settled](AuditLog::settled), every
+//! record that it had taken is on the disk, as far as the disk keeps what it says, and so is whatever
+//! else the store had written before; all who ask at one moment share one wait for the disk. A record
+//! that was only [appended](AuditLog::append) outlives the process some milliseconds later, and a
+//! failure of the power when somebody asks next, at the latest about a second later or at the end of
+//! the program.
+//!
+//! **What a crash may leave.** The head names only what is on the disk, so neither a process that is
+//! killed, a full disk nor a failure of the power leaves a log that ends before its head (see
+//! `head.rs`): nothing is reported.
 //!
 //! A log that does not end as it should is continued behind a record that says so, and stays broken
 //! at that place for every later check, also when the place itself has been pruned.
 //!
-//! Suggested reading order: [`record`], `link.rs`, `head.rs`, `chain.rs`, [`log`], [`verify`].
+//! Suggested reading order: [`record`], `link.rs`, `head.rs`, `chain.rs`, [`log`], `writer.rs`,
+//! [`verify`].
 
 pub mod effect;
 pub mod filter;
@@ -37,6 +44,9 @@ mod prune;
 mod remark;
 mod row;
 mod walk;
+mod writer;
+
+use std::path::Path;
 
 use crate::{database, error::StoreError, store::Store};
 
@@ -56,6 +66,11 @@ pub(crate) const TABLE: &str = "
         hash BLOB NOT NULL
     ) STRICT;
 ";
+
+/// Whether a log was ever begun in a folder: its key is made after the database, and outlives it.
+pub(crate) fn was_begun(folder: &Path) -> bool {
+    folder.join(key::FILE).is_file()
+}
 
 /// The audit as its readers see it.
 #[derive(Debug, Clone, Copy)]

@@ -59,6 +59,12 @@ pub struct AuditRecord {
     pub kind: AuditKind,
     /// On whose behalf.
     pub who: Who,
+    /// The user of the host on whose behalf, as rules see them in `context.user_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The conversation that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// The session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -146,6 +152,8 @@ impl AuditRecord {
             at_ms,
             kind,
             who,
+            user: None,
+            conversation: None,
             session: None,
             call: None,
             plugin: None,
@@ -168,6 +176,8 @@ impl AuditRecord {
     /// is kept.
     pub fn with_call(self, context: &CallContext, tool: &ToolId, arguments: &str) -> Self {
         Self {
+            user: context.user_id.clone(),
+            conversation: context.conversation_id.clone(),
             session: Some(context.session_id.clone()),
             call: Some(context.call_id.clone()),
             plugin: Some(tool.plugin.to_string()),

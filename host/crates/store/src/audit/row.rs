@@ -1,7 +1,7 @@
 //! A row of the log as it lies in the database, before anything about it is believed.
 
 use blake3::{Hash, OUT_LEN};
-use rusqlite::{Connection, types::ValueRef};
+use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
 use super::link::Link;
 
@@ -53,4 +53,11 @@ pub(super) fn first_seq(connection: &Connection) -> rusqlite::Result<Option<u64>
 /// Returns the link of the last row.
 pub(super) fn end(connection: &Connection) -> rusqlite::Result<Link> {
     Ok(last(connection, 1)?.pop().map_or(Link::GENESIS, |row| row.link))
+}
+
+/// Returns the link of a row, if there is one of this number.
+pub(super) fn link(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Link>> {
+    let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq = ?1");
+    let number = i64::try_from(seq).unwrap_or(i64::MAX);
+    connection.query_row(&sql, [number], |row| Ok(Row::read(row)?.link)).optional()
 }

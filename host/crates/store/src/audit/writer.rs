@@ -1,0 +1,147 @@
+//! The thread that writes the audit, group by group.
+//!
+//! A group in which nobody waits is committed without a wait for the disk, so that calls which change
+//! nothing cost none. It is on the disk with the next group in which somebody does, or after a moment.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rusqlite::Connection;
+
+use super::{
+    chain,
+    log::{Item, Shared},
+};
+use crate::{
+    database::{self, Durability},
+    error::StoreError,
+};
+
+/// How long records gather before they are written, unless somebody waits. A process that is killed
+/// loses them, so it is no longer than it takes to make the cost of commits small beside that of the
+/// calls.
+const GATHER_MS: u64 = 2;
+
+/// How long records that nobody waits for may be in the log before they are on the disk, and the head
+/// names them.
+const SETTLE_MS: u64 = 1000;
+
+/// The thread's own end of the queue.
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    folder: PathBuf,
+    /// Opened anew after a failure: the folder may have been mounted again.
+    connection: Option<Connection>,
+    /// Since when there are records that the head does not name.
+    unsettled: Option<Instant>,
+}
+
+/// What is written together.
+struct Group {
+    items: Vec<Item>,
+    durability: Durability,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, folder: PathBuf) -> Self {
+        Self { shared, folder, connection: None, unsettled: None }
+    }
+
+    /// Writes until the log is dropped.
+    pub(super) fn run(mut self) {
+        // Before the first record, so that the database is open when it comes.
+        let mut next = Some(Group { items: Vec::new(), durability: Durability::Behind });
+        while let Some(mut group) = next {
+            match self.write(&mut group) {
+                Ok(()) => self.shared.succeeded(group.items),
+                Err(error) => {
+                    self.connection = None;
+                    self.shared.failed(group.items, error);
+                }
+            }
+            next = self.next_group();
+        }
+    }
+
+    fn write(&mut self, group: &mut Group) -> Result<(), StoreError> {
+        let folder = &self.folder;
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => database::open(folder)?,
+        };
+        let connection = self.connection.insert(connection);
+        let lines: Vec<&String> =
+            group.items.iter().filter_map(|item| item.line.as_ref()).collect();
+        if lines.is_empty() && group.durability == Durability::Durable {
+            self.shared.warn(chain::settle(connection, folder)?);
+            self.unsettled = None;
+            return Ok(());
+        }
+        let extended = chain::extend(connection, folder, group.durability, |extension| {
+            lines.iter().try_for_each(|line| extension.push(line))
+        })?;
+        self.shared.warn(extended.problems);
+        self.shared.wrote(lines.len() as u64);
+        let has_lines = !lines.is_empty();
+        // Whatever fails from here on, they must not be written twice.
+        group.items.iter_mut().for_each(|item| item.line = None);
+        match group.durability {
+            Durability::Durable => {
+                chain::advance_head(connection, folder, extended.end)?;
+                self.unsettled = None;
+            }
+            Durability::Behind if has_lines => {
+                self.unsettled.get_or_insert_with(Instant::now);
+            }
+            Durability::Behind => {}
+        }
+        Ok(())
+    }
+
+    /// Waits for records, or until those that are written have to be on the disk; `None` when the log
+    /// is dropped and there is nothing to write, or no way to.
+    fn next_group(&self) -> Option<Group> {
+        let mut state = self.shared.state();
+        while !state.is_due() {
+            if state.is_closing {
+                return None;
+            }
+            state.is_idle = true;
+            let left = self.unsettled.filter(|_| !state.has_failed()).map(until_settled);
+            state = match left {
+                Some(Duration::ZERO) => break,
+                Some(left) => {
+                    let waited = self.shared.work.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.shared.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        state.is_idle = false;
+        if !state.queue.is_empty() {
+            let gathering = Duration::from_millis(GATHER_MS);
+            let gathered =
+                self.shared.work.wait_timeout_while(state, gathering, |state| state.may_gather());
+            state = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let items = state.take_all();
+        let is_awaited = items.iter().any(|item| item.told.is_some());
+        let is_late = self.unsettled.map(until_settled) == Some(Duration::ZERO);
+        let is_durable = is_awaited || is_late;
+        let durability = if is_durable { Durability::Durable } else { Durability::Behind };
+        Some(Group { items, durability })
+    }
+}
+
+fn until_settled(since: Instant) -> Duration {
+    Duration::from_millis(SETTLE_MS).saturating_sub(since.elapsed())
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.shared.end();
+    }
+}
