@@ -2,7 +2,7 @@
 
 use std::{
     error::Error,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -13,7 +13,7 @@ use rusqlite::{
 };
 use sallyport_contract::PluginName;
 
-use crate::{error::StoreError, memories, migration, private};
+use crate::{audit, error::StoreError, memories, migration, private};
 
 /// The database, within the folder.
 pub(crate) const FILE: &str = "store.sqlite3";
@@ -55,6 +55,9 @@ pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
 
 fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     let path = folder.join(FILE);
+    if is_gone(&path) && audit::was_begun(folder) {
+        return Err(StoreError::Gone { path });
+    }
     private::ensure(&path)?;
     let failed = |error| StoreError::of_sql(path.clone(), &error);
     let mut connection = connect(&path).map_err(failed)?;
@@ -64,10 +67,21 @@ fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     }
     set_up(&connection).map_err(failed)?;
     if found < migration::NEWEST {
+        // What is kept beside the database tells that there was one, so it may not be lost alone.
+        set_durability(&connection, Durability::Durable).map_err(failed)?;
         migration::run(&mut connection).map_err(failed)?;
+        set_durability(&connection, Durability::Behind).map_err(failed)?;
     }
     shorten_log_of_writes(&connection, folder);
     Ok(connection)
+}
+
+/// Whether there is no database, or an empty file in its place.
+fn is_gone(path: &Path) -> bool {
+    fs::metadata(path).map_or_else(
+        |error| error.kind() == io::ErrorKind::NotFound,
+        |info| info.is_file() && info.len() == 0,
+    )
 }
 
 /// Begins a new log of writes where there is a long one. Who is not alone with it leaves it to others.
@@ -99,10 +113,35 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// With `synchronous = NORMAL` a commit outlives the process at once, and a failure of the power
-/// once the system has written it.
+/// When a commit counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It outlives the process. A failure of the power may take it, with all later ones, until the
+    /// system has written it or a durable commit has followed.
+    Behind,
+    /// It is on the disk, and so is every commit before it, whoever made it.
+    Durable,
+}
+
+/// Says when commits of this connection count as done, from the next one on. Not within one.
+pub(crate) fn set_durability(
+    connection: &Connection,
+    durability: Durability,
+) -> rusqlite::Result<()> {
+    let synchronous = match durability {
+        Durability::Behind => "NORMAL",
+        Durability::Durable => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)
+}
+
+/// Writes something that changes nothing, for the sake of the commit that follows.
+pub(crate) fn touch(connection: &Connection) -> rusqlite::Result<()> {
+    migration::restate(connection)
+}
+
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    set_durability(connection, Durability::Behind)?;
     // Or what is removed would stay readable in the file until something else takes its place.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;

@@ -49,6 +49,17 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// There was a database in the folder, and it is missing or empty now. It is not made anew, or
+    /// nobody would notice what is lost.
+    #[error(
+        "{path} is missing or empty, and there was one: with it are gone all sessions, timers and \
+         the audit",
+        path = path.display()
+    )]
+    Gone {
+        /// The database.
+        path: PathBuf,
+    },
     /// The file is not a database, or no longer a whole one.
     #[error("{path} is damaged: {message}", path = path.display())]
     Damaged {
@@ -160,6 +171,10 @@ impl StoreError {
             Self::Full { .. } => Some("free some space, then start again".into()),
             Self::Damaged { path, .. } => {
                 Some(format!("restore {0}, or move it away and keep it", path.display()))
+            }
+            Self::Gone { path } => {
+                let folder = path.parent().unwrap_or(path).display();
+                Some(format!("restore it from a backup; to begin anew, move {folder} away"))
             }
             Self::TooLong { .. } | Self::SessionExists { .. } | Self::TooFewRecords { .. } => None,
             Self::NoVector { .. } => Some("use another model for embeddings".into()),

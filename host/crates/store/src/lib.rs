@@ -2,8 +2,8 @@
 //! what plugins keep: state, timers, messages and memories.
 //!
 //! Everything lies in one private folder: `store.sqlite3`, and beside it the key and the head of
-//! the audit. No other crate knows SQL, so that another database could take this one's place
-//! without anybody noticing. Several processes may use a folder at once.
+//! the audit. No other crate names the database or knows SQL. Several processes may use a folder at
+//! once.
 //!
 //! Opening costs a look at the folder. The database itself is opened when it is first needed, by
 //! the writer of the audit on a thread of its own, since no command should wait for it.

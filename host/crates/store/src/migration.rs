@@ -37,3 +37,8 @@ pub(crate) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "user_version", NEWEST)?;
     transaction.commit()
 }
+
+/// Writes the number of the form once more.
+pub(crate) fn restate(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", NEWEST)
+}

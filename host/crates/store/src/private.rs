@@ -30,14 +30,25 @@ const FRESH: &str = "new";
 ///
 /// It cannot be made, is a link or no folder, belongs to somebody else, or is open to others.
 pub(crate) fn folder(path: &Path) -> Result<PathBuf, StoreError> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.exists()).collect();
     let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path);
     made.map_err(|error| failed("create", path, error))?;
+    // Or all that is kept could be lost with the folder's own name when the power fails.
+    for parent in missing.iter().filter_map(|made| made.parent()) {
+        sync_folder(parent).map_err(|error| failed("create", path, error))?;
+    }
     let info = fs::symlink_metadata(path).map_err(|error| failed("open", path, error))?;
     if !info.is_dir() {
         return Err(not_private(path, "it is a link", FOLDER_MODE));
     }
     check_owner(path, &info, FOLDER_MODE)?;
     fs::canonicalize(path).map_err(|error| failed("open", path, error))
+}
+
+/// Waits until the names in a folder are on the disk. An empty path is the present folder.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path)?.sync_all()
 }
 
 /// Checks a file, if there is one.
@@ -90,20 +101,26 @@ pub(crate) fn read(path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>>, Sto
     Ok(Some(bytes))
 }
 
-/// Writes a file of a fixed, small size over its former self, in one piece: a process that is
-/// killed leaves the old bytes or the new ones. Does not wait for the disk. Only one process at a
-/// time may do this to a file, and nobody may read it meanwhile.
+/// Writes a file of a fixed size of less than one sector over its former self, in one piece and
+/// without taking new room on the disk: whatever fails leaves the old bytes or the new ones. Does not
+/// wait for the disk. Only one process at a time may do this to a file, and nobody may read it
+/// meanwhile.
+///
+/// A file that is missing, or has another size, is put in its place as by [`put`].
 ///
 /// # Errors
 ///
 /// It cannot be written.
 pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let written = options().write(true).create(true).truncate(false).open(path).and_then(|file| {
-        file.write_all_at(bytes, 0)?;
-        let len = bytes.len() as u64;
-        if file.metadata()?.len() == len { Ok(()) } else { file.set_len(len) }
+    let present = options().write(true).open(path).and_then(|file| {
+        let fits = file.metadata()?.len() == bytes.len() as u64;
+        Ok(fits.then_some(file))
     });
-    written.map_err(|error| failed("write", path, error))
+    match present {
+        Ok(Some(file)) => file.write_all_at(bytes, 0).map_err(|error| failed("write", path, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("write", path, error)),
+        Ok(None) | Err(_) => put(path, bytes),
+    }
 }
 
 /// Puts a file in its place as a whole, and returns when it is on the disk. Only one process at a
@@ -111,7 +128,7 @@ pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 ///
 /// # Errors
 ///
-/// It cannot be written.
+/// It cannot be written; what was there before is still there.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let fresh = path.with_added_extension(FRESH);
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -122,7 +139,7 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         .open(&fresh)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&fresh, path))
-        .and_then(|()| File::open(folder)?.sync_all());
+        .and_then(|()| sync_folder(folder));
     written.map_err(|error| failed("write", path, error))
 }
 

@@ -8,6 +8,8 @@
 
 use std::cmp::Reverse;
 
+use sallyport_lexical::is_unspaced;
+
 /// Stands between two letters that are words of their own. Texts lose their own control characters
 /// on the way into the index, so this and the next two mean only what is said here.
 const BETWEEN: char = '\u{1f}';
@@ -29,26 +31,6 @@ const START_BYTES_MIN: usize = 3;
 /// Most words of a text that is compared with others by its words. Each costs a walk through the
 /// index; the longest of a text say the most about it.
 const ANY_WORDS_MAX: usize = 64;
-
-/// Blocks of scripts that put no spaces between words, in their order: Thai and Lao, Tibetan,
-/// Myanmar, Khmer, the Tai scripts, Chinese and Japanese, and what belongs to them further up.
-const UNSPACED: [(char, char); 12] = [
-    ('\u{e00}', '\u{eff}'),
-    ('\u{f00}', '\u{fff}'),
-    ('\u{1000}', '\u{109f}'),
-    ('\u{1780}', '\u{17ff}'),
-    ('\u{1950}', '\u{19df}'),
-    ('\u{1a20}', '\u{1aaf}'),
-    ('\u{2e80}', '\u{2fdf}'),
-    ('\u{3005}', '\u{3007}'),
-    ('\u{3041}', '\u{30ff}'),
-    ('\u{31f0}', '\u{4dbf}'),
-    ('\u{4e00}', '\u{9fff}'),
-    ('\u{f900}', '\u{faff}'),
-];
-
-/// Where the supplementary planes of Chinese characters begin and end.
-const IDEOGRAPHS: (char, char) = ('\u{20000}', '\u{3ffff}');
 
 /// The text that goes into the index.
 pub(crate) fn indexed(text: &str) -> String {
@@ -114,9 +96,4 @@ fn split(text: &str) -> String {
         }
     }
     out
-}
-
-fn is_unspaced(c: char) -> bool {
-    let within = |&(first, last): &(char, char)| (first..=last).contains(&c);
-    c >= UNSPACED[0].0 && UNSPACED.iter().chain([&IDEOGRAPHS]).any(within)
 }

@@ -17,13 +17,25 @@ use super::{
     remark::{Remark, Start},
     row::{self, Row},
 };
-use crate::{database, error::StoreError};
+use crate::{
+    database::{self, Durability},
+    error::StoreError,
+};
 
 /// How often a log is mended before it is given up. Two processes that find it broken at once may
 /// see each other's work half done; nobody else changes it while it is written.
 const MENDS_MAX: usize = 3;
 
-/// Writes what `add` pushes, all or nothing. Returns what was wrong with the log before.
+/// What came of adding to the log.
+#[derive(Debug)]
+pub(super) struct Extended {
+    /// The last record that was added; of nothing, the one that was last before.
+    pub(super) end: Link,
+    /// What was wrong with the log before.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Writes what `add` pushes, all or nothing. The head stays as it was; see [`advance_head`].
 ///
 /// # Errors
 ///
@@ -32,24 +44,70 @@ const MENDS_MAX: usize = 3;
 pub(super) fn extend(
     connection: &Connection,
     folder: &Path,
+    durability: Durability,
     add: impl FnOnce(&mut Extension<'_>) -> Result<(), StoreError>,
-) -> Result<Vec<Problem>, StoreError> {
-    let (mut extension, problems) = begin_sound(connection, folder)?;
+) -> Result<Extended, StoreError> {
+    let (mut extension, problems) = begin_sound(connection, folder, durability)?;
     add(&mut extension)?;
-    extension.finish()?;
+    let end = extension.finish()?;
+    Ok(Extended { end, problems })
+}
+
+/// Lets the head name a record that is on the disk. Another process may have written further ones
+/// meanwhile, and its head; the head never goes back.
+///
+/// # Errors
+///
+/// The database, the key or the head cannot be read or written.
+pub(super) fn advance_head(
+    connection: &Connection,
+    folder: &Path,
+    last: Link,
+) -> Result<(), StoreError> {
+    let _locked = begin(connection, folder)?;
+    // A key that is gone is for the next look at the log, as is what somebody else has put in place
+    // of the head.
+    let Some(key) = AuditKey::load(folder)? else { return Ok(()) };
+    match Head::read(folder, Some(&key))? {
+        Found::Head(head) if head.last.seq >= last.seq => Ok(()),
+        Found::Foreign => Ok(()),
+        Found::Head(_) | Found::Nothing => Head { last }.write(folder, &key),
+    }
+}
+
+/// Waits until everything that was ever added is on the disk, and lets the head name it. Costs
+/// nothing when the head does so already.
+///
+/// # Errors
+///
+/// As [`extend`] and [`advance_head`].
+pub(super) fn settle(connection: &Connection, folder: &Path) -> Result<Vec<Problem>, StoreError> {
+    let (extension, problems) = begin_sound(connection, folder, Durability::Durable)?;
+    let end = extension.end;
+    if extension.head.last() == end {
+        return Ok(problems);
+    }
+    extension.commit_all()?;
+    advance_head(connection, folder, end)?;
     Ok(problems)
 }
 
 fn begin_sound<'c>(
     connection: &'c Connection,
     folder: &'c Path,
+    mut durability: Durability,
 ) -> Result<(Extension<'c>, Vec<Problem>), StoreError> {
     let mut found = Vec::new();
     for _ in 0..=MENDS_MAX {
-        let extension = Extension::begin(connection, folder)?;
+        let extension = Extension::begin(connection, folder, durability)?;
         let problems = extension.inspect()?;
         if problems.is_empty() {
             return Ok((extension, found));
+        }
+        if durability == Durability::Behind {
+            // Since the head is written anew, which may name only what is on the disk.
+            durability = Durability::Durable;
+            continue;
         }
         extension.mend(&problems)?;
         found.extend(problems);
@@ -57,7 +115,7 @@ fn begin_sound<'c>(
     Err(damaged(folder, "somebody changes it all the time".to_owned()))
 }
 
-/// Looks whether the log ends where the head says, and with which key.
+/// Looks whether the log still holds what the head names, and with which key.
 ///
 /// # Errors
 ///
@@ -66,10 +124,11 @@ pub(super) fn look(
     connection: &Connection,
     folder: &Path,
 ) -> Result<(Option<AuditKey>, Option<Problem>), StoreError> {
+    let failed = database::failed(folder);
     let transaction = begin(connection, folder)?;
     let key = AuditKey::load(folder)?;
-    let end = row::end(&transaction).map_err(database::failed(folder))?;
-    let problem = Head::read(folder, key.as_ref())?.compare(end);
+    let end = row::end(&transaction).map_err(failed)?;
+    let problem = Head::read(folder, key.as_ref())?.compare(&transaction, end).map_err(failed)?;
     Ok((key, problem))
 }
 
@@ -85,11 +144,22 @@ pub(super) struct Extension<'c> {
 }
 
 impl<'c> Extension<'c> {
-    fn begin(connection: &'c Connection, folder: &'c Path) -> Result<Self, StoreError> {
+    fn begin(
+        connection: &'c Connection,
+        folder: &'c Path,
+        durability: Durability,
+    ) -> Result<Self, StoreError> {
+        database::set_durability(connection, durability).map_err(database::failed(folder))?;
         let transaction = begin(connection, folder)?;
         let key = AuditKey::load_or_create(folder)?;
-        let head = Head::read(folder, Some(&key))?;
         let end = row::end(&transaction).map_err(database::failed(folder))?;
+        let mut head = Head::read(folder, Some(&key))?;
+        if head == Found::Nothing && end == Link::GENESIS {
+            // Before the first record, or a crash behind it would look like a head that was removed.
+            let first = Head { last: Link::GENESIS };
+            first.write(folder, &key)?;
+            head = Found::Head(first);
+        }
         Ok(Self { folder, connection, transaction, key, head, begin: end, end })
     }
 
@@ -125,37 +195,40 @@ impl<'c> Extension<'c> {
 
     /// What is wrong with the end of the log: the last record, and whether it is the last.
     fn inspect(&self) -> Result<Vec<Problem>, StoreError> {
-        let last = check_last(&self.transaction, &self.key);
-        let last = last.map_err(database::failed(self.folder))?;
-        Ok(self.head.compare(self.end).into_iter().chain(last).collect())
+        let failed = database::failed(self.folder);
+        let misfit = self.head.compare(&self.transaction, self.end).map_err(failed)?;
+        let last = check_last(&self.transaction, &self.key).map_err(failed)?;
+        Ok(misfit.into_iter().chain(last).collect())
     }
 
     fn mend(mut self, problems: &[Problem]) -> Result<(), StoreError> {
         self.push(&Remark::Broken { problems: problems.to_vec() }.line())?;
+        let (connection, folder) = (self.connection, self.folder);
+        let last = self.commit()?;
+        let _locked = begin(connection, folder)?;
+        // Over whatever is there: the record says what was.
+        Head { last }.write(folder, &AuditKey::load_or_create(folder)?)
+    }
+
+    fn finish(self) -> Result<Link, StoreError> {
+        if self.end == self.begin { Ok(self.end) } else { self.commit() }
+    }
+
+    /// Commits something although nothing was added, since only a commit makes the ones before it
+    /// durable.
+    fn commit_all(self) -> Result<Link, StoreError> {
+        database::touch(&self.transaction).map_err(database::failed(self.folder))?;
         self.commit()
     }
 
-    fn finish(self) -> Result<(), StoreError> {
-        if self.end == self.begin {
-            return Ok(());
-        }
-        Head { last: self.begin, next: self.end }.write(self.folder, &self.key)?;
-        self.commit()
-    }
-
-    /// Another process may write as soon as this one has committed. If it did, it has taken care
-    /// of the head.
-    fn commit(self) -> Result<(), StoreError> {
-        let Self { folder, connection, transaction, key, end: written, .. } = self;
-        transaction.commit().map_err(database::failed(folder))?;
-        let transaction = begin(connection, folder)?;
-        if row::end(&transaction).map_err(database::failed(folder))? == written {
-            return Head { last: written, next: written }.write(folder, &key);
-        }
-        if contains(&transaction, written).map_err(database::failed(folder))? {
-            return Ok(());
-        }
-        Err(damaged(folder, "what was written is not there".to_owned()))
+    fn commit(self) -> Result<Link, StoreError> {
+        let Self { folder, connection, transaction, end: written, .. } = self;
+        let failed = database::failed(folder);
+        transaction.commit().map_err(failed)?;
+        let is_there = written == Link::GENESIS || contains(connection, written).map_err(failed)?;
+        is_there
+            .then_some(written)
+            .ok_or_else(|| damaged(folder, "what was written is not there".to_owned()))
     }
 }
 
@@ -200,31 +273,41 @@ mod tests {
         INSERT INTO child VALUES (1);
     ";
 
-    /// Or a crash behind the commit would look like records that somebody added.
+    /// Or a crash in between would look like records that were cut off.
     #[test]
-    fn the_head_names_a_record_before_it_is_committed() {
+    fn the_head_names_no_record_that_is_not_on_the_disk() {
         let parent = TempDir::new().unwrap();
         let folder = &private::folder(&parent.path().join("store")).unwrap();
         let connection = &database::open(folder).unwrap();
         let head = || {
             let key = AuditKey::load(folder).unwrap();
             match Head::read(folder, key.as_ref()).unwrap() {
-                Found::Head(head) => (head.last.seq, head.next.seq),
+                Found::Head(head) => head.last.seq,
                 other => panic!("{other:?}"),
             }
         };
-        extend(connection, folder, |extension| extension.push("{}")).unwrap();
-        assert_eq!(head(), (1, 1));
-        let failed = extend(connection, folder, |extension| {
-            extension.push("{}")?;
-            extension.push("{}")?;
-            extension.connection().execute_batch(NO_COMMIT).unwrap();
-            Ok(())
-        });
-        assert!(failed.is_err());
-        assert_eq!(head(), (1, 3));
+        let push = |durability, fails: bool| {
+            extend(connection, folder, durability, |extension| {
+                extension.push("{}")?;
+                if fails {
+                    extension.connection().execute_batch(NO_COMMIT).unwrap();
+                }
+                Ok(())
+            })
+        };
+        push(Durability::Behind, false).unwrap();
+        assert_eq!(head(), 0, "written behind");
+        let end = push(Durability::Durable, false).unwrap().end;
+        assert_eq!((end.seq, head()), (2, 0), "between the commit and the head");
+        advance_head(connection, folder, end).unwrap();
+        assert_eq!(head(), 2);
+        assert!(push(Durability::Durable, true).is_err());
+        assert_eq!(head(), 2);
+        push(Durability::Behind, false).unwrap();
         assert_eq!(look(connection, folder).unwrap().1, None);
-        extend(connection, folder, |extension| extension.push("{}")).unwrap();
-        assert_eq!(head(), (2, 2));
+        settle(connection, folder).unwrap();
+        assert_eq!(head(), 3);
+        advance_head(connection, folder, end).unwrap();
+        assert_eq!(head(), 3, "it never goes back");
     }
 }

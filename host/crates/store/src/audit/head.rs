@@ -1,33 +1,35 @@
 //! The head: a file beside the database that says how far the log goes, so that a log whose end was
 //! cut off is noticed.
 //!
-//! It is written before a commit, to name the record that the log is about to end with, and once
-//! more after it. A process that is killed between the two leaves a head that names both ends, and
-//! the log has one of them: nothing was cut. In any other case the log must end where the head
-//! says. What goes unnoticed so is one group of records, when it is cut off after a crash and
-//! before the next record is written.
+//! It names a record that is on the disk for sure, and is written only after that record is. So no
+//! crash, no full disk and no failure of the power leaves a log that ends before its head. A log that
+//! goes further than its head is what a process leaves that is killed before it has written the new
+//! one: whatever follows the head has to fit the chain, which nobody can continue without the key.
+//!
+//! What goes unnoticed so is records behind the head that are cut off before the next head is
+//! written; and, as with a whole folder that is put back, those behind an older head that somebody
+//! kept and puts back.
 
 use std::path::{Path, PathBuf};
 
-use super::{key::AuditKey, link::Link, problem::Problem};
+use rusqlite::Connection;
+
+use super::{key::AuditKey, link::Link, problem::Problem, remark::Start, row};
 use crate::{error::StoreError, private};
 
 /// The head, within the folder.
 const FILE: &str = "audit.head";
 
 /// The file's first line.
-const TITLE: &str = "sallyport audit head 1";
+const TITLE: &str = "sallyport audit head 2";
 
 /// Room for a head and more, so that one that was added to is seen to be.
 const BYTES_MAX: usize = 512;
 
-/// Where the log ends, or is about to.
+/// A record that the log has held for sure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The last record for sure.
     pub(super) last: Link,
-    /// The last record if the commit under way succeeds; the same when none is.
-    pub(super) next: Link,
 }
 
 /// What was found in place of a head.
@@ -35,7 +37,7 @@ pub(super) struct Head {
 pub(super) enum Found {
     /// A head with the right seal.
     Head(Head),
-    /// No file.
+    /// No file, or an empty one, which protects as little.
     Nothing,
     /// A file without the right seal.
     Foreign,
@@ -48,9 +50,10 @@ impl Head {
     ///
     /// The file cannot be read or is not private.
     pub(super) fn read(folder: &Path, key: Option<&AuditKey>) -> Result<Found, StoreError> {
-        let Some(bytes) = private::read(&path(folder), BYTES_MAX)? else {
+        let bytes = private::read(&path(folder), BYTES_MAX)?.unwrap_or_default();
+        if bytes.is_empty() {
             return Ok(Found::Nothing);
-        };
+        }
         // Only the very bytes that would be written count: a seal says nothing about others.
         let head = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
         let sealed = head.zip(key).filter(|(head, key)| head.render(key).as_bytes() == bytes);
@@ -67,21 +70,21 @@ impl Head {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
-        Some(Self { last: line("last ")?, next: line("next ")? })
+        let last = text.lines().find_map(|line| line.strip_prefix("last "))?;
+        Some(Self { last: last.parse().ok()? })
     }
 
     /// Every head has the same length, for the sake of [`private::overwrite`].
     fn render(self, key: &AuditKey) -> String {
-        let line = |Link { seq, hash }| format!("{seq:020}:{hash}");
-        let text = format!("{TITLE}\nlast {}\nnext {}\n", line(self.last), line(self.next));
+        let Link { seq, hash } = self.last;
+        let text = format!("{TITLE}\nlast {seq:020}:{hash}\n");
         let seal = key.seal(text.as_bytes());
         format!("{text}seal {seal}\n")
     }
 }
 
 impl Found {
-    /// The end that a head vouches for.
+    /// The record that a head vouches for.
     pub(super) fn last(self) -> Link {
         match self {
             Self::Head(head) => head.last,
@@ -89,32 +92,43 @@ impl Found {
         }
     }
 
-    /// Compares with the end of the log.
+    /// Compares with the log, which ends with `end`. Whether what follows the head fits is for those
+    /// to say who walk along the chain.
     ///
     /// No head and no log is a log that has not begun: whoever can remove both can remove the
     /// whole folder too.
-    pub(super) fn compare(self, end: Link) -> Option<Problem> {
+    pub(super) fn compare(
+        self,
+        connection: &Connection,
+        end: Link,
+    ) -> rusqlite::Result<Option<Problem>> {
         let what = match self {
-            Self::Nothing if end == Link::GENESIS => return None,
-            Self::Head(head) if end == head.last || end == head.next => return None,
-            Self::Head(head) => return Some(misfit(head.last, end)),
+            Self::Nothing if end == Link::GENESIS => return Ok(None),
+            Self::Head(head) => return misfit(connection, head.last, end),
             Self::Nothing => "the last one, but audit.head, which would confirm it, is missing",
             Self::Foreign => "the last one, but audit.head was changed, or made with another key",
         };
-        Some(Problem { seq: end.seq, what: what.to_owned() })
+        Ok(Some(Problem { seq: end.seq, what: what.to_owned() }))
     }
 }
 
-fn misfit(last: Link, end: Link) -> Problem {
+fn misfit(connection: &Connection, last: Link, end: Link) -> rusqlite::Result<Option<Problem>> {
     if end.seq < last.seq {
-        let what = "cut off, or lost in a failure of the power";
-        Problem::of_run(end.seq + 1, last.seq, what)
-    } else if last.seq < end.seq {
-        let what = "added, or audit.head is an old one";
-        Problem::of_run(last.seq + 1, end.seq, what)
-    } else {
-        Problem { seq: end.seq, what: "not the one that was written last".to_owned() }
+        return Ok(Some(Problem::of_run(end.seq + 1, last.seq, "cut off")));
     }
+    if end == last || last == Link::GENESIS {
+        return Ok(None);
+    }
+    let found = match row::link(connection, last.seq)? {
+        Some(found) => found,
+        // Removed rightly, between the commit and the head that followed it.
+        None => {
+            let start = Start::find(connection, row::first_seq(connection)?.unwrap_or(1))?.link;
+            if last.seq < start.seq { last } else { start }
+        }
+    };
+    let what = "not the one that was written last".to_owned();
+    Ok((found != last).then_some(Problem { seq: last.seq, what }))
 }
 
 fn path(folder: &Path) -> PathBuf {

@@ -15,7 +15,10 @@ use super::{
     row::{self, COLUMNS, Row},
     walk::Walk,
 };
-use crate::{database, error::StoreError};
+use crate::{
+    database::{self, Durability},
+    error::StoreError,
+};
 
 /// Most records that are removed in one commit. They are checked meanwhile, and nobody can write
 /// until that is done: some tens of milliseconds.
@@ -60,13 +63,17 @@ pub(super) fn prune(
 fn prune_some(connection: &Connection, folder: &Path, old: Old) -> Result<u64, StoreError> {
     let failed = database::failed(folder);
     let mut removed = 0;
-    chain::extend(connection, folder, |extension| {
+    let extended = chain::extend(connection, folder, Durability::Durable, |extension| {
         let last = old.last(extension.connection()).map_err(failed)?;
         let Some(last) = last else { return Ok(()) };
         let (records, remark) = cut(extension, last).map_err(failed)?;
         removed = records;
         extension.push(&remark.line())
     })?;
+    if removed > 0 {
+        chain::advance_head(connection, folder, extended.end)?;
+    }
+    database::set_durability(connection, Durability::Behind).map_err(failed)?;
     Ok(removed)
 }
 

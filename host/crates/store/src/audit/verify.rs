@@ -55,7 +55,7 @@ pub(super) fn verify(
         Transaction::new_unchecked(connection, TransactionBehavior::Deferred).and_then(|moment| {
             match key {
                 Some(key) => with_key(&moment, &key, expected),
-                None => without_key(&moment),
+                None => without_key(&moment, expected),
             }
         });
     let mut verification = checked.map_err(database::failed(folder))?;
@@ -84,7 +84,8 @@ fn with_key(
     })
 }
 
-fn without_key(connection: &Connection) -> rusqlite::Result<Verification> {
+/// Without a key no record can be checked, and what is expected cannot be there.
+fn without_key(connection: &Connection, expected: Option<Link>) -> rusqlite::Result<Verification> {
     let records =
         connection.query_row("SELECT count(*) FROM audit", (), |row| row.get::<_, i64>(0))?;
     let end = row::end(connection)?;
@@ -94,6 +95,10 @@ fn without_key(connection: &Connection) -> rusqlite::Result<Verification> {
             end.seq,
             format!("cannot be checked, nor any before it: {} is missing", key::FILE),
         );
+    }
+    if let Some(expected) = expected.filter(|expected| *expected != Link::GENESIS) {
+        let what = if records > 0 { "cannot be compared" } else { "the log ends before it" };
+        problems.add(expected.seq, format!("expected, but {what}"));
     }
     Ok(Verification {
         records: records.unsigned_abs(),
