@@ -5,11 +5,16 @@
 //! nobody knows whether they were shown, and they are handed out again: a message may come twice so,
 //! and is never lost.
 //!
-//! For each session so many messages wait at most, and as many for the user, whatever the session. Of
-//! more, the oldest become one row that tells how many they were.
+//! For each session so many rows wait at most, and as many for the user, whatever the session. Of
+//! more, the oldest of one plugin are gathered into one message, because what is waiting must not be
+//! lost; only what is longer than all of these messages may be becomes a row that tells how many
+//! they were. A message can also be gathered from the start, with a time before which it is not shown.
+
+use std::time::Duration;
 
 use rusqlite::{Connection, Row, params};
-use sallyport_contract::services::{Audience, Notice};
+use sallyport_contract::services::{Audience, NOTICE_BYTES_MAX, Notice};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     database::{foreign, signed, unsigned},
@@ -26,8 +31,12 @@ const WAITING_MAX: usize = 64;
 /// Most messages that are handed out at once. Whoever takes them comes back for the others.
 const TAKEN_MAX: usize = 100;
 
-/// Longest message, with what is said aloud.
-const NOTICE_BYTES_MAX: usize = 64 << 10;
+/// Longest that is said aloud of messages that were gathered, in bytes: some minutes. The text has all.
+const SPEECH_BYTES_MAX: usize = 4096;
+
+/// Longest time for which a message can be held, in milliseconds. A clock that was put back would hold
+/// it for longer.
+const HELD_MS_MAX: u64 = 5 * 60 * 1000;
 
 /// How long a taker has where nobody can see whether it lives. Showing takes less than a second.
 const LEASE_MS: u64 = 60_000;
@@ -81,14 +90,42 @@ impl<'s> KeptNotices<'s> {
     ///
     /// The message is too long, or the database cannot be written.
     pub fn keep(self, user: &str, notice: &Notice) -> Result<(), StoreError> {
-        let bytes = notice.text.len() + notice.speech.as_ref().map_or(0, String::len);
-        if bytes > NOTICE_BYTES_MAX {
-            let (what, bytes_max) = ("a message", NOTICE_BYTES_MAX);
-            return Err(StoreError::TooLong { what, bytes, bytes_max });
-        }
+        check_length(notice)?;
         self.store.write(|connection| {
-            insert(connection, user, notice)?;
+            insert(connection, user, &HeldNotice { notice: notice.clone(), until_ms: None })?;
             Ok(merge_oldest(connection, user, notice)?)
+        })
+    }
+
+    /// Keeps a message for a user that is shown after some time, in one with those of the same plugin
+    /// for the same people that are kept so until then. `false` when they are as long as a message may
+    /// be: nothing was kept.
+    ///
+    /// # Errors
+    ///
+    /// The message is too long, or the database cannot be written.
+    pub fn gather(
+        self,
+        user: &str,
+        notice: &Notice,
+        now_ms: u64,
+        after: Duration,
+    ) -> Result<bool, StoreError> {
+        check_length(notice)?;
+        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).min(HELD_MS_MAX);
+        let until_ms = Some(now_ms.saturating_add(after_ms));
+        self.store.write(|connection| {
+            if let Some((key, mut held)) = held(connection, user, notice, now_ms)? {
+                if !fits(&held.notice, notice) {
+                    return Ok(false);
+                }
+                append(&mut held.notice, notice);
+                replace(connection, key, &held, 1)?;
+                return Ok(true);
+            }
+            insert(connection, user, &HeldNotice { notice: notice.clone(), until_ms })?;
+            merge_oldest(connection, user, notice)?;
+            Ok(true)
         })
     }
 
@@ -148,10 +185,26 @@ pub(crate) struct Place<'p> {
     pub(crate) now_ms: u64,
 }
 
+/// A message as it is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct HeldNotice {
+    #[serde(flatten)]
+    notice: Notice,
+    /// Before this nobody is shown it, because others are gathered with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until_ms: Option<u64>,
+}
+
+impl HeldNotice {
+    fn is_held(&self, now_ms: u64) -> bool {
+        self.until_ms.is_some_and(|until| until > now_ms && until - now_ms <= HELD_MS_MAX)
+    }
+}
+
 struct Waiting {
     key: i64,
     session_id: String,
-    notice: Option<Notice>,
+    notice: Option<HeldNotice>,
     count: u64,
     process: Option<String>,
     lease_ms: Option<u64>,
@@ -159,20 +212,22 @@ struct Waiting {
 
 impl Waiting {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let text: Option<String> = row.get("notice")?;
-        let notice = text.map(|text| serde_json::from_str(&text)).transpose();
+        let is_message = row.get_ref("notice")? != rusqlite::types::ValueRef::Null;
         Ok(Self {
             key: row.get("key")?,
             session_id: row.get("session_id")?,
-            notice: notice.map_err(|error| foreign(row, "notice", error))?,
+            notice: is_message.then(|| read_held(row)).transpose()?,
             count: unsigned(row.get("count")?),
             process: row.get("process")?,
             lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(unsigned),
         })
     }
 
-    /// Whether nobody is about to show it.
+    /// Whether its time has come and nobody is about to show it.
     fn is_free(&self, now_ms: u64) -> bool {
+        if self.notice.as_ref().is_some_and(|notice| notice.is_held(now_ms)) {
+            return false;
+        }
         self.process.as_deref().is_none_or(|holder| match process::life(holder) {
             Life::Lives => false,
             Life::Gone => true,
@@ -195,7 +250,7 @@ pub(crate) fn take(
         if !is_open_elsewhere(&waiting.session_id) && waiting.is_free(place.now_ms) {
             taken.keys.push(waiting.key);
             match waiting.notice {
-                Some(notice) => taken.notices.push(notice),
+                Some(held) => taken.notices.push(held.notice),
                 None => taken.more = taken.more.saturating_add(waiting.count),
             }
         }
@@ -229,16 +284,93 @@ fn hold(
     Ok(())
 }
 
-fn insert(connection: &Connection, user: &str, notice: &Notice) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO notice (user, session_id, audience, notice, count)
-        VALUES (?1, ?2, ?3, ?4, 1)";
-    let text = serde_json::to_string(notice).expect("a notice is plain data");
-    connection.execute(sql, (user, &notice.session_id, word(notice.audience), text))
+fn check_length(notice: &Notice) -> Result<(), StoreError> {
+    match length(notice) {
+        bytes if bytes > NOTICE_BYTES_MAX => {
+            let (what, bytes_max) = ("a message", NOTICE_BYTES_MAX);
+            Err(StoreError::TooLong { what, bytes, bytes_max })
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Makes one row of the two oldest that nobody is about to show, where there are too many.
+fn length(notice: &Notice) -> usize {
+    notice.text.len() + notice.speech.as_ref().map_or(0, String::len)
+}
+
+fn insert(connection: &Connection, user: &str, held: &HeldNotice) -> rusqlite::Result<usize> {
+    let sql = "INSERT INTO notice (user, session_id, audience, notice, count)
+        VALUES (?1, ?2, ?3, ?4, 1)";
+    let notice = &held.notice;
+    connection.execute(sql, (user, &notice.session_id, word(notice.audience), text(held)))
+}
+
+/// Writes a message that others were added to.
+fn replace(
+    connection: &Connection,
+    key: i64,
+    held: &HeldNotice,
+    added: i64,
+) -> rusqlite::Result<usize> {
+    let sql = "UPDATE notice SET notice = ?2, count = count + ?3 WHERE key = ?1";
+    connection.execute(sql, (key, text(held), added))
+}
+
+fn text(held: &HeldNotice) -> String {
+    serde_json::to_string(held).expect("a notice is plain data")
+}
+
+/// The message that a message is to be gathered with.
+fn held(
+    connection: &Connection,
+    user: &str,
+    notice: &Notice,
+    now_ms: u64,
+) -> rusqlite::Result<Option<(i64, HeldNotice)>> {
+    let sql = "SELECT key, notice FROM notice
+        WHERE user = ?1 AND session_id = ?2 AND audience = ?3 AND process IS NULL
+            AND notice IS NOT NULL
+        ORDER BY key DESC";
+    let values = (user, &notice.session_id, word(notice.audience));
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        let held = read_held(row)?;
+        if held.notice.plugin == notice.plugin && held.is_held(now_ms) {
+            return Ok(Some((row.get("key")?, held)));
+        }
+    }
+    Ok(None)
+}
+
+fn read_held(row: &Row<'_>) -> rusqlite::Result<HeldNotice> {
+    let text: String = row.get("notice")?;
+    serde_json::from_str(&text).map_err(|error| foreign(row, "notice", error))
+}
+
+/// Whether two messages of one plugin can be one.
+fn fits(one: &Notice, other: &Notice) -> bool {
+    one.plugin == other.plugin && length(one) + length(other) + 2 <= NOTICE_BYTES_MAX
+}
+
+/// Adds a message to another one, as a line of its own.
+fn append(to: &mut Notice, notice: &Notice) {
+    let speech = match (&to.speech, &notice.speech) {
+        (Some(one), Some(other)) if one.len() + other.len() < SPEECH_BYTES_MAX => {
+            Some(format!("{one} {other}"))
+        }
+        (Some(one), _) => Some(one.clone()),
+        (None, other) => other.clone(),
+    };
+    (to.speech, to.late) = (speech, to.late || notice.late);
+    to.text.push('\n');
+    to.text.push_str(&notice.text);
+}
+
+/// Gathers the two oldest messages of one plugin that nobody is about to show, where too many wait for
+/// the same people. Of what cannot be gathered the number is left.
 fn merge_oldest(connection: &Connection, user: &str, notice: &Notice) -> rusqlite::Result<()> {
-    let sql = "SELECT key, count FROM notice
+    let sql = "SELECT key, count, notice FROM notice
         WHERE user = ?1 AND (session_id = ?2 OR ?2 IS NULL) AND audience = ?3 AND process IS NULL
         ORDER BY key";
     // What is for the user comes to any session, and there may be a new one for each message.
@@ -247,16 +379,58 @@ fn merge_oldest(connection: &Connection, user: &str, notice: &Notice) -> rusqlit
         Audience::User => None,
     };
     let values = (user, session_id, word(notice.audience));
-    let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let rows: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
-    let [(first, count), (second, added), ..] = rows[..] else { return Ok(()) };
-    if rows.len() > WAITING_MAX {
-        let sql = "UPDATE notice SET notice = NULL, count = ?2 WHERE key = ?1";
-        connection.execute(sql, (first, count.saturating_add(added)))?;
-        connection.execute("DELETE FROM notice WHERE key = ?1", [second])?;
+    let rows = OldRow::list(connection, sql, values)?;
+    if rows.len() <= WAITING_MAX || gather_two(connection, &rows)? {
+        return Ok(());
     }
-    Ok(())
+    let [first, second, ..] = &rows[..] else { return Ok(()) };
+    let sql = "UPDATE notice SET notice = NULL, count = ?2 WHERE key = ?1";
+    connection.execute(sql, (first.key, first.count.saturating_add(second.count)))?;
+    remove(connection, second.key)
+}
+
+/// A row that nobody is about to show.
+struct OldRow {
+    key: i64,
+    count: i64,
+    held: Option<HeldNotice>,
+}
+
+impl OldRow {
+    fn list(
+        connection: &Connection,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> rusqlite::Result<Vec<Self>> {
+        let read = |row: &Row<'_>| {
+            let is_message = row.get_ref("notice")? != rusqlite::types::ValueRef::Null;
+            let held = is_message.then(|| read_held(row)).transpose()?;
+            Ok(Self { key: row.get("key")?, count: row.get("count")?, held })
+        };
+        connection.prepare(sql)?.query_map(values, read)?.collect()
+    }
+}
+
+/// Gathers the first two messages of one plugin that fit into one.
+fn gather_two(connection: &Connection, rows: &[OldRow]) -> rusqlite::Result<bool> {
+    let messages = || rows.iter().filter_map(|row| Some((row, row.held.as_ref()?)));
+    for (at, (first, held)) in messages().enumerate() {
+        let mut later = messages().skip(at + 1);
+        let second = later.find(|(_, other)| fits(&held.notice, &other.notice));
+        let Some((second, other)) = second else { continue };
+        let mut both = held.clone();
+        append(&mut both.notice, &other.notice);
+        // Held is only what both are held for.
+        both.until_ms = both.until_ms.and(other.until_ms);
+        replace(connection, first.key, &both, second.count)?;
+        remove(connection, second.key)?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+fn remove(connection: &Connection, key: i64) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM notice WHERE key = ?1", [key]).map(drop)
 }
 
 fn word(audience: Audience) -> &'static str {
