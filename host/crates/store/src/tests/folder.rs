@@ -32,7 +32,7 @@ fn everything_is_made_private() {
         names.push(entry.file_name().into_string().unwrap());
     }
     names.sort();
-    assert_eq!(names, ["audit.key", FILE, "store.sqlite3-shm", "store.sqlite3-wal"]);
+    assert_eq!(names, ["audit.head", "audit.key", FILE, "store.sqlite3-shm", "store.sqlite3-wal"]);
 }
 
 /// Each of many commands writes a little. What the log still holds, the next one has to read.

@@ -51,19 +51,73 @@ fn a_log_that_cannot_be_written_takes_nothing() {
     );
 }
 
-/// The log works, then the folder is gone from under it.
+/// Waits for a future that a thread completes.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(future)
+}
+
+/// The log works, then its head cannot be written, then it can again.
 #[test]
-fn a_failure_on_the_way_is_for_good() {
+fn a_failure_on_the_way_refuses_what_is_new_and_keeps_what_was_done() {
+    let fixture = Fixture::new();
+    let log = fixture.log();
+    wait(log.commit(record(1))).unwrap();
+    let head = fixture.path().join("audit.head");
+    fs::remove_file(&head).unwrap();
+    fs::create_dir(&head).unwrap();
+    assert!(matches!(wait(log.commit(record(2))), Err(AuditError::Failed(_))));
+    assert!(matches!(log.append(record(3)), Err(AuditError::Failed(_))));
+    log.append_done(record(4));
+    assert!(matches!(log.flush(PATIENCE), Err(AuditError::Failed(_))));
+    fs::remove_dir(&head).unwrap();
+    log.append_done(record(5));
+    // As long as nobody tries, nothing is taken.
+    assert!(matches!(log.append(record(6)), Err(AuditError::Failed(_))));
+    wait(log.commit(record(7))).unwrap();
+    assert!(log.failure().is_none());
+    log.append(record(8)).unwrap();
+    drop(log);
+    let calls: Vec<_> = fixture
+        .entries(AuditFilter { kind: Some(AuditKind::Call), ..AuditFilter::default() })
+        .into_iter()
+        .map(|entry| entry.record.unwrap().at_ms / 1000)
+        .collect();
+    assert_eq!(calls, [1, 4, 5, 7, 8]);
+}
+
+#[test]
+fn what_is_committed_is_named_by_the_head_when_it_is_told() {
     let fixture = Fixture::new();
     let log = fixture.log();
     log.append(record(1)).unwrap();
-    log.flush(PATIENCE).unwrap();
-    fs::remove_file(fixture.path().join("audit.head")).unwrap();
-    fs::create_dir(fixture.path().join("audit.head")).unwrap();
-    log.append(record(2)).unwrap();
-    assert!(matches!(log.flush(PATIENCE), Err(AuditError::Failed(_))));
-    fs::remove_dir(fixture.path().join("audit.head")).unwrap();
-    assert!(matches!(log.append(record(3)), Err(AuditError::Failed(_))));
+    wait(log.commit(record(2))).unwrap();
+    // As a failure of the power at this moment leaves it.
+    let copy = fixture.copy();
+    copy.sql("DELETE FROM audit WHERE seq > 1");
+    assert_eq!(copy.problems(), ["record 2: cut off"]);
+}
+
+#[test]
+fn what_nobody_waits_for_is_named_by_the_head_soon() {
+    let fixture = Fixture::new();
+    let log = fixture.log();
+    let head = || fs::read(fixture.path().join("audit.head")).unwrap();
+    let before = head();
+    log.append(record(1)).unwrap();
+    while head() == before {
+        thread::yield_now();
+    }
+    let copy = fixture.copy();
+    copy.sql("DELETE FROM audit");
+    assert_eq!(copy.problems(), ["record 1: cut off"]);
+}
+
+#[test]
+fn a_commit_that_nobody_waits_for_any_more_is_written_all_the_same() {
+    let fixture = Fixture::new();
+    let log = fixture.log();
+    drop(log.commit(record(1)));
     drop(log);
     assert_eq!(fixture.verify().records, 1);
 }

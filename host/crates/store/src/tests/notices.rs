@@ -1,5 +1,7 @@
 //! Messages wait, come once, and are not lost.
 
+use std::time::Duration;
+
 use sallyport_contract::services::{Audience, Notice};
 
 use super::*;
@@ -97,24 +99,102 @@ fn a_message_comes_to_those_it_is_for() {
     assert_eq!(texts(&yours), ["to you"]);
 }
 
+/// The lines of all messages, in their order.
+fn lines(taken: &Taken) -> Vec<&str> {
+    taken.notices.iter().flat_map(|notice| notice.text.lines()).collect()
+}
+
+fn numbers(range: std::ops::Range<u32>) -> Vec<String> {
+    range.map(|n| n.to_string()).collect()
+}
+
 #[test]
-fn of_too_many_the_oldest_become_a_number() {
+fn of_too_many_none_is_lost_because_the_oldest_are_gathered() {
     let fixture = Fixture::new();
-    for n in 0..100 {
+    for n in 0..1000 {
         fixture.keep("s-1", &n.to_string(), Audience::Conversation);
     }
     fixture.keep("s-2", "elsewhere", Audience::Conversation);
     let taken = fixture.take("s-1");
-    assert_eq!((taken.more, taken.notices.len()), (37, 63));
-    assert_eq!((texts(&taken)[0], texts(&taken)[62]), ("37", "99"));
+    assert_eq!((taken.more, taken.notices.len()), (0, 64));
+    assert_eq!(lines(&taken), numbers(0..1000));
     // What is being shown is left as it is, and what comes meanwhile has its own room.
     for n in 0..65 {
         fixture.keep("s-1", &format!("new {n}"), Audience::Conversation);
     }
     let new = fixture.take("s-1");
-    assert_eq!((new.more, texts(&new)[0]), (2, "new 2"));
+    assert_eq!((new.more, texts(&new)[0], new.notices.len()), (0, "new 0\nnew 1", 64));
     fixture.store.notices().give_back(&taken).unwrap();
-    assert_eq!((fixture.take("s-1").more, fixture.take("s-2").more), (37, 0));
+    assert_eq!((fixture.take("s-1").more, texts(&fixture.take("s-2"))), (0, vec!["elsewhere"]));
+}
+
+#[test]
+fn of_what_is_longer_than_all_messages_may_be_the_number_is_left() {
+    let fixture = Fixture::new();
+    let long = |n: u32| format!("{n} {}", "x".repeat(60_000));
+    for n in 0..100 {
+        fixture.keep("s-1", &long(n), Audience::Conversation);
+    }
+    let taken = fixture.take("s-1");
+    assert_eq!((taken.more, taken.notices.len()), (37, 63));
+    assert!(texts(&taken)[0].starts_with("37 "));
+}
+
+#[test]
+fn messages_of_two_plugins_are_never_one() {
+    let fixture = Fixture::new();
+    for n in 0..200 {
+        let text = format!("{n}");
+        let plugin = if n % 2 == 0 { "even" } else { "odd" };
+        let notice = Notice {
+            plugin: plugin.parse().unwrap(),
+            ..notice("s-1", &text, Audience::Conversation)
+        };
+        fixture.store.notices().keep("me", &notice).unwrap();
+    }
+    let taken = fixture.take("s-1");
+    for notice in &taken.notices {
+        let rest = u32::from(notice.plugin.as_str() == "odd");
+        let numbers = notice.text.lines().map(|line| line.parse::<u32>().unwrap());
+        assert!(numbers.into_iter().all(|n| n % 2 == rest), "{notice:?}");
+    }
+    assert_eq!((taken.more, lines(&taken).len()), (0, 200));
+}
+
+#[test]
+fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
+    let fixture = Fixture::new();
+    let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
+    let gather = |text: &str, now_ms| {
+        notices.gather("me", &notice("s-1", text, Audience::User), now_ms, minute).unwrap()
+    };
+    let take = |now_ms| notices.take("me", "s-1", now_ms).unwrap();
+    for n in 0..25 {
+        assert!(gather(&n.to_string(), NOW_MS + n));
+    }
+    assert!(take(NOW_MS + 59_999).is_empty());
+    let taken = take(NOW_MS + 60_000);
+    assert_eq!(taken.notices.len(), 1);
+    assert_eq!(lines(&taken), numbers(0..25));
+    // What is being shown takes nothing in any more.
+    assert!(gather("next", NOW_MS + 60_000));
+    notices.give_back(&taken).unwrap();
+    let again = take(NOW_MS + 120_000);
+    assert_eq!((again.notices.len(), lines(&again).len()), (2, 26));
+    // A clock that was put back holds nothing for longer than a few minutes.
+    assert!(gather("later", NOW_MS));
+    assert_eq!(lines(&take(NOW_MS - 86_400_000)), ["later"]);
+}
+
+#[test]
+fn what_does_not_fit_into_one_message_is_refused_and_not_cut() {
+    let fixture = Fixture::new();
+    let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
+    let long = notice("s-1", &"x".repeat(40_000), Audience::User);
+    for want in [true, false, false] {
+        assert_eq!(notices.gather("me", &long, NOW_MS, minute).unwrap(), want);
+    }
+    assert!(notices.gather("me", &long, NOW_MS + 60_000, minute).unwrap());
 }
 
 #[test]
@@ -125,8 +205,10 @@ fn messages_to_the_user_do_not_pile_up_though_each_is_of_another_session() {
         fixture.keep(&format!("s-{n}"), "own", Audience::Conversation);
     }
     let taken = fixture.take("s-99");
-    assert_eq!((taken.more, texts(&taken)[0]), (37, "37"));
-    assert_eq!((taken.notices.len(), texts(&fixture.take("s-0"))), (64, vec!["own"]));
+    let lines = lines(&taken);
+    assert_eq!((taken.more, lines.len(), taken.notices.len()), (0, 101, 65));
+    assert_eq!(lines.iter().filter(|line| **line == "own").count(), 1);
+    assert_eq!(texts(&fixture.take("s-0")), ["own"]);
 }
 
 #[test]

@@ -6,8 +6,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use std::{
+    fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{self, Child, Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 use sallyport_store::Store;
@@ -15,6 +18,9 @@ use sallyport_store::Store;
 mod audit;
 mod kept;
 mod sessions;
+
+/// No other process lives so long unless it hangs; whoever reads what it says waits no longer.
+const LIFE_MAX: Duration = Duration::from_secs(180);
 
 /// Names the folder to the other process.
 const FOLDER: &str = "STORE_TEST_FOLDER";
@@ -42,5 +48,18 @@ fn start(mut command: Command, test: &str, folder: &Path) -> Child {
 #[expect(clippy::disallowed_methods, reason = "a test is told its folder by the environment")]
 fn store_of_parent() -> Store {
     let folder = std::env::var_os(FOLDER).expect("only another test starts this one");
+    thread::spawn(end_in_time);
     Store::open(Path::new(&folder)).unwrap()
+}
+
+/// Ends this process when it hangs, and says where its threads are.
+#[expect(clippy::print_stdout, reason = "the test that waits for it reads it")]
+fn end_in_time() {
+    thread::sleep(LIFE_MAX);
+    for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let told = ["comm", "wchan", "syscall"]
+            .map(|name| fs::read_to_string(task.path().join(name)).unwrap_or_default());
+        println!("it hangs: {told:?}");
+    }
+    process::exit(1);
 }
