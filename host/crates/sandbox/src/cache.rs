@@ -5,28 +5,36 @@
 //! is mapped. Anything doubtful is compiled again and replaced; nothing doubtful is ever run.
 //!
 //! Layout: `KEY.cwasm` and `KEY.sum`, where the key covers the component's digest and the engine's
-//! settings; `DIGEST.json` for the metadata. Files appear by renaming, so two processes that fill
+//! settings; `KEY-LIMITS.refused` where compiling it would end in the same refusal again; `KEY.lock`
+//! while somebody compiles it; `DIGEST.json` for the metadata. Files appear by renaming, so two processes that fill
 //! the cache at once, one of them killed, leave whole files only.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File, OpenOptions},
     hash::{Hash, Hasher},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use wasmtime::component::Component;
 
-use crate::{compile::Compiler, component::ComponentFile, error::LoadError};
+use crate::{
+    compile::{CompileFailure, Compiler},
+    component::ComponentFile,
+    error::LoadError,
+};
 
 /// Metadata of one plugin is some kilobytes; a file larger than this is not ours.
 const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// The kept reason of a refusal is a sentence of the compiler.
+const REFUSAL_BYTES_MAX: u64 = 64 * 1024;
 
 /// How often the cache could serve, and how often it could not, since the start of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +49,10 @@ pub struct CacheUse {
 pub(crate) struct Cache {
     pub(crate) compiler: Compiler,
     folder: Option<PathBuf>,
-    kept: Mutex<BTreeMap<String, Component>>,
+    /// What the queue has compiled for this process and nobody has asked for yet, so that it does
+    /// not count as found.
+    fresh: Mutex<BTreeSet<String>>,
+    kept: Mutex<BTreeMap<String, Result<Component, CompileFailure>>>,
     hits: AtomicUsize,
     compiled: AtomicUsize,
 }
@@ -66,10 +77,16 @@ impl Cache {
         Self {
             compiler,
             folder,
-            kept: Mutex::new(BTreeMap::new()),
+            fresh: Mutex::default(),
+            kept: Mutex::default(),
             hits: AtomicUsize::new(0),
             compiled: AtomicUsize::new(0),
         }
+    }
+
+    /// The folder, when there is one that can be used.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     pub(crate) fn uses(&self) -> CacheUse {
@@ -83,39 +100,90 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// The component cannot be compiled.
+    /// The component cannot be compiled, or could not be at an earlier start with these limits.
     pub(crate) fn component(
         &self,
         engine: &wasmtime::Engine,
         file: &ComponentFile,
     ) -> Result<Component, LoadError> {
-        let Some(folder) = &self.folder else { return self.kept_or_compiled(engine, file) };
-        let key = key(engine, file);
-        let path = folder.join(format!("{key}.cwasm"));
-        if let Some(component) = map_checked(engine, &path) {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(component);
+        if let Some(known) = self.known(engine, file) {
+            return known;
         }
-        let code = self.compile(file)?;
-        let component = copy(engine, &code)?;
-        // A full disk costs the next start its speed, not this one its work.
-        let _ = store(&path, &code);
-        // What is mapped needs no memory of its own.
-        Ok(map_checked(engine, &path).unwrap_or(component))
+        let component = self.compile(engine, file)?;
+        match self.entry(engine, file) {
+            // What is mapped needs no memory of its own.
+            Some(entry) => Ok(map_checked(engine, &entry.code).unwrap_or(component)),
+            None => {
+                self.kept().insert(file.digest().to_owned(), Ok(component.clone()));
+                Ok(component)
+            }
+        }
     }
 
-    fn kept_or_compiled(
+    /// What is known of a component without compiling it.
+    fn known(
         &self,
         engine: &wasmtime::Engine,
         file: &ComponentFile,
-    ) -> Result<Component, LoadError> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(component) = kept.get(file.digest()) {
-            return Ok(component.clone());
+    ) -> Option<Result<Component, LoadError>> {
+        let component = match self.entry(engine, file) {
+            Some(entry) => map_checked(engine, &entry.code).inspect(|_| {
+                if !self.fresh().remove(file.digest()) {
+                    self.hits.fetch_add(1, Ordering::Relaxed);
+                }
+            }),
+            None => self.kept().get(file.digest()).and_then(|kept| kept.clone().ok()),
+        };
+        component.map(Ok).or_else(|| self.refusal(engine, file).map(Err))
+    }
+
+    /// Notes that a component was compiled for this process by another one.
+    pub(crate) fn note_compiled(&self, digest: &str) {
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        self.fresh().insert(digest.to_owned());
+    }
+
+    fn fresh(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is known how compiling a component ends, so that asking for it costs no compiler.
+    pub(crate) fn is_settled(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> bool {
+        match self.entry(engine, file) {
+            // The sum is written last. That the code fits it is seen when the code is mapped.
+            Some(entry) => entry.code.with_extension("sum").exists() || entry.refusal().is_some(),
+            None => self.kept().contains_key(file.digest()),
         }
-        let component = copy(engine, &self.compile(file)?)?;
-        kept.insert(file.digest().to_owned(), component.clone());
-        Ok(component)
+    }
+
+    /// Why a component could not be compiled at an earlier start, if it was tried.
+    pub(crate) fn refusal(
+        &self,
+        engine: &wasmtime::Engine,
+        file: &ComponentFile,
+    ) -> Option<LoadError> {
+        let failure = match self.entry(engine, file) {
+            Some(entry) => entry.refusal(),
+            None => self.kept().get(file.digest()).cloned()?.err(),
+        };
+        failure.map(|failure| failure.of(file.path()))
+    }
+
+    /// Compiles a component into the folder, unless this or another process has done so.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written to. How the compiler judged the component is in the folder.
+    pub(crate) fn fill(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> io::Result<()> {
+        let Some(entry) = self.entry(engine, file) else { return Ok(()) };
+        // Held until the end, so that two starts at once compile a component once.
+        let lock = File::create(&entry.lock)?;
+        lock.lock()?;
+        if !self.is_settled(engine, file) {
+            // A failure that is not final is met again by whoever needs the component, and told.
+            let _ = self.compile(engine, file);
+        }
+        fs::remove_file(&entry.lock)
     }
 
     /// Returns the metadata that was kept for a digest, when it is whole.
@@ -133,14 +201,83 @@ impl Cache {
         }
     }
 
-    fn compile(&self, file: &ComponentFile) -> Result<Vec<u8>, LoadError> {
+    /// Compiles, and keeps the code, or the refusal if it is final.
+    fn compile(
+        &self,
+        engine: &wasmtime::Engine,
+        file: &ComponentFile,
+    ) -> Result<Component, LoadError> {
         self.compiled.fetch_add(1, Ordering::Relaxed);
-        self.compiler.compile(file)
+        let entry = self.entry(engine, file);
+        // A full disk costs the next start its speed, not this one its work.
+        match self.compiler.compile(file.bytes()) {
+            Ok(code) => {
+                let component = copy(engine, &code)?;
+                let _ = entry.map(|entry| store(&entry.code, &code));
+                Ok(component)
+            }
+            Err(failure) => {
+                match entry {
+                    Some(entry) => drop(entry.keep_refusal(&failure)),
+                    None if failure.is_final() => {
+                        self.kept().insert(file.digest().to_owned(), Err(failure.clone()));
+                    }
+                    None => {}
+                }
+                Err(failure.of(file.path()))
+            }
+        }
+    }
+
+    /// Where a component's code is, or will be.
+    fn entry(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> Option<CacheEntry> {
+        let folder = self.folder.as_ref()?;
+        let key = key(engine, file);
+        // What was too dear for one limit may not be for another.
+        let limits = digest_of(&self.compiler.limits());
+        Some(CacheEntry {
+            code: folder.join(format!("{key}.cwasm")),
+            refused: folder.join(format!("{key}-{}.refused", &limits[..16])),
+            lock: folder.join(format!("{key}.lock")),
+        })
+    }
+
+    /// The map is whole after each change, so a panic elsewhere leaves it sound.
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Result<Component, CompileFailure>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The files of one component.
+struct CacheEntry {
+    code: PathBuf,
+    refused: PathBuf,
+    lock: PathBuf,
+}
+
+impl CacheEntry {
+    /// Why the component was refused at an earlier start, if it was.
+    fn refusal(&self) -> Option<CompileFailure> {
+        let mut text = String::new();
+        let file = open_private(&self.refused).ok()?;
+        file.take(REFUSAL_BYTES_MAX).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn keep_refusal(&self, failure: &CompileFailure) -> io::Result<()> {
+        if !failure.is_final() {
+            return Ok(());
+        }
+        write_whole(&self.refused, &serde_json::to_vec(failure)?)
     }
 }
 
 /// The same component compiled with other settings, or by another version, is another artefact.
 fn key(engine: &wasmtime::Engine, file: &ComponentFile) -> String {
+    digest_of(&(engine.precompile_compatibility_hash(), file.digest()))
+}
+
+fn digest_of(value: &impl Hash) -> String {
     struct Blake(blake3::Hasher);
     impl Hasher for Blake {
         fn finish(&self) -> u64 {
@@ -151,22 +288,26 @@ fn key(engine: &wasmtime::Engine, file: &ComponentFile) -> String {
         }
     }
     let mut hasher = Blake(blake3::Hasher::new());
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    file.digest().hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.0.finalize().to_hex().to_string()
 }
 
 /// Maps a compiled component if it is whole and ours; otherwise it does not count.
 fn map_checked(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
-    let mut file = open_private(path).ok()?;
-    let mut hasher = blake3::Hasher::new();
-    io::copy(&mut file, &mut hasher).ok()?;
-    let mut sum = String::new();
-    open_private(&path.with_extension("sum")).ok()?.take(64).read_to_string(&mut sum).ok()?;
-    if hasher.finalize().to_hex().as_str() != sum {
-        return None;
-    }
-    map(engine, path)
+    if is_whole(path) { map(engine, path) } else { None }
+}
+
+/// Whether a compiled component is what was stored.
+fn is_whole(path: &Path) -> bool {
+    let sums = || {
+        let mut file = open_private(path)?;
+        let mut hasher = blake3::Hasher::new();
+        io::copy(&mut file, &mut hasher)?;
+        let mut sum = String::new();
+        open_private(&path.with_extension("sum"))?.take(64).read_to_string(&mut sum)?;
+        io::Result::Ok(hasher.finalize().to_hex().as_str() == sum)
+    };
+    sums().unwrap_or(false)
 }
 
 #[expect(unsafe_code, reason = "mapping native code; the caller has checked owner and hash")]

@@ -8,22 +8,33 @@
 //!
 //! There is no way back to compiling here when the worker fails. Only whoever trusts the bytes says
 //! [`Compiler::InProcess`].
+//!
+//! **What this contains.** A component can neither hang, fill nor crash the host by being compiled,
+//! and a compiler that it takes over can reach nothing but its own answer.
+//!
+//! **What this does not contain.** The answer is native code, which the host runs. wasmtime checks its
+//! version and settings; nothing can check what it does. So a flaw of the compiler that lets its input
+//! choose the emitted code is not contained, whether the compiler is taken over or merely errs.
+//! Updates of the engine are the answer to that. A worker does not hide how long it takes either.
 
 mod limits;
 mod process;
+pub(crate) mod queue;
 mod reply;
 mod walls;
 mod worker;
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
 pub use limits::{Limit, Limits};
+pub use queue::as_queue;
 pub use walls::{Wall, Walls};
 pub use worker::as_worker;
 
-use crate::{component::ComponentFile, error::LoadError, runtime::config};
+use crate::{error::LoadError, runtime::config};
 
 /// Where Linux shows every process its own program.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -43,8 +54,8 @@ pub enum Compiler {
 }
 
 /// Why there is no code.
-#[derive(Debug)]
-enum Failure {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum CompileFailure {
     /// The component is none that can be compiled.
     Refused(String),
     /// It cost too much.
@@ -55,11 +66,11 @@ enum Failure {
 
 impl Compiler {
     /// Makes workers of the program that is running.
-    pub fn this_program() -> Self {
+    pub fn this_program(limits: Limits) -> Self {
         // The link leads to the very program that runs, even after another version took its place.
         let link = Path::new(OWN_PROGRAM);
         let program = if link.exists() { None } else { std::env::current_exe().ok() };
-        Self::worker(program.unwrap_or_else(|| link.to_owned()))
+        Self::Worker { program: program.unwrap_or_else(|| link.to_owned()), limits }
     }
 
     /// Makes workers of a program, with the limits that are usual.
@@ -72,12 +83,19 @@ impl Compiler {
     /// # Errors
     ///
     /// The component does not compile, or not within the limits; or there is no compiler.
-    pub(crate) fn compile(&self, file: &ComponentFile) -> Result<Vec<u8>, LoadError> {
-        let compiled = match self {
-            Self::Worker { program, limits } => process::compile(program, limits, file.bytes()),
-            Self::InProcess => in_this_process(file.bytes()).map_err(Failure::Refused),
-        };
-        compiled.map_err(|failure| failure.of(file.path()))
+    pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, CompileFailure> {
+        match self {
+            Self::Worker { program, limits } => process::compile(program, limits, bytes),
+            Self::InProcess => in_this_process(bytes).map_err(CompileFailure::Refused),
+        }
+    }
+
+    /// What one compilation may cost.
+    pub(crate) fn limits(&self) -> Limits {
+        match self {
+            Self::Worker { limits, .. } => *limits,
+            Self::InProcess => Limits::STANDARD,
+        }
     }
 
     /// Returns the walls that a worker has on this system; without a worker there are none.
@@ -95,8 +113,19 @@ impl Compiler {
     }
 }
 
-impl Failure {
-    fn of(self, path: &Path) -> LoadError {
+impl CompileFailure {
+    /// Whether compiling the same bytes again, with the same limits, would end alike. What the wall
+    /// clock stopped may have met a busy machine, and a broken worker says nothing of its input.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::Limit(limit) => !matches!(limit, Limit::Time(_)),
+            Self::Worker(_) => false,
+        }
+    }
+
+    /// The error for the component that was read from `path`.
+    pub(crate) fn of(self, path: &Path) -> LoadError {
         let path = path.to_owned();
         match self {
             Self::Refused(message) => LoadError::Invalid { path, message },

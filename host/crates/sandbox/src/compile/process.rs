@@ -21,7 +21,7 @@ use rustix::{
 };
 
 use super::{
-    Failure, Limit, Limits, Walls,
+    CompileFailure, Limit, Limits, Walls,
     reply::{self, Reply, Unusable},
     worker,
 };
@@ -36,19 +36,23 @@ const STACK_OVERFLOW: &str = "has overflowed its stack";
 const OUT_OF_MEMORY: [&str; 2] = ["memory allocation of", "out of memory"];
 
 /// Has a component compiled.
-pub(super) fn compile(program: &Path, limits: &Limits, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+pub(super) fn compile(
+    program: &Path,
+    limits: &Limits,
+    bytes: &[u8],
+) -> Result<Vec<u8>, CompileFailure> {
     let mut worker = Worker::start(program, limits, bytes)?;
     let heard =
         reply::greeting(&mut worker).and_then(|_| reply::read(&mut worker, limits.code_bytes));
     match heard {
         Ok(Reply::Code(code)) => Ok(code),
-        Ok(Reply::Refused(message)) => Err(Failure::Refused(message)),
+        Ok(Reply::Refused(message)) => Err(CompileFailure::Refused(message)),
         Err(unusable) => Err(worker.explain(unusable, limits)),
     }
 }
 
 /// Asks a worker how it is walled in. It gets nothing to compile, so it ends after that.
-pub(super) fn walls(program: &Path, limits: &Limits) -> Result<Walls, Failure> {
+pub(super) fn walls(program: &Path, limits: &Limits) -> Result<Walls, CompileFailure> {
     let mut worker = Worker::start(program, limits, &[])?;
     reply::greeting(&mut worker).map_err(|unusable| worker.explain(unusable, limits))
 }
@@ -73,8 +77,9 @@ struct Ready {
 }
 
 impl<'a> Worker<'a> {
-    fn start(program: &Path, limits: &Limits, bytes: &'a [u8]) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::Worker(format!("{}: {error}", program.display()));
+    fn start(program: &Path, limits: &Limits, bytes: &'a [u8]) -> Result<Self, CompileFailure> {
+        let failed =
+            |error: io::Error| CompileFailure::Worker(format!("{}: {error}", program.display()));
         let mut child = spawn(program, limits).map_err(failed)?;
         let (input, output, errors) = pipes(&mut child);
         let worker = Self {
@@ -145,34 +150,36 @@ impl<'a> Worker<'a> {
     }
 
     /// Says why there is no reply that can be used.
-    fn explain(&mut self, unusable: Unusable, limits: &Limits) -> Failure {
+    fn explain(&mut self, unusable: Unusable, limits: &Limits) -> CompileFailure {
         match unusable {
-            Unusable::TooLarge => Failure::Limit(Limit::Code(limits.code_bytes)),
-            Unusable::Garbage => Failure::Worker("it does not answer as a worker does".into()),
+            Unusable::TooLarge => CompileFailure::Limit(Limit::Code(limits.code_bytes)),
+            Unusable::Garbage => {
+                CompileFailure::Worker("it does not answer as a worker does".into())
+            }
             Unusable::Unread(error) if error.kind() == io::ErrorKind::TimedOut => {
-                Failure::Limit(Limit::Time(limits.time))
+                CompileFailure::Limit(Limit::Time(limits.time))
             }
             // Its end of the pipe is closed, so it has ended, and its status stands already.
             Unusable::Unread(_) => match self.end() {
                 Ok(status) => self.cause_of(status, limits),
-                Err(error) => Failure::Worker(error.to_string()),
+                Err(error) => CompileFailure::Worker(error.to_string()),
             },
         }
     }
 
-    fn cause_of(&mut self, status: ExitStatus, limits: &Limits) -> Failure {
+    fn cause_of(&mut self, status: ExitStatus, limits: &Limits) -> CompileFailure {
         while self.listen() {}
         let remarks = reply::said(&self.remarks);
         match status.signal() {
             Some(signal) if signal == Signal::XCPU.as_raw() => {
-                Failure::Limit(Limit::CpuTime(limits.cpu_time))
+                CompileFailure::Limit(Limit::CpuTime(limits.cpu_time))
             }
-            _ if remarks.contains(STACK_OVERFLOW) => Failure::Limit(Limit::Stack),
+            _ if remarks.contains(STACK_OVERFLOW) => CompileFailure::Limit(Limit::Stack),
             _ if OUT_OF_MEMORY.iter().any(|words| remarks.contains(words)) => {
-                Failure::Limit(Limit::Memory(limits.memory_bytes))
+                CompileFailure::Limit(Limit::Memory(limits.memory_bytes))
             }
-            _ if remarks.is_empty() => Failure::Worker(format!("it ended early ({status})")),
-            _ => Failure::Worker(format!("it ended early ({status}): {remarks}")),
+            _ if remarks.is_empty() => CompileFailure::Worker(format!("it ended early ({status})")),
+            _ => CompileFailure::Worker(format!("it ended early ({status}): {remarks}")),
         }
     }
 
