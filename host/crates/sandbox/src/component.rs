@@ -4,10 +4,11 @@
 //! hashing and loading changes nothing.
 
 use std::{
-    fs::File,
-    io::Read,
+    io,
     path::{Path, PathBuf},
 };
+
+use sallyport_untrusted_file as untrusted_file;
 
 use crate::error::LoadError;
 
@@ -38,19 +39,16 @@ impl ComponentFile {
     /// says what it is instead.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
         let failed = |source| LoadError::Unreadable { path: path.to_owned(), source };
-        let info = path.metadata().map_err(failed)?;
-        if !info.is_file() {
-            return Err(not_a_component(path, "not a regular file"));
-        }
-        let length = usize::try_from(info.len().min(COMPONENT_BYTES_MAX)).unwrap_or(0);
-        let mut bytes = Vec::with_capacity(length + 1);
-        File::open(path)
-            .and_then(|file| file.take(COMPONENT_BYTES_MAX + 1).read_to_end(&mut bytes))
-            .map_err(failed)?;
-        if bytes.len() as u64 > COMPONENT_BYTES_MAX {
-            let limit = COMPONENT_BYTES_MAX / (1024 * 1024);
-            return Err(not_a_component(path, &format!("larger than {limit} MiB")));
-        }
+        let bytes = untrusted_file::read(path, COMPONENT_BYTES_MAX).map_err(|error| match error
+            .kind()
+        {
+            io::ErrorKind::InvalidInput => not_a_component(path, "not a regular file"),
+            io::ErrorKind::FileTooLarge => {
+                let limit = COMPONENT_BYTES_MAX / (1024 * 1024);
+                not_a_component(path, &format!("larger than {limit} MiB"))
+            }
+            _ => failed(error),
+        })?;
         Self::new(path, bytes)
     }
 
@@ -94,9 +92,7 @@ fn recognise(bytes: &[u8]) -> Result<(), &'static str> {
     if let Some(rest) = bytes.strip_prefix(WASM_MAGIC) {
         return match rest.get(..4) {
             Some(version) if version == COMPONENT_VERSION => Ok(()),
-            Some([1, 0, 0, 0]) => Err(
-                "a core WebAssembly module; build it for wasm32-wasip2, which makes a component",
-            ),
+            Some([1, 0, 0, 0]) => Err("a core WebAssembly module"),
             Some(_) => Err("WebAssembly of an unknown version"),
             None => Err("cut short in its first eight bytes"),
         };

@@ -17,11 +17,14 @@ pub enum LoadError {
     /// The compiler refused the component.
     #[error("{path} does not compile: {message}", path = path.display())]
     Invalid { path: PathBuf, message: String },
+    /// The component is built for a newer WASI.
+    #[error("{path} is built for WASI 0.3, which this version cannot run", path = path.display())]
+    NewerWasi { path: PathBuf },
     /// Compiling the component would cost too much.
-    #[error("{path} does not compile within {limit}", path = path.display())]
+    #[error("compiling {path} needs more than {limit}", path = path.display())]
     CompileLimit { path: PathBuf, limit: Limit },
     /// There is no compiler: it cannot be started, or does not do what it should.
-    #[error("the compiler for plugins does not work: {message}")]
+    #[error("cannot compile plugins: {message}")]
     Compiler { message: String },
     /// The component does not export what it is to be, or not in a version that this host knows.
     #[error("{path} exports no {export}: it has {found}, wanted is {wanted}", path = path.display())]
@@ -30,12 +33,15 @@ pub enum LoadError {
     #[error("{path} imports what this host does not offer: {names}", path = path.display())]
     UnknownImports { path: PathBuf, names: String },
     /// The component imports a power interface that its manifest does not request.
-    #[error("{path} imports {interface}, but its manifest does not request {capability}", path = path.display())]
+    #[error("{path} imports {interface}, but plugin.toml does not request {capability}", path = path.display())]
     Unrequested { path: PathBuf, interface: String, capability: &'static str },
     /// Our interface is there, with other types.
     #[error("{path} does not keep to the plugin contract: {message}", path = path.display())]
     Mismatch { path: PathBuf, message: String },
-    /// `list-tools` trapped, took too long or answered something impossible.
+    /// What the component says of its tools is impossible.
+    #[error("{path} lists a tool that cannot be: {message}", path = path.display())]
+    ImpossibleTools { path: PathBuf, message: String },
+    /// `list-tools` trapped or took too long.
     #[error("{path} could not list its tools: {message}", path = path.display())]
     BadTools { path: PathBuf, message: String },
     /// The engine itself could not be set up.
@@ -43,32 +49,46 @@ pub enum LoadError {
     Engine { message: String },
 }
 
+/// What a component has that exports nothing.
+pub(crate) const NO_EXPORTS: &str = "no exports at all";
+
 impl LoadError {
     /// What can be done about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "check the path and its permissions",
             Self::NotAComponent { .. } => {
-                "build the plugin with `cargo build --target wasm32-wasip2`"
+                "build a component: in Rust with `cargo build --target wasm32-wasip2`, in Go with \
+                 `tinygo build -target=wasip2`, from a core module of another language with \
+                 `wasm-tools component new`"
             }
             Self::Invalid { .. } => "build the component again; the file may be damaged",
+            Self::NewerWasi { .. } => "build it for WASI 0.2 (wasip2)",
             Self::CompileLimit { .. } => {
-                "build it smaller: with optimisation, without what it does not use"
+                "make the component smaller: build it in release mode and remove unused dependencies"
             }
             Self::Compiler { .. } => {
                 "plugins are compiled by this same program, in a process of its own: it has to be \
                  allowed to start itself"
             }
+            Self::Lacking { found, .. } if found == NO_EXPORTS => {
+                "in Rust, end src/lib.rs with `sallyport_sdk::export_plugin!(tools = [my_tool]);`; \
+                 elsewhere, build against the world `plugin` of wit/"
+            }
             Self::Lacking { .. } => {
-                "export what is wanted, as the SDKs do, or name in plugin.toml only the roles it plays"
+                "export the interface, or remove the role from `roles` in plugin.toml"
             }
             Self::UnknownImports { .. } => {
-                "build it without them; wit/ and WASI 0.2 are what is offered"
+                "build it without them; wit/ and WASI 0.2 list what is available"
             }
             Self::Unrequested { .. } => "add the matching [[request.*]] entry to plugin.toml",
-            Self::Mismatch { .. } => "build it against the wit/ folder of this version",
+            Self::Mismatch { .. } => "rebuild it against the wit/ folder of this version",
+            Self::ImpossibleTools { .. } => {
+                "a tool has a name of its own, and parameters that are a JSON Schema of an object: \
+                 put the arguments into a struct with named fields"
+            }
             Self::BadTools { .. } => {
-                "list-tools must answer quickly, always alike, and without grants"
+                "list-tools must be fast, must always return the same, and must need no grants"
             }
             Self::Engine { .. } => "please report this: it is a bug of the host",
         }

@@ -5,7 +5,9 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use sallyport_contract::{FailureKind, PluginName, ToolId, ToolName, ToolSpec, json};
+use sallyport_contract::{
+    FailureKind, PluginName, ToolId, ToolName, ToolSpec, json, text::excerpt,
+};
 use sallyport_policy::{Grant, Manifest, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +17,7 @@ use crate::{
     abi::{Export, ROLES, RawTool},
     case::Case,
     guest::Common,
+    interface::ComponentInterface,
     plugin::Prepared,
     power,
     run::{self, Stop},
@@ -29,6 +32,9 @@ const TOOLS_MAX: usize = 256;
 /// tool.
 const DESCRIPTION_BYTES_MAX: usize = 8 * 1024;
 
+/// Longest title of a tool: a few words on a button.
+const TITLE_CHARS_MAX: usize = 80;
+
 /// Longest wait for the list of tools. It is fixed text; an interpreter needs a moment to start.
 const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -39,7 +45,7 @@ const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 const ROLE_PREFIX: &str = "role:";
 
 /// Raised whenever the form of the kept metadata changes, so that older files do not count.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// What is known of a component without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,11 +94,8 @@ impl Sandbox {
         file: &ComponentFile,
         manifest: &Manifest,
     ) -> Result<Metadata, LoadError> {
-        let kept = self.kept(file.digest(), &manifest.name);
-        // The manifest may be another one since.
-        if let Some(metadata) = kept.filter(|metadata| metadata.plays(&manifest.roles)) {
-            power::check(&metadata.powers, file, manifest)?;
-            return Ok(metadata);
+        if let Some(known) = self.known(file, manifest) {
+            return known;
         }
         let prepared = Prepared::new(self, file, manifest)?;
         let tools = self.ask_for_tools(&prepared, file, &manifest.name).await?;
@@ -106,6 +109,31 @@ impl Sandbox {
             self.cache.keep_metadata(file.digest(), &text);
         }
         Ok(metadata)
+    }
+
+    /// What is known of a component without compiling it: its metadata of an earlier start, or why
+    /// it can be no plugin with this manifest.
+    pub fn known(
+        &self,
+        file: &ComponentFile,
+        manifest: &Manifest,
+    ) -> Option<Result<Metadata, LoadError>> {
+        let kept = self.kept(file.digest(), &manifest.name);
+        // The manifest may be another one since.
+        if let Some(metadata) = kept.filter(|metadata| metadata.plays(&manifest.roles)) {
+            return Some(power::check(&metadata.powers, file, manifest).map(|()| metadata));
+        }
+        let interface = ComponentInterface::read(file);
+        interface.and_then(|interface| interface.check(file, manifest)).err().map(Err)
+    }
+
+    /// Refuses a component that is no program, without compiling it.
+    ///
+    /// # Errors
+    ///
+    /// It exports no `wasi:cli/run`, or is not well formed.
+    pub fn check_program(&self, file: &ComponentFile) -> Result<(), LoadError> {
+        ComponentInterface::read(file)?.check_program(file)
     }
 
     /// Metadata of an earlier start. It belongs to the component, whatever plugin it is part of.
@@ -137,7 +165,10 @@ impl Sandbox {
         });
         let run = run::run(prepared, guest, body).await;
         match run.result {
-            Ok(tools) => check_tools(tools, plugin).map_err(bad),
+            Ok(tools) => check_tools(tools, plugin).map_err(|message| LoadError::ImpossibleTools {
+                path: file.path().to_owned(),
+                message,
+            }),
             Err(Stop::Expired(_)) => Err(bad(format!("it took longer than {LIST_TIME_MAX:?}"))),
             Err(Stop::Failed(failure)) if failure.kind == FailureKind::BadOutput => {
                 let (path, message) = (file.path().to_owned(), failure.message);
@@ -171,6 +202,7 @@ fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolSpec, String> {
     let output = tool.output.map(|text| parsed(&text, &name, "output")).transpose()?;
     checked(ToolSpec {
         id: ToolId::new(plugin.clone(), name),
+        title: tool.title,
         description: tool.description,
         parameters,
         output,
@@ -194,7 +226,9 @@ pub fn checked(tool: ToolSpec) -> Result<ToolSpec, String> {
         return Err(format!("the parameters of {name} are not an object schema"));
     }
     tool.output.iter().try_for_each(|output| check_schema(output, name, "output"))?;
-    Ok(ToolSpec { description: shorten(tool.description), ..tool })
+    let title = tool.title.map(|title| excerpt(title.trim(), TITLE_CHARS_MAX));
+    let title = title.filter(|title| !title.is_empty());
+    Ok(ToolSpec { title, description: shorten(tool.description), ..tool })
 }
 
 fn parsed(text: &str, tool: &ToolName, what: &str) -> Result<Value, String> {

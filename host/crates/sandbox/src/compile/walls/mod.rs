@@ -5,8 +5,13 @@
 //! 2. Landlock takes away every file, TCP connection and signal to others.
 //! 3. seccomp leaves reading the input, writing the answer, and memory that holds no code.
 //!
-//! The second and third are Linux's. Files, TCP and programs are shut out by each of them alone. Where
-//! the kernel lacks one, the worker works without it and says so in its greeting.
+//! The second and third are Linux's. Files, TCP and programs are shut out by each of them alone,
+//! every other socket by seccomp. Where the kernel lacks one, the worker works without it and says so
+//! in its greeting.
+//!
+//! A descriptor that the host itself inherited without `O_CLOEXEC` is open in a worker too. seccomp
+//! alone makes it useless, because it only allows reads of standard input and writes to standard
+//! output and error.
 
 #[cfg(target_os = "linux")]
 mod landlock;

@@ -1,0 +1,113 @@
+//! What a component imports and exports, read off its bytes without compiling it.
+//!
+//! Only the outermost sections are looked at, and of them only names: no module in the component is
+//! parsed and no type is built, so the work is bounded by the size of the file however the component
+//! is made. That the names mean what they say is checked again when the component is linked.
+
+use std::path::Path;
+
+use sallyport_policy::Manifest;
+use wasmparser::{Parser, Payload};
+
+use crate::{
+    ComponentFile, LoadError,
+    abi::{self, Export},
+    power,
+};
+
+/// The names of a component's imports and exports, in the order of the file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ComponentInterface {
+    pub(crate) imports: Vec<String>,
+    pub(crate) exports: Vec<String>,
+}
+
+impl ComponentInterface {
+    /// Reads the names from the bytes of a component.
+    ///
+    /// # Errors
+    ///
+    /// The outermost sections are not well formed.
+    pub(crate) fn read(file: &ComponentFile) -> Result<Self, LoadError> {
+        read(file.bytes())
+            .map_err(|error| LoadError::Invalid { path: file.path().to_owned(), message: error })
+    }
+
+    /// Refuses a component that can never be a plugin with this manifest, whatever compiling it
+    /// would show: it exports nothing that the host calls, or imports what it does not request.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Lacking`] or [`LoadError::Unrequested`].
+    pub(crate) fn check(&self, file: &ComponentFile, manifest: &Manifest) -> Result<(), LoadError> {
+        self.check_wasi(file)?;
+        if !self.exports.iter().any(|name| abi::is_callable(name)) {
+            let role = manifest.roles.first().copied().unwrap_or(sallyport_policy::Role::Tools);
+            let export = Export::of(role);
+            return Err(self.lacking(file.path(), export.word(), export.newest()));
+        }
+        power::check(&power::named(&self.imports), file, manifest)
+    }
+
+    /// Refuses a component that is no program.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Lacking`].
+    pub(crate) fn check_program(&self, file: &ComponentFile) -> Result<(), LoadError> {
+        self.check_wasi(file)?;
+        if self.exports.iter().any(|name| abi::command::is_program(name)) {
+            return Ok(());
+        }
+        Err(self.lacking(file.path(), "program", abi::command::RUN))
+    }
+
+    /// Refuses what is built for WASI 0.3, whose form of calls this engine has turned off.
+    fn check_wasi(&self, file: &ComponentFile) -> Result<(), LoadError> {
+        let is_newer = |name: &String| name.starts_with("wasi:") && name.contains("@0.3.");
+        if self.imports.iter().chain(&self.exports).any(is_newer) {
+            return Err(LoadError::NewerWasi { path: file.path().to_owned() });
+        }
+        Ok(())
+    }
+
+    fn lacking(&self, path: &Path, export: &'static str, wanted: &'static str) -> LoadError {
+        let found = abi::listed(&self.exports);
+        LoadError::Lacking { path: path.to_owned(), export, found, wanted }
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<ComponentInterface, String> {
+    let failed = |error: wasmparser::BinaryReaderError| error.to_string();
+    let cut = || "it ends in the middle of a section".to_owned();
+    let mut interface = ComponentInterface::default();
+    let mut parser = Parser::new(0);
+    let mut rest = bytes;
+    loop {
+        let (consumed, payload) = match parser.parse(rest, true).map_err(failed)? {
+            wasmparser::Chunk::Parsed { consumed, payload } => (consumed, payload),
+            wasmparser::Chunk::NeedMoreData(_) => return Err(cut()),
+        };
+        rest = &rest[consumed..];
+        match payload {
+            // What is inside is not looked at, so nothing in it can make this slow or deep.
+            Payload::ModuleSection { unchecked_range, .. }
+            | Payload::ComponentSection { unchecked_range, .. } => {
+                let length = unchecked_range.end - unchecked_range.start;
+                rest = rest.get(length..).ok_or_else(cut)?;
+            }
+            Payload::ComponentImportSection(section) => {
+                for import in section {
+                    interface.imports.push(import.map_err(failed)?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(section) => {
+                for export in section {
+                    interface.exports.push(export.map_err(failed)?.name.name.to_owned());
+                }
+            }
+            Payload::End(_) => return Ok(interface),
+            _ => {}
+        }
+    }
+}
