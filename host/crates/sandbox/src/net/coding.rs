@@ -8,7 +8,7 @@ use std::{io, pin::Pin};
 use async_compression::tokio::bufread::{GzipDecoder, ZlibDecoder};
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, TryStreamExt};
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio_util::io::StreamReader;
 use wasmtime_wasi_http::Error;
@@ -38,10 +38,7 @@ impl Coding {
     /// A coding that nobody asked for, or several on top of each other.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Error> {
         let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
-        let unknown = |name: &[u8]| {
-            let name = String::from_utf8_lossy(name).chars().take(NAME_CHARS_MAX).collect();
-            Error::HttpResponseContentCoding(Some(name))
-        };
+        let unknown = |value: &[u8]| Error::HttpResponseContentCoding(Some(name(value)));
         let Some(value) = values.next() else { return Ok(Self::Identity) };
         if values.next().is_some() {
             return Err(unknown(b"several"));
@@ -61,6 +58,27 @@ impl Coding {
             Self::Deflate => "deflate",
         }
     }
+}
+
+/// Checks that the transfer of a response has no coding but `chunked`, which frames it. No other one
+/// was asked for (`TE`), and a body that stays coded would pass the redaction of what comes in.
+///
+/// # Errors
+///
+/// Another coding, or several.
+pub(super) fn check_transfer(headers: &HeaderMap) -> Result<(), Error> {
+    let mut values = headers.get_all(header::TRANSFER_ENCODING).iter().map(HeaderValue::as_bytes);
+    match (values.next(), values.next()) {
+        (None, _) => Ok(()),
+        (Some(value), None) if value.trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        (Some(value), None) => Err(Error::HttpResponseTransferCoding(Some(name(value)))),
+        (Some(_), Some(_)) => Err(Error::HttpResponseTransferCoding(Some(name(b"several")))),
+    }
+}
+
+/// The name of a coding, as an error repeats it.
+fn name(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).chars().take(NAME_CHARS_MAX).collect()
 }
 
 /// Bytes that come out of a decoder.
@@ -130,6 +148,32 @@ mod tests {
         }
         for values in [&["br"][..], &["zstd"], &["gzip, gzip"], &["gzip", "gzip"], &["gzip;q=1"]] {
             assert!(coding(values).is_err(), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_coding_of_the_transfer_that_nobody_asked_for_is_refused() {
+        let checked = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::TRANSFER_ENCODING, value.parse().unwrap());
+            }
+            check_transfer(&headers).is_ok()
+        };
+        for values in [&[][..], &["chunked"], &["Chunked "]] {
+            assert!(checked(values), "{values:?}");
+        }
+        for values in [
+            &["gzip"][..],
+            &["gzip, chunked"],
+            &["gzip", "chunked"],
+            &["chunked, chunked"],
+            &["chunked", "chunked"],
+            &["identity"],
+            &["chunked;x=1"],
+            &[""],
+        ] {
+            assert!(!checked(values), "{values:?}");
         }
     }
 }

@@ -16,12 +16,15 @@ use super::{
     outgoing::{Cut, Outgoing},
     pass::Passed,
     patience::{Patience, Step},
-    wire::{HeadTooLong, Wire},
+    pending::PendingBody,
+    proxy,
+    wire::{HeadSeen, HeadTooLong, Wire},
 };
 use crate::{ledger::Traffic, limits::HEADER_BYTES_MAX};
 
-/// Header lines of a response.
-const HEADERS_MAX: usize = 100;
+/// Header lines of a response. Servers of one site send up to some hundred; their bytes are limited
+/// besides ([`HEADER_BYTES_MAX`]).
+const HEADERS_MAX: usize = 1000;
 
 /// A request that is to be sent, but for its body.
 pub(super) struct Sending {
@@ -29,6 +32,8 @@ pub(super) struct Sending {
     pub(super) url: Url,
     /// As the guest set them.
     pub(super) headers: HeaderMap,
+    /// Whether a redirect has led from the origin that the guest asked to another one, be it back.
+    pub(super) is_led_astray: bool,
 }
 
 /// A response whose body has not been read.
@@ -59,17 +64,21 @@ pub(super) async fn exchange(
     sending: &Sending,
     body: WasiBody,
 ) -> Result<Answer, Error> {
-    let passed = gate.pass(sending).await?;
+    let body = PendingBody::new(body);
+    let passed = gate.pass(sending, &body).await?;
     let traffic = gate.case.ledger.requested(passed.what.clone());
     let (line, form) = dial::connect(gate, patience, sending, &passed).await?;
     let line = match sending.url.scheme() {
         "https" => gate.tls.wrap(patience, &sending.url, line).await?,
         _ => line,
     };
-    let body = Outgoing::new(gate, &sending.url, &passed, body, Arc::clone(&traffic));
+    let body = Outgoing::new(gate, &sending.url, &passed, body.into_body(), Arc::clone(&traffic));
     let request = request(sending, form, &passed, body)?;
     passed.credentials.iter().for_each(|credential| credential.note(&gate.case.ledger));
     let answer = converse(gate, patience, line, request, traffic).await?;
+    if form == Form::Whole {
+        proxy::check_answer(answer.response.status())?;
+    }
     answer.traffic.answered(answer.response.status().as_u16());
     incoming::check_head(answer.response.status(), answer.response.headers())?;
     Ok(answer)
@@ -112,7 +121,7 @@ async fn converse(
     // The connection has to be driven while the head is awaited and while the body is read.
     let driver = wasmtime_wasi::runtime::spawn(connection);
     let response = patience.wait(Step::Head, sender.send_request(request)).await?;
-    let response = response.map_err(|error| gate.broken(&error))?;
+    let response = response.map_err(|error| gate.broken_head(&error, &head))?;
     head.lift();
     Ok(Answer { response, traffic, driver })
 }
@@ -122,9 +131,6 @@ impl HttpGate {
     pub(super) fn broken(&self, error: &hyper::Error) -> Error {
         if let Some(cut) = error.source().and_then(|cause| cause.downcast_ref::<Cut>()) {
             return (*cut).into();
-        }
-        if error.is_parse_too_large() || is_head_too_long(error) {
-            return self.head_too_long();
         }
         let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
         match cause.map(io::Error::kind) {
@@ -139,10 +145,20 @@ impl HttpGate {
         }
     }
 
-    fn head_too_long(&self) -> Error {
-        let limit = format!("{HEADER_BYTES_MAX} bytes or {HEADERS_MAX} lines of headers");
+    /// The same before the head of a response was whole: it may have been too long in either way.
+    fn broken_head(&self, error: &hyper::Error, head: &HeadSeen) -> Error {
+        if !error.is_parse_too_large() && !is_head_too_long(error) {
+            return self.broken(error);
+        }
+        let (limit, bytes_max) = match head.bytes() < HEADER_BYTES_MAX as u64 {
+            true => (format!("{HEADERS_MAX} header lines in a response"), None),
+            false => {
+                let limit = format!("{HEADER_BYTES_MAX} bytes of headers in a response");
+                (limit, u32::try_from(HEADER_BYTES_MAX).ok())
+            }
+        };
         self.case.ledger.limit_reached(limit);
-        Error::HttpResponseHeaderSectionSize(u32::try_from(HEADER_BYTES_MAX).ok())
+        Error::HttpResponseHeaderSectionSize(bytes_max)
     }
 }
 

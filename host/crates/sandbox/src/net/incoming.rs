@@ -16,7 +16,7 @@ use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::{
     HttpGate,
-    coding::{Coding, Decoded},
+    coding::{Coding, Decoded, check_transfer},
     headers::redacted,
     patience::{Patience, Step},
 };
@@ -32,7 +32,7 @@ pub(super) fn check_head(status: StatusCode, headers: &HeaderMap) -> Result<(), 
     }
     let is_framed_twice = headers.contains_key(header::TRANSFER_ENCODING)
         && headers.contains_key(header::CONTENT_LENGTH);
-    if is_framed_twice { Err(Error::HttpProtocolError) } else { Ok(()) }
+    if is_framed_twice { Err(Error::HttpProtocolError) } else { check_transfer(headers) }
 }
 
 /// Makes a response what the guest gets of it.

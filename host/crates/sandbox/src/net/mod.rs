@@ -2,7 +2,7 @@
 //!
 //! In this order, for every request, and again for every redirect that is followed:
 //!
-//! 1. [`address`]: the URL is rebuilt from its parts; user names, odd hosts and addresses in other
+//! 1. [`rebuild_url`](sallyport_policy::rebuild_url): the URL is rebuilt from its parts; user names, odd hosts and addresses in other
 //!    than their plain form are refused.
 //! 2. [`pass`]: the effective grant of this very moment is asked for scheme, host, port, method and
 //!    path. Then whoever has to agree does: a rule, or a person, while the guest is suspended and its
@@ -33,6 +33,7 @@ mod incoming;
 mod outgoing;
 mod pass;
 mod patience;
+mod pending;
 mod proxy;
 mod redirect;
 mod resolver;
@@ -43,11 +44,13 @@ mod wire;
 use std::sync::Arc;
 
 use http::Request;
-use sallyport_contract::{Denial, Resolver};
+use sallyport_contract::Resolver;
+use sallyport_policy::RequestFormError;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
 pub(crate) use account::Account;
 pub(crate) use headers::answered;
+pub use pending::{HoldError, PendingBody};
 pub use resolver::SystemResolver;
 pub(crate) use tls::Tls;
 
@@ -92,13 +95,8 @@ impl HttpGate {
         Ok((response, Box::new(connection)))
     }
 
-    fn odd_address(&self, reason: &str) -> Error {
-        self.case.ledger.refused(Denial {
-            what: "a request to an address in an odd form was stopped".into(),
-            why: reason.into(),
-            fix: None,
-            nobody_to_ask: false,
-        });
+    fn odd_form(&self, error: RequestFormError) -> Error {
+        self.case.ledger.refused(error.denial());
         Error::HttpRequestUriInvalid
     }
 }

@@ -1,6 +1,10 @@
-//! A body on its way out: counted, and cut off before a secret in it is whole.
+//! A body on its way out: counted, and cut off before anything of a secret in it has left.
+//!
+//! What may be the beginning of a secret is held back until the rest of it has come, or something
+//! else has, or the body is over. Its length stays the same.
 
 use std::{
+    borrow::Cow,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -45,7 +49,8 @@ pub(super) struct Outgoing {
     gate: HttpGate,
     url: Url,
     what: String,
-    watch: ScanStream,
+    /// `None` once the body is over.
+    watch: Option<ScanStream>,
     bytes: u64,
     traffic: Arc<Traffic>,
 }
@@ -59,19 +64,35 @@ impl Outgoing {
         traffic: Arc<Traffic>,
     ) -> Self {
         let (gate, url, what) = (gate.clone(), url.clone(), passed.what.clone());
-        Self { body, gate, url, what, watch: passed.watch.stream(), bytes: 0, traffic }
+        let watch = Some(passed.watch.stream());
+        Self { body, gate, url, what, watch, bytes: 0, traffic }
     }
 
-    /// Lets a piece pass as a whole or not at all: the last byte of a secret never leaves.
-    fn admit(&mut self, piece: &Bytes) -> Result<(), Cut> {
-        if let Some(name) = self.watch.push(piece) {
-            self.gate.carries_secret(&self.what, &self.url, name);
-            return Err(Cut::Secret);
-        }
+    /// Takes a piece and returns what of the body may leave by now.
+    fn admit(&mut self, piece: &Bytes) -> Result<Bytes, Cut> {
         self.bytes += piece.len() as u64;
         self.gate.take_body(self.bytes, piece.len() as u64).map_err(Cut::Size)?;
-        self.traffic.sent(piece.len() as u64);
-        Ok(())
+        let Some(watch) = &mut self.watch else { return Ok(Bytes::new()) };
+        let clear = watch.push(piece).map(|clear| match clear {
+            Cow::Borrowed(clear) => piece.slice_ref(clear),
+            Cow::Owned(clear) => Bytes::from(clear),
+        });
+        self.leaves(clear)
+    }
+
+    /// Returns what was held back, once the guest has written all.
+    fn end(&mut self) -> Result<Bytes, Cut> {
+        let rest = self.watch.take().map_or(Ok(Vec::new()), ScanStream::finish);
+        self.leaves(rest.map(Bytes::from))
+    }
+
+    fn leaves(&mut self, clear: Result<Bytes, String>) -> Result<Bytes, Cut> {
+        let clear = clear.map_err(|name| {
+            self.gate.carries_secret(&self.what, &self.url, &name);
+            Cut::Secret
+        })?;
+        self.traffic.sent(clear.len() as u64);
+        Ok(clear)
     }
 }
 
@@ -83,22 +104,31 @@ impl Body for Outgoing {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
-            return Poll::Ready(None);
-        };
-        // Trailers are nothing that a guest may announce, so none are sent.
-        let piece = frame.map_err(|_| Cut::Unfinished).map(Frame::into_data);
-        Poll::Ready(match piece {
-            Ok(Ok(piece)) => Some(self.admit(&piece).map(|()| Frame::data(piece))),
-            Ok(Err(_trailers)) => None,
-            Err(cut) => Some(Err(cut)),
-        })
+        while self.watch.is_some() {
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+            // Trailers are nothing that a guest may announce, so none are sent.
+            let clear = match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(piece))) => self.admit(&piece),
+                Some(Err(_)) => Err(Cut::Unfinished),
+                Some(Ok(Err(_))) | None => self.end(),
+            };
+            match clear {
+                Ok(clear) if clear.is_empty() => {}
+                Ok(clear) => return Poll::Ready(Some(Ok(Frame::data(clear)))),
+                Err(cut) => {
+                    self.watch = None;
+                    return Poll::Ready(Some(Err(cut)));
+                }
+            }
+        }
+        Poll::Ready(None)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.watch.is_none() || (self.bytes == 0 && self.body.is_end_stream())
     }
 
+    /// The length of the whole body, which hyper asks for before the first piece.
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }

@@ -1,6 +1,6 @@
 //! What a request passes before anything of it leaves the host.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use sallyport_policy::{Grant, NetPermit};
 use url::Url;
@@ -9,9 +9,13 @@ use wasmtime_wasi_http::Error;
 use super::{
     HttpGate, address,
     exchange::Sending,
+    pending::PendingBody,
     secret::{Credential, Watch},
 };
 use crate::warden::AccessKind;
+
+/// Longest wait until a guest has written a body that somebody is to be asked about.
+const HOLD_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A request that may leave.
 pub(super) struct Passed {
@@ -25,15 +29,19 @@ pub(super) struct Passed {
 
 impl HttpGate {
     /// Asks grant and person, looks for secrets, counts. What is refused is written down.
-    pub(super) async fn pass(&self, sending: &Sending) -> Result<Passed, Error> {
+    pub(super) async fn pass(
+        &self,
+        sending: &Sending,
+        body: &PendingBody,
+    ) -> Result<Passed, Error> {
         let (method, url) = (sending.method.as_str(), &sending.url);
         let what = self.name(method, url);
-        let grant = self.agreed(method, url, &what).await?;
+        let grant = self.agreed(sending, body, &what).await?;
         // Fetched first: a secret is looked for as soon as it is known.
-        let credentials = self.credentials(&grant, url, &what).await?;
+        let credentials = self.credentials(&grant, sending, &what).await?;
         let watch = self.watch(&grant, url);
-        if let Some(name) = watch.finds_in_head(url, &sending.headers) {
-            return Err(self.carries_secret(&what, url, &name));
+        if let Some(name) = watch.finds_in_head(sending) {
+            return Err(self.carries_secret(&what, url, name));
         }
         let limit = grant.limits().http_requests;
         if self.account.take_request(limit) {
@@ -47,7 +55,14 @@ impl HttpGate {
     ///
     /// The grant may change while a person thinks. So it is asked again after each answer, and the
     /// person again if by then it is stricter than what was agreed to.
-    async fn agreed(&self, method: &str, url: &Url, what: &str) -> Result<Arc<Grant>, Error> {
+    async fn agreed(
+        &self,
+        sending: &Sending,
+        body: &PendingBody,
+        what: &str,
+    ) -> Result<Arc<Grant>, Error> {
+        let Sending { method, url, headers, .. } = sending;
+        let method = method.as_str();
         let mut agreed_to = None;
         loop {
             let grant = self.case.grant();
@@ -60,12 +75,29 @@ impl HttpGate {
             if !self.account.may_ask(limit) {
                 return Err(self.too_many(limit));
             }
-            let kind = AccessKind::Request { method, url, permit: &permit };
+            let kind = AccessKind::Request { method, url, permit: &permit, headers, body };
+            if self.case.asks(what, &kind) {
+                self.hold(body).await;
+            }
             if self.case.agree(what, kind).await.is_err() {
                 self.account.add_refusal();
                 return Err(Error::HttpRequestDenied);
             }
             agreed_to = Some(decision);
+        }
+    }
+
+    /// Waits for the whole of a body before somebody is asked about it: on the guest's own clock,
+    /// because a guest that stands still does not finish it.
+    async fn hold(&self, body: &PendingBody) {
+        let clock = &self.case.clock;
+        let is_late = tokio::select! {
+            biased;
+            () = body.hold() => false,
+            () = clock.reach(clock.time().saturating_add(HOLD_TIME_MAX)) => true,
+        };
+        if is_late {
+            body.give_up().await;
         }
     }
 
@@ -76,7 +108,7 @@ impl HttpGate {
         method: &str,
         url: &Url,
     ) -> Result<NetPermit<'g>, Error> {
-        grant.net().check(method, url).map_err(|denial| {
+        grant.check_request(method, url).map_err(|denial| {
             self.case.ledger.refused(denial);
             Error::HttpRequestDenied
         })

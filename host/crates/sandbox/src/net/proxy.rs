@@ -9,7 +9,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::Empty;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -55,12 +55,26 @@ async fn tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Err
     let driver = wasmtime_wasi::runtime::spawn(connection.with_upgrades());
     let response = sender.send_request(connect(target)?).await?;
     if !response.status().is_success() {
-        let status = response.status().as_u16();
-        return Err(Error::InternalError(Some(format!("the proxy answered with status {status}"))));
+        return Err(answered(response.status()));
     }
     let line = hyper::upgrade::on(response).await?;
     driver.await?;
     Ok(Box::new(TokioIo::new(line)))
+}
+
+/// Tells the proxy's own demand for credentials from what the server behind it says. No server may ask
+/// for those, so a plugin that got this answer would give its own to the wrong side. Over plain HTTP
+/// nothing else tells the two apart.
+pub(super) fn check_answer(status: StatusCode) -> Result<(), Error> {
+    match status {
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => Err(answered(status)),
+        _ => Ok(()),
+    }
+}
+
+fn answered(status: StatusCode) -> Error {
+    let status = status.as_u16();
+    Error::InternalError(Some(format!("the proxy answered with status {status}")))
 }
 
 fn connect(target: SocketAddr) -> Result<Request<Empty<Bytes>>, Error> {

@@ -2,13 +2,15 @@
 //!
 //! Each request of a chain is a request like any other and passes the whole gate: the new URL is
 //! rebuilt and checked, somebody may be asked, the name is resolved anew. What told one origin who is
-//! asking is not told to another.
+//! asking is not told to another, and the host adds no secret to what a server of another origin has
+//! asked for.
 
 use std::mem;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Empty};
+use sallyport_policy::rebuild_url;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::{
@@ -26,8 +28,9 @@ pub(super) async fn follow(
 ) -> Result<Response, Error> {
     let patience = Patience::new(&gate.case, options)?;
     let (head, mut body) = request.into_parts();
-    let url = address::rebuild(&head.uri).map_err(|reason| gate.odd_address(reason))?;
-    let mut sending = Sending { method: head.method, url, headers: head.headers };
+    let url = rebuild_url(&head.uri).map_err(|error| gate.odd_form(error))?;
+    let (method, headers) = (head.method, head.headers);
+    let mut sending = Sending { method, url, headers, is_led_astray: false };
     for followed in 0.. {
         let sent = mem::replace(&mut body, empty());
         let answer = exchange(gate, &patience, &sending, sent).await?;
@@ -73,18 +76,20 @@ impl HttpGate {
         location: &HeaderValue,
     ) -> Result<Sending, Error> {
         let url = address::redirected(&from.url, location);
-        let url = url.map_err(|reason| self.odd_address(reason))?;
+        let url = url.map_err(|error| self.odd_form(error))?;
         if from.url.scheme() == "https" && url.scheme() != "https" {
             let what = self.name(method.as_str(), &url);
             return Err(self.refuse(&what, "a redirect leads from https down to http".to_owned()));
         }
         let mut headers = from.headers.clone();
         headers::drop_body(&mut headers);
-        if url.origin() != from.url.origin() {
+        let is_led_away = url.origin() != from.url.origin();
+        if is_led_away {
             let redactor = self.case.warden().redactor();
             headers::drop_credentials(&mut headers, |value| redactor.finds(value).is_some());
         }
-        Ok(Sending { method, url, headers })
+        let is_led_astray = from.is_led_astray || is_led_away;
+        Ok(Sending { method, url, headers, is_led_astray })
     }
 }
 

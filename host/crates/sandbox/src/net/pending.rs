@@ -1,0 +1,148 @@
+//! A body that has not been sent yet: streamed when nobody is asked about it, held whole when
+//! somebody is, because nobody can agree to what is not there yet.
+
+use bytes::Bytes;
+use http_body::Body;
+use http_body_util::{BodyExt, Empty, Full, LengthLimitError, Limited};
+use tokio::sync::Mutex;
+use wasmtime_wasi_http::WasiBody;
+
+/// Longest body that is held for a question, in bytes. A person reads no more than that either.
+const HELD_BYTES_MAX: usize = 1024 * 1024;
+
+/// Why a body cannot be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HoldError {
+    /// It has more bytes than somebody is asked about.
+    #[error("its body is longer than 1 MiB, and nobody is asked about more than can be shown")]
+    TooLong,
+    /// The guest took too long over it, or broke off.
+    #[error("its body was not finished, and nobody is asked about what is not there yet")]
+    Unfinished,
+}
+
+/// The body of a request that waits for a decision.
+pub struct PendingBody(Mutex<Pending>);
+
+enum Pending {
+    /// Nobody has looked at it.
+    Untouched(WasiBody),
+    /// It is here, or it never will be.
+    Settled(Result<Bytes, HoldError>),
+}
+
+impl PendingBody {
+    pub(super) fn new(body: WasiBody) -> Self {
+        Self(Mutex::new(Pending::Untouched(body)))
+    }
+
+    /// Waits until all of it is here, and keeps it to be sent. The guest has to go on meanwhile, since
+    /// it may still be writing.
+    pub(super) async fn hold(&self) {
+        let mut pending = self.0.lock().await;
+        if let Pending::Untouched(body) = &mut *pending {
+            *pending = Pending::Settled(collect(body).await);
+        }
+    }
+
+    /// Waits for it no longer: what is not here by now is not sent either.
+    pub(super) async fn give_up(&self) {
+        let mut pending = self.0.lock().await;
+        if let Pending::Untouched(_) = &*pending {
+            *pending = Pending::Settled(Err(HoldError::Unfinished));
+        }
+    }
+
+    /// Returns all of it, if it is here.
+    ///
+    /// # Errors
+    ///
+    /// It is longer than 1 MiB, or the guest did not finish it.
+    pub async fn held(&self) -> Result<Bytes, HoldError> {
+        match &*self.0.lock().await {
+            Pending::Settled(held) => held.clone(),
+            Pending::Untouched(body) if body.is_end_stream() => Ok(Bytes::new()),
+            Pending::Untouched(_) => Err(HoldError::Unfinished),
+        }
+    }
+
+    /// The body to be sent: what the guest still writes, or what is held.
+    pub(super) fn into_body(self) -> WasiBody {
+        match self.0.into_inner() {
+            Pending::Untouched(body) => body,
+            Pending::Settled(Ok(bytes)) if !bytes.is_empty() => {
+                Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+            }
+            Pending::Settled(_) => Empty::new().map_err(|never| match never {}).boxed_unsync(),
+        }
+    }
+}
+
+async fn collect(body: &mut WasiBody) -> Result<Bytes, HoldError> {
+    match Limited::new(body, HELD_BYTES_MAX).collect().await {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(HoldError::TooLong),
+        Err(_) => Err(HoldError::Unfinished),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+    use wasmtime_wasi_http::Error;
+
+    use super::*;
+
+    fn pieces(pieces: Vec<Result<Bytes, Error>>) -> PendingBody {
+        let frames = pieces.into_iter().map(|piece| piece.map(Frame::data));
+        PendingBody::new(StreamBody::new(stream::iter(frames)).boxed_unsync())
+    }
+
+    async fn sent(body: PendingBody) -> Bytes {
+        body.into_body().collect().await.unwrap().to_bytes()
+    }
+
+    #[tokio::test]
+    async fn what_is_held_is_what_is_sent() {
+        let body = || pieces(vec![Ok("hello ".into()), Ok("world".into())]);
+        assert_eq!(sent(body()).await, "hello world");
+        let held = body();
+        assert_eq!(held.held().await, Err(HoldError::Unfinished), "nobody has waited for it");
+        for _ in 0..2 {
+            held.hold().await;
+            assert_eq!(held.held().await, Ok(Bytes::from("hello world")));
+        }
+        assert_eq!(sent(held).await, "hello world");
+        let none = pieces(Vec::new());
+        none.hold().await;
+        assert_eq!(none.held().await, Ok(Bytes::new()));
+        assert_eq!(sent(none).await, "");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_shown_whole_is_not_held() {
+        let full = Bytes::from(vec![b'x'; HELD_BYTES_MAX]);
+        let broken = Err(Error::HttpProtocolError);
+        for (all, want) in [
+            (vec![Ok(full.clone())], Ok(full.clone())),
+            (vec![Ok(full), Ok("x".into())], Err(HoldError::TooLong)),
+            (vec![Ok("x".into()), broken], Err(HoldError::Unfinished)),
+        ] {
+            let body = pieces(all);
+            body.hold().await;
+            assert_eq!(body.held().await, want);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_is_not_sent() {
+        let frames = stream::pending::<Result<Frame<Bytes>, Error>>();
+        let endless = PendingBody::new(StreamBody::new(frames).boxed_unsync());
+        assert!(futures::poll!(std::pin::pin!(endless.hold())).is_pending());
+        endless.give_up().await;
+        assert_eq!(endless.held().await, Err(HoldError::Unfinished));
+        assert_eq!(sent(endless).await, "");
+    }
+}
