@@ -4,21 +4,16 @@
 //! checks, and no guest ever sees it. Any other request that carries a secret, in whatever part of it
 //! and in any form that the [`Redactor`] knows, stops here.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use percent_encoding::percent_decode;
+use http::{HeaderName, HeaderValue};
 use sallyport_contract::{Denial, Effect, Redactor, redact::ScanStream};
 use sallyport_policy::{Grant, Injection, SecretGrant, SecretWay};
 use url::Url;
 use wasmtime_wasi_http::Error;
 
-use super::HttpGate;
+use super::{HttpGate, exchange::Sending};
 use crate::ledger::Ledger;
-
-/// How often an escaped text is undone to look for a secret behind it: a URL within a URL within a
-/// URL.
-const DECODED_TIMES_MAX: usize = 3;
 
 /// A secret in the header that carries it.
 pub(super) struct Credential {
@@ -44,7 +39,9 @@ impl Credential {
 }
 
 impl HttpGate {
-    /// Fetches what the policy sends along with a request.
+    /// Fetches what the policy sends along with a request. A request that a server has led to another
+    /// origin gets nothing: that server chose what is asked there, and in whose name is not its to
+    /// choose.
     ///
     /// # Errors
     ///
@@ -52,11 +49,14 @@ impl HttpGate {
     pub(super) async fn credentials(
         &self,
         grant: &Grant,
-        url: &Url,
+        sending: &Sending,
         what: &str,
     ) -> Result<Vec<Credential>, Error> {
         let mut credentials = Vec::new();
-        for (entry, injection) in injections(grant, url) {
+        if sending.is_led_astray {
+            return Ok(credentials);
+        }
+        for (entry, injection) in injections(grant, &sending.url) {
             let found = self.case.secret(entry.name.as_str()).await;
             let credential = found.and_then(|secret| {
                 let value = injection.header_value(secret.expose());
@@ -70,9 +70,11 @@ impl HttpGate {
         Ok(credentials)
     }
 
-    /// Returns what looks for secrets in a request to this URL.
+    /// Returns what looks for secrets in a request to this URL. Keys of models are known by their
+    /// variables; a plugin that the policy gives such a variable is meant to use it.
     pub(super) fn watch(&self, grant: &Grant, url: &Url) -> Watch {
-        let own = injections(grant, url).map(|(entry, _)| entry.name.to_string()).collect();
+        let sent = injections(grant, url).map(|(entry, _)| entry.name.to_string());
+        let own = sent.chain(grant.env().iter().cloned()).collect();
         Watch { redactor: self.case.warden().redactor(), own }
     }
 
@@ -116,30 +118,68 @@ fn credential(
 }
 
 impl Watch {
-    /// Returns the name of a secret in the URL or the headers of a request.
-    pub(super) fn finds_in_head(&self, url: &Url, headers: &HeaderMap) -> Option<String> {
-        if self.redactor.is_empty() {
-            return None;
-        }
+    /// Returns the name of a secret in the method, the URL or the headers of a request.
+    pub(super) fn finds_in_head(&self, sending: &Sending) -> Option<&str> {
+        let Sending { method, url, headers, .. } = sending;
         let headers = headers.iter().flat_map(|(name, value)| [name.as_ref(), value.as_bytes()]);
-        headers.chain([url.as_str().as_bytes()]).find_map(|text| self.finds(text))
-    }
-
-    /// Returns the name of a secret in a text or behind its escapes.
-    fn finds(&self, text: &[u8]) -> Option<String> {
-        let mut text = Cow::Borrowed(text);
-        for _ in 0..=DECODED_TIMES_MAX {
-            if let Some(name) = self.redactor.finds_beside(&text, &self.own) {
-                return Some(name.to_owned());
-            }
-            let Cow::Owned(plain) = percent_decode(&text).into() else { return None };
-            text = Cow::Owned(plain);
-        }
-        None
+        let mut texts = headers.chain([method.as_str().as_bytes(), url.as_str().as_bytes()]);
+        texts.find_map(|text| self.redactor.finds_beside(text, &self.own))
     }
 
     /// Begins to look at a body.
     pub(super) fn stream(&self) -> ScanStream {
         self.redactor.scan_beside(&self.own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, Method};
+    use sallyport_contract::Secret;
+
+    use super::*;
+
+    const TOKEN: &str = "Abc-4711-token";
+
+    #[track_caller]
+    fn check(method: &str, url: &str, header: (&str, &str), is_found: bool) {
+        let secret = Secret::new(TOKEN);
+        let redactor = Arc::new(Redactor::new([("token", &secret)]));
+        let watch = Watch { redactor, own: Vec::new() };
+        let mut headers = HeaderMap::new();
+        headers.insert(HeaderName::try_from(header.0).unwrap(), header.1.parse().unwrap());
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let url = url.parse().unwrap();
+        let sending = Sending { method, url, headers, is_led_astray: false };
+        let found = watch.finds_in_head(&sending);
+        assert_eq!(found, is_found.then_some("token"), "{} {header:?}", sending.url);
+    }
+
+    #[test]
+    fn a_secret_in_the_method_or_anywhere_else_of_a_head_is_found() {
+        let (none, plain) = (("x-a", "1"), "https://a.example/b?c");
+        check("GET", plain, none, false);
+        for method in [TOKEN, "QWJjLTQ3MTEtdG9rZW4", "X4162632d343731312d746f6b656e"] {
+            check(method, plain, none, true);
+        }
+        for path in [
+            "Abc-4711-token",
+            "x?y=%41bc%2D4711-tok%65n",
+            "x?y=%2541bc%252D4711-token",
+            "x?y=\\u0041bc-4711-token",
+            "x?y=&#x41;bc&#45;4711-token",
+            "x?y=41:62:63:2d:34:37:31:31:2d:74:6f:6b:65:6e",
+        ] {
+            check("GET", &format!("https://a.example/{path}"), none, true);
+        }
+        check("GET", "https://abc-4711-token.example/", none, true);
+        for header in [
+            (TOKEN, "1"),
+            ("x-a", "\"Abc-4711\\u002dtoken\""),
+            ("x-a", "Basic dXNlcjpBYmMtNDcxMS10b2tlbg=="),
+            ("x-a", "QWJj LTQ3 MTEt dG9r ZW4="),
+        ] {
+            check("GET", plain, header, true);
+        }
     }
 }

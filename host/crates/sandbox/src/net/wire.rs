@@ -43,6 +43,11 @@ impl Wire {
 }
 
 impl HeadSeen {
+    /// Bytes that have come so far. After [`lift`](Self::lift) nobody counts them.
+    pub(super) fn bytes(&self) -> u64 {
+        HEAD_BYTES_MAX.saturating_sub(self.0.load(Ordering::Relaxed))
+    }
+
     /// From now on the body's own limits count.
     pub(super) fn lift(self) {
         self.0.store(u64::MAX, Ordering::Relaxed);
