@@ -1,7 +1,7 @@
 //! Opens the sandbox: turns an effective grant into a WASI context and the mounts of a guest.
 //!
 //! This is the one place where WASI contexts are built and granted folders are opened. Everything
-//! starts closed: no standard input, no arguments, no environment, no folder, no socket, no name
+//! starts closed: no standard input, no arguments but a program's own name, no environment, no folder, no socket, no name
 //! look-up. Time and randomness are not powers and are always there.
 //!
 //! - A folder is opened and mounted under its guest path; what may be done in it is asked anew at
@@ -12,8 +12,7 @@
 //! - An environment entry is there when both manifest and policy name it.
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs, io,
     os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
@@ -21,6 +20,7 @@ use std::{
 
 use rustix::fs::OFlags;
 use sallyport_policy::{Access, FsMount, ScratchGrant};
+use sallyport_untrusted_file as untrusted_file;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
 use crate::{
@@ -147,6 +147,8 @@ fn context(case: &Case, [stdout, stderr]: &[GuestOutput; 2], env: &[(String, Str
         None => context.stdout(stdout.clone()).stderr(stderr.clone()),
         Some(program) => {
             let stderr = program.stderr(stderr);
+            // Many programs read their own name before they look for arguments.
+            context.arg(case.granted().plugin().as_str());
             context.stdin(program.stdin()).stdout(program.stdout()).stderr(stderr)
         }
     };
@@ -185,22 +187,11 @@ fn read_file(mount: &FsMount) -> io::Result<Vec<u8>> {
             "a single file can only be granted for reading; grant its folder",
         ));
     }
-    let file = open_regular(&mount.host)?;
-    let mut bytes = Vec::new();
-    file.take(FILE_COPY_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_COPY_BYTES_MAX {
-        return Err(io::Error::other("a single file may have 4 MiB at most; grant its folder"));
-    }
-    Ok(bytes)
-}
-
-/// A pipe or a device could block for ever or never end, and one could take the file's place.
-fn open_regular(path: &Path) -> io::Result<fs::File> {
-    let at_once = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
-    let what = || io::Error::other("neither a folder nor a regular file");
-    if !fs::metadata(path)?.is_file() {
-        return Err(what());
-    }
-    let file = fs::OpenOptions::new().read(true).custom_flags(at_once).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(what()) }
+    untrusted_file::read(&mount.host, FILE_COPY_BYTES_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            io::Error::other("a single file may have 4 MiB at most; grant its folder")
+        }
+        io::ErrorKind::InvalidInput => io::Error::other("neither a folder nor a regular file"),
+        _ => error,
+    })
 }

@@ -16,7 +16,7 @@ use sallyport_policy::Access;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
-    convert::{code, file_key, kind},
+    convert::{code, file_key, has_more_names, kind},
     look::stat_of,
     measure::entry_cost,
     mount::Present,
@@ -38,6 +38,20 @@ fn place(present: &Present, from: &Opened, path: &str) -> Result<Spot, ErrorCode
 /// The name of a place that is none of the folders which hold the change.
 fn name(spot: &Spot) -> Result<&OsStr, ErrorCode> {
     spot.name.as_deref().ok_or(ErrorCode::Invalid)
+}
+
+/// The name of a place where something other than a folder is to be made. A path that ends in a slash
+/// says that a folder is there, and none is made by that.
+fn new_name(spot: &Spot) -> Result<&OsStr, ErrorCode> {
+    let name = name(spot)?;
+    if !spot.is_folder {
+        return Ok(name);
+    }
+    Err(match stat_of(spot) {
+        Ok(found) if kind(&found) == FileType::Directory => ErrorCode::Exist,
+        Ok(_) => ErrorCode::NotDirectory,
+        Err(error) => error,
+    })
 }
 
 /// Makes one entry, charges it, and writes it down.
@@ -71,7 +85,7 @@ pub(super) fn make_link(
     path: &str,
 ) -> Result<(), ErrorCode> {
     let spot = place(present, from, path)?;
-    let name = name(&spot)?;
+    let name = new_name(&spot)?;
     if leads_out(target, spot.below.components().count() - 1) {
         return Err(present.refuse_link(&spot.below));
     }
@@ -101,8 +115,13 @@ pub(super) fn add_name(
     same_mount(from.0, to.0)?;
     let old = place(present, from.0, from.1)?;
     let new = place(present, to.0, to.1)?;
-    let (old_name, new_name) = (name(&old)?, name(&new)?);
+    let (old_name, new_name) = (name(&old)?, new_name(&new)?);
     let turn = present.turn();
+    let linked = stat_of(&old)?;
+    if old.is_folder && kind(&linked) != FileType::Directory {
+        return Err(ErrorCode::NotDirectory);
+    }
+    present.may_use(&old.below, has_more_names(&linked), Access::ReadWrite)?;
     let flags = AtFlags::empty();
     make(present, &turn, &new, || linkat(&old.folder, old_name, &new.folder, new_name, flags))
 }
@@ -191,6 +210,7 @@ pub(super) fn set_times(
 ) -> Result<(), ErrorCode> {
     let spot = resolve(present, from, path, last_link, Access::ReadWrite)?;
     present.may_change(&spot.below)?;
+    present.may_use(&spot.below, has_more_names(&stat_of(&spot)?), Access::ReadWrite)?;
     let set = match &spot.name {
         Some(name) => utimensat(&spot.folder, name, times, AtFlags::SYMLINK_NOFOLLOW),
         None => futimens(&spot.folder, times),

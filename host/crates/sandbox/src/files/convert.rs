@@ -26,6 +26,11 @@ pub(super) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
+/// Whether a file has more names than one. A folder always has: its own, and those of what is in it.
+pub(super) fn has_more_names(stat: &Stat) -> bool {
+    kind(stat) == FileType::RegularFile && stat.st_nlink > 1
+}
+
 #[expect(clippy::unnecessary_cast, reason = "its width differs between systems")]
 pub(super) fn file_key(stat: &Stat) -> FileKey {
     FileKey(stat.st_dev as u64, stat.st_ino as u64)

@@ -388,7 +388,7 @@ impl HostDirectoryEntryStream for Guest {
         let listing = Arc::clone(self.table.get(&held)?);
         let present = listing.present()?;
         match listing.next_at_hand(&present) {
-            Some(entry) => Ok(Some(entry?)),
+            Some(entry) => Ok(Some(entry)),
             None => Ok(on_disk(move || listing.next(&present)).await?),
         }
     }

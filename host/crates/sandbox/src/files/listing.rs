@@ -1,4 +1,8 @@
 //! The names in a folder, a handful at a time: a folder may hold millions.
+//!
+//! The names of a guest are UTF-8, those of a system may be any bytes. A name that is not UTF-8 cannot
+//! be handed over, and one that is written in another way would name nothing, or something else. So
+//! it is left out, and the record of the call says how many were.
 
 use std::{
     collections::VecDeque,
@@ -28,30 +32,30 @@ pub(crate) struct Listing {
 
 struct Rest {
     folder: Dir,
-    names: VecDeque<Result<DirectoryEntry, ErrorCode>>,
+    names: VecDeque<DirectoryEntry>,
+    /// Names that were left out so far.
+    unnamed: usize,
 }
 
 impl Listing {
     /// Begins to list a folder.
     pub(super) fn of(present: &Present, folder: &Opened) -> Result<Self, ErrorCode> {
         let slot = present.slot()?;
-        let rest =
-            Rest { folder: Dir::read_from(&folder.fd).map_err(code)?, names: VecDeque::new() };
+        let rest = Rest {
+            folder: Dir::read_from(&folder.fd).map_err(code)?,
+            names: VecDeque::new(),
+            unnamed: 0,
+        };
         let (mount, below) = (Arc::clone(&present.mount), folder.below.clone());
         Ok(Self { mount, below, rest: Mutex::new(rest), _slot: slot })
     }
 
     /// The next name that has been read already.
-    pub(super) fn next_at_hand(
-        &self,
-        present: &Present,
-    ) -> Option<Result<DirectoryEntry, ErrorCode>> {
+    pub(super) fn next_at_hand(&self, present: &Present) -> Option<DirectoryEntry> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         // What is denied may have changed since it was read.
-        let shows = |entry: &Result<DirectoryEntry, ErrorCode>| {
-            entry.as_ref().is_ok_and(|entry| !present.shows(&self.below.join(&entry.name)))
-        };
-        while rest.names.pop_front_if(|entry| shows(entry)).is_some() {}
+        let hides = |entry: &DirectoryEntry| !present.shows(&self.below.join(&entry.name));
+        while rest.names.pop_front_if(|entry| hides(entry)).is_some() {}
         rest.names.pop_front()
     }
 
@@ -66,30 +70,26 @@ impl Listing {
     pub(super) fn next(&self, present: &Present) -> Result<Option<DirectoryEntry>, ErrorCode> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         while rest.names.len() < NAMES_AT_A_TIME {
-            let Some(entry) = rest.folder.read() else { break };
+            let Some(entry) = rest.folder.read() else {
+                present.left_out(&self.below, std::mem::take(&mut rest.unnamed));
+                break;
+            };
             let entry = entry.map_err(code)?;
-            if let Some(named) = self.named(present, &rest.folder, &entry) {
-                rest.names.push_back(named);
+            match entry.file_name().to_str() {
+                Ok(name) if self.shows(present, name) => {
+                    let type_ = descriptor_type(kind_of(&rest.folder, &entry));
+                    rest.names.push_back(DirectoryEntry { type_, name: name.to_owned() });
+                }
+                Ok(_) => {}
+                Err(_) => rest.unnamed += 1,
             }
         }
-        rest.names.pop_front().transpose()
+        Ok(rest.names.pop_front())
     }
 
-    /// An entry as the guest sees it; `None` if it does not.
-    fn named(
-        &self,
-        present: &Present,
-        folder: &Dir,
-        entry: &DirEntry,
-    ) -> Option<Result<DirectoryEntry, ErrorCode>> {
-        let Ok(name) = entry.file_name().to_str() else {
-            return Some(Err(ErrorCode::IllegalByteSequence));
-        };
-        if matches!(name, "." | "..") || !present.shows(&self.below.join(name)) {
-            return None;
-        }
-        let type_ = descriptor_type(kind_of(folder, entry));
-        Some(Ok(DirectoryEntry { type_, name: name.to_owned() }))
+    /// Whether the guest sees a name.
+    fn shows(&self, present: &Present, name: &str) -> bool {
+        !matches!(name, "." | "..") && present.shows(&self.below.join(name))
     }
 }
 

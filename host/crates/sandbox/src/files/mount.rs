@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use sallyport_contract::{Denial, Effect};
+use sallyport_contract::{Denial, Effect, LogLevel};
 use sallyport_policy::{Access, ByteSize, Capability, FsMount, Grant, ScratchGrant};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
@@ -237,6 +237,31 @@ impl Present {
         Err(self.refuse_for(act, why))
     }
 
+    /// Makes sure that a file has one name only, where the folder denies some names: which other names
+    /// it has cannot be found out from here, and one of them may be denied.
+    pub(crate) fn may_use(
+        &self,
+        below: &Path,
+        has_more_names: bool,
+        wanted: Access,
+    ) -> Result<(), ErrorCode> {
+        let denies = match self.mount.kind {
+            Kind::Folder(_) => &self.folder().deny,
+            // Nothing is denied in what is the host's own.
+            Kind::Scratch(_) | Kind::Copies(_) => return Ok(()),
+        };
+        if !has_more_names || denies.is_empty() {
+            return Ok(());
+        }
+        let verb = match wanted {
+            Access::Read => "read",
+            Access::ReadWrite => "change",
+        };
+        let act = format!("{verb} {}", self.mount.guest_path(below));
+        let why = format!("the file has another name (a hard link), which {denies} may deny");
+        Err(self.refuse_for(act, why))
+    }
+
     fn refuse_for(&self, act: String, why: String) -> ErrorCode {
         let what = format!("{} may not {act}", self.grant.plugin());
         let denial = Denial { what, why, fix: None, nobody_to_ask: false };
@@ -247,6 +272,15 @@ impl Present {
     /// Writes down that a path was changed.
     pub(crate) fn changed(&self, below: &Path) {
         self.case.ledger.note(Effect::Changed { path: self.mount.guest_path(below) });
+    }
+
+    /// Writes down that names of a folder could not be handed over.
+    pub(crate) fn left_out(&self, below: &Path, names: usize) {
+        if names > 0 {
+            let path = self.mount.guest_path(below);
+            let text = format!("{names} names in {path} are not UTF-8 and were left out");
+            self.case.ledger.log(LogLevel::Warn, &text);
+        }
     }
 
     /// Counts one more open file.

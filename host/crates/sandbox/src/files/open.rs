@@ -10,7 +10,7 @@ use sallyport_policy::Access;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
 use super::{
-    convert::{code, file_key, kind},
+    convert::{code, file_key, has_more_names, kind},
     measure::entry_cost,
     mount::{Present, Slot},
     opened::{Kind, Opened},
@@ -161,6 +161,8 @@ impl Door<'_> {
         if kind(&stat) != FileType::RegularFile {
             return Err(ErrorCode::Unsupported);
         }
+        let is_linked = has_more_names(&stat);
+        self.present.may_use(&self.spot.below, is_linked, self.wish.wanted())?;
         if self.wish.has(OpenFlags::TRUNCATE) {
             ftruncate(&file, 0).map_err(code)?;
             self.present.shrink(self.turn()?, entry_cost(&stat) - cost(0));
@@ -170,7 +172,7 @@ impl Door<'_> {
         }
         let (key, reads, writes) = (file_key(&stat), self.wish.reads(), self.wish.writes());
         self.present.mount.account().opened(key);
-        Ok(self.held(file, Kind::File { key, reads, writes }, slot))
+        Ok(self.held(file, Kind::File { key, reads, writes, is_linked }, slot))
     }
 
     fn held(&self, fd: OwnedFd, kind: Kind, slot: Slot) -> Opened {

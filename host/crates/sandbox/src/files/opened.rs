@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use sallyport_policy::Access;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
@@ -33,8 +34,8 @@ pub(crate) struct Opened {
 pub(super) enum Kind {
     /// A folder.
     Folder,
-    /// A regular file.
-    File { key: FileKey, reads: bool, writes: bool },
+    /// A regular file. `is_linked` says that it had more names than one when it was opened.
+    File { key: FileKey, reads: bool, writes: bool, is_linked: bool },
 }
 
 impl Opened {
@@ -53,7 +54,8 @@ impl Opened {
     /// What the grant says about it at this moment.
     pub(super) fn present(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
-        present.may_see(&self.below, sallyport_policy::Access::Read)?;
+        present.may_see(&self.below, Access::Read)?;
+        present.may_use(&self.below, self.is_linked(), Access::Read)?;
         Ok(present)
     }
 
@@ -61,11 +63,16 @@ impl Opened {
     pub(super) fn present_for_change(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
         present.may_change(&self.below)?;
+        present.may_use(&self.below, self.is_linked(), Access::ReadWrite)?;
         if !present.is_of(&self.run) {
             // That it was opened for writing stands on the record of an earlier run alone.
             present.changed(&self.below);
         }
         Ok(present)
+    }
+
+    fn is_linked(&self) -> bool {
+        matches!(self.kind, Kind::File { is_linked: true, .. })
     }
 
     pub(super) fn is_folder(&self) -> bool {
@@ -85,7 +92,8 @@ impl Opened {
     pub(super) fn for_writing(&self) -> Result<(), ErrorCode> {
         match self.kind {
             Kind::File { writes: true, .. } => Ok(()),
-            Kind::File { .. } | Kind::Folder => Err(ErrorCode::BadDescriptor),
+            Kind::File { .. } => Err(ErrorCode::NotPermitted),
+            Kind::Folder => Err(ErrorCode::BadDescriptor),
         }
     }
 
