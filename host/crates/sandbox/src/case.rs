@@ -99,13 +99,22 @@ impl Case {
         found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
     }
 
+    /// Whether somebody would be asked about an access.
+    pub(crate) fn asks(&self, what: &str, kind: &AccessKind<'_>) -> bool {
+        let Some(call) = &self.call else { return false };
+        self.warden.asks(&Access { call, what, kind: *kind })
+    }
+
     /// Agrees to an access, perhaps after asking the person. The guest's clock stands still
     /// meanwhile. What came of a question, and a refusal, are written down.
     pub(crate) async fn agree(&self, what: &str, kind: AccessKind<'_>) -> Result<(), Denial> {
         let Some(call) = &self.call else { return Err(self.nobody(what)) };
         let _hold = self.clock.hold();
         let access = Access { call, what, kind };
-        match self.warden.agree(access).await {
+        let asking = self.ledger.asking(what);
+        let answer = self.warden.agree(access).await;
+        asking.answered();
+        match answer {
             Ok(None) => Ok(()),
             Ok(Some(answer)) => {
                 self.ledger.note(Effect::Asked { what: what.to_owned(), answer });

@@ -13,6 +13,7 @@
 //! `files`, `net`, and [`roles`] for what a plugin is beside its tools.
 
 mod abi;
+mod ahead;
 mod bindings;
 mod cache;
 mod capability;
@@ -25,6 +26,7 @@ mod error;
 mod files;
 mod grant;
 mod guest;
+mod interface;
 mod ledger;
 mod limits;
 pub mod metadata;
@@ -44,12 +46,13 @@ mod schema_cost;
 mod ticker;
 pub mod warden;
 
+pub use ahead::CompileProgress;
 pub use cache::CacheUse;
 pub use compile::Compiler;
 pub use component::ComponentFile;
 pub use error::LoadError;
 pub use metadata::Metadata;
-pub use net::SystemResolver;
+pub use net::{HoldError, PendingBody, SystemResolver};
 pub use places::{NoPlace, Place, Places};
 pub use plugin::{Plugin, PluginParts, Unavailable};
 pub use resident::InstanceInfo;

@@ -39,11 +39,22 @@ pub(crate) struct MemoryAccount {
     bytes_peak: u64,
     pending: u64,
     refused: bool,
+    /// The growth that was just asked for is more than the guest's own module allows.
+    is_beyond_module: bool,
+    machine_refused: bool,
 }
 
 impl MemoryAccount {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, bytes: 0, bytes_peak: 0, pending: 0, refused: false }
+        Self {
+            bytes_max,
+            bytes: 0,
+            bytes_peak: 0,
+            pending: 0,
+            refused: false,
+            is_beyond_module: false,
+            machine_refused: false,
+        }
     }
 
     /// The most that may be held at once.
@@ -61,6 +72,12 @@ impl MemoryAccount {
         self.refused
     }
 
+    /// Whether the operating system had no memory for the guest in the present run, although the
+    /// limit was not reached.
+    pub(crate) fn was_refused_by_machine(&self) -> bool {
+        self.machine_refused
+    }
+
     /// Bytes that are held.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
@@ -70,6 +87,7 @@ impl MemoryAccount {
     pub(crate) fn begin_run(&mut self) {
         self.bytes_peak = self.bytes;
         self.refused = false;
+        self.machine_refused = false;
     }
 
     fn grow(&mut self, by: u64) -> bool {
@@ -87,6 +105,7 @@ impl MemoryAccount {
 
     /// The growth that was just counted did not happen.
     fn roll_back(&mut self) {
+        self.machine_refused |= self.pending > 0 && !self.is_beyond_module;
         self.bytes -= std::mem::take(&mut self.pending);
     }
 }
@@ -96,8 +115,9 @@ impl ResourceLimiter for MemoryAccount {
         &mut self,
         current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        self.is_beyond_module = maximum.is_some_and(|maximum| desired > maximum);
         Ok(self.grow(desired.saturating_sub(current) as u64))
     }
 
@@ -110,8 +130,9 @@ impl ResourceLimiter for MemoryAccount {
         &mut self,
         current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        self.is_beyond_module = maximum.is_some_and(|maximum| desired > maximum);
         let elements = desired.saturating_sub(current) as u64;
         Ok(self.grow(elements.saturating_mul(TABLE_ELEMENT_BYTES)))
     }

@@ -25,7 +25,7 @@ use crate::{
     docket::Docket,
     grant,
     guest::{Common, Guest, bounded_http, bounded_table},
-    ledger::Ledger,
+    ledger::{Ledger, STDERR_LEVEL},
     limits::MemoryAccount,
     net::{Account, HttpGate},
     places::{NoPlace, Place, Places},
@@ -206,7 +206,7 @@ impl Sandbox {
     ) -> Result<Guest, grant::OpenError> {
         let environment = case.environment(case.granted());
         let docket = Docket::of(case);
-        let output = [LogLevel::Info, LogLevel::Warn].map(|level| GuestOutput::new(&docket, level));
+        let output = [LogLevel::Info, STDERR_LEVEL].map(|level| GuestOutput::new(&docket, level));
         let opened = grant::open(&docket, &output, &environment, &self.disk)?;
         let limits = case.granted().limits().clone();
         Ok(Guest {

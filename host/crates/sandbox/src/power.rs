@@ -1,6 +1,9 @@
 //! Interfaces that give power. A component that imports one has to say so in its manifest, or it is
 //! not loaded: what a plugin could do is known from its manifest, before anyone grants anything.
 //!
+//! They are HTTP, secrets that are shown, and each interface of `wit/` except the log, the settings and
+//! the words of a provider's answer.
+//!
 //! Files and sockets are not among them. The standard libraries of most languages import those
 //! whether the program uses them or not, so they are linked for all and hold nothing without a grant.
 
@@ -64,8 +67,14 @@ impl Need {
 /// The power interfaces that a component imports, with their versions.
 pub(crate) fn imported(component: &Component) -> Vec<String> {
     let ty = component.component_type();
-    let names = ty.imports(component.engine()).map(|(name, _)| name.to_owned());
-    names.filter(|name| need(name).is_some()).collect()
+    let names: Vec<String> =
+        ty.imports(component.engine()).map(|(name, _)| name.to_owned()).collect();
+    named(&names)
+}
+
+/// The power interfaces among imports.
+pub(crate) fn named(imports: &[String]) -> Vec<String> {
+    imports.iter().filter(|name| need(name).is_some()).cloned().collect()
 }
 
 /// Refuses a component whose manifest does not request what it imports.

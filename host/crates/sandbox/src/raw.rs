@@ -90,9 +90,9 @@ impl Warm {
         let context = CallContext {
             call_id: "bench".into(),
             session_id: "bench".into(),
-            user_id: None,
+            user_id: "bench".into(),
             conversation_id: None,
-            deadline_ms: Some(Duration::from_secs(30).as_millis() as u64),
+            deadline_ms: Some(Duration::from_secs(30).as_millis() as u32),
             extra: None,
         };
         let arguments = arguments.to_owned();

@@ -5,6 +5,7 @@
 
 use std::{pin::pin, sync::Arc};
 
+use rustix::io::Errno;
 use sallyport_contract::{BoxFuture, Failure, FailureKind};
 use sallyport_policy::ByteSize;
 use tokio::task::AbortHandle;
@@ -162,22 +163,50 @@ fn classify(error: &wasmtime::Error, guest: &Guest) -> Stop {
     if error.downcast_ref() == Some(&Trap::Interrupt) {
         return Stop::Expired(guest.case.clock.expired().unwrap_or(Expired::Wall));
     }
+    let is_unreachable = error.downcast_ref() == Some(&Trap::UnreachableCodeReached);
+    let panic = guest.case.ledger.panic().filter(|_| is_unreachable);
     let (kind, message) = if let Some(limit) = limit_behind(error, guest) {
         guest.case.ledger.limit_reached(limit.clone());
         (
             FailureKind::LimitReached,
             format!("the plugin was stopped: its limit of {limit} is reached"),
         )
+    } else if is_without_memory(error, guest) {
+        let limit = ByteSize(guest.memory.bytes_max());
+        let message = format!(
+            "the plugin was stopped: this machine has no memory left for it, although its limit of \
+             {limit} is not reached"
+        );
+        (FailureKind::Unavailable, message)
     } else if let Some(Mismatch(message)) = error.downcast_ref() {
         (FailureKind::BadOutput, message.clone())
     } else if let Some(I32Exit(code)) = error.downcast_ref() {
-        (FailureKind::Trapped, format!("the plugin ended itself with exit code {code}"))
+        (FailureKind::Trapped, ended_itself(*code))
+    } else if panic.is_some() {
+        (FailureKind::Trapped, "the plugin panicked".to_owned())
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         (FailureKind::Trapped, format!("the plugin trapped: {trap}"))
     } else {
         (FailureKind::Trapped, format!("the plugin was stopped: {}", error.root_cause()))
     };
-    Stop::Failed(Failure::new(kind, message).with_detail(format!("{error:?}")))
+    Stop::Failed(Failure::new(kind, message).with_detail(format!("{error:?}")).with_panic(panic))
+}
+
+/// Whether the operating system refused memory, as it does where `ulimit -v` is set low: when the
+/// guest began, or as it grew.
+fn is_without_memory(error: &wasmtime::Error, guest: &Guest) -> bool {
+    let never_began = error.root_cause().downcast_ref() == Some(&Errno::NOMEM);
+    never_began || guest.memory.was_refused_by_machine()
+}
+
+/// What a guest is said to have done that ended itself. WASI passes on whether it succeeded and no
+/// more: most languages tell every failure as the same one, so 1 is no code that anybody chose.
+fn ended_itself(code: i32) -> String {
+    match code {
+        0 => "the plugin ended itself, without an answer".to_owned(),
+        1 => "the plugin ended itself and reported a failure".to_owned(),
+        code => format!("the plugin ended itself with exit code {code}"),
+    }
 }
 
 /// The limit that made a guest trap, if one did.
@@ -186,7 +215,7 @@ fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
     if guest.memory.was_refused() {
         Some(format!("{} of memory (limits.memory)", ByteSize(guest.memory.bytes_max())))
     } else if let Some(ResourceTableError::Full) = cause.downcast_ref() {
-        Some(format!("{} open things (limits.handles)", limits.handles))
+        Some(format!("{} open handles (limits.handles)", limits.handles))
     } else if cause.to_string().contains(HOSTCALL_FUEL) {
         let size = ByteSize(limits.host_call_bytes);
         Some(format!("{size} in one call between plugin and host (limits.host-call)"))

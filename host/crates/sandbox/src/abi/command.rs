@@ -22,6 +22,11 @@ pub(crate) const RUN: &str = "wasi:cli/run@0.2.0";
 /// How the interface begins in each of its versions.
 const RUN_PREFIX: &str = "wasi:cli/run@0.2.";
 
+/// Whether an export makes a component a program.
+pub(crate) fn is_program(export: &str) -> bool {
+    export.starts_with(RUN_PREFIX)
+}
+
 /// A program and the one tool that it is.
 pub(crate) struct Command {
     run: run::GuestIndices,
@@ -35,7 +40,7 @@ impl Command {
     ///
     /// The export has this name and other contents.
     pub(crate) fn new(pre: &InstancePre<Guest>, tool: ToolSpec) -> wasmtime::Result<Option<Self>> {
-        if !export_names(pre).iter().any(|name| name.starts_with(RUN_PREFIX)) {
+        if !export_names(pre).iter().any(|name| is_program(name)) {
             return Ok(None);
         }
         Ok(Some(Self { run: run::GuestIndices::new(pre)?, tool }))
@@ -90,6 +95,7 @@ impl PluginAbi for Command {
     ) -> Answer<'a, Vec<RawTool>> {
         let tool = RawTool {
             name: self.tool.id.tool.to_string(),
+            title: self.tool.title.clone(),
             description: self.tool.description.clone(),
             parameters: self.tool.parameters.to_string(),
             output: self.tool.output.as_ref().map(ToString::to_string),

@@ -20,6 +20,11 @@ use crate::guest::Guest;
 /// How the interface begins in each of its versions.
 const HANDLER_PREFIX: &str = "wasi:http/incoming-handler@0.2.";
 
+/// Whether an export answers requests.
+pub(crate) fn is_handler(export: &str) -> bool {
+    export.starts_with(HANDLER_PREFIX)
+}
+
 /// What a guest gives for an answer.
 pub(crate) type Given = Result<Response<WasiBody>, ErrorCode>;
 
@@ -33,7 +38,7 @@ impl HttpHandler {
     ///
     /// The export has this name and other contents.
     pub(crate) fn find(pre: &InstancePre<Guest>) -> wasmtime::Result<Option<Self>> {
-        if !export_names(pre).iter().any(|name| name.starts_with(HANDLER_PREFIX)) {
+        if !export_names(pre).iter().any(|name| is_handler(name)) {
             return Ok(None);
         }
         Ok(Some(Self(GuestIndices::new(pre)?)))

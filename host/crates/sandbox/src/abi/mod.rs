@@ -16,6 +16,7 @@ use wasmtime::{
 };
 
 use crate::{
+    error::NO_EXPORTS,
     guest::Guest,
     roles::{Generated, Generation, Persona, ProviderFailure, Reply, RoleLinks, Signal, UiEvent},
 };
@@ -27,6 +28,7 @@ const PACKAGE: &str = "sallyport:plugin/";
 #[derive(Debug)]
 pub(crate) struct RawTool {
     pub(crate) name: String,
+    pub(crate) title: Option<String>,
     pub(crate) description: String,
     pub(crate) parameters: String,
     pub(crate) output: Option<String>,
@@ -156,6 +158,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
+        _call: &'a Admitted,
         _generation: Generation,
     ) -> Answer<'a, Result<Generated, ProviderFailure>> {
         absent(Export::Provider)
@@ -241,14 +244,23 @@ pub(crate) fn choose(pre: &InstancePre<Guest>) -> wasmtime::Result<Option<Arc<dy
 
 /// What a component exports of our package, or of anything when it has nothing of ours.
 pub(crate) fn found(pre: &InstancePre<Guest>) -> String {
-    let all = export_names(pre);
+    listed(&export_names(pre))
+}
+
+/// Whether the host calls what is exported under a name, in some version of it.
+pub(crate) fn is_callable(export: &str) -> bool {
+    export.starts_with(PACKAGE) || http::is_handler(export)
+}
+
+/// Exports in an error: those of our package, or all when there is nothing of ours.
+pub(crate) fn listed(all: &[String]) -> String {
     let ours: Vec<&String> = all.iter().filter(|name| name.starts_with(PACKAGE)).collect();
     let names: Vec<&str> = if ours.is_empty() {
         all.iter().map(String::as_str).collect()
     } else {
         ours.into_iter().map(String::as_str).collect()
     };
-    if names.is_empty() { "no exports at all".to_owned() } else { names.join(", ") }
+    if names.is_empty() { NO_EXPORTS.to_owned() } else { names.join(", ") }
 }
 
 fn export_names(pre: &InstancePre<Guest>) -> Vec<String> {

@@ -79,7 +79,7 @@ impl Program {
         if !succeeded {
             let words = String::from_utf8_lossy(&complaint.bytes);
             let message = match words.trim() {
-                "" => "the program failed and did not say why".to_owned(),
+                "" => "the program failed without a message".to_owned(),
                 words => words.to_owned(),
             };
             return Err(Failure::new(FailureKind::Failed, message));
@@ -211,7 +211,7 @@ mod tests {
             ("{\"n\": NaN}", "", true, Err("did not print a result as JSON")),
             (long.as_str(), "", true, Err("printed more than")),
             ("{}", " no such project\n", false, Err("no such project")),
-            ("{}", "", false, Err("did not say why")),
+            ("{}", "", false, Err("without a message")),
         ] {
             let program = Program::new("{}", 64);
             program.stdout().p2_stream().write(Bytes::from(printed.to_owned())).ok();

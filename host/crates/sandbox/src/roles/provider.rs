@@ -4,7 +4,7 @@
 //! answer, and what the answer adds is pushed after it. So whoever shows the pieces has shown the
 //! answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::{
     Admitted, CallReport, Denial, Failure, FailureKind, Outcome, Redactor, ToolOutput, json,
@@ -74,6 +74,8 @@ pub struct Blob {
     pub media_type: String,
     /// The bytes of the file.
     pub data: Vec<u8>,
+    /// The name of the file, without folders, when it has one.
+    pub name: Option<String>,
 }
 
 /// What a model said.
@@ -171,8 +173,13 @@ pub enum ProviderFailure {
     #[error("the service cannot be reached: {0}")]
     Unreachable(String),
     /// The service wants to be asked later.
-    #[error("the service is busy: {0}")]
-    Busy(String),
+    #[error("the service is busy: {message}")]
+    Busy {
+        /// What it says.
+        message: String,
+        /// After which time, when it says so.
+        retry_after: Option<Duration>,
+    },
     /// The service refused this request, or answered something that cannot be understood.
     #[error("the service refused the request: {0}")]
     Refused(String),
@@ -214,15 +221,16 @@ impl Plugin {
         generation: Generation,
         deltas: Deltas,
     ) -> Answered {
-        let abi = self.abi();
+        let (abi, call) = (self.abi(), Arc::new(call));
+        let admitted = Arc::clone(&call);
         let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.generate(store, instance, generation).await })
+            Box::pin(async move { abi.generate(store, instance, &admitted, generation).await })
         });
         let warden = self.warden();
         let bytes_max = warden.grant().limits().output_bytes;
         let speech = Arc::new(Speech::new(deltas, bytes_max, &warden.redactor()));
         let links = RoleLinks { speech: Some(Arc::clone(&speech)), ..RoleLinks::default() };
-        let ran = self.run_for(Arc::new(call), links, body).await;
+        let ran = self.run_for(call, links, body).await;
         let redactor = warden.redactor();
         let mut answer = None;
         let report = self.report(ran, |value, ledger| {
@@ -351,7 +359,9 @@ impl ProviderFailure {
         match self {
             Self::Credentials(text) => Self::Credentials(clean(text)),
             Self::Unreachable(text) => Self::Unreachable(clean(text)),
-            Self::Busy(text) => Self::Busy(clean(text)),
+            Self::Busy { message, retry_after } => {
+                Self::Busy { message: clean(message), retry_after }
+            }
             Self::Refused(text) => Self::Refused(clean(text)),
             Self::Denied(denial) => Self::Denied(denial),
             Self::Broken(text) => Self::Broken(clean(text)),
@@ -362,7 +372,7 @@ impl ProviderFailure {
     fn outcome(&self) -> Outcome {
         let kind = match self {
             Self::Credentials(_) => FailureKind::AuthRequired,
-            Self::Unreachable(_) | Self::Busy(_) => FailureKind::Unavailable,
+            Self::Unreachable(_) | Self::Busy { .. } => FailureKind::Unavailable,
             Self::Refused(_) => FailureKind::Failed,
             Self::Denied(denial) => return Outcome::Denied(denial.clone()),
             Self::Broken(_) => FailureKind::BadOutput,

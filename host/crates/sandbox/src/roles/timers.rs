@@ -14,6 +14,8 @@ pub struct Fired {
     pub report: CallReport,
     /// False when there was no place for the run: the plugin knows nothing of the firing.
     pub is_told: bool,
+    /// True when the plugin had something to tell the person that the host could not take just then.
+    pub is_unsaid: bool,
 }
 
 impl Plugin {
@@ -25,8 +27,8 @@ impl Plugin {
             Box::pin(async move { abi.on_timer(store, instance, &admitted, firing).await })
         });
         let ran = self.run_for(call, RoleLinks::default(), body).await;
-        let is_told = ran.has_begun;
+        let (is_told, is_unsaid) = (ran.has_begun, ran.case.ledger.is_unsaid());
         let report = self.report(ran, |value, ledger| self.outcome(value, ledger));
-        Fired { report, is_told }
+        Fired { report, is_told, is_unsaid }
     }
 }

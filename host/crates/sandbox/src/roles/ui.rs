@@ -66,17 +66,23 @@ pub enum Format {
 pub struct ToolCallRequest {
     /// Names the question; it is answered once.
     pub confirmation_id: u64,
+    /// The call.
+    pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
     /// Its arguments, a JSON text.
     pub arguments: String,
     /// What the plugin could do, or why somebody is asked.
     pub security_warning: Option<String>,
+    /// A JSON object for programs: under `request`, all that would leave.
+    pub extra: Option<String>,
 }
 
 /// A call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallResult {
+    /// The call.
+    pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
     /// The word of its outcome.

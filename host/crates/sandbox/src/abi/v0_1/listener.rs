@@ -56,10 +56,10 @@ pub(super) async fn handle(
 
 fn wit_signal(signal: Signal) -> wit::Signal {
     match signal {
-        Signal::Opened(name) => wit::Signal::Opened(name),
+        Signal::Opened(peer) => wit::Signal::Opened(wit::Opening { peer, extra: None }),
         Signal::Text(text) => wit::Signal::Text(text),
         Signal::Binary(data) => wit::Signal::Binary(data),
-        Signal::Answered(text) => wit::Signal::Answered(text),
+        Signal::Answered(text) => wit::Signal::Answered(wit::SessionAnswer { text, extra: None }),
         Signal::Closed => wit::Signal::Closed,
     }
 }

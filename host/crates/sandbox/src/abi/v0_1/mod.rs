@@ -151,10 +151,11 @@ impl PluginAbi for V0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
+        call: &'a Admitted,
         generation: Generation,
     ) -> Answer<'a, Result<Generated, ProviderFailure>> {
         let Some(provider) = &self.provider else { return absent(Export::Provider) };
-        Box::pin(provider::generate(provider, store, instance, generation))
+        Box::pin(provider::generate(provider, store, instance, call, generation))
     }
 
     fn start<'a>(

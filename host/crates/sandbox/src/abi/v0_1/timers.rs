@@ -21,7 +21,7 @@ pub(super) async fn fire(
     firing: Firing,
 ) -> wasmtime::Result<ToolReturn> {
     let guest = timers.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-    let context = call_context(call, store.data().case.clock.left());
+    let context = call_context(call, &store.data().case);
     let bytes_max = store.data().output_bytes_max();
     let firing = timers::Firing {
         timer: timer(firing.timer),
@@ -52,7 +52,7 @@ fn moment(moment: Moment) -> schedule::Moment {
         Moment::InMs(ms) => schedule::Moment::InMs(ms),
         Moment::EveryMs(ms) => schedule::Moment::EveryMs(ms),
         Moment::Calendar { cron, time_zone } => {
-            schedule::Moment::Calendar(schedule::Calendar { cron, time_zone })
+            schedule::Moment::Calendar(schedule::Calendar { cron, time_zone, extra: None })
         }
     }
 }

@@ -1,13 +1,12 @@
 //! Tools: a call in the words of the contract, and what comes of it.
 
-use std::time::Duration;
-
 use sallyport_contract::{Admitted, Content, Failure, FailureKind, Hints, ToolOutput, json};
 use wasmtime::{Store, component::Instance};
 
 use crate::{
     abi::{Mismatch, RawTool, ToolReturn},
     bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types as wit},
+    case::Case,
     guest::Guest,
     runtime,
 };
@@ -29,7 +28,7 @@ pub(super) async fn call(
     call: &Admitted,
 ) -> wasmtime::Result<ToolReturn> {
     let guest = tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-    let context = call_context(call, store.data().case.clock.left());
+    let context = call_context(call, &store.data().case);
     let output_bytes_max = store.data().output_bytes_max();
     let name = call.tool().tool.as_str();
     let arguments = call.text().to_owned();
@@ -43,6 +42,7 @@ pub(super) async fn call(
 fn raw_tool(spec: wit::ToolSpec) -> RawTool {
     RawTool {
         name: spec.name,
+        title: spec.title,
         description: spec.description,
         parameters: spec.parameters,
         output: spec.output,
@@ -55,14 +55,15 @@ fn raw_tool(spec: wit::ToolSpec) -> RawTool {
     }
 }
 
-pub(super) fn call_context(call: &Admitted, time_left: Duration) -> wit::CallContext {
-    let context = call.context();
+/// Where a call comes from. The user is whose things the guest keeps.
+pub(super) fn call_context(call: &Admitted, case: &Case) -> wit::CallContext {
+    let (context, time_left) = (call.context(), case.clock.left());
     wit::CallContext {
         call_id: context.call_id.clone(),
         session_id: context.session_id.clone(),
-        user_id: context.user_id.clone(),
+        user_id: case.owner().user,
         conversation_id: context.conversation_id.clone(),
-        deadline_ms: Some(u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX)),
+        deadline_ms: Some(u32::try_from(time_left.as_millis()).unwrap_or(u32::MAX)),
         extra: Some(format!(r#"{{"host_started_ms":{}}}"#, runtime::started_ms())),
     }
 }
@@ -106,16 +107,24 @@ fn output_bytes(output: &wit::ToolOutput) -> u64 {
 /// Every part counts at least as much as its own record, so that empty ones are not free.
 fn content_bytes(content: &wit::Content) -> usize {
     let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let text = match content {
+    let bytes = match content {
         wit::Content::Text(text) | wit::Content::Other(text) => text.len(),
         wit::Content::Image(blob) | wit::Content::Audio(blob) => {
-            blob.data.len() + blob.media_type.len()
+            blob.data.len() + blob.media_type.len() + optional(&blob.name) + optional(&blob.extra)
         }
         wit::Content::Link(link) => {
-            link.uri.len() + optional(&link.media_type) + optional(&link.title)
+            let texts = [&link.media_type, &link.title, &link.description, &link.extra];
+            link.uri.len() + texts.into_iter().map(optional).sum::<usize>()
+        }
+        wit::Content::Embedded(contents) => {
+            let held = match &contents.data {
+                wit::ResourceData::Text(text) | wit::ResourceData::Other(text) => text.len(),
+                wit::ResourceData::Binary(data) => data.len(),
+            };
+            held + contents.uri.len() + optional(&contents.media_type) + optional(&contents.extra)
         }
     };
-    text + size_of::<wit::Content>()
+    bytes + size_of::<wit::Content>()
 }
 
 fn content(content: wit::Content) -> Result<Content, json::JsonError> {
@@ -130,24 +139,60 @@ fn content(content: wit::Content) -> Result<Content, json::JsonError> {
         wit::Content::Link(link) => {
             Content::Resource { uri: link.uri, media_type: link.media_type, title: link.title }
         }
-        // A part that this version does not know is still data that the model can read.
-        wit::Content::Other(text) => {
-            Content::Text { text: json::parse(&text, usize::MAX)?.to_string() }
+        wit::Content::Embedded(contents) => embedded(contents)?,
+        wit::Content::Other(text) => other_part(&text)?,
+    })
+}
+
+/// Text of a resource is text, its picture a picture and its sound a sound, because nothing here takes
+/// the whole. Of other bytes the address is left.
+fn embedded(contents: wit::ResourceContents) -> Result<Content, json::JsonError> {
+    let wit::ResourceContents { uri, media_type, data, extra: _ } = contents;
+    let of_kind = |kind: &str| media_type.as_deref().filter(|media| media.starts_with(kind));
+    Ok(match data {
+        wit::ResourceData::Text(text) => Content::Text { text },
+        wit::ResourceData::Other(text) => other_part(&text)?,
+        wit::ResourceData::Binary(data) => {
+            if let Some(media_type) = of_kind("image/").map(str::to_owned) {
+                Content::Image { media_type, data }
+            } else if let Some(media_type) = of_kind("audio/").map(str::to_owned) {
+                Content::Audio { media_type, data }
+            } else {
+                Content::Resource { uri, media_type, title: None }
+            }
         }
     })
+}
+
+/// A part that this version does not know is still data that the model can read.
+fn other_part(text: &str) -> Result<Content, json::JsonError> {
+    Ok(Content::Text { text: json::parse(text, usize::MAX)?.to_string() })
 }
 
 pub(super) fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
     let (kind, text) = match error {
         wit::ToolError::InvalidArguments(text) => (FailureKind::InvalidArguments, text),
         wit::ToolError::NotFound(text) => (FailureKind::NotFound, text),
-        wit::ToolError::AuthRequired(text) => (FailureKind::AuthRequired, text),
+        wit::ToolError::AuthRequired(sign_in) => return auth_required(sign_in, bytes_max),
         wit::ToolError::Unavailable(text) => (FailureKind::Unavailable, text),
         wit::ToolError::Failed(text) => (FailureKind::Failed, text),
         wit::ToolError::Other(text) => (FailureKind::Failed, message_in(text)),
         wit::ToolError::Denied(text) => return ToolReturn::Denied(shorten(text, bytes_max)),
     };
     ToolReturn::Error(Failure::new(kind, shorten(text, bytes_max)))
+}
+
+/// Which connection is missing is for the person, who can make it.
+fn auth_required(sign_in: wit::SignIn, bytes_max: u64) -> ToolReturn {
+    let wit::SignIn { message, connection, scopes, extra: _ } = sign_in;
+    let failure = Failure::new(FailureKind::AuthRequired, shorten(message, bytes_max));
+    let connection = connection.map(|name| format!("connection {name}"));
+    let scopes = (!scopes.is_empty()).then(|| format!("scopes {}", scopes.join(", ")));
+    let details: Vec<String> = connection.into_iter().chain(scopes).collect();
+    ToolReturn::Error(match details[..] {
+        [] => failure,
+        _ => failure.with_detail(shorten(details.join("; "), bytes_max)),
+    })
 }
 
 /// The `message` of an `other` case; the whole text when it keeps to no form.

@@ -24,7 +24,7 @@ fn wit_event(event: UiEvent) -> wit::Event {
         UiEvent::NewMessage(message) => wit::Event::NewMessage(wit_message(message)),
         UiEvent::Delta(text) => wit::Event::Delta(text),
         UiEvent::ToolCallRequested(request) => wit::Event::ToolCallRequested(asked(request)),
-        UiEvent::ConfirmationClosed(id) => wit::Event::ConfirmationClosed(id),
+        UiEvent::ConfirmationClosed(id) => wit::Event::ConfirmationClosed(id.to_string()),
         UiEvent::ToolCallFinished(result) => wit::Event::ToolCallFinished(finished(result)),
         UiEvent::ReadyForInput => wit::Event::ReadyForInput,
         UiEvent::StateChanged(activity) => wit::Event::StateChanged(wit_activity(activity)),
@@ -50,13 +50,15 @@ fn wit_message(message: UiMessage) -> wit::Message {
 }
 
 fn asked(request: ToolCallRequest) -> wit::ToolCallRequest {
-    let ToolCallRequest { confirmation_id, tool, arguments, security_warning } = request;
-    wit::ToolCallRequest { confirmation_id, tool, arguments, security_warning, extra: None }
+    let ToolCallRequest { confirmation_id, call_id, tool, arguments, security_warning, extra } =
+        request;
+    let confirmation_id = confirmation_id.to_string();
+    wit::ToolCallRequest { confirmation_id, call_id, tool, arguments, security_warning, extra }
 }
 
 fn finished(result: ToolCallResult) -> wit::ToolCallResult {
-    let ToolCallResult { tool, outcome, data } = result;
-    wit::ToolCallResult { tool, outcome, data, extra: None }
+    let ToolCallResult { call_id, tool, outcome, data } = result;
+    wit::ToolCallResult { call_id, tool, outcome, data, extra: None }
 }
 
 fn wit_activity(activity: Activity) -> wit::Activity {
