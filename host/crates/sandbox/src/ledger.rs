@@ -32,6 +32,15 @@ const LINE_BYTES_MAX: usize = 8 * 1024;
 /// What every log line costs of the limit beside its text, so that empty lines are not free.
 const LINE_BYTES_MIN: u64 = 16;
 
+/// The level of what a guest writes to its standard error.
+pub(crate) const STDERR_LEVEL: LogLevel = LogLevel::Warn;
+
+/// What stands between the thread and the place in a panic of Rust's standard library.
+const PANICKED: &str = " panicked at ";
+
+/// Longest text of a panic that a person is shown at once; all of it is in the log.
+const PANIC_BYTES_MAX: usize = 500;
+
 /// One call's ledger. Clones write into the same book.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger(Arc<Mutex<Book>>);
@@ -41,6 +50,8 @@ struct Book {
     effects: Vec<Effect>,
     /// What the requests among them come to, by their place.
     traffic: Vec<(usize, Arc<Traffic>)>,
+    /// What is asked about at this moment.
+    questions: Vec<String>,
     requests_left: usize,
     refusals_left: usize,
     notes_left: usize,
@@ -48,6 +59,7 @@ struct Book {
     log_bytes_left: u64,
     log_cut: bool,
     limit: Option<String>,
+    is_unsaid: bool,
 }
 
 /// A use of a capability that is going on.
@@ -71,6 +83,35 @@ impl Use {
             }
         }
     }
+}
+
+/// Somebody who has to agree is asked, or the policy, which answers at once. Given up before there is an
+/// answer, it stays in the book.
+pub(crate) struct Asking {
+    ledger: Ledger,
+    what: String,
+    is_answered: bool,
+}
+
+impl Asking {
+    /// There is an answer, which is written down by whoever has it.
+    pub(crate) fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let mut book = self.ledger.book();
+        if book.close_question(&self.what) && !self.is_answered {
+            book.note(unanswered(std::mem::take(&mut self.what)));
+        }
+    }
+}
+
+fn unanswered(what: String) -> Effect {
+    let answer = "the call was cancelled before there was an answer".to_owned();
+    Effect::Asked { what, answer }
 }
 
 /// What one request comes to, counted while its bodies pass.
@@ -114,6 +155,7 @@ impl Ledger {
         Self(Arc::new(Mutex::new(Book {
             effects: Vec::new(),
             traffic: Vec::new(),
+            questions: Vec::new(),
             requests_left: REQUESTS_MAX,
             refusals_left: REFUSALS_MAX,
             notes_left: NOTES_MAX,
@@ -121,6 +163,7 @@ impl Ledger {
             log_bytes_left: log_bytes_max,
             log_cut: false,
             limit: None,
+            is_unsaid: false,
         })))
     }
 
@@ -155,11 +198,13 @@ impl Ledger {
 
     /// Writes down something that happened, unless it stands there already.
     pub(crate) fn note(&self, effect: Effect) {
-        let mut book = self.book();
-        if book.notes_left > 0 && !book.effects.contains(&effect) {
-            book.notes_left -= 1;
-            book.effects.push(effect);
-        }
+        self.book().note(effect);
+    }
+
+    /// Writes down that it is asked about something, should there never be an answer.
+    pub(crate) fn asking(&self, what: &str) -> Asking {
+        self.book().questions.push(what.to_owned());
+        Asking { ledger: self.clone(), what: what.to_owned(), is_answered: false }
     }
 
     /// Writes down what was done through a capability, unless it stands there already.
@@ -208,9 +253,23 @@ impl Ledger {
         self.book().limit.clone()
     }
 
+    /// Notes that a message to the person was not taken, though the guest did nothing wrong.
+    pub(crate) fn unsaid(&self) {
+        self.book().is_unsaid = true;
+    }
+
+    /// Whether a message to the person was not taken.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        self.book().is_unsaid
+    }
+
     /// Closes the book and returns its entries.
     pub(crate) fn close(&self) -> Vec<Effect> {
         let mut book = self.book();
+        // A request of a guest that is given up ends a little later than the guest.
+        for what in std::mem::take(&mut book.questions) {
+            book.note(unanswered(what));
+        }
         let mut effects = std::mem::take(&mut book.effects);
         for (place, traffic) in book.traffic.drain(..) {
             traffic.write_into(&mut effects[place]);
@@ -226,6 +285,25 @@ impl Ledger {
         })
     }
 
+    /// What the guest's last panic said, as Rust's standard library writes it to standard error: its
+    /// place, then its words, up to a note.
+    pub(crate) fn panic(&self) -> Option<String> {
+        let book = self.book();
+        let said = book.effects.iter().filter_map(|effect| match effect {
+            Effect::Logged { level: STDERR_LEVEL, text } => Some(text.as_str()),
+            _ => None,
+        });
+        let said: Vec<&str> = said.collect();
+        let head = |line: &&str| line.starts_with("thread '") && line.contains(PANICKED);
+        let at = said.iter().rposition(head)?;
+        let place = said[at].split_once(PANICKED)?.1.trim_end();
+        let words = said[at + 1..].iter().take_while(|line| !line.starts_with("note: "));
+        let words: Vec<&str> = words.copied().collect();
+        let mut text = format!("at {place} {}", words.join(" ").trim());
+        text.truncate(text.floor_char_boundary(PANIC_BYTES_MAX));
+        Some(text)
+    }
+
     /// Each entry is pushed whole, so a panic elsewhere leaves the book readable.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -233,6 +311,19 @@ impl Ledger {
 }
 
 impl Book {
+    fn note(&mut self, effect: Effect) {
+        if self.notes_left > 0 && !self.effects.contains(&effect) {
+            self.notes_left -= 1;
+            self.effects.push(effect);
+        }
+    }
+
+    /// Forgets a question. Returns whether it was open.
+    fn close_question(&mut self, what: &str) -> bool {
+        let place = self.questions.iter().position(|open| open == what);
+        place.map(|place| self.questions.remove(place)).is_some()
+    }
+
     /// Adds a use, unless it stands there already. Returns whether it was added.
     fn add_use(&mut self, effect: &Effect) -> bool {
         let is_new = self.uses_left > 0 && !self.effects.contains(effect);

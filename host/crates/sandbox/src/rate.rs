@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -13,19 +13,59 @@ pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct Minute(Mutex<VecDeque<Instant>>);
 
+/// When something may happen of which so many may be within a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Now, by itself.
+    Now,
+    /// After so long, as one with all else that comes until then.
+    Gathered(Duration),
+}
+
+/// How long the last of a minute waits for others, so that all of one moment are one.
+const GATHER_TIME: Duration = Duration::from_secs(1);
+
 impl Minute {
+    /// Counts one more. The last that may be within a minute takes all that comes with it and after
+    /// it, because what is beyond a limit is gathered and not lost.
+    pub(crate) fn turn(&self, most: u32, now: Instant) -> Turn {
+        let most = (most as usize).max(1);
+        let mut recent = self.recent(now);
+        let planned = recent.back().and_then(|last| last.checked_duration_since(now));
+        if let Some(wait) = planned.filter(|wait| !wait.is_zero()) {
+            return Turn::Gathered(wait);
+        }
+        if recent.len() + 1 < most {
+            recent.push_back(now);
+            return Turn::Now;
+        }
+        let at = match recent.len().checked_sub(most).and_then(|first| recent.get(first)) {
+            // The next place is that of the oldest that still counts.
+            Some(oldest) => (*oldest + MINUTE).max(now + GATHER_TIME),
+            None => now + GATHER_TIME,
+        };
+        recent.push_back(at);
+        Turn::Gathered(at - now)
+    }
+
     /// Counts one more, unless there were as many as may be.
     pub(crate) fn take(&self, most: u32, now: Instant) -> bool {
-        // Each change is whole by itself, so a panic elsewhere leaves the list sound.
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while recent.front().is_some_and(|at| now.duration_since(*at) >= MINUTE) {
-            recent.pop_front();
-        }
+        let mut recent = self.recent(now);
         let fits = recent.len() < most as usize;
         if fits {
             recent.push_back(now);
         }
         fits
+    }
+
+    /// What happened within the last minute, and what is planned.
+    fn recent(&self, now: Instant) -> MutexGuard<'_, VecDeque<Instant>> {
+        // Each change is whole by itself, so a panic elsewhere leaves the list sound.
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while recent.front().is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE) {
+            recent.pop_front();
+        }
+        recent
     }
 }
 
@@ -43,5 +83,42 @@ mod tests {
         assert!(minute.take(3, now + MINUTE));
         assert!(!minute.take(3, now + MINUTE));
         assert!(minute.take(4, now + MINUTE), "the policy has changed");
+    }
+
+    /// Whatever comes when, no minute has more turns than it may, and nothing is refused.
+    #[test]
+    fn what_is_beyond_the_limit_of_a_minute_is_gathered_and_not_refused() {
+        for most in [1, 2, 3, 10, 600] {
+            for step_ms in [0, 7, 900, 5_000, 61_000] {
+                let (minute, begun) = (Minute::default(), Instant::now());
+                let mut shown = Vec::new();
+                for number in 0..1_500_u32 {
+                    let now = begun + Duration::from_millis(step_ms) * number;
+                    let at = match minute.turn(most, now) {
+                        Turn::Now => now,
+                        Turn::Gathered(wait) => now + wait,
+                    };
+                    assert!(at < now + MINUTE + GATHER_TIME, "{most} {step_ms}: {number}");
+                    // What comes in the same gathering is one message.
+                    if at == now || shown.last() != Some(&at) {
+                        shown.push(at);
+                    }
+                }
+                for minute in shown.windows(most as usize + 1) {
+                    let took = minute[most as usize] - minute[0];
+                    assert!(took >= MINUTE, "{most} {step_ms}: {took:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_that_comes_at_one_moment_is_shown_within_seconds() {
+        let (minute, now) = (Minute::default(), Instant::now());
+        let turns: Vec<Turn> = (0..25).map(|_| minute.turn(10, now)).collect();
+        assert_eq!(turns[..9], [Turn::Now; 9]);
+        assert_eq!(turns[9..], [Turn::Gathered(GATHER_TIME); 16]);
+        let lower = minute.turn(3, now + GATHER_TIME);
+        assert_eq!(lower, Turn::Gathered(MINUTE - GATHER_TIME), "the policy has changed");
     }
 }

@@ -5,9 +5,12 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use sallyport_contract::{Admitted, BoxFuture, Decision, Denial, Redactor, Secret, Services};
 use sallyport_policy::{Grant, NetPermit, Proxy};
 use url::Url;
+
+use crate::net::PendingBody;
 
 /// Something that reaches outside and that the grant lets through, before it happens.
 pub struct Access<'a> {
@@ -20,6 +23,7 @@ pub struct Access<'a> {
 }
 
 /// What reaches outside.
+#[derive(Clone, Copy)]
 pub enum AccessKind<'a> {
     /// A request.
     Request {
@@ -29,6 +33,10 @@ pub enum AccessKind<'a> {
         url: &'a Url,
         /// The entry of the grant that lets it through.
         permit: &'a NetPermit<'a>,
+        /// The headers that the guest has set.
+        headers: &'a HeaderMap,
+        /// The body, which the guest may still be writing.
+        body: &'a PendingBody,
     },
     /// A page that is to be opened in the user's browser.
     OpenUrl {
@@ -50,6 +58,12 @@ impl Access<'_> {
 pub trait Warden: Send + Sync {
     /// What the plugin may do at this moment.
     fn grant(&self) -> Arc<Grant>;
+
+    /// Whether [`agree`](Self::agree) would ask a person about an access, as things are. Then the body of a
+    /// request is waited for before, while the guest goes on.
+    fn asks(&self, _access: &Access<'_>) -> bool {
+        false
+    }
 
     /// Agrees to an access, perhaps after asking a person; the words of the person's answer come
     /// back when there was a question. The guest is suspended meanwhile and its clock stands still.

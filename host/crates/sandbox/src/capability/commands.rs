@@ -3,26 +3,32 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::services::{Seat, SeatError};
+use sallyport_contract::{
+    Answer, Denial,
+    services::{Seat, SeatError},
+};
 use sallyport_policy::{Capability, Grant};
 
 use super::input;
 use crate::{
-    bindings::v0_1::sallyport::plugin::commands::{Error, Host},
+    bindings::v0_1::sallyport::plugin::commands::{Decision, Error, Host, UserInput},
     guest::Guest,
 };
 
+/// Longest reason of a no.
+const REASON_BYTES_MAX: usize = 1024;
+
 impl Host for Guest {
-    fn submit_input(&mut self, text: String) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.submit(&text))
+    fn submit_input(&mut self, input: UserInput) -> wasmtime::Result<Result<(), Error>> {
+        Ok(self.submit(input))
     }
 
     fn provide_confirmation(
         &mut self,
-        confirmation_id: u64,
-        approved: bool,
+        confirmation_id: String,
+        decision: Decision,
     ) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.confirm(confirmation_id, approved))
+        Ok(self.confirm(&confirmation_id, decision))
     }
 
     fn cancel(&mut self) -> wasmtime::Result<Result<(), Error>> {
@@ -31,24 +37,55 @@ impl Host for Guest {
 }
 
 impl Guest {
-    fn submit(&mut self, text: &str) -> Result<(), Error> {
+    fn submit(&mut self, input: UserInput) -> Result<(), Error> {
         let seat = self.seat("hand input to the session", |_| true)?;
         input::count(&mut self.uses, &self.case).map_err(Error::Full)?;
-        let text = input::checked(text, &self.case.warden().redactor()).map_err(Error::Invalid)?;
+        input::without_files(input.attachments.len()).map_err(Error::Invalid)?;
+        let text =
+            input::checked(&input.text, &self.case.warden().redactor()).map_err(Error::Invalid)?;
         let bytes = text.len();
         seat.submit(text).map_err(refused)?;
         self.case.ledger.used(Capability::Ui, format!("input ({bytes} bytes)"));
         Ok(())
     }
 
-    fn confirm(&mut self, id: u64, approved: bool) -> Result<(), Error> {
+    fn confirm(&mut self, id: &str, decision: Decision) -> Result<(), Error> {
         let may = |grant: &Grant| grant.ui().is_some_and(|ui| ui.confirm);
         let seat = self.seat("answer a question", may)?;
         self.count_command()?;
-        seat.confirm(id, approved).map_err(refused)?;
-        let answer = if approved { "approved" } else { "denied" };
-        self.case.ledger.used(Capability::Ui, format!("question {id}: {answer}"));
+        let answer = self.answer(decision)?;
+        let word = if answer.is_yes() { "approved" } else { "denied" };
+        // The host's own questions are numbered; what is no number names none of them.
+        let id: u64 = id.parse().map_err(|_| Error::NoSuchQuestion)?;
+        seat.confirm(id, answer).map_err(refused)?;
+        self.case.ledger.used(Capability::Ui, format!("question {id}: {word}"));
         Ok(())
+    }
+
+    /// The answer that a decision is. A policy that lets a UI answer questions lets it answer each by
+    /// itself, because an answer for more than one would hold where nobody is asked any more.
+    fn answer(&self, decision: Decision) -> Result<Answer, Error> {
+        match decision {
+            Decision::ApproveOnce => Ok(Answer::Once),
+            Decision::Deny(reason) => {
+                let redactor = self.case.warden().redactor();
+                let reason = cut(&redactor.text(reason.trim())).to_owned();
+                Ok(Answer::No { reason: Some(reason).filter(|reason| !reason.is_empty()) })
+            }
+            Decision::ApproveForSession | Decision::ApproveAlways => {
+                self.case.ledger.refused(Denial {
+                    what: format!(
+                        "{} may not answer for more than once",
+                        self.case.grant().plugin()
+                    ),
+                    why: "a UI answers each question by itself".to_owned(),
+                    fix: None,
+                    nobody_to_ask: false,
+                });
+                Err(Error::NotGranted)
+            }
+            Decision::Other(_) => Err(Error::Invalid("the decision is not known here".to_owned())),
+        }
     }
 
     fn end_turn(&mut self) -> Result<(), Error> {
@@ -81,6 +118,11 @@ impl Guest {
         self.case.ledger.limit_reached(limit.clone());
         Err(Error::Full(format!("the limit of {limit} is reached")))
     }
+}
+
+/// A reason is a sentence for the model; the rest of it is cut.
+fn cut(reason: &str) -> &str {
+    &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)]
 }
 
 fn refused(error: SeatError) -> Error {

@@ -6,7 +6,7 @@ use sallyport_policy::Capability;
 
 use super::input;
 use crate::{
-    bindings::v0_1::sallyport::plugin::inbox::{Error, Host},
+    bindings::v0_1::sallyport::plugin::inbox::{Error, Host, Input},
     guest::Guest,
 };
 
@@ -14,17 +14,14 @@ use crate::{
 const LABEL_BYTES_MAX: usize = 256;
 
 impl Host for Guest {
-    fn submit(
-        &mut self,
-        text: String,
-        origin: Option<String>,
-    ) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.hand_in(&text, origin))
+    fn submit(&mut self, input: Input) -> wasmtime::Result<Result<(), Error>> {
+        Ok(self.hand_in(input))
     }
 }
 
 impl Guest {
-    fn hand_in(&mut self, text: &str, label: Option<String>) -> Result<(), Error> {
+    fn hand_in(&mut self, input: Input) -> Result<(), Error> {
+        let Input { text, attachments, origin: label, extra: _ } = input;
         let (grant, what) = (self.case.grant(), "hand input to the session");
         let Some(inlet) = &self.case.role.inlet else {
             self.case.not_in_role(what);
@@ -35,8 +32,9 @@ impl Guest {
             return Err(Error::NotGranted);
         }
         input::count(&mut self.uses, &self.case).map_err(Error::Full)?;
+        input::without_files(attachments.len()).map_err(Error::Invalid)?;
         let redactor = self.case.warden().redactor();
-        let text = input::checked(text, &redactor).map_err(Error::Invalid)?;
+        let text = input::checked(&text, &redactor).map_err(Error::Invalid)?;
         // What is cut first could end in the middle of a secret, which nobody would recognise.
         let label = label.map(|label| {
             let label = redactor.text(&label);

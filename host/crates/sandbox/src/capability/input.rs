@@ -22,6 +22,19 @@ pub(super) fn count(uses: &mut Uses, case: &Case) -> Result<(), String> {
     Err(format!("the limit of {limit} is reached"))
 }
 
+/// Makes sure that no files come with an input: what a person attaches has its own limits, and nothing
+/// counts the files of a plugin against them yet.
+///
+/// # Errors
+///
+/// There are some; in words that a plugin may read.
+pub(super) fn without_files(files: usize) -> Result<(), String> {
+    match files {
+        0 => Ok(()),
+        _ => Err("files cannot be handed to the session yet, only text".to_owned()),
+    }
+}
+
 /// Returns the text without secrets.
 ///
 /// # Errors

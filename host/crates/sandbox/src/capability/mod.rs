@@ -23,7 +23,7 @@ use serde_json::json;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::runtime::spawn_blocking;
 
-use crate::{bindings::v0_1::sallyport::plugin as wit, guest::Guest};
+use crate::{bindings::v0_1::sallyport::plugin as wit, case::Case, guest::Guest};
 
 /// Links every interface of `wit/`. A guest that was not granted one finds it, and is refused.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
@@ -47,8 +47,11 @@ pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 /// Longest part of a guest's text that a record shows.
 const NAMED_BYTES_MAX: usize = 100;
 
-/// A guest's text as records name it: in quotes, on one line, and not without end.
-fn named(text: &str) -> String {
+/// A guest's text as records name it: in quotes, on one line, not without end, and without secrets,
+/// which go first: nobody would recognise half of one.
+fn named(case: &Case, text: &str) -> String {
+    let redactor = case.warden().redactor();
+    let text = redactor.text(text);
     let shown = &text[..text.floor_char_boundary(NAMED_BYTES_MAX)];
     let dots = if shown.len() < text.len() { "…" } else { "" };
     format!("{shown:?}{dots}")

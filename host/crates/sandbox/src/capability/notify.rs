@@ -2,17 +2,24 @@
 
 use std::time::Instant;
 
-use sallyport_contract::services::{Audience, Notice};
+use sallyport_contract::{
+    services::{Audience, Delivery, Notice, NoticeError},
+    text,
+};
 use sallyport_policy::{Capability, NotifyGrant};
 
 use super::{apart, cannot_be_used};
 use crate::{
     bindings::v0_1::sallyport::plugin::notify::{Audience as To, Error, Host, Message},
     guest::Guest,
+    rate::Turn,
 };
 
 /// Longest text of a message, shown or said. It is a message, not an answer.
 const TEXT_BYTES_MAX: usize = 4096;
+
+/// How much of an unknown audience its guest is shown again.
+const AUDIENCE_CHARS_MAX: usize = 64;
 
 impl Host for Guest {
     async fn send(&mut self, message: Message) -> wasmtime::Result<Result<(), Error>> {
@@ -28,11 +35,18 @@ impl Guest {
         let Some(notices) = self.case.warden().services().notices else {
             return Err(Error::Unavailable("there is nobody to tell anything here".to_owned()));
         };
-        self.count_notice(&grant)?;
+        let delivery = self.delivery(&grant)?;
         let going_on = self.case.ledger.using(Capability::Notify, what);
-        apart(move || notices.notify(notice)).await.map_err(|error| {
+        apart(move || notices.notify(notice, delivery)).await.map_err(|error| {
             going_on.ended(&format!(": {error}"));
-            Error::Unavailable(cannot_be_used("conversation"))
+            self.case.ledger.unsaid();
+            match error {
+                NoticeError::Full => {
+                    let per_minute = grant.per_minute;
+                    self.limit(format!("{per_minute} messages a minute (notify.per-minute)"))
+                }
+                NoticeError::Unavailable(_) => Error::Unavailable(cannot_be_used("conversation")),
+            }
         })
     }
 
@@ -48,6 +62,7 @@ impl Guest {
         let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
         check_length("the text", &message.text)?;
         message.speech.as_deref().map_or(Ok(()), |speech| check_length("the speech", speech))?;
+        let audience = audience(message.audience)?;
         let redactor = self.case.warden().redactor();
         let clean = |text: String| redactor.text(&text).into_owned();
         Ok(Notice {
@@ -55,25 +70,36 @@ impl Guest {
             session_id: call.context().session_id.clone(),
             text: clean(message.text),
             speech: message.speech.map(clean),
-            audience: match message.audience {
-                To::Conversation => Audience::Conversation,
-                To::User => Audience::User,
-            },
+            audience,
             late: false,
         })
     }
 
-    /// Counts a message for this run and for this minute of the plugin.
-    fn count_notice(&mut self, grant: &NotifyGrant) -> Result<(), Error> {
-        let limit = if !self.uses.notices.take() {
-            self.uses.notices.limit("messages")
-        } else if !self.common.notices.take(grant.per_minute, Instant::now()) {
-            format!("{} messages a minute (notify.per-minute)", grant.per_minute)
-        } else {
-            return Ok(());
-        };
+    /// Counts a message for this run and for this minute of the plugin, and says when it is shown.
+    fn delivery(&mut self, grant: &NotifyGrant) -> Result<Delivery, Error> {
+        if !self.uses.notices.take() {
+            return Err(self.limit(self.uses.notices.limit("messages")));
+        }
+        Ok(match self.common.notices.turn(grant.per_minute, Instant::now()) {
+            Turn::Now => Delivery::AtOnce,
+            Turn::Gathered(after) => Delivery::Gathered(after),
+        })
+    }
+
+    fn limit(&self, limit: String) -> Error {
         self.case.ledger.limit_reached(limit.clone());
-        Err(Error::TooMany(format!("the limit of {limit} is reached")))
+        Error::TooMany(format!("the limit of {limit} is reached"))
+    }
+}
+
+fn audience(to: To) -> Result<Audience, Error> {
+    match to {
+        To::Conversation => Ok(Audience::Conversation),
+        To::User => Ok(Audience::User),
+        To::Other(word) => {
+            let word = text::excerpt(&word, AUDIENCE_CHARS_MAX);
+            Err(Error::Invalid(format!("the audience {word:?} is not known")))
+        }
     }
 }
 

@@ -2,16 +2,26 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::services::{PackageError, PackageFile};
-use sallyport_policy::Capability;
+use sallyport_contract::{
+    Denial,
+    services::{PackageError, PackageFile},
+};
+use sallyport_policy::{Capability, PackagesGrant};
 
 use super::named;
 use crate::{
-    bindings::v0_1::sallyport::plugin::packages::{Error, File, Host},
+    bindings::v0_1::sallyport::plugin::packages::{Error, File, Host, Release},
     guest::Guest,
 };
 
+/// Most entries of the policy that a refusal names.
+const PATTERNS_TOLD_MAX: usize = 20;
+
 impl Host for Guest {
+    async fn releases(&mut self, name: String) -> wasmtime::Result<Result<Vec<Release>, Error>> {
+        Ok(self.list_releases(&name).await)
+    }
+
     async fn fetch(
         &mut self,
         name: String,
@@ -22,9 +32,11 @@ impl Host for Guest {
 }
 
 impl Guest {
-    async fn fetch_package(&mut self, name: &str, version: &str) -> Result<Vec<File>, Error> {
-        self.case.grant().packages().check(name, version).map_err(|denial| {
-            let told = Error::Denied(denial.why.clone());
+    /// The versions that the index has and the grant allows.
+    async fn list_releases(&mut self, name: &str) -> Result<Vec<Release>, Error> {
+        let grant = self.case.grant();
+        grant.packages().check_name(name).map_err(|denial| {
+            let told = denied(&denial, grant.packages());
             self.case.ledger.refused(denial);
             told
         })?;
@@ -32,14 +44,36 @@ impl Guest {
         let Some(packages) = self.case.warden().services().packages else {
             return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
         };
-        let what = format!("fetch {} {}", named(name), named(version));
+        let what = format!("list the versions of {}", named(&self.case, name));
+        let going_on = self.case.ledger.using(Capability::Packages, what);
+        let listed = packages.releases(name).await;
+        let listed = listed.map_err(|error| {
+            going_on.ended(&format!(": {error}"));
+            refused(error)
+        })?;
+        // The policy may have changed meanwhile.
+        let grant = self.case.grant();
+        let granted = |version: &String| grant.packages().check(name, version).is_ok();
+        let granted = listed.into_iter().filter(granted);
+        Ok(granted.map(|version| Release { version, extra: None }).collect())
+    }
+
+    async fn fetch_package(&mut self, name: &str, version: &str) -> Result<Vec<File>, Error> {
+        let grant = self.case.grant();
+        grant.packages().check(name, version).map_err(|denial| {
+            let told = denied(&denial, grant.packages());
+            self.case.ledger.refused(denial);
+            told
+        })?;
+        self.count_package()?;
+        let Some(packages) = self.case.warden().services().packages else {
+            return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
+        };
+        let what = format!("fetch {} {}", named(&self.case, name), named(&self.case, version));
         let going_on = self.case.ledger.using(Capability::Packages, what);
         let fetched = packages.fetch(name, version).await;
         going_on.ended(&told(&fetched));
-        let files = fetched.map_err(|error| match error {
-            PackageError::NotFound(text) => Error::NotFound(text),
-            PackageError::Unavailable(text) => Error::Unavailable(text),
-        })?;
+        let files = fetched.map_err(refused)?;
         Ok(files.iter().map(file).collect())
     }
 
@@ -50,6 +84,25 @@ impl Guest {
         let limit = self.uses.packages.limit("packages");
         self.case.ledger.limit_reached(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
+    }
+}
+
+/// Says beside why a package is refused what the policy has in its place, so that nobody has to guess.
+fn denied(denial: &Denial, grant: &PackagesGrant) -> Error {
+    let mut patterns: Vec<String> = grant.patterns().take(PATTERNS_TOLD_MAX + 1).collect();
+    if patterns.len() > PATTERNS_TOLD_MAX {
+        patterns[PATTERNS_TOLD_MAX] = "…".to_owned();
+    }
+    Error::Denied(match patterns[..] {
+        [] => denial.why.clone(),
+        _ => format!("{}; granted: {}", denial.why, patterns.join(", ")),
+    })
+}
+
+fn refused(error: PackageError) -> Error {
+    match error {
+        PackageError::NotFound(text) => Error::NotFound(text),
+        PackageError::Unavailable(text) => Error::Unavailable(text),
     }
 }
 
@@ -64,5 +117,5 @@ fn told(fetched: &Result<Arc<[PackageFile]>, PackageError>) -> String {
 }
 
 fn file(file: &PackageFile) -> File {
-    File { path: file.path.clone(), data: file.data.clone() }
+    File { path: file.path.clone(), data: file.data.clone(), extra: None }
 }

@@ -66,7 +66,7 @@ impl Guest {
 
 fn look(style: Style) -> services::Style {
     match style {
-        Style::Plain => services::Style::Plain,
+        Style::Plain | Style::Other(_) => services::Style::Plain,
         Style::Strong => services::Style::Strong,
         Style::Faint => services::Style::Faint,
         Style::Warning => services::Style::Warning,

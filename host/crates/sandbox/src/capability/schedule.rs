@@ -8,7 +8,7 @@ use sallyport_policy::{Capability, ScheduleGrant};
 
 use super::{apart, cannot_be_used, named};
 use crate::{
-    bindings::v0_1::sallyport::plugin::schedule::{Calendar, Error, Host, Moment, Timer},
+    bindings::v0_1::sallyport::plugin::schedule::{Calendar, Error, Host, Moment, NewTimer, Timer},
     guest::Guest,
 };
 
@@ -25,35 +25,26 @@ const CALENDAR_BYTES_MAX: usize = 256;
 const ID_BYTES_MAX: usize = 128;
 
 impl Host for Guest {
-    async fn add(
-        &mut self,
-        moment: Moment,
-        label: Option<String>,
-        payload: String,
-    ) -> wasmtime::Result<Result<Timer, Error>> {
-        Ok(self.timer_add(moment, label, payload).await)
+    async fn add(&mut self, timer: NewTimer) -> wasmtime::Result<Result<Timer, Error>> {
+        Ok(self.timer_add(timer).await)
     }
 
     async fn cancel(&mut self, id: String) -> wasmtime::Result<Result<bool, Error>> {
         Ok(self.timer_cancel(id).await)
     }
 
-    async fn list(&mut self) -> wasmtime::Result<Result<Vec<Timer>, Error>> {
+    async fn list_timers(&mut self) -> wasmtime::Result<Result<Vec<Timer>, Error>> {
         Ok(self.timer_list().await)
     }
 }
 
 impl Guest {
-    async fn timer_add(
-        &mut self,
-        moment: Moment,
-        label: Option<String>,
-        payload: String,
-    ) -> Result<Timer, Error> {
+    async fn timer_add(&mut self, timer: NewTimer) -> Result<Timer, Error> {
         let grant = self.may_plan("set a timer")?;
-        let plan = self.plan(&grant, moment, label, payload)?;
+        let plan = self.plan(&grant, timer)?;
         let name = plan.label.as_deref().unwrap_or_default();
-        let what = format!("set a timer {} ({} bytes)", named(name), plan.payload.len());
+        let what =
+            format!("set a timer {} ({} bytes)", named(&self.case, name), plan.payload.len());
         let timer = self.in_timers(what, move |timers, owner| timers.add(owner, plan)).await?;
         Ok(timer_to_guest(timer))
     }
@@ -63,7 +54,7 @@ impl Guest {
         if id.len() > ID_BYTES_MAX {
             return Ok(false);
         }
-        let what = format!("cancel the timer {}", named(&id));
+        let what = format!("cancel the timer {}", named(&self.case, &id));
         self.in_timers(what, move |timers, owner| timers.cancel(owner, &id)).await
     }
 
@@ -89,13 +80,8 @@ impl Guest {
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 
-    fn plan(
-        &self,
-        grant: &ScheduleGrant,
-        moment: Moment,
-        label: Option<String>,
-        payload: String,
-    ) -> Result<Plan, Error> {
+    fn plan(&self, grant: &ScheduleGrant, timer: NewTimer) -> Result<Plan, Error> {
+        let NewTimer { moment, label, payload, extra: _ } = timer;
         if !self.common.has_timers {
             let why = "the plugin does not export `timers`, so nobody could be called back";
             return Err(Error::Invalid(why.to_owned()));
@@ -156,7 +142,7 @@ fn moment_from_guest(moment: Moment) -> Result<services::Moment, Error> {
         Moment::AtMs(ms) => services::Moment::AtMs(ms),
         Moment::InMs(ms) => services::Moment::InMs(ms),
         Moment::EveryMs(ms) => services::Moment::EveryMs(ms),
-        Moment::Calendar(Calendar { cron, time_zone }) => {
+        Moment::Calendar(Calendar { cron, time_zone, extra: _ }) => {
             check_length("the cron expression", Some(&cron), CALENDAR_BYTES_MAX)?;
             check_length("the time zone", time_zone.as_deref(), CALENDAR_BYTES_MAX)?;
             services::Moment::Calendar { cron, time_zone }
@@ -173,7 +159,7 @@ fn moment_to_guest(moment: services::Moment) -> Moment {
         services::Moment::InMs(ms) => Moment::InMs(ms),
         services::Moment::EveryMs(ms) => Moment::EveryMs(ms),
         services::Moment::Calendar { cron, time_zone } => {
-            Moment::Calendar(Calendar { cron, time_zone })
+            Moment::Calendar(Calendar { cron, time_zone, extra: None })
         }
     }
 }

@@ -64,11 +64,11 @@ impl Host for Guest {
         Ok(self.state_set(Wish { key, value, expected, expires_in_ms }).await)
     }
 
-    async fn delete(&mut self, key: String) -> wasmtime::Result<Result<bool, Error>> {
-        Ok(self.state_delete(key).await)
+    async fn remove(&mut self, key: String) -> wasmtime::Result<Result<bool, Error>> {
+        Ok(self.state_remove(key).await)
     }
 
-    async fn list(
+    async fn list_keys(
         &mut self,
         prefix: String,
         after: Option<String>,
@@ -82,7 +82,7 @@ impl Guest {
     async fn state_get(&mut self, key: String) -> Result<Option<Entry>, Error> {
         self.may_keep("read what it keeps")?;
         check_key(&key)?;
-        let what = format!("get {}", named(&key));
+        let what = format!("get {}", named(&self.case, &key));
         let kept = self.in_store(what, move |store, owner| store.get(owner, &key)).await?;
         Ok(kept.map(|Kept { value, version }| Entry { value, version, extra: None }))
     }
@@ -92,7 +92,7 @@ impl Guest {
         check_key(&wish.key)?;
         check_value(&wish.value, value_bytes_max)?;
         let expires_in = expiry(wish.expires_in_ms)?;
-        let what = format!("set {} ({} bytes)", named(&wish.key), wish.value.len());
+        let what = format!("set {} ({} bytes)", named(&self.case, &wish.key), wish.value.len());
         let set = move |store: &dyn StateStore, owner: &Owner| {
             let Wish { key, value, expected, .. } = &wish;
             let write = Write { value, expected: *expected, expires_in, quota_bytes };
@@ -101,10 +101,10 @@ impl Guest {
         self.in_store(what, set).await
     }
 
-    async fn state_delete(&mut self, key: String) -> Result<bool, Error> {
+    async fn state_remove(&mut self, key: String) -> Result<bool, Error> {
         self.may_keep("forget what it keeps")?;
         check_key(&key)?;
-        let what = format!("delete {}", named(&key));
+        let what = format!("delete {}", named(&self.case, &key));
         self.in_store(what, move |store, owner| store.delete(owner, &key)).await
     }
 
@@ -121,7 +121,7 @@ impl Guest {
             return Err(Error::Invalid("a page of no keys never ends".to_owned()));
         }
         let keys_max = limit.min(PAGE_KEYS_MAX) as usize;
-        let what = format!("list {}", named(&prefix));
+        let what = format!("list {}", named(&self.case, &prefix));
         // One more than is wanted tells whether there is another page.
         let list = move |store: &dyn StateStore, owner: &Owner| {
             store.list(owner, &prefix, after.as_deref(), keys_max + 1)

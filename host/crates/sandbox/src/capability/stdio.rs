@@ -1,9 +1,12 @@
 //! Standard output and error of a guest: lines of its log, never bytes of ours.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use bytes::Bytes;
-use sallyport_contract::LogLevel;
+use sallyport_contract::{LogLevel, RedactStream};
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::{
     async_trait,
@@ -27,8 +30,17 @@ pub(crate) struct GuestOutput(Arc<Inner>);
 struct Inner {
     docket: Arc<Docket>,
     level: LogLevel,
+    pending: Mutex<Pending>,
+}
+
+/// What is not passed on yet.
+#[derive(Default)]
+struct Pending {
     /// The line that is not whole yet.
-    pending: Mutex<Vec<u8>>,
+    line: Vec<u8>,
+    /// Takes secrets out, also those that lie across two writes or are cut with a line that is too
+    /// long. `None` where nothing was written in this run.
+    clean: Option<RedactStream>,
 }
 
 impl GuestOutput {
@@ -39,22 +51,23 @@ impl GuestOutput {
 
     fn take_in(&self, bytes: &[u8]) {
         let mut pending = self.pending();
-        pending.extend_from_slice(bytes);
-        let whole = pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let rest = pending.split_off(whole);
-        let lines = std::mem::replace(&mut *pending, rest);
+        let redactor = || self.0.docket.case().warden().redactor().stream();
+        let clean = pending.clean.get_or_insert_with(redactor).push(bytes);
+        pending.line.extend_from_slice(&clean);
+        let whole = pending.line.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let rest = pending.line.split_off(whole);
+        let lines = mem::replace(&mut pending.line, rest);
         lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.emit(line));
-        if pending.len() > PENDING_BYTES_MAX {
-            self.emit(&std::mem::take(&mut *pending));
+        if pending.line.len() > PENDING_BYTES_MAX {
+            self.emit(&mem::take(&mut pending.line));
         }
     }
 
     /// Passes on the last line of a run, which often has no end.
     pub(crate) fn finish(&self) {
-        let line = std::mem::take(&mut *self.pending());
-        if !line.is_empty() {
-            self.emit(&line);
-        }
+        let Pending { mut line, clean } = mem::take(&mut *self.pending());
+        line.extend(clean.map(RedactStream::finish).unwrap_or_default());
+        line.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.emit(line));
     }
 
     fn emit(&self, line: &[u8]) {
@@ -64,7 +77,7 @@ impl GuestOutput {
     }
 
     /// A panic while it is held costs a line at most.
-    fn pending(&self) -> MutexGuard<'_, Vec<u8>> {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
         self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
