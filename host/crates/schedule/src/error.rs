@@ -78,6 +78,18 @@ pub enum WordsError {
         /// The start of what was said.
         text: String,
     },
+    /// A date that is one day where the day is written first, and another one where the month is.
+    #[error("\"{text}\" can mean two days")]
+    Ambiguous {
+        /// The start of what was said.
+        text: String,
+    },
+    /// A day of every second or third week: no calendar of timers counts weeks.
+    #[error("\"{text}\" cannot be set: a day of the week can only come every week")]
+    WeeksApart {
+        /// The start of what was said.
+        text: String,
+    },
     /// It is over.
     #[error("\"{text}\" is in the past")]
     Past {
@@ -100,9 +112,13 @@ impl WordsError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NotUnderstood { .. } => Some(
-                "say it like: in 20 minutes; at 17:00; tomorrow at 9; on Friday at noon; \
+                "say it in English, like: in 20 minutes; at 17:00; tomorrow at 9; on Friday at noon; \
                  24 December at 18:00; 2026-12-24 18:00; every 2 hours; every weekday at 8:30; \
                  every first of the month",
+            ),
+            Self::Ambiguous { .. } => Some("write the month as a word, or like 2026-12-24"),
+            Self::WeeksApart { .. } => Some(
+                "say every week, like every Tuesday at 9, or count from now, like every 2 weeks",
             ),
             Self::Past { .. } => Some("name a later day, or a time that is still to come"),
             Self::NoSuchDay { .. } => Some("name a day that the calendar has"),

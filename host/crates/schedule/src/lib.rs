@@ -28,7 +28,7 @@ use sallyport_contract::services::Moment;
 pub use error::{MomentError, WordsError};
 use rule::Rule;
 pub use spoken::{describe, when};
-pub use words::words;
+pub use words::{is_moment, length_ms, words};
 
 /// Shortest time between two firings that anybody can have. Below it, one firing has hardly begun
 /// when the next is due.

@@ -281,3 +281,78 @@ fn clocks_that_change() {
         assert_eq!(meant(said, now), want, "{said} on {now}");
     }
 }
+
+#[test]
+fn dates_in_figures_mean_one_day_or_none() {
+    check(&[
+        ("24.12.2026 18:00", "2026-12-24 18:00"),
+        ("on 24.12.2026 at 18:00", "2026-12-24 18:00"),
+        ("4.12.2026 at 9 pm", "2026-12-04 21:00"),
+        ("24.12.2026", "2026-12-24 09:00"),
+        ("12/24/2026 6pm", "2026-12-24 18:00"),
+        ("24/12/2026 6 pm", "2026-12-24 18:00"),
+        ("12/12/2026 at noon", "2026-12-12 12:00"),
+        ("2026/12/24 18:00", "2026-12-24 18:00"),
+        ("18:00 on 24.12.2026", "2026-12-24 18:00"),
+    ]);
+    for said in ["3/4/2027 at 9", "3/4 at 9", "at 9 on 11/12/2026"] {
+        let error = words(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, WordsError::Ambiguous { .. }), "{said}: {error}");
+        assert!(error.hint().unwrap().contains("2026-12-24"));
+    }
+    for said in
+        ["31.02.2027", "24.13.2026 18:00", "13/13/2026", "1.2.3", "24.12.26 at 9", "5/6/7/8"]
+    {
+        let error = words(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, WordsError::NotUnderstood { .. }), "{said}: {error}");
+    }
+}
+
+#[test]
+fn what_no_calendar_can_hold_and_other_languages_are_named() {
+    for said in [
+        "every 2 weeks on tuesday at 9",
+        "every other week on friday",
+        "every second tuesday at 9",
+        "every three weeks on monday",
+        "every other friday at noon",
+    ] {
+        let error = words(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, WordsError::WeeksApart { .. }), "{said}: {error}");
+        assert!(error.hint().unwrap().contains("every 2 weeks"));
+    }
+    check(&[("every 2 weeks", "every 1209600"), ("every other week", "every 1209600")]);
+    for said in ["morgen um 9", "demain à 9h", "mañana a las 9"] {
+        let error = words(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, WordsError::NotUnderstood { .. }), "{said}: {error}");
+        assert!(error.hint().unwrap().contains("in English"));
+    }
+}
+
+#[test]
+fn a_length_is_told_from_everything_else() {
+    let rows = [
+        ("8 minutes", Some(480_000)),
+        ("for an hour and a half", Some(5_400_000)),
+        ("2 days", Some(172_800_000)),
+        ("90s", Some(90_000)),
+        ("5 Minuten", None),
+        ("5", None),
+        ("2 months", None),
+        ("tomorrow", None),
+        ("8 minutes or so", None),
+        ("5 minutes 10 minutes", None),
+        ("5 minutes and 10 min", None),
+        ("", None),
+    ];
+    for (said, want) in rows {
+        assert_eq!(crate::length_ms(said), want, "{said}");
+    }
+    assert_eq!(crate::length_ms(&"1 day and ".repeat(50)), None);
+    for said in ["tomorrow at 9", "in 20 minutes", "every weekday at 8:30", "2026-12-24 18:00"] {
+        assert!(crate::is_moment(said), "{said}");
+    }
+    for said in ["yesterday", "morgen um 9", "to call mum", ""] {
+        assert!(!crate::is_moment(said), "{said}");
+    }
+}

@@ -218,9 +218,63 @@ fn read_date(reader: &mut Reader<'_>) -> Option<Day> {
     }
 }
 
-/// A date alone. A date that a time goes on behind would be read as well, without the time.
+/// A date alone: `2026-12-24`, `2026/12/24`, `24.12.2026`, `12/24/2026`, `24/12/2026`. A date that a time
+/// goes on behind would be read as well, without the time.
 fn date(word: &str) -> Option<Date> {
-    word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-').then(|| word.parse().ok())?
+    if let Some([day, month, year]) = figures(word, '.') {
+        return in_full(year, month, day);
+    }
+    match figures(word, '/') {
+        Some([year, month, day]) if year > 31 => in_full(year, month, day),
+        Some([one, other, year]) => match day_and_month(one, other) {
+            Slashed::Day { day, month } => in_full(year, month, day),
+            Slashed::Either | Slashed::Neither => None,
+        },
+        None => word
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'-')
+            .then(|| word.parse().ok())?,
+    }
+}
+
+/// What two figures with a slash between them mean: some write the day first, others the month.
+enum Slashed {
+    Day { day: u32, month: u32 },
+    Either,
+    Neither,
+}
+
+fn day_and_month(one: u32, other: u32) -> Slashed {
+    match (one, other) {
+        (1..=12, 1..=12) if one != other => Slashed::Either,
+        (1..=31, 1..=12) => Slashed::Day { day: one, month: other },
+        (1..=12, 1..=31) => Slashed::Day { day: other, month: one },
+        _ => Slashed::Neither,
+    }
+}
+
+/// Whether a word is a date that means one day to some readers and another day to others.
+pub(super) fn is_ambiguous(word: &str) -> bool {
+    let pair = figures::<2>(word, '/').map(|[one, other]| (one, other));
+    let triple =
+        figures(word, '/').and_then(|[one, other, year]| (year > 31).then_some((one, other)));
+    pair.or(triple).is_some_and(|(one, other)| matches!(day_and_month(one, other), Slashed::Either))
+}
+
+fn figures<const COUNT: usize>(word: &str, between: char) -> Option<[u32; COUNT]> {
+    let parts: Vec<&str> = word.split(between).collect();
+    let parts: [&str; COUNT] = parts.try_into().ok()?;
+    let numbers: Vec<u32> = parts
+        .into_iter()
+        .filter(|part| part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter_map(|part| part.parse().ok())
+        .collect();
+    numbers.try_into().ok()
+}
+
+fn in_full(year: u32, month: u32, day: u32) -> Option<Date> {
+    let year = i16::try_from(year).ok().filter(|year| *year > 1969)?;
+    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
 /// A day of the year, in either order.

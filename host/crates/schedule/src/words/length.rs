@@ -20,8 +20,8 @@ pub(super) struct Length {
 }
 
 /// What is counted.
-#[derive(Debug, Clone, Copy)]
-enum Unit {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
     Ms(u64),
     Days(u32),
     Months(u32),
@@ -108,7 +108,7 @@ fn decimal(word: &str) -> Option<Hundredths> {
     Some(Hundredths(whole.checked_add(names::number(fraction)? * scale)?))
 }
 
-fn unit(word: &str) -> Option<Unit> {
+pub(super) fn unit(word: &str) -> Option<Unit> {
     let unit = match word {
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Ms(SECOND_MS),
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Ms(MINUTE_MS),

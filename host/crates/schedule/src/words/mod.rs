@@ -11,7 +11,7 @@ pub(crate) mod names;
 mod reader;
 mod repeat;
 
-use jiff::{Span, Timestamp, Zoned, civil::DateTime};
+use jiff::{Span, Timestamp, Zoned, civil::DateTime, tz::TimeZone};
 use sallyport_contract::{services::Moment, text};
 
 use crate::error::{MomentError, WordsError};
@@ -45,6 +45,9 @@ pub fn words(said: &str, now: &Zoned) -> Result<Moment, WordsError> {
         return once(Some(at), said, now);
     }
     let words = reader::split(said);
+    if words.iter().any(|word| day::is_ambiguous(word)) {
+        return Err(WordsError::Ambiguous { text: quote(said) });
+    }
     let mut reader = Reader::new(&words);
     reader.eat_any(&LEADS);
     if let Some(length) = reader.attempt(|reader| whole(reader, read_length)) {
@@ -56,13 +59,39 @@ pub fn words(said: &str, now: &Zoned) -> Result<Moment, WordsError> {
     if let Some((length, clock)) = reader.attempt(|reader| whole(reader, read_days_and_clock)) {
         return once(in_days(length, clock, now), said, now);
     }
-    let read = reader.attempt(|reader| whole(reader, Said::read)).ok_or_else(not_understood)?;
+    let read = reader.attempt(|reader| whole(reader, Said::read));
+    let read = read.ok_or_else(|| match reader.attempt(repeat::read_weeks_apart) {
+        Some(()) => WordsError::WeeksApart { text: quote(said) },
+        None => not_understood(),
+    })?;
     match read.resolve(now) {
         Ok(at) => once(Some(at), said, now),
         Err(Unresolved::Past) => once(None, said, now),
         Err(Unresolved::NoSuchDay) => Err(WordsError::NoSuchDay { text: quote(said) }),
         Err(Unresolved::TooFar) => Err(MomentError::TooFar.into()),
     }
+}
+
+/// Returns the length of time that a text means, in milliseconds: `8 minutes`, `for half an hour`.
+/// `None` for everything else, also for months, whose length differs, and for two lengths in one
+/// text (`5 minutes 10 minutes`).
+pub fn length_ms(said: &str) -> Option<u64> {
+    if said.len() > TEXT_BYTES_MAX {
+        return None;
+    }
+    let words = reader::split(said);
+    let units: Vec<_> = words.iter().filter_map(|word| length::unit(word)).collect();
+    if units.iter().enumerate().any(|(at, unit)| units[..at].contains(unit)) {
+        return None;
+    }
+    let length =
+        whole(&mut Reader::new(&words), read_length).filter(|length| length.months == 0)?;
+    u64::from(length.days).checked_mul(length::DAY_MS)?.checked_add(length.ms)
+}
+
+/// Whether a text is a moment or a repetition, regardless of the present time.
+pub fn is_moment(said: &str) -> bool {
+    words(said, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)).is_ok()
 }
 
 /// Reads something that has to be all that is left.

@@ -70,6 +70,15 @@ fn read_every(reader: &mut Reader<'_>) -> Option<Repeat> {
     reader.is_at_end().then_some(Repeat::Every(every_ms))
 }
 
+/// The start of `every 2 weeks on tuesday`, `every other friday`: more is not read of what no calendar
+/// can hold.
+pub(super) fn read_weeks_apart(reader: &mut Reader<'_>) -> Option<()> {
+    reader.eat_any(&["every", "each"]).then_some(())?;
+    let every = if reader.eat_any(&["other", "second"]) { 2 } else { reader.one(names::number)? };
+    let is_of_week = reader.eat_any(&["weeks", "week"]) || reader.one(names::weekday).is_some();
+    (every > 1 && is_of_week).then_some(())
+}
+
 fn read_length(reader: &mut Reader<'_>) -> Option<u64> {
     let length = reader.attempt(Length::read).or_else(|| {
         let one = ["second", "minute", "hour"].iter().position(|unit| reader.eat(unit))?;
