@@ -13,7 +13,7 @@ use crate::{
     download::{self, unavailable},
     kept::{self, digest},
     listing::{self, Entry},
-    project::{Project, is_same_version},
+    project::{self, Project, is_same_version},
     wheel,
 };
 
@@ -67,14 +67,18 @@ impl Index {
         Ok(Self { base, client, folder })
     }
 
-    async fn find(&self, project: &Project) -> Result<Vec<u8>, PackageError> {
-        let address = self.base.join(&format!("{}/", project.name));
+    /// The wheels that the page of a project names. `name` is in its normal form.
+    async fn entries(&self, name: &str) -> Result<Vec<Entry>, PackageError> {
+        let address = self.base.join(&format!("{name}/"));
         let address = address.map_err(|_| unavailable("its address is broken"))?;
         let page = download::page(&self.client, address).await?;
-        let page = page.ok_or_else(|| {
-            PackageError::NotFound(format!("the index has no package {}", project.name))
-        })?;
-        let entries = listing::read(&page.url, &page.media_type, &page.text);
+        let page =
+            page.ok_or_else(|| PackageError::NotFound(format!("the index has no package {name}")))?;
+        Ok(listing::read(&page.url, &page.media_type, &page.text))
+    }
+
+    async fn find(&self, project: &Project) -> Result<Vec<u8>, PackageError> {
+        let entries = self.entries(&project.name).await?;
         let entry = listing::choose(&entries, project)
             .ok_or_else(|| PackageError::NotFound(missing(&entries, project)))?;
         self.download(entry, project).await
@@ -114,6 +118,18 @@ impl Index {
 }
 
 impl Packages for Index {
+    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>> {
+        Box::pin(async move {
+            let name = project::checked_name(name)?;
+            let releases = listing::releases(&self.entries(&name).await?, &name);
+            if releases.is_empty() {
+                let why = format!("the index has no wheel of {name} in pure Python");
+                return Err(PackageError::NotFound(why));
+            }
+            Ok(releases)
+        })
+    }
+
     fn fetch<'a>(
         &'a self,
         name: &'a str,

@@ -4,12 +4,7 @@
 //! A file is named after project, version and the digest that it had to have, and its bytes are
 //! hashed again before they are used: what was changed or cut short is fetched anew.
 
-use std::{
-    fs,
-    io::{self, Read},
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, os::unix::fs::DirBuilderExt, path::Path};
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
@@ -67,8 +62,6 @@ fn prefix(project: &Project) -> String {
     format!("{}={}=", project.name, project.version)
 }
 
-fn read(path: &PathBuf) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(bytes)
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    sallyport_untrusted_file::read(path, FILE_BYTES_MAX)
 }

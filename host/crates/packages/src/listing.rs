@@ -3,8 +3,11 @@
 //! Indexes answer in JSON or in HTML; both say the same. A page is untrusted until a file's bytes fit
 //! the digest that stands on it, and then it is as good as the index that the operator chose.
 
+use std::{cmp::Reverse, str::FromStr};
+
 use data_encoding::HEXLOWER_PERMISSIVE;
 use html5gum::{Token, Tokenizer};
+use pep440_rs::Version;
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
@@ -52,6 +55,23 @@ pub(crate) fn choose<'e>(entries: &'e [Entry], project: &Project) -> Option<&'e 
     };
     // One that was taken back is still what somebody pinned, but never in place of a better one.
     entries.iter().filter(fits).min_by_key(|entry| (entry.is_yanked, entry.digest.is_none()))
+}
+
+/// The versions of a project that can be taken, the newest first and each once. What was taken back
+/// is left out, and what no version can be read of stands last.
+pub(crate) fn releases(entries: &[Entry], project: &str) -> Vec<String> {
+    let fits = |entry: &&Entry| {
+        normal_name(&entry.name.project) == project
+            && entry.name.is_pure
+            && entry.digest.is_some()
+            && !entry.leaves_https
+            && !entry.is_yanked
+    };
+    let mut versions: Vec<&str> =
+        entries.iter().filter(fits).map(|entry| entry.name.version.as_str()).collect();
+    versions.sort_by_cached_key(|version| Reverse(Version::from_str(version).ok()));
+    versions.dedup();
+    versions.into_iter().map(str::to_owned).collect()
 }
 
 #[derive(Deserialize)]

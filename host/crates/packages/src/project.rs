@@ -25,21 +25,28 @@ impl Project {
     ///
     /// It is no name or no version; nothing of it could be a path or a part of an address.
     pub(crate) fn new(name: &str, version: &str) -> Result<Self, PackageError> {
-        let is_name = name.len() <= NAME_BYTES_MAX
-            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && name.ends_with(|c: char| c.is_ascii_alphanumeric())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
-        if !is_name {
-            return Err(wrong("the name of a package", name));
-        }
+        let name = checked_name(name)?;
         let is_version = version.len() <= VERSION_BYTES_MAX
             && version.starts_with(|c: char| c.is_ascii_digit())
             && version.bytes().all(|b| b.is_ascii_alphanumeric() || b".+!-_".contains(&b));
         if !is_version {
             return Err(wrong("a version", version));
         }
-        Ok(Self { name: normal_name(name), version: normal_version(version) })
+        Ok(Self { name, version: normal_version(version) })
     }
+}
+
+/// Checks and normalises the name of a project.
+///
+/// # Errors
+///
+/// It is no name; nothing of it could be a path or a part of an address.
+pub(crate) fn checked_name(name: &str) -> Result<String, PackageError> {
+    let is_name = name.len() <= NAME_BYTES_MAX
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    if is_name { Ok(normal_name(name)) } else { Err(wrong("the name of a package", name)) }
 }
 
 fn wrong(what: &str, text: &str) -> PackageError {

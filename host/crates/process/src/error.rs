@@ -60,7 +60,7 @@ pub enum ScriptError {
         wanted: &'static str,
     },
     /// There is nothing to run.
-    #[error("{} holds no program", folder.display())]
+    #[error("{} contains no program", folder.display())]
     NoProgram {
         /// The folder.
         folder: PathBuf,
@@ -100,7 +100,7 @@ impl ScriptError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum RunError {
     /// The kernel lacks walls.
-    #[error("this system has no wall for a native program: it lacks {}", list(missing))]
+    #[error("this system cannot sandbox a native program: it lacks {}", list(missing))]
     NoWall {
         /// Those that it lacks.
         missing: Vec<Wall>,
@@ -147,9 +147,7 @@ impl RunError {
     /// What can be done about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NoWall { .. } => {
-                "use a newer kernel, or accept in the policy that the program runs without"
-            }
+            Self::NoWall { .. } => "use a newer kernel, or allow `unwalled` in the policy",
             Self::Changed { .. } => "start again, so that the new program is read and asked about",
             Self::Grant { .. } => "make the path, or take it out of the policy",
             Self::Start { .. } => {

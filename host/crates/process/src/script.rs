@@ -2,9 +2,9 @@
 
 use std::{
     fmt,
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -164,12 +164,10 @@ pub(crate) fn open(path: &Path) -> Result<File, ScriptError> {
         path: path.to_owned(),
         message: error.to_string(),
     };
-    let mut options = OpenOptions::new();
-    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
-    match file.metadata().map_err(unreadable)?.is_file() {
-        true => Ok(file),
-        false => Err(ScriptError::NotAFile { path: path.to_owned() }),
-    }
+    sallyport_untrusted_file::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => ScriptError::NotAFile { path: path.to_owned() },
+        _ => unreadable(error),
+    })
 }
 
 #[cfg(test)]
@@ -252,7 +250,7 @@ mod tests {
     #[test]
     fn a_program_has_a_largest_size() {
         let folder = folder(&[("run", 0o755)]);
-        let file = OpenOptions::new().write(true).open(folder.path().join("run")).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(folder.path().join("run")).unwrap();
         file.set_len(PROGRAM_BYTES_MAX + 1).unwrap();
         let error = Script::read(folder.path()).unwrap_err();
         assert!(matches!(error, ScriptError::TooLarge { .. }), "{error:?}");

@@ -16,6 +16,9 @@ use crate::attempts;
 /// Much more than any limit of a test.
 const MUCH_BYTES: usize = 1 << 30;
 
+/// No host lives so long unless it hangs; whoever reads what it says waits no longer.
+const HOST_LIFE_MAX: Duration = Duration::from_secs(180);
+
 /// Less than any limit of a test.
 const PART_BYTES: usize = 20 << 20;
 
@@ -40,6 +43,11 @@ pub(crate) fn act() -> ExitCode {
 /// Runs the description that comes on standard input as a host does, for whoever wants to kill it.
 /// Where the kernel is to look old, it loses a wall first.
 pub(crate) fn host() -> ExitCode {
+    thread::spawn(|| {
+        thread::sleep(HOST_LIFE_MAX);
+        println!("it hangs");
+        std::process::exit(1);
+    });
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).expect("a description");
     let spec: Spec = serde_json::from_str(&text).expect("a description");

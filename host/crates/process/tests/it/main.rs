@@ -23,6 +23,7 @@ use std::{
 use sallyport_process::{
     Digest, Exit, Finished, Limits, Network, RunError, Spec, Stage, Walls, run,
 };
+use tokio::time::timeout;
 
 /// The program that is the stages, the host that can be killed, and a bad program.
 const HOSTILE: &str = env!("CARGO_BIN_EXE_hostile-process");
@@ -32,6 +33,9 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// The time of a program that is to reach another limit first, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// No run takes so long unless it hangs.
+const RUN_TIME_MAX: Duration = Duration::from_secs(180);
 
 /// A folder with a program, and the description of a run of it.
 struct Tool {
@@ -79,7 +83,8 @@ impl Tool {
     /// Runs it with this input.
     fn run(&self, input: &[u8]) -> Result<Finished, RunError> {
         let stage = Stage::program(HOSTILE.into());
-        runtime().block_on(run(&stage, &self.spec, input))
+        let in_time = async { timeout(RUN_TIME_MAX, run(&stage, &self.spec, input)).await };
+        runtime().block_on(in_time).expect("it hangs")
     }
 
     /// Runs it, and returns what it printed when all went well.
