@@ -35,9 +35,13 @@ impl Session {
         let estimated = (memory != Memory::None).then(|| self.meter.tokens(&messages));
         let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
         let request = Request { messages: &messages, tools, temperature };
-        let answer = streamed(&*self.model, request, self.front.events());
-        let reply = self.front.attend(pages, answer).await?.map_err(TurnEnd::ModelFailed)?;
+        let mut said = String::new();
+        let answer = streamed(&*self.model, request, self.front.events(), &mut said);
+        let answered = self.front.attend(pages, answer).await;
         drop(messages);
+        let answered = answered.map_err(TurnEnd::from);
+        let reply = answered.and_then(|reply| reply.map_err(TurnEnd::ModelFailed));
+        let reply = reply.inspect_err(|_| self.unfinished = said)?;
         if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
             self.meter.learn(estimated, usage.input_tokens);
         }
@@ -136,16 +140,26 @@ impl Session {
     }
 }
 
-/// Asks the model and passes its words on while they arrive.
+/// Asks the model and passes its words on while they arrive. They are gathered in `said`, because
+/// an answer that is stopped never returns.
 async fn streamed(
     model: &dyn ChatModel,
     request: Request<'_>,
     events: mpsc::Sender<Event>,
+    said: &mut String,
 ) -> Result<Reply, ModelError> {
     // The queue holds what one poll of the model brings: it is emptied before the next.
     let (arriving, mut deltas) = mpsc::unbounded_channel();
     // The other end lives in this function.
-    let mut on_delta = |delta: Delta| drop(arriving.send(Event::Delta(delta)));
+    let mut on_delta = |delta: Delta| {
+        match &delta {
+            Delta::Text(text) => said.push_str(text),
+            // The next attempt begins with the first word again.
+            Delta::Retry { .. } => said.clear(),
+            Delta::Reasoning(_) | Delta::CallBegun { .. } | Delta::LeftOut(_) => {}
+        }
+        drop(arriving.send(Event::Delta(delta)));
+    };
     let mut answer = model.generate(request, &mut on_delta);
     let reply = loop {
         tokio::select! {

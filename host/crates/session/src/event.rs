@@ -1,14 +1,16 @@
 //! What a session tells its front ends.
 //!
-//! The enum is closed: a new kind of event makes the compiler ask every front end what it shows for
-//! it. Texts in it come from models, plugins and servers; whoever puts one on a terminal sends it
-//! through [`sallyport_contract::text`] first.
+//! The enum is closed, but a new kind of event makes the compiler ask only those front ends that
+//! match without a wildcard: `cli/events`, `cli/chat/hearing.rs` and `roles/ui/told.rs` of the host.
+//! The others ignore what they do not know. Texts in it come from models, plugins and servers; whoever
+//! puts one on a terminal sends it through [`sallyport_contract::text`] first.
 
 use std::{fmt, time::Duration};
 
 use sallyport_contract::{
     ApprovalRequest, CallReport,
     services::{self, Origin, Progress},
+    text,
 };
 use sallyport_model::{Cost, Delta, ModelError, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -266,7 +268,7 @@ impl InputError {
                 "send fewer files at once, or smaller ones"
             }
             Self::PriceUnknown { .. } => {
-                "give its price in the configuration, or limit the tokens in place of the cost"
+                "set its price in [price.\"…\"], or limit tokens instead of cost"
             }
         }
     }
@@ -293,6 +295,13 @@ pub enum Notice {
     AnswerWithheld,
     /// The model neither said anything nor called a tool.
     AnswerEmpty,
+    /// The answer ended for a reason of the provider's own, such as a call that it could not read.
+    AnswerEnded {
+        /// The provider's word for it.
+        reason: String,
+        /// Whether nothing was said and no tool called until then.
+        is_empty: bool,
+    },
     /// There is no turn that could be taken back, retried or pinned.
     NoTurn,
     /// There is nothing that a summary could stand for, or not enough.
@@ -318,20 +327,24 @@ impl fmt::Display for Notice {
                 write!(f, "question {confirmation_id} is not open, the answer changes nothing")
             }
             Self::TooLateToEdit { confirmation_id } => {
-                write!(
-                    f,
-                    "question {confirmation_id} is about a call that runs, as it was approved"
-                )
+                write!(f, "the call of question {confirmation_id} is already running as approved")
             }
             Self::InputDropped => f.write_str("too many inputs are waiting, this one was dropped"),
             Self::AnswerCut => f.write_str("the answer was cut at the model's length limit"),
             Self::AnswerWithheld => f.write_str("the provider withheld the answer"),
             Self::AnswerEmpty => f.write_str("the model gave no answer"),
+            Self::AnswerEnded { reason, .. } => {
+                write!(
+                    f,
+                    "the provider ended the answer for a reason of its own: {}",
+                    text::one_line(reason)
+                )
+            }
             Self::NoTurn => f.write_str("nothing has been said yet"),
             Self::NothingToSummarize => f.write_str("there is nothing to sum up"),
             Self::SummaryFailed { why } => write!(f, "no summary was made: {why}"),
             Self::RecallFailed { why } => {
-                write!(f, "earlier turns are not recalled by what they mean: {why}")
+                write!(f, "earlier turns are not recalled: {why}")
             }
             Self::JournalFailed(error) => write!(f, "this session is not being saved: {error}"),
         }

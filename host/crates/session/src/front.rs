@@ -33,10 +33,6 @@ use super::{
 /// than a few were not meant for one conversation; each that is dropped is told.
 const TASKS_WAITING_MAX: usize = 16;
 
-/// Longest words, in bytes, that a plugin can tell the person at once: some pages, of which nobody
-/// reads more.
-const NOTICE_BYTES_MAX: usize = 16 * 1024;
-
 /// What leads to and from whoever has the [handle](super::Handle) of a session.
 pub(super) struct Line {
     pub(super) inbox: mpsc::Receiver<Command>,
@@ -325,7 +321,7 @@ impl Front {
     /// Tells what a plugin says, once it is written down.
     async fn notice(&mut self, mut notice: services::Notice, pages: &mut Pages) {
         for words in [&mut notice.text].into_iter().chain(&mut notice.speech) {
-            words.truncate(words.floor_char_boundary(NOTICE_BYTES_MAX));
+            words.truncate(words.floor_char_boundary(services::NOTICE_BYTES_MAX));
         }
         pages.write(&[Record::Noticed { notice: notice.clone() }], self).await;
         self.noting.send_modify(|count| *count += 1);

@@ -99,6 +99,8 @@ pub struct Parts {
 pub struct Options {
     /// Names the session in every call that it makes.
     pub session_id: String,
+    /// The user on whose behalf its calls are made.
+    pub user_id: Option<String>,
     /// What the model should be and do. A session that goes on keeps its own when there is none.
     pub system_prompt: Option<String>,
     /// What the model should know from the start. A session that goes on keeps its own when there
@@ -125,6 +127,7 @@ impl Options {
     pub fn new(session_id: impl Into<String>) -> Self {
         Self {
             session_id: session_id.into(),
+            user_id: None,
             system_prompt: None,
             memories: Vec::new(),
             memory: Memory::None,

@@ -41,6 +41,8 @@ pub(super) struct Session {
     pub(super) front: Front,
     /// In the present turn no summary came, so none is asked for again.
     pub(super) lost_summary: bool,
+    /// What the model had said of an answer that was stopped or broke off; it is kept.
+    pub(super) unfinished: String,
 }
 
 impl Session {
@@ -69,6 +71,7 @@ impl Session {
             meter: Meter::new(),
             front: Front::new(line, approvals),
             lost_summary: false,
+            unfinished: String::new(),
         })
     }
 

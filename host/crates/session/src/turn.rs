@@ -21,9 +21,10 @@
 //! not have the last word, what was done stays and a note stands in the model's place; if nothing
 //! was done, the input is forgotten. If the provider refused the conversation itself (status 4xx),
 //! the whole turn is forgotten, since it would be refused again with every later input. What was
-//! forgotten can still be asked again.
+//! forgotten can still be asked again. The words of an answer that was stopped or broke off are
+//! kept, because the user has read them and may refer to them.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use sallyport_contract::{
     CallContext, Failure, FailureKind, Outcome, ToolCall, ToolId, ToolOutput,
@@ -112,7 +113,8 @@ impl Session {
     async fn end(&mut self, reason: TurnEnd) {
         let usage = self.ledger.usage();
         let end = reason.word().to_owned();
-        let mut records: Vec<Record> = self.closing(&reason).into_iter().collect();
+        let said = mem::take(&mut self.unfinished);
+        let mut records: Vec<Record> = self.closing(&reason, &said).into_iter().collect();
         records.push(Record::TurnEnded { end, usage });
         self.book.write(records, &self.front).await;
         self.front.expect_end(None);
@@ -120,21 +122,25 @@ impl Session {
     }
 
     /// What has to be said so that the next input finds a conversation that can go on.
-    fn closing(&self, end: &TurnEnd) -> Option<Record> {
+    fn closing(&self, end: &TurnEnd, said: &str) -> Option<Record> {
         let note = match end {
             TurnEnd::ModelFailed(
-                ModelError::Refused { status: 400..=499, .. } | ModelError::Declined { .. },
+                ModelError::Refused { status: 400..=499, .. }
+                | ModelError::TooLong { .. }
+                | ModelError::Spent { .. }
+                | ModelError::Declined { .. },
             ) => {
                 return Some(Record::Forgotten);
             }
-            TurnEnd::ModelFailed(_) => "[stopped: no answer came]",
+            TurnEnd::ModelFailed(_) if is_blank(said) => "[stopped: no answer came]",
+            TurnEnd::ModelFailed(_) => "[stopped: the answer broke off]",
             TurnEnd::BudgetReached { what } => &format!("[stopped: {what}]"),
             TurnEnd::Cancelled => "[stopped by the user]",
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } | TurnEnd::InputRefused(_) => {
                 "[no answer]"
             }
         };
-        self.book.transcript().closing(note)
+        self.book.transcript().closing(said, note)
     }
 
     /// Asks the model once and does what it wants done. The `Err` of this and of what it is made of
@@ -194,8 +200,10 @@ impl Session {
     }
 
     fn call(&self, call_id: String, name: String, tool: ToolId, arguments: String) -> Call {
-        let session_id = self.options.session_id.clone();
-        let context = CallContext { call_id, session_id, ..CallContext::default() };
+        let (session_id, user_id) = (self.options.session_id.clone(), self.options.user_id.clone());
+        // A session is one conversation.
+        let conversation_id = Some(session_id.clone());
+        let context = CallContext { call_id, session_id, user_id, conversation_id };
         Call::asked(name, ToolCall { context, tool, arguments })
     }
 
@@ -239,10 +247,12 @@ fn check_files(files: &[Attachment]) -> Result<(), InputError> {
 
 /// What a person should know about an answer.
 fn notice(message: &AssistantMessage, finish: &Finish) -> Option<Notice> {
+    let is_empty = message.calls.is_empty() && is_blank(&message.text);
     match finish {
         Finish::Length => Some(Notice::AnswerCut),
         Finish::ContentFilter => Some(Notice::AnswerWithheld),
-        _ if message.calls.is_empty() && is_blank(&message.text) => Some(Notice::AnswerEmpty),
+        Finish::Other(reason) => Some(Notice::AnswerEnded { reason: reason.clone(), is_empty }),
+        _ if is_empty => Some(Notice::AnswerEmpty),
         _ => None,
     }
 }

@@ -103,6 +103,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
 fn spec(plugin: usize, tool: usize) -> ToolSpec {
     ToolSpec {
         id: format!("plugin_{plugin}.tool_{tool}").parse().expect("a name"),
+        title: None,
         description: format!(
             "Returns the forecast number {tool} of service {plugin} for a place, for up to some days."
         ),

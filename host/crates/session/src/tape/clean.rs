@@ -10,8 +10,8 @@ use sallyport_contract::{
     services::{Notice, Origin},
 };
 use sallyport_model::{
-    AssistantMessage, Attachment, CallRequest, Delta, Finish, Message, ModelError, Opaque, Reply,
-    ToolDefinition, ToolResult, UserMessage,
+    AssistantMessage, Attachment, CallRequest, Delta, Finish, LeftOut, Message, ModelError, Opaque,
+    Reply, ToolDefinition, ToolResult, UserMessage,
 };
 
 use super::line::Recollected;
@@ -109,6 +109,8 @@ pub(super) fn error(redactor: &Redactor, error: &mut ModelError) {
     match error {
         ModelError::Credentials { provider, message }
         | ModelError::Unreachable { provider, message }
+        | ModelError::TooLong { provider, message }
+        | ModelError::Spent { provider, message }
         | ModelError::RateLimited { provider, message, .. }
         | ModelError::Refused { provider, message, .. }
         | ModelError::Broken { provider, message }
@@ -117,6 +119,7 @@ pub(super) fn error(redactor: &Redactor, error: &mut ModelError) {
             text(redactor, provider);
             text(redactor, message);
         }
+        ModelError::TimedOut { provider, .. } => text(redactor, provider),
         ModelError::Denied { provider, message, fix, .. } => {
             text(redactor, provider);
             text(redactor, message);
@@ -133,6 +136,12 @@ pub(super) fn deltas(redactor: &Redactor, deltas: &mut Vec<Delta>) {
             Delta::Text(_) | Delta::Reasoning(_) => {}
             Delta::CallBegun { name: word } | Delta::Retry { reason: word, .. } => {
                 text(redactor, word);
+            }
+            Delta::LeftOut(LeftOut::Tool { name, why: words }) => {
+                [name, words].into_iter().for_each(|word| text(redactor, word));
+            }
+            Delta::LeftOut(LeftOut::File { name, media_type, .. }) => {
+                [name, media_type].into_iter().for_each(|word| text(redactor, word));
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sallyport_contract::{
     CallReport, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
 };
-use sallyport_model::{AssistantMessage, Cost, Delta, Finish, ModelError, Reply, Usage};
+use sallyport_model::{AssistantMessage, Cost, Delta, Finish, LeftOut, ModelError, Reply, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Limits, Memory, Options, SessionLimits};
@@ -17,6 +17,9 @@ use crate::{Limits, Memory, Options, SessionLimits};
 #[serde(remote = "Options")]
 pub(super) struct OptionsForm {
     session_id: String,
+    /// Whoever replays a tape does so as themselves.
+    #[serde(skip)]
+    user_id: Option<String>,
     system_prompt: Option<String>,
     memories: Vec<String>,
     memory: Memory,
@@ -77,6 +80,8 @@ struct FailureForm {
     message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    panic: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,6 +113,7 @@ enum DeltaForm {
     Reasoning(String),
     CallBegun { name: String },
     Retry { attempt: u32, wait: Duration, reason: String },
+    LeftOut(LeftOut),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -135,6 +141,9 @@ enum FinishForm {
 pub(super) enum ModelErrorForm {
     Credentials { provider: String, message: String },
     Unreachable { provider: String, message: String },
+    TimedOut { provider: String, time: Duration },
+    TooLong { provider: String, message: String },
+    Spent { provider: String, message: String },
     RateLimited { provider: String, message: String, retry_after: Option<Duration> },
     Refused { provider: String, status: u16, message: String, retry_after: Option<Duration> },
     Broken { provider: String, message: String },

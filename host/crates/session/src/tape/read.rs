@@ -22,6 +22,10 @@ use super::{
 /// Longest line, in bytes: a conversation as long as any that models hold, with some pictures.
 const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
+/// Longest first line, in bytes: options and a list of some thousand tools. What is no tape is not read
+/// further to find that out.
+const HEADER_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// Most lines: more than a session makes in a day.
 const LINES_MAX: usize = 1_000_000;
 
@@ -256,9 +260,15 @@ struct Text {
 fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<Text>, TapeError> {
     let damaged = |problem: &str| TapeError::Damaged { line, problem: problem.to_owned() };
     let mut bytes = Vec::new();
-    from.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut bytes)?;
+    let bytes_max = match line {
+        // Every line is an object of JSON.
+        1 if !from.fill_buf()?.starts_with(b"{") => 1024,
+        1 => HEADER_BYTES_MAX,
+        _ => LINE_BYTES_MAX,
+    };
+    from.by_ref().take(bytes_max as u64).read_until(b'\n', &mut bytes)?;
     let is_whole = bytes.pop_if(|last| *last == b'\n').is_some();
-    if bytes.len() == LINE_BYTES_MAX {
+    if bytes.len() == bytes_max && line > 1 {
         return Err(damaged("it is too long"));
     }
     if line > LINES_MAX {

@@ -40,6 +40,8 @@ pub struct Recording {
 struct Sink {
     out: Box<dyn Write + Send>,
     redactor: Redactor,
+    /// Where the redactor of each moment comes from.
+    present: Option<Box<dyn Fn() -> Redactor + Send>>,
     /// How many requests there were.
     requests: usize,
     /// The last request, without secrets.
@@ -68,9 +70,16 @@ impl Recording {
         clean::text(&redactor, &mut header.model);
         header.tools.iter_mut().for_each(|tool| clean::tool(&redactor, tool));
         let (out, messages) = (Box::new(out), Vec::new());
-        let mut sink = Sink { out, redactor, requests: 0, messages, tools: None, problem: None };
+        let (present, tools, problem) = (None, None, None);
+        let mut sink = Sink { out, redactor, present, requests: 0, messages, tools, problem };
         sink.write(&Line::Tape(header));
         Self { sink: Arc::new(Mutex::new(sink)) }
+    }
+
+    /// From now on secrets do not get on it that the redactor of each moment knows.
+    pub fn keeping_up(self, present: impl Fn() -> Redactor + Send + 'static) -> Self {
+        self.sink().present = Some(Box::new(present));
+        self
     }
 
     /// Returns the model, recorded.
@@ -130,7 +139,11 @@ impl Recording {
 
     fn sink(&self) -> MutexGuard<'_, Sink> {
         // A writer that panicked has at worst left half a line, which a reader takes for the end.
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(present) = &sink.present {
+            sink.redactor = present();
+        }
+        sink
     }
 }
 

@@ -23,7 +23,7 @@ fn request() -> ApprovalRequest {
     ApprovalRequest {
         call,
         subject: Subject::Call,
-        query: None,
+        request: None,
         plugin_version,
         plugin_digest,
         reason: "r".into(),

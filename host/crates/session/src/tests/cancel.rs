@@ -38,7 +38,8 @@ async fn check_goes_on(talk: &mut Talk, expected: &[&str]) {
 async fn while_the_model_thinks() {
     let mut talk = Talk::new(script(vec![Line::Hangs, says("again")]));
     cancelled_at(&mut talk, "text hm").await;
-    check_goes_on(&mut talk, &["user second"]).await;
+    let expected = ["user first", "assistant hm\n[stopped by the user]", "user second"];
+    check_goes_on(&mut talk, &expected).await;
 }
 
 #[tokio::test]
@@ -50,7 +51,7 @@ async fn while_the_model_thinks_about_results() {
         "user first",
         "assistant [a t__echo ] (opaque)",
         "tool a t__echo {}",
-        "assistant [stopped by the user]",
+        "assistant hm\n[stopped by the user]",
         "user second",
     ];
     check_goes_on(&mut talk, &expected).await;

@@ -65,7 +65,7 @@ async fn only_an_open_question_before_the_call_can_be_edited() {
     talk.submit("hello").await;
     talk.until_line("question 1 t.asks_late").await;
     talk.send(edit(1, "2")).await;
-    talk.until_line("notice question 1 is about a call that runs, as it was approved").await;
+    talk.until_line("notice the call of question 1 is already running as approved").await;
     talk.answer(1, Answer::Once).await;
     assert_eq!(lines(&talk.until_end().await).pop().unwrap(), "end answered done");
 }

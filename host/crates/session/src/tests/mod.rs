@@ -234,6 +234,7 @@ fn line(event: &Event) -> String {
         Event::Delta(Delta::Text(text)) => format!("text {text}"),
         Event::Delta(Delta::Reasoning(text)) => format!("reasoning {text}"),
         Event::Delta(Delta::CallBegun { name }) => format!("begins {name}"),
+        Event::Delta(Delta::LeftOut(what)) => format!("left out {what}"),
         Event::Delta(Delta::Retry { attempt, reason, .. }) => format!("retry {attempt} {reason}"),
         Event::MessageComplete { text, .. } => format!("message {text}"),
         Event::CallRequested { call_id, tool, arguments } => {

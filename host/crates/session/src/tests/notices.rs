@@ -1,5 +1,6 @@
 //! What plugins say to the person while a session lives.
 
+use sallyport_contract::services::NOTICE_BYTES_MAX;
 use tokio::time::timeout;
 
 use super::{
@@ -45,7 +46,8 @@ async fn a_notice_is_shown_and_kept_in_the_middle_of_a_turn() {
     talk.send(Command::Cancel).await;
     talk.until_end().await;
     talk.turn("2").await;
-    check_shown(&talk, &[&format!("user {HEAD}\n| ding\n\n2")]);
+    let told = format!("user {HEAD}\n| ding\n\n2");
+    check_shown(&talk, &["user 1", "assistant hm\n[stopped by the user]", &told]);
 }
 
 /// A front end that does not read holds the session up, with more on its way to it.
@@ -138,7 +140,7 @@ async fn a_plugin_that_says_very_much_is_cut() {
     let events = talk.until(|event| matches!(event, Event::Noticed { .. })).await;
     let Some(Event::Noticed { notice }) = events.last() else { panic!("{events:?}") };
     let speech_bytes = notice.speech.as_ref().map(String::len);
-    assert_eq!((notice.text.len(), speech_bytes), (16 * 1024, Some(16 * 1024)));
+    assert_eq!((notice.text.len(), speech_bytes), (NOTICE_BYTES_MAX, Some(NOTICE_BYTES_MAX)));
 }
 
 #[tokio::test]

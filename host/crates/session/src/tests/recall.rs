@@ -306,7 +306,7 @@ async fn a_memory_that_does_not_answer_costs_one_wait_and_one_word() {
             assert!(shown.contains("Known from before:\n| Bob is tall."), "{shown}");
         }
         let why = if is_hanging { "no answer came within 3s" } else { "the shelf is empty" };
-        let notice = format!("notice earlier turns are not recalled by what they mean: {why}");
+        let notice = format!("notice earlier turns are not recalled: {why}");
         let notices = heard.iter().filter(|line| line.starts_with("notice"));
         assert_eq!(notices.collect::<Vec<_>>(), [&notice]);
         let asked = shelf.asked();
@@ -322,7 +322,7 @@ async fn without_anything_that_recalls_it_is_a_window_and_says_so_once() {
     for number in 0..8 {
         heard.extend(turn(&mut talk, &long(&number.to_string())).await);
     }
-    let notice = "notice earlier turns are not recalled by what they mean: nothing is set up that \
+    let notice = "notice earlier turns are not recalled: nothing is set up that \
         finds them";
     let notices: Vec<&String> = heard.iter().filter(|line| line.starts_with("notice")).collect();
     assert_eq!(notices, [notice]);

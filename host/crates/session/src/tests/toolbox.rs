@@ -103,7 +103,7 @@ impl Tools {
         let request = ApprovalRequest {
             call: call.clone(),
             subject: Subject::Call,
-            query: None,
+            request: None,
             plugin_version: "1.0".into(),
             plugin_digest: "ab".into(),
             reason: "default".into(),
@@ -185,6 +185,7 @@ impl Toolbox for Tools {
 pub(super) fn spec(id: &str) -> ToolSpec {
     ToolSpec {
         id: id.parse().unwrap(),
+        title: None,
         description: format!("{id} for tests"),
         parameters: json!({ "type": "object" }),
         output: None,

@@ -30,7 +30,15 @@ async fn a_turn_without_calls_ends_with_the_answer() {
             finishes("", Finish::ToolCalls),
             &["message ", "notice the model gave no answer", "end answered "],
         ),
-        (finishes("x", Finish::Other("odd".into())), &["message x", "end answered x"]),
+        (
+            finishes("x", Finish::Other("MALFORMED_FUNCTION_CALL".into())),
+            &[
+                "message x",
+                "notice the provider ended the answer for a reason of its own: \
+                 MALFORMED_FUNCTION_CALL",
+                "end answered x",
+            ],
+        ),
     ];
     for (line, expected) in rows {
         check(vec![line], expected).await;

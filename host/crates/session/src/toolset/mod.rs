@@ -8,18 +8,14 @@
 //! What the model means is settled here, before anything else looks at a call: approvals, budgets
 //! and records only ever see the real tool and its arguments.
 
-mod fields;
-mod index;
 mod meta;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use sallyport_contract::{Failure, NameTable, ToolSpec, mangle::Collision};
-use sallyport_model::{CallRequest, ToolDefinition};
+use sallyport_model::{CallRequest, ToolDefinition, ToolIndex};
 use serde_json::{Value, json};
 
-use self::index::Index;
 use crate::memory::json_bytes;
 
 /// Bytes of a definition that count as a token.
@@ -47,7 +43,7 @@ pub struct Toolset {
 #[derive(Debug)]
 struct Search {
     offered: [ToolDefinition; 2],
-    index: Index,
+    index: ToolIndex,
     plugins: String,
 }
 
@@ -85,7 +81,7 @@ impl Toolset {
         let too_many = tokens_max.is_some_and(|tokens_max| tokens(&definitions) > tokens_max);
         let search = too_many.then(|| Search {
             offered: meta::definitions(tools),
-            index: Index::new(&definitions),
+            index: ToolIndex::new(&definitions),
             plugins: meta::plugins(tools),
         });
         Ok(Self { names, tools: definitions, search })
@@ -120,7 +116,8 @@ impl Toolset {
     pub fn search(&self, query: &str, limit: usize) -> Value {
         let Some(search) = &self.search else { return json!({ "tools": [] }) };
         let named = self.named(query);
-        let mut found = search.index.find(query);
+        let mut found: Vec<usize> =
+            search.index.find(query).iter().map(|found| found.document).collect();
         found.retain(|tool| Some(*tool) != named);
         let found: Vec<usize> = named.into_iter().chain(found).collect();
         if found.is_empty() {

@@ -138,12 +138,16 @@ impl Transcript {
     }
 
     /// The record that closes a turn in which the model did not have the last word. What was done
-    /// stays, followed by the note in the model's place; an input to which nothing was done is
-    /// forgotten.
-    pub(crate) fn closing(&self, note: &str) -> Option<Record> {
+    /// stays, and so does what the model had `said` of its answer, followed by the note in the
+    /// model's place; an input to which nothing was done or said is forgotten.
+    pub(crate) fn closing(&self, said: &str, note: &str) -> Option<Record> {
+        let is_silent = said.trim().is_empty();
         match self.messages.last() {
-            Some(Message::User(_)) => Some(Record::Forgotten),
-            Some(Message::Tool(_)) => Some(Record::Note { text: note.to_owned() }),
+            Some(Message::User(_)) if is_silent => Some(Record::Forgotten),
+            Some(Message::Tool(_)) if is_silent => Some(Record::Note { text: note.to_owned() }),
+            Some(Message::User(_) | Message::Tool(_)) => {
+                Some(Record::Note { text: format!("{said}\n{note}") })
+            }
             Some(Message::System { .. } | Message::Assistant(_)) | None => None,
         }
     }

@@ -112,6 +112,7 @@ impl Stage {
     pub(super) fn new() -> Self {
         let tool = |id: &str| ToolSpec {
             id: id.parse().unwrap(),
+            title: None,
             description: format!("{id} for tests"),
             parameters: json!({ "type": "object" }),
             output: None,

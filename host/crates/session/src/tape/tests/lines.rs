@@ -8,8 +8,8 @@ use sallyport_contract::{
     services::{Audience, Notice, Origin},
 };
 use sallyport_model::{
-    AssistantMessage, Attachment, CallRequest, Delta, Finish, Message, ModelError, Opaque, Reply,
-    ToolResult, Usage,
+    AssistantMessage, Attachment, CallRequest, Delta, Finish, LeftOut, Message, ModelError, Opaque,
+    Reply, ToolResult, Usage,
 };
 use serde_json::json;
 
@@ -84,6 +84,9 @@ fn errors() -> Vec<ModelError> {
         ModelError::RateLimited { provider: p(), message: m(), retry_after },
         ModelError::Refused { provider: p(), status: 500, message: m(), retry_after: None },
         ModelError::Broken { provider: p(), message: m() },
+        ModelError::TimedOut { provider: p(), time: Duration::from_secs(1) },
+        ModelError::TooLong { provider: p(), message: m() },
+        ModelError::Spent { provider: p(), message: m() },
     ]
 }
 
@@ -111,6 +114,8 @@ fn deltas() -> Vec<Delta> {
         Delta::Reasoning(secret()),
         Delta::CallBegun { name: secret() },
         Delta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: secret() },
+        Delta::LeftOut(LeftOut::Tool { name: secret(), why: secret() }),
+        Delta::LeftOut(LeftOut::File { name: secret(), media_type: secret(), bytes: 1 }),
     ]
 }
 

@@ -77,3 +77,20 @@ fn a_secret_that_arrives_in_pieces_is_found() {
         assert_eq!(deltas, expected);
     }
 }
+
+/// A policy that changes while a session is recorded may name a new secret.
+#[test]
+fn a_secret_that_becomes_known_while_recording_stays_off_the_tape() {
+    let (shelf, known) = (Shelf::default(), Arc::new(Mutex::new(Redactor::none())));
+    let present = Arc::clone(&known);
+    let (model, stage) = (Actor::new([]), Stage::new());
+    let recording = Recording::begin(shelf.clone(), Redactor::none(), &options(), &model, &stage)
+        .keeping_up(move || present.lock().unwrap().clone());
+    recording.input(&UserMessage::from("hello"));
+    *known.lock().unwrap() = redactor();
+    recording.input(&UserMessage::from(SECRET));
+    recording.finish().unwrap();
+    let tape = shelf.text();
+    assert!(tape.contains("hello") && tape.contains("[secret door]"), "{tape}");
+    assert!(!tape.contains("hunter2"), "{tape}");
+}

@@ -2,7 +2,6 @@
 
 mod calls;
 mod ranking;
-mod wording;
 
 use sallyport_contract::{Hints, ToolSpec};
 use serde_json::{Value, json};
@@ -17,6 +16,7 @@ fn tool(id: &str, description: &str) -> ToolSpec {
 fn with_parameters(id: &str, description: &str, properties: Value) -> ToolSpec {
     ToolSpec {
         id: id.parse().unwrap(),
+        title: None,
         description: description.to_owned(),
         parameters: json!({ "type": "object", "properties": properties }),
         output: None,
