@@ -49,7 +49,7 @@ fn card(arguments: String) -> Card {
     let request = ApprovalRequest {
         call: ToolCall { context: CallContext::default(), tool: "a.b".parse().unwrap(), arguments },
         subject: Subject::Call,
-        query: None,
+        request: None,
         plugin_version: "1".into(),
         plugin_digest: "00".into(),
         reason: "why".into(),

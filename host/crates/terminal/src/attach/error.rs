@@ -60,13 +60,13 @@ pub enum AttachError {
         count_max: usize,
     },
     /// It is neither text nor a picture or sound that is known here.
-    #[error("{name} is of a kind that no model takes")]
+    #[error("{name} has a type that no model accepts")]
     UnknownKind {
         /// The path as it was written.
         name: String,
     },
     /// A sound was wanted.
-    #[error("{name} is no sound but {media_type}")]
+    #[error("{name} is not a sound file: it is {media_type}")]
     NoSound {
         /// The path as it was written.
         name: String,
@@ -80,23 +80,23 @@ impl AttachError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing { .. } => {
-                "paths begin in the folder that the program was started in, at / or at ~/"
+                "paths are relative to the current folder, or begin with / or ~/"
             }
-            Self::Folder { .. } => "name the files in it that matter",
-            Self::NotRegular { .. } => "copy what it holds into a file first",
-            Self::Unreadable { .. } => "see whether you may read it",
-            Self::Empty { .. } => "attach a file that holds something",
+            Self::Folder { .. } => "name the files in it",
+            Self::NotRegular { .. } => "copy its content to a file first",
+            Self::Unreadable { .. } => "check its permissions",
+            Self::Empty { .. } => "attach a file that is not empty",
             Self::TooLarge { kind: "texts", .. } => {
                 "attach the part that matters, or let a tool read the file"
             }
             Self::TooLarge { .. } => "make it smaller first",
             Self::TooLargeTogether { .. } | Self::TooMany { .. } => {
-                "send them with several messages"
+                "split them over several messages"
             }
             Self::UnknownKind { .. } => {
                 "text has to be UTF-8; PNG, JPEG, GIF, WebP, WAV, MP3, FLAC and Ogg are known too"
             }
-            Self::NoSound { .. } => "WAV, MP3, FLAC and Ogg are known; attach others as files",
+            Self::NoSound { .. } => "use WAV, MP3, FLAC or Ogg here, and --attach for other files",
         }
     }
 }

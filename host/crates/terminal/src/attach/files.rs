@@ -1,7 +1,7 @@
 //! Where attached files come from.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -63,7 +63,9 @@ impl Files for Disk {
 
     fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        File::open(self.full(path))?.take(bytes_max).read_to_end(&mut bytes)?;
+        sallyport_untrusted_file::open(&self.full(path))?
+            .take(bytes_max)
+            .read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }

@@ -162,15 +162,15 @@ fn what_cannot_be_attached_is_refused_with_a_reason() {
     check_error(try_file("none\n"), "there is no file none\\n", "~/");
     check_error(try_file("src"), "src is a folder", "files in it");
     check_error(try_file("pipe"), "pipe is not a regular file", "copy");
-    check_error(try_file("empty"), "empty is empty", "something");
-    check_error(try_file("zeros"), "zeros is of a kind that no model takes", "UTF-8");
+    check_error(try_file("empty"), "empty is empty", "not empty");
+    check_error(try_file("zeros"), "zeros has a type that no model accepts", "UTF-8");
     let texts = "long.txt is too large: texts may have up to 524288 bytes";
     check_error(try_file("long.txt"), texts, "part that matters");
     let texts = "huge.txt is too large: texts may have up to 524288 bytes";
     check_error(try_file("huge.txt"), texts, "part that matters");
     let sounds = "huge.wav is too large: sounds may have up to 15728640 bytes";
     check_error(try_file("huge.wav"), sounds, "smaller");
-    let no_sound = "p.png is no sound but image/png";
+    let no_sound = "p.png is not a sound file: it is image/png";
     check_error(attach_audio(&files(), Path::new("p.png")), no_sound, "MP3");
 }
 

@@ -31,6 +31,13 @@ pub enum Choice {
     Other,
 }
 
+impl Choice {
+    /// Whether it is a yes of any reach.
+    pub fn is_yes(self) -> bool {
+        matches!(self, Self::Once | Self::Session | Self::Always)
+    }
+}
+
 /// What the tool of a run is called that no model asked for, such as `role:timer`. Nobody wrote its
 /// arguments, so there is nothing to put right in them.
 const ROLE_PREFIX: &str = "role:";

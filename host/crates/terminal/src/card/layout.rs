@@ -1,11 +1,12 @@
 //! From a request to the lines of its card.
 
 use anstyle::{AnsiColor, Style};
-use sallyport_contract::{ApprovalRequest, Subject, text};
+use sallyport_contract::{ApprovalRequest, RequestPreview, Subject, text};
 
 use super::{
     argument::{self, Extent},
     keys::Offers,
+    request,
 };
 use crate::style::Line;
 
@@ -14,9 +15,6 @@ const DIGEST_CHARS: usize = 12;
 
 /// Most powers that are listed before `More` is asked for.
 const POWERS_MAX: usize = 8;
-
-/// Most characters of an address's query before `More` is asked for.
-const QUERY_CHARS_MAX: usize = 400;
 
 /// Width of the column of names.
 const NAME_COLUMNS: usize = 10;
@@ -80,6 +78,19 @@ impl Card {
         pages.into_iter().enumerate().map(numbered).collect()
     }
 
+    /// Whether a part of a request was left out of [`lines`](Self::lines): no yes counts before
+    /// [`pages`](Self::pages) were all seen.
+    pub fn has_to_be_read(&self) -> bool {
+        is_cut(&self.request)
+    }
+
+    /// What is asked about, in one line to stand above the keys: whatever else there was to be read,
+    /// it is in view when the answer is given.
+    pub fn reminder(&self, width: usize) -> Option<Line> {
+        let line = subject_line(&self.request, columns(width))?;
+        Some(Line::styled(line, TITLE))
+    }
+
     /// The keys that answer it.
     pub fn keys(&self, width: usize) -> Vec<Line> {
         self.offers().lines(columns(width))
@@ -87,13 +98,15 @@ impl Card {
 
     fn layout(&self, width: usize, extent: Extent) -> Vec<Line> {
         let width = columns(width);
-        let mut rows = Rows { lines: self.title().fold(width, 2), width };
+        let mut rows = Rows { lines: self.title(extent).fold(width, 2), width };
         rows.line("plugin", Line::plain(self.plugin()));
         if self.request.subject != Subject::Call {
             rows.line("tool", Line::plain(self.request.call.tool.to_string()));
         }
-        if let Some(query) = &self.request.query {
-            rows.add("query", query_lines(query, extent));
+        for (name, lines) in
+            self.request.request.iter().flat_map(|r| request::shown(r, extent).rows)
+        {
+            rows.add(name, lines);
         }
         let inner = width - NAME_COLUMNS - 2;
         rows.add("with", argument::lines(&self.request.call.arguments, inner, extent));
@@ -112,13 +125,16 @@ impl Card {
         rows.lines
     }
 
-    fn title(&self) -> Line {
+    fn title(&self, extent: Extent) -> Line {
         let tool = &self.request.call.tool;
         let of = self.position.map(|Position { index, count }| format!(" {index} of {count}"));
         let mut line = Line::styled(format!("approval{}: ", of.unwrap_or_default()), TITLE);
         let words = match &self.request.subject {
             Subject::Call => format!("{tool} asks to run"),
-            Subject::Access { what } => format!("{} wants {}", tool.plugin, text::one_line(what)),
+            Subject::Access { what } => match extent {
+                Extent::Brief => format!("{} wants {}", tool.plugin, request::brief(what)),
+                Extent::Whole => format!("{} wants {}", tool.plugin, text::one_line(what)),
+            },
         };
         line.push(&words, Style::new().bold());
         line
@@ -156,24 +172,47 @@ impl Card {
             Subject::Access { what } => what,
         };
         hides(what)
-            || self.request.query.as_deref().is_some_and(hides)
+            || self.request.request.as_deref().is_some_and(request::is_deceptive)
             || hides(&self.request.plugin_version)
             || argument::is_deceptive(&self.request.call.arguments)
     }
 }
 
-/// The query of an address, and that an answer which lasts does not look at it.
-fn query_lines(query: &str, extent: Extent) -> Vec<Line> {
-    let chars_max = match extent {
-        Extent::Brief => QUERY_CHARS_MAX,
-        Extent::Whole => usize::MAX,
+/// Whether a question about a request cannot be shown whole at a look.
+pub fn is_cut(request: &ApprovalRequest) -> bool {
+    let is_long = match &request.subject {
+        Subject::Call => false,
+        Subject::Access { what } => request::is_long(what),
     };
-    let mut lines = vec![Line::plain(text::excerpt(query, chars_max))];
-    if let more @ 1.. = query.chars().count().saturating_sub(chars_max) {
-        lines.push(Line::styled(format!("({more} more characters)"), Style::new().bold()));
+    let shown = request.request.as_deref();
+    is_long || shown.is_some_and(|shown| request::shown(shown, Extent::Brief).is_cut)
+}
+
+/// What a question about a request is about, in at most `columns` characters; nothing for a call.
+pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String> {
+    match &request.subject {
+        Subject::Call => None,
+        Subject::Access { what } => {
+            let words = format!("{} wants {}", request.call.tool.plugin, text::one_line(what));
+            let fits = words.chars().count() <= columns;
+            let cut: String = words.chars().take(columns.saturating_sub(1)).collect();
+            Some(if fits { words } else { format!("{cut}…") })
+        }
     }
-    lines.push(Line::styled("a yes that lasts holds for any query of this address", DIM));
-    lines
+}
+
+/// The parts of a request, each line with its name in front: for where there are no cards. Whole, or
+/// as much of it as fits a look.
+pub fn request_lines(request: &RequestPreview, is_whole: bool) -> Vec<String> {
+    let extent = if is_whole { Extent::Whole } else { Extent::Brief };
+    let named = |(name, lines): request::Row| {
+        let line = move |(index, line): (usize, Line)| {
+            let name = if index == 0 { name } else { "" };
+            format!("{name:NAME_COLUMNS$} {}", line.text())
+        };
+        lines.into_iter().enumerate().map(line).collect::<Vec<_>>()
+    };
+    request::shown(request, extent).rows.into_iter().flat_map(named).collect()
 }
 
 fn columns(width: usize) -> usize {

@@ -5,6 +5,8 @@
 //! page by page. Numbers stand as the model wrote them. Characters that a terminal would obey or a
 //! reader could not see are spelt out, with a line that warns of them.
 //!
+//! A card about a request that could not be shown whole takes no yes before its pages were seen.
+//!
 //! A key is an answer only if it is one of those offered. Enter never means yes, and neither does
 //! anything else that somebody might press in passing.
 
@@ -12,10 +14,11 @@ mod argument;
 mod json;
 mod keys;
 mod layout;
+mod request;
 
 #[cfg(test)]
 mod tests;
 
 pub use argument::editable;
 pub use keys::{Choice, Offers, key};
-pub use layout::{Card, Position};
+pub use layout::{Card, Position, is_cut, request_lines, subject_line};

@@ -1,7 +1,11 @@
 //! What a card shows, what it hides, and what its keys mean.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use sallyport_contract::{ApprovalRequest, CallContext, Subject, ToolCall};
+use sallyport_contract::{
+    ApprovalRequest, BodyPreview, CallContext, RequestPreview, Subject, ToolCall,
+};
 
 use super::*;
 use crate::style::Line;
@@ -14,7 +18,7 @@ fn request(arguments: &str) -> ApprovalRequest {
             arguments: arguments.to_owned(),
         },
         subject: Subject::Call,
-        query: None,
+        request: None,
         plugin_version: "1.2.0".into(),
         plugin_digest: "3fa9c1d2e4b5f60718293a4b".into(),
         reason: "the default: the plugin can reach the network".into(),
@@ -55,18 +59,105 @@ fn a_card_for_an_access_cannot_be_edited_nor_allowed_for_good() {
     insta::assert_snapshot!(shown(&card.lines(60)) + &shown(&card.keys(60)));
 }
 
-#[test]
-fn the_query_of_an_address_is_seen() {
-    let mut request = request("{}");
-    request.subject = Subject::Access { what: "open https://example.org/".into() };
-    request.query = Some(format!("?notes={}#the-end", "x".repeat(1000)));
-    let text = brief(request.clone());
-    for want in ["?notes=xxx", "(615 more characters)", "holds for any query"] {
-        assert!(text.contains(want), "{want:?} is not in\n{text}");
+fn preview(query: &str, headers: &[(&str, &str)], body: &[u8]) -> RequestPreview {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let body = BodyPreview::new(Some("text/plain".to_owned()), body, "d1".repeat(32));
+    RequestPreview {
+        method: Some("POST".into()),
+        address: "https://example.org/send".into(),
+        query: query.into(),
+        headers: headers.collect(),
+        body: (body.length_bytes > 0).then_some(body),
+        digest: "d0".repeat(32),
     }
-    assert!(whole(request.clone()).contains("#the-end"));
-    request.query = Some("?\u{202e}q".into());
-    assert!(brief(request).contains("look twice"));
+}
+
+fn about(preview: RequestPreview) -> ApprovalRequest {
+    let subject = Subject::Access { what: preview.what() };
+    ApprovalRequest { subject, request: Some(Arc::new(preview)), ..request("{}") }
+}
+
+/// Checks what is in a brief view, and whether it has to be read on before a yes.
+#[track_caller]
+fn check_request(preview: &RequestPreview, has_to_be_read: bool, wants: &[&str]) {
+    let card = Card::new(about(preview.clone()), None);
+    let text = shown(&card.lines(80));
+    let joined: String = text.split_whitespace().collect();
+    for want in wants {
+        let want: String = want.split_whitespace().collect();
+        assert!(joined.contains(&want), "{want:?} is not in\n{text}");
+    }
+    assert_eq!(card.has_to_be_read(), has_to_be_read, "{text}");
+    assert!(text.starts_with("approval: mail wants POST https://example.org/send\n"), "{text}");
+    assert!(text.lines().count() < 60, "{} lines", text.lines().count());
+    let reminder = card.reminder(80).unwrap().text();
+    assert_eq!(reminder, "mail wants POST https://example.org/send");
+}
+
+#[test]
+fn a_question_about_a_request_shows_its_headers_and_its_body() {
+    let small = preview("?a=1", &[("x-own", "one"), ("content-type", "text/plain")], b"hi\nthere");
+    let wants = ["query ?a=1", "headers x-own: one", "content-type: text/plain", "│ hi", "│ there"];
+    check_request(&small, false, &wants);
+    check_request(&small, false, &["text/plain, 8 bytes, blake3 d1d1d1d1d1d1d1d1", "any query"]);
+    check_request(&preview("", &[], b""), false, &[]);
+    check_request(&preview("", &[], &[0xff, 0]), false, &["2 bytes, not text", "│ ff00"]);
+}
+
+#[test]
+fn what_is_long_is_shown_at_both_ends_and_has_to_be_read_before_a_yes() {
+    let long = format!("?notes={}#the-end", "x".repeat(9_000));
+    let cut = [
+        "?notes=xxx",
+        "of 9015 characters are not shown",
+        "#the-end",
+        "BLAKE3 of everything",
+        "d0d0",
+    ];
+    check_request(&preview(&long, &[], b""), true, &cut);
+    let value = format!("{}the-end", "y".repeat(9_000));
+    check_request(&preview("", &[("x-own", &value)], b""), true, &["x-own: yyy", "the-end"]);
+    let many: Vec<(&str, &str)> = (0..50).map(|_| ("x-own", "one")).collect();
+    check_request(&preview("", &many, b""), true, &["… and 38 more headers"]);
+    let body = (0..1000).map(|n| format!("line {n}\n")).collect::<String>();
+    let ends = ["│ line 0", "lines are not shown", "│ line 999", "8890 bytes"];
+    check_request(&preview("", &[], body.as_bytes()), true, &ends);
+    let one = format!("{}the-end", "z".repeat(100_000));
+    check_request(&preview("", &[], one.as_bytes()), true, &["│ zzz", "the-end"]);
+    check_request(&preview("", &[], &[0xff; 100_000]), true, &["100000 bytes, not text"]);
+    for preview in
+        [preview(&long, &[], one.as_bytes()), preview("", &[("x", &value)], body.as_bytes())]
+    {
+        let all: String = whole(about(preview.clone())).split_whitespace().collect();
+        let body = preview.body.unwrap().content;
+        for part in [preview.query.as_str(), &body, preview.headers.first().map_or("", |h| &h.1)] {
+            let bare = all.replace('│', "");
+            assert!(bare.contains(&part.split_whitespace().collect::<String>()));
+        }
+    }
+}
+
+#[test]
+fn a_long_path_pushes_nothing_out_of_sight() {
+    let mut long = preview("", &[], b"body");
+    long.address = format!("https://example.org/{}/the-end", "p".repeat(15_000));
+    let card = Card::new(about(long), None);
+    let text = shown(&card.lines(80));
+    assert!(text.starts_with("approval: mail wants POST https://example.org/ppp"), "{text}");
+    assert!(text.contains("the-end") && text.contains("│ body") && card.has_to_be_read(), "{text}");
+    assert!(card.reminder(80).unwrap().width() <= 80);
+}
+
+#[test]
+fn what_hides_in_a_request_is_spelt_out_with_a_warning() {
+    for hidden in [
+        preview("?\u{202e}q", &[], b""),
+        preview("", &[("x-own", "\u{200b}")], b""),
+        preview("", &[], "\u{1b}[2J".as_bytes()),
+    ] {
+        let text = brief(about(hidden));
+        assert!(text.contains("look twice") && text.contains("\\u{"), "{text}");
+    }
 }
 
 #[test]

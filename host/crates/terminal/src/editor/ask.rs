@@ -2,6 +2,7 @@
 
 use std::{io, time::Duration};
 
+use anstyle::Style;
 use crossterm::{
     event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEvent},
     execute, terminal,
@@ -24,8 +25,10 @@ const ALONE: Duration = Duration::from_millis(30);
 /// How often a question is looked at that may have been withdrawn.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Lines of a page that are left for the keys.
-const KEY_LINES: usize = 3;
+/// Lines of a page that are left for the keys and what stands above them.
+const KEY_LINES: usize = 5;
+
+const BOLD: Style = Style::new().bold();
 
 /// What came of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,19 +68,35 @@ impl Asking<'_> {
         if let Some(answer) = self.rest()? {
             return Ok(answer);
         }
-        let mut page = 0;
+        let pages = self.card.pages(width, height.saturating_sub(KEY_LINES));
+        let mut seen = 0;
         loop {
-            (self.show)(&self.card.keys(width));
+            let is_unread = self.card.has_to_be_read() && seen < pages.len();
+            let keys = self.keys(width, if is_unread { pages.len() - seen } else { 0 });
+            (self.show)(&keys);
             match self.next()? {
                 Answer::Key(Choice::Other) => {}
-                Answer::Key(Choice::More) => {
-                    let pages = self.card.pages(width, height.saturating_sub(KEY_LINES));
-                    (self.show)(&pages[page % pages.len()]);
-                    page += 1;
+                Answer::Key(choice) if choice == Choice::More || (is_unread && choice.is_yes()) => {
+                    (self.show)(&pages[seen % pages.len()]);
+                    seen += 1;
                 }
                 answer => return Ok(answer),
             }
         }
+    }
+
+    /// The lines above the cursor: what is asked about, how much of it has to be read first, the keys.
+    fn keys(&self, width: usize, pages_unread: usize) -> Vec<Line> {
+        let unread = match pages_unread {
+            0 => None,
+            1 => Some("not all of it was shown: a yes counts after one more page".to_owned()),
+            count => Some(format!(
+                "Not everything was shown. Press ? for {count} more pages before you approve."
+            )),
+        };
+        let unread = unread.map(|words| Line::styled(words, BOLD));
+        let above = self.card.reminder(width).into_iter().chain(unread);
+        above.chain(self.card.keys(width)).collect()
     }
 
     /// Waits until nothing is typed any more. Whoever wants to leave may do so meanwhile.

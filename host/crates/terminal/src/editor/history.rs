@@ -78,7 +78,7 @@ fn private() -> OpenOptions {
 
 fn read(path: &Path) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
-    match File::open(path) {
+    match sallyport_untrusted_file::open(path) {
         Ok(file) => file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -95,7 +95,8 @@ fn rewrite(path: &Path, entries: &[String]) -> io::Result<()> {
         .map(|entry| format!("{}\n", serde_json::Value::from(entry.as_str())))
         .collect();
     let mut file = private().write(true).create_new(true).open(&beside)?;
-    file.write_all(text.as_bytes()).and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
         // The file beside is of no use without its name.
         let _ = fs::remove_file(&beside);
     })

@@ -35,7 +35,7 @@ pub struct Ticket(u64);
 #[derive(Debug, thiserror::Error)]
 pub enum KeyboardError {
     /// A standard stream is something else.
-    #[error("standard input, output and error have to be a terminal")]
+    #[error("standard input, output and error must be a terminal")]
     NoTerminal,
     /// The terminal does not do as it is told.
     #[error("the terminal cannot be used: {0}")]

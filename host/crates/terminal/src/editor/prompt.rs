@@ -58,7 +58,7 @@ impl reedline::Prompt for Prompt {
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
         let nothing = match search.status {
             PromptHistorySearchStatus::Passing => "",
-            PromptHistorySearchStatus::Failing => "nothing like ",
+            PromptHistorySearchStatus::Failing => "no match for ",
         };
         format!(" (search: {nothing}{}) ", text::one_line(&search.term)).into()
     }

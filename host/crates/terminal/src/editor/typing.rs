@@ -25,11 +25,11 @@ pub(super) const EDIT: &str = "edit";
 
 /// The keys of the editor that are its own, for help.
 pub const KEYS: &[(&str, &str)] = &[
-    ("Tab", "complete a command, its argument, or a file behind @"),
-    ("Alt-Enter, Ctrl-J", "a new line; so does a \\ at the end of one"),
+    ("Tab", "complete a command, its argument, or a file after @"),
+    ("Alt-Enter, Ctrl-J", "start a new line (or end the line with \\)"),
     ("Ctrl-O", "write the message in your editor"),
-    ("Up, Down, Ctrl-R", "earlier messages, and a search through them"),
-    ("Ctrl-C", "clear the line, then end the answer, then leave"),
+    ("Up, Down, Ctrl-R", "browse and search earlier messages"),
+    ("Ctrl-C", "clear the line; stop the answer; leave on an empty line"),
     ("Ctrl-D", "leave"),
 ];
 

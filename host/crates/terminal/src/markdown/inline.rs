@@ -29,7 +29,7 @@ impl Inline {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(end) => self.end(end),
-            Event::Text(text) => self.text(&text),
+            Event::Text(text) => self.prose(&text),
             Event::Code(code) => self.styled(theme::CODE, &code),
             Event::InlineMath(math) => self.text(&format!("${math}$")),
             Event::DisplayMath(math) => self.text(&format!("$${math}$$")),
@@ -77,10 +77,19 @@ impl Inline {
 
     /// Adds a text in the style of this place. Line ends in it are spaces.
     pub(super) fn text(&mut self, text: &str) {
+        self.escaped(text, text::one_line);
+    }
+
+    /// Adds words of the answer: the invisible characters that its language needs stay.
+    fn prose(&mut self, text: &str) {
+        self.escaped(text, text::prose);
+    }
+
+    fn escaped(&mut self, text: &str, escape: fn(&str) -> String) {
         if let Some(link) = self.links.last_mut() {
             link.text.push_str(text);
         }
-        let text = text::one_line(&text.replace(['\n', '\t'], " "));
+        let text = escape(&text.replace(['\n', '\t'], " "));
         self.pieces.push(Piece::Text(Span::new(text, self.style())));
     }
 

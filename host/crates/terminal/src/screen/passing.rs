@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sallyport_contract::text;
+use sallyport_contract::text::Prose;
 
 use super::Voice;
 use crate::style::{Colour, Line};
@@ -16,6 +16,8 @@ pub(super) struct Passing {
     in_line: bool,
     /// The piece ended with the first half of a line end, perhaps.
     after_return: bool,
+    /// What is held back of the text.
+    prose: Prose,
 }
 
 impl Passing {
@@ -39,7 +41,8 @@ impl Passing {
             piece.pop();
             self.after_return = true;
         }
-        self.write(out, &text::visible(&piece))
+        let shown = self.prose.push(&piece);
+        self.write(out, &shown)
     }
 
     /// Writes whole lines.
@@ -55,6 +58,8 @@ impl Passing {
     pub(super) fn settle(&mut self, out: &mut impl io::Write) -> io::Result<()> {
         self.after_return = false;
         self.voice = None;
+        let rest = self.prose.finish();
+        self.write(out, &rest)?;
         if self.in_line { self.write(out, "\n") } else { Ok(()) }
     }
 

@@ -22,7 +22,7 @@ pub enum SlashError {
         state: State,
     },
     /// Something stands behind a command that takes nothing.
-    #[error("/{name} takes nothing behind it")]
+    #[error("/{name} takes no argument")]
     Unwanted {
         /// The command.
         name: &'static str,
@@ -51,10 +51,12 @@ impl SlashError {
             Self::Unknown { near: None, .. } => {
                 "/help lists all; a second slash in front sends the line as text".into()
             }
-            Self::Unfitting { .. } => "try again when the turn is over; Ctrl-C ends it".into(),
-            Self::Unwanted { name } => format!("type /{name} alone, or /help {name}"),
-            Self::NoPlugin { .. } => "/plugins lists them".into(),
-            Self::Unclosed { .. } => "close it, or leave both out".into(),
+            Self::Unfitting { .. } => {
+                "wait until the answer is complete, or press Ctrl-C to stop it".into()
+            }
+            Self::Unwanted { name } => format!("type only /{name}, or /help {name}"),
+            Self::NoPlugin { .. } => "list the plugins with /plugins".into(),
+            Self::Unclosed { .. } => "close it, or leave out both".into(),
         }
     }
 }

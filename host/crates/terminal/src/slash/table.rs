@@ -57,7 +57,7 @@ const ALWAYS: &[State] = &[State::Ready, State::Busy, State::Asked];
 
 /// All slash commands, in the order in which they are listed.
 pub const TABLE: &[Entry] = &[
-    entry("help", &["?"], Argument::Command, "this list, or more about one command", ALWAYS),
+    entry("help", &["?"], Argument::Command, "list the commands, or explain one", ALWAYS),
     entry("tools", &[], Argument::Tool, "the tools that the model can use", ALWAYS),
     entry("plugins", &[], Argument::Plugin, "the plugins, and what became of them", ALWAYS),
     entry("grants", &[], Argument::Plugin, "what the policy lets each plugin do", ALWAYS),

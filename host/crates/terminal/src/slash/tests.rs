@@ -72,7 +72,7 @@ fn what_looks_like_a_command_is_never_text() {
     check_error("/ help", ready, "there is no command /", "/help lists all");
     check_error("/\u{1b}[2J", ready, "there is no command /\\u{1b}[2J", "/help");
     check_error("/help wat", ready, "there is no command /wat", "/help lists all");
-    check_error("/undo 3", ready, "/undo takes nothing behind it", "/help undo");
+    check_error("/undo 3", ready, "/undo takes no argument", "/help undo");
     check_error("/plugins ../x", ready, "\"../x\" is not the name of a plugin", "/plugins");
     check_error("/save \"x", ready, "/save: a quotation mark is not closed", "close it");
     check_error("/save \"", ready, "/save: a quotation mark is not closed", "close it");
@@ -84,7 +84,12 @@ fn what_looks_like_a_command_is_never_text() {
 fn commands_fit_their_state() {
     let message = "/undo does not work while an answer is being given";
     check_error("/undo", State::Busy, message, "Ctrl-C");
-    check_error("/model x", State::Asked, "/model does not work while a question is open", "turn");
+    check_error(
+        "/model x",
+        State::Asked,
+        "/model does not work while a question is open",
+        "Ctrl-C",
+    );
     for state in [State::Ready, State::Busy, State::Asked] {
         for line in ["/help", "/tools", "/grants", "/cost", "/quit"] {
             assert!(parse(line, state).is_ok(), "{line} {state:?}");

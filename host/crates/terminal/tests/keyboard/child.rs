@@ -17,11 +17,19 @@ use sallyport_terminal::{
     style::{Colour, Line},
 };
 
+/// No conversation takes so long unless it hangs; whoever waits for its end waits no longer.
+const LIFE_MAX: Duration = Duration::from_secs(180);
+
 /// Long enough for a line to be on the screen before it is taken away.
 const A_MOMENT: Duration = Duration::from_millis(400);
 
 /// Reads lines and tells what they are, until it is told to leave.
 pub(crate) fn converse(folder: &Path) {
+    thread::spawn(|| {
+        thread::sleep(LIFE_MAX);
+        say("it hangs\n");
+        std::process::exit(1);
+    });
     setsid().unwrap();
     if io::stdin().is_terminal() {
         ioctl_tiocsctty(io::stdin()).unwrap();
@@ -95,7 +103,7 @@ fn card() -> Card {
             arguments: format!(r#"{{"body":"{}","to":"a@x"}}"#, "word ".repeat(1000)),
         },
         subject: Subject::Call,
-        query: None,
+        request: None,
         plugin_version: "1.0.0".into(),
         plugin_digest: "0123456789abcdef".into(),
         reason: "the default".into(),

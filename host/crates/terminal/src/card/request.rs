@@ -1,0 +1,169 @@
+//! What would leave with a request, laid out to be read: its query, its headers, its body.
+//!
+//! A brief view shows the beginning and the end of what is long, how long it is, and a digest of the
+//! whole. It says of itself that it is cut, so that nobody agrees to the part that was left out.
+
+use anstyle::Style;
+use sallyport_contract::{BodyEncoding, BodyPreview, RequestPreview, text};
+
+use super::argument::Extent;
+use crate::style::Line;
+
+/// Most characters of a query, a header and a line of a body in a brief view.
+const BRIEF_CHARS_MAX: usize = 400;
+
+/// How many of them stand before the cut; what was put out of sight mostly stands behind it.
+const HEAD_CHARS: usize = 200;
+
+/// Most headers in a brief view.
+const HEADERS_MAX: usize = 12;
+
+/// Most lines of a body in a brief view, and how many of them stand before the cut.
+const BODY_LINES_MAX: usize = 14;
+const BODY_LINES_HEAD: usize = 8;
+
+/// Characters of a digest that are shown; enough to compare two views by eye.
+const DIGEST_CHARS: usize = 16;
+
+/// Hexadecimal digits in a line of a body that is not text.
+const HEX_DIGITS: usize = 64;
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+
+/// A part of a request with its name.
+pub(super) type Row = (&'static str, Vec<Line>);
+
+/// A request, laid out.
+pub(super) struct Shown {
+    pub(super) rows: Vec<Row>,
+    /// Something of it was left out.
+    pub(super) is_cut: bool,
+}
+
+/// Lays a request out. Method and address stand in the title of whatever shows it.
+pub(super) fn shown(request: &RequestPreview, extent: Extent) -> Shown {
+    let mut view = View { extent, is_cut: false };
+    let mut rows = Vec::new();
+    if !request.query.is_empty() {
+        rows.push(("query", vec![Line::plain(view.cut(&request.query))]));
+    }
+    if !request.headers.is_empty() {
+        rows.push(("headers", view.headers(&request.headers)));
+    }
+    if let Some(body) = &request.body {
+        rows.push(("body", view.body(body)));
+    }
+    let mut notes = Vec::new();
+    if view.is_cut {
+        notes.push(Line::plain(format!(
+            "BLAKE3 of everything that would be sent: {}",
+            short(&request.digest)
+        )));
+    }
+    let lasting =
+        "\"this session\" and \"always\" apply to any query, headers and body at this address";
+    notes.push(Line::styled(lasting, DIM));
+    rows.push(("", notes));
+    Shown { rows, is_cut: view.is_cut }
+}
+
+/// Whether any text of a request hides something from its reader.
+pub(super) fn is_deceptive(request: &RequestPreview) -> bool {
+    let hides = |foreign: &str| text::one_line(foreign) != foreign;
+    let body =
+        request.body.as_ref().is_some_and(|body| text::visible(&body.content) != body.content);
+    body || hides(&request.query) || request.headers.iter().any(|(_, value)| hides(value))
+}
+
+/// Cuts a text in its middle in a brief view; whatever it hides is spelt out.
+pub(super) fn brief(foreign: &str) -> String {
+    View { extent: Extent::Brief, is_cut: false }.cut(foreign)
+}
+
+/// Whether a text is too long for a brief view.
+pub(super) fn is_long(foreign: &str) -> bool {
+    foreign.chars().count() > BRIEF_CHARS_MAX
+}
+
+struct View {
+    extent: Extent,
+    is_cut: bool,
+}
+
+impl View {
+    fn cut(&mut self, foreign: &str) -> String {
+        if self.extent == Extent::Whole || !is_long(foreign) {
+            return text::one_line(foreign);
+        }
+        self.is_cut = true;
+        let count = foreign.chars().count();
+        let tail = BRIEF_CHARS_MAX - HEAD_CHARS;
+        let head: String = foreign.chars().take(HEAD_CHARS).collect();
+        let end: String = foreign.chars().skip(count - tail).collect();
+        let (head, end) = (text::one_line(&head), text::one_line(&end));
+        format!(
+            "{head} … ({} of {count} characters are not shown) … {end}",
+            count - BRIEF_CHARS_MAX
+        )
+    }
+
+    fn headers(&mut self, headers: &[(String, String)]) -> Vec<Line> {
+        let shown = match self.extent {
+            Extent::Brief => HEADERS_MAX.min(headers.len()),
+            Extent::Whole => headers.len(),
+        };
+        let line = |(name, value): &(String, String)| {
+            Line::plain(format!("{}: {}", text::one_line(name), self.cut(value)))
+        };
+        let mut lines: Vec<Line> = headers[..shown].iter().map(line).collect();
+        if let more @ 1.. = headers.len() - shown {
+            self.is_cut = true;
+            lines.push(Line::styled(format!("… and {more} more headers"), BOLD));
+        }
+        lines
+    }
+
+    fn body(&mut self, body: &BodyPreview) -> Vec<Line> {
+        let kind = body.media_type.as_deref().map(brief).unwrap_or_else(|| "no type".to_owned());
+        let form = match body.encoding {
+            BodyEncoding::Text => "",
+            BodyEncoding::Hex => ", not text, in hexadecimal",
+        };
+        let (bytes, digest) = (body.length_bytes, short(&body.digest));
+        let head = format!("{kind}, {bytes} bytes{form}, blake3 {digest}");
+        let mut lines: Vec<Line> = pieces(body).map(|piece| self.line_of_body(piece)).collect();
+        if self.extent == Extent::Brief && lines.len() > BODY_LINES_MAX {
+            self.is_cut = true;
+            let end = lines.len() - (BODY_LINES_MAX - BODY_LINES_HEAD);
+            let mark = format!("… {} lines are not shown …", end - BODY_LINES_HEAD);
+            lines.splice(BODY_LINES_HEAD..end, [Line::styled(mark, BOLD)]);
+        }
+        [vec![Line::plain(head)], lines].concat()
+    }
+
+    /// A line of a body, with a bar in front so that it does not look like one of the card.
+    fn line_of_body(&mut self, piece: &str) -> Line {
+        let mut line = Line::styled("│ ", DIM);
+        line.push(&self.cut(piece), Style::new());
+        line
+    }
+}
+
+/// The lines of a body.
+fn pieces(body: &BodyPreview) -> Box<dyn Iterator<Item = &str> + '_> {
+    match body.encoding {
+        BodyEncoding::Text => Box::new(body.content.split('\n')),
+        // The digits are ASCII, so every piece is text.
+        BodyEncoding::Hex => Box::new(
+            body.content
+                .as_bytes()
+                .chunks(HEX_DIGITS)
+                .filter_map(|piece| str::from_utf8(piece).ok()),
+        ),
+    }
+}
+
+fn short(digest: &str) -> String {
+    digest.chars().take(DIGEST_CHARS).collect()
+}
