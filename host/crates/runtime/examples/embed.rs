@@ -1,0 +1,99 @@
+//! A host inside another program: one call, and a conversation with a model that answers from a
+//! script. `cargo run -p sallyport-runtime --example embed -- FOLDER`, which holds the plugin `clock`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::{error::Error, process::ExitCode, sync::Arc, sync::atomic};
+
+use sallyport_contract::{BoxFuture, ToolCall};
+use sallyport_model::{
+    AssistantMessage, CallRequest, ChatModel, Delta, Finish, ModelError, Reply, Request,
+    UserMessage,
+};
+use sallyport_runtime::{
+    Host, HostOptions,
+    config::{Env, Flags, Settings},
+    host::new_session_id,
+    notice::no_notices,
+    registry::Selection,
+    services::single_call_context,
+    session::{self, ModelHandle, SessionConfig, SessionOverrides, SessionSelector},
+};
+use sallyport_session::{Command, Event, approval};
+
+/// Calls a tool first, and answers then.
+#[derive(Default)]
+struct Scripted(atomic::AtomicBool);
+
+impl ChatModel for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn generate<'a>(
+        &'a self,
+        _request: Request<'a>,
+        _on_delta: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        let has_called = self.0.swap(true, atomic::Ordering::Relaxed);
+        let call = CallRequest {
+            id: "1".to_owned(),
+            name: "clock__get_time".to_owned(),
+            arguments: r#"{"timezone":"Asia/Tokyo"}"#.to_owned(),
+        };
+        let message = match has_called {
+            false => AssistantMessage { calls: vec![call], ..AssistantMessage::default() },
+            true => AssistantMessage { text: "Now you know.".to_owned(), ..Default::default() },
+        };
+        Box::pin(async { Ok(Reply { message, finish: Finish::Stop, usage: None }) })
+    }
+}
+
+fn main() -> ExitCode {
+    // The host starts this program again to compile plugins. As such a process it does nothing else.
+    let hidden = sallyport_sandbox::compile::as_worker();
+    hidden.or_else(sallyport_sandbox::compile::as_queue).unwrap_or_else(|| match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+#[tokio::main]
+async fn run() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args_os().nth(1).ok_or("name the folder of the plugins")?;
+    let flags = Flags { plugin_dirs: vec![folder.into()], ..Flags::default() };
+    let settings = Settings::resolve(&flags, Env::of_process())?;
+    let options = HostOptions::unattended(Selection::All, no_notices());
+    let host = Host::open(&settings, options).await?;
+    println!("{} tools", host.tools().len());
+
+    let context = single_call_context("call-1".to_owned(), &new_session_id());
+    let tool = "clock.get_time".parse()?;
+    let arguments = r#"{"timezone":"Asia/Tokyo"}"#.to_owned();
+    println!("{:?}", host.call(ToolCall { context, tool, arguments }).await.outcome);
+
+    let opened = session::open(&settings, &SessionSelector::Ephemeral)?;
+    let config = SessionConfig::of(&SessionOverrides::default(), &settings, &host).await?;
+    let model = ModelHandle::Ready(Arc::new(Scripted::default()));
+    let (_desk, approvals) = approval::channel();
+    let parts = host.session_parts(opened, &config, &model, approvals)?;
+    let (session, mut events) = host.begin(parts, true)?;
+    let input = UserMessage::from("What time is it in Tokyo?");
+    session.handle.send(Command::SubmitInput { input }).await?;
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::CallFinished { tool, report, .. } => {
+                println!("{tool} {}", report.outcome.word())
+            }
+            Event::TurnEnded { reason, .. } => {
+                println!("{reason:?}");
+                break;
+            }
+            _ => {}
+        }
+    }
+    session.close(events).await;
+    host.close().await.unwritten.map_or(Ok(()), |error| Err(error.into()))
+}
