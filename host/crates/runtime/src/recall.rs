@@ -46,6 +46,11 @@ const RESTING_TIMES: u32 = 8;
 /// Most memories that are found for one input. The session takes as many as fit.
 const FOUND_MAX: usize = 64;
 
+/// Least similarity, as the cosine of the angle, of what is recalled by its vector. The usual models put
+/// texts that have nothing to do with each other below it. What is known from the start has no such
+/// bound, because somebody chose it.
+const SIMILARITY_MIN: f64 = 0.3;
+
 /// The memories of a user, for one session after another.
 pub struct Memories {
     store: Store,
@@ -103,14 +108,14 @@ impl Memories {
 
     fn tell_once(&self, why: &str) {
         if !self.has_told.swap(true, Ordering::Relaxed) {
-            (self.tell)(&format!("{why}: memories are found by their words, not by their meaning"));
+            (self.tell)(&format!("memories are found by words only: {why}"));
         }
     }
 
     /// Makes vectors of texts, if anybody can at this moment.
     async fn vectors(&self, texts: &[&str]) -> Option<Vec<Vec<f32>>> {
         let Some(embedder) = &self.embedder else {
-            self.tell_once("no model is set up that makes vectors of texts");
+            self.tell_once("no embedding model is configured");
             return None;
         };
         if self.rests() {
@@ -123,7 +128,7 @@ impl Memories {
                 return Some(vectors);
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("{} gave no vectors in time", embedder.name()),
+            Err(_) => format!("{} returned no embedding in time", embedder.name()),
         };
         self.resting.store(RESTING_TIMES, Ordering::Relaxed);
         self.tell_once(&why);
@@ -141,7 +146,9 @@ impl Memories {
         let answer = embedder.embed(&cut(texts, bytes_max)).await;
         let is_long = |text: &&str| text.len() > SHORT_TEXT_BYTES_MAX;
         let may_be_shorter = bytes_max > SHORT_TEXT_BYTES_MAX && texts.iter().any(is_long);
-        if !may_be_shorter || !matches!(answer, Err(ModelError::Refused { .. })) {
+        if !may_be_shorter
+            || !matches!(answer, Err(ModelError::Refused { .. } | ModelError::TooLong { .. }))
+        {
             return answer;
         }
         let answer = embedder.embed(&cut(texts, SHORT_TEXT_BYTES_MAX)).await;
@@ -241,6 +248,7 @@ impl Memories {
             let name = embedder.name();
             let by_vector = recall(By::Vector(Vector { embedder: name, values }))?;
             let mut found = by_vector.found;
+            found.retain(bears_on_it);
             if by_vector.not_compared > 0 {
                 let is_other = |one: &Found| {
                     let Memory { embedder, dimensions, .. } = &one.memory;
@@ -252,6 +260,11 @@ impl Memories {
         })
         .await
     }
+}
+
+/// Whether something that was compared by its vector is close enough to be recalled.
+fn bears_on_it(found: &Found) -> bool {
+    found.similarity >= SIMILARITY_MIN || found.memory.kind == MemoryKind::Initial
 }
 
 impl OfSession {
@@ -397,6 +410,54 @@ mod tests {
             (&[5], Some(5)),
         ] {
             assert_eq!(first_of_last(shown), want, "{shown:?}");
+        }
+    }
+
+    /// The nearest memory of all can have nothing to do with an input.
+    #[tokio::test]
+    async fn what_has_nothing_to_do_with_an_input_is_not_recalled() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("state")).unwrap();
+        let embedder: Arc<dyn Embedder> = Arc::new(ByFirstWord);
+        let memories = Memories::new(store.clone(), "me", Some(embedder), Arc::new(|_: &str| {}));
+        let turn = MemoryKind::Turn;
+        for (number, text) in (1..).zip(["locker code 4711", "puppy chews shoes"]) {
+            store.memories().remember(&new_memory("me", text, "s-1", number, turn)).unwrap();
+        }
+        memories.vector("").await.unwrap();
+        for (input, want) in [
+            ("puppy sleeps", &["puppy chews shoes"][..]),
+            ("weather", &[]),
+            ("locker", &["locker code 4711"]),
+        ] {
+            let vector = memories.vector(input).await.unwrap();
+            let found = memories.find(input, vector, "s-2", None).await.unwrap();
+            let texts: Vec<&str> = found.iter().map(|one| one.memory.text.as_str()).collect();
+            assert_eq!(texts, want, "{input}");
+        }
+    }
+
+    /// Texts are alike when their first words are, and a little even when they are not.
+    struct ByFirstWord;
+
+    impl Embedder for ByFirstWord {
+        fn name(&self) -> &str {
+            "by-first-word"
+        }
+
+        fn embed<'a>(
+            &'a self,
+            texts: &'a [String],
+        ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, ModelError>> {
+            let vector = |text: &String| {
+                let place =
+                    ["locker", "puppy", "weather"].iter().position(|word| text.starts_with(word));
+                let mut vector = vec![0.2; 3];
+                vector[place.unwrap_or(0)] = 1.8;
+                vector
+            };
+            let vectors = texts.iter().map(vector).collect();
+            Box::pin(std::future::ready(Ok(vectors)))
         }
     }
 }

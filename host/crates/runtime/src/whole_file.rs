@@ -1,0 +1,102 @@
+//! Files that are replaced whole: whatever fails, and whenever the program or the power ends, there is
+//! the old file or the new one, and never a half or nothing.
+
+use std::{
+    fs::{File, Permissions},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+use tempfile::NamedTempFile;
+
+/// Mode of a file that is its owner's alone.
+pub(crate) const PRIVATE_MODE: u32 = 0o600;
+
+/// Puts bytes in the place of a file, or where there was none, and returns when they are on the disk.
+/// The folder has to be there; a link is replaced.
+///
+/// # Errors
+///
+/// The folder cannot be written to, or there is no room. The old file is still there.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let folder = folder_of(path);
+    beside(folder, bytes, mode)?.persist(path)?;
+    sync(folder)
+}
+
+/// Puts bytes into a new file for its owner alone, and returns when they are on the disk.
+///
+/// # Errors
+///
+/// There is something of that name, the folder cannot be written to, or there is no room. Nothing was
+/// made.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path);
+    beside(folder, bytes, PRIVATE_MODE)?.persist_noclobber(path)?;
+    sync(folder)
+}
+
+fn beside(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// The parent of a bare name is an empty path.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A new name is on the disk when its folder is.
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_is_replaced_with_its_mode_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for (bytes, mode) in [("one", 0o600), ("two", 0o644), ("", 0o600)] {
+            replace(&path, bytes.as_bytes(), mode).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), bytes);
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+            assert_eq!(names(folder.path()), ["file"]);
+        }
+    }
+
+    #[test]
+    fn nothing_takes_the_place_of_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        create(&path, b"one").unwrap();
+        let error = create(&path, b"two").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        assert_eq!(names(folder.path()), ["file"]);
+    }
+
+    /// Whatever cannot be replaced stays as it was.
+    #[test]
+    fn a_failure_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in the way");
+        fs::create_dir(&path).unwrap();
+        assert!(replace(&path, b"new", PRIVATE_MODE).is_err());
+        assert!(path.is_dir());
+        assert_eq!(names(folder.path()), ["in the way"]);
+    }
+}
