@@ -35,8 +35,11 @@ pub const LLM_TIMEOUT: &str = "LLM_TIMEOUT";
 /// How pages are opened: a program, or `none`.
 pub const BROWSER: &str = "SALLYPORT_BROWSER";
 
+/// How long a start waits for plugins that are not compiled yet.
+pub const COMPILE_WAIT: &str = "SALLYPORT_COMPILE_WAIT";
+
 /// Every variable that the host reads, with what it is for.
-pub const ALL: [(&str, &str); 16] = [
+pub const ALL: [(&str, &str); 17] = [
     (HOME, "puts configuration, plugins, policy and cache under one folder"),
     (PLUGIN_DIR, "folders of plugins, separated as in PATH"),
     (PLUGIN_DIR_SHORT, "the same, under the name that older set-ups use"),
@@ -52,7 +55,8 @@ pub const ALL: [(&str, &str); 16] = [
     (OLLAMA_BASE_URL, "address of an Ollama server"),
     (OLLAMA_MODEL, "a model of the Ollama server; it is used when no other is named"),
     (LLM_TIMEOUT, "longest time, in seconds, that a model has for one answer"),
-    (BROWSER, "how plugins open web pages: a program that is given the address, or none"),
+    (BROWSER, "the program that opens web pages, or none"),
+    (COMPILE_WAIT, "how long a start waits for plugins that are not compiled yet, such as 10s"),
 ];
 
 /// The environment as it was when the process started.

@@ -34,6 +34,10 @@
 //! [packages]
 //! index = "https://packages.example.com/simple/"
 //!
+//! [compile]
+//! wait = "10s"
+//! cpu_time = "60s"
+//!
 //! [settings.weather]
 //! forecast_url = "http://127.0.0.1:8080"
 //! ```
@@ -49,7 +53,7 @@ use sallyport_policy::{
 use serde_json::{Map, Value};
 
 use super::{
-    Env, Origin,
+    CompileSettings, Env, Origin,
     internal::InternalKeys,
     offer::{BrowserKeys, PackageKeys},
     provider::Asked,
@@ -81,6 +85,8 @@ pub struct FileConfig {
     pub browser: BrowserKeys,
     /// `[packages]`.
     pub packages: PackageKeys,
+    /// `[compile]`.
+    pub compile: CompileSettings,
     /// `[settings.PLUGIN]`.
     pub settings: BTreeMap<PluginName, Map<String, Value>>,
 }
@@ -153,7 +159,7 @@ impl FileConfig {
             let embedding =
                 root.optional("embedding", |item| item.section(|table| embedding(table, env)))?;
             let prices =
-                root.named("price", |glob, entry| Ok((glob.prose()?, entry.section(price)?)))?;
+                root.named("price", |name, entry| Ok((glob(name)?, entry.section(price)?)))?;
             let chat = root.optional("chat", |item| item.section(ChatKeys::read))?;
             let budget = root.optional("budget", |item| item.section(BudgetKeys::read))?;
             let sessions = root.optional("sessions", |item| item.section(SessionKeys::read))?;
@@ -161,6 +167,7 @@ impl FileConfig {
             let browser = root.optional("browser", |item| item.section(BrowserKeys::read))?;
             let packages = root
                 .optional("packages", |item| item.section(|table| PackageKeys::read(table, env)))?;
+            let compile = root.optional("compile", |item| item.section(CompileSettings::read))?;
             let settings = root.named("settings", |name, entry| {
                 Ok((name.parsed::<PluginName>()?, plugin_settings(entry, env)?))
             })?;
@@ -176,6 +183,7 @@ impl FileConfig {
                 internal: internal.unwrap_or_default(),
                 browser: browser.unwrap_or_default(),
                 packages: packages.unwrap_or_default(),
+                compile: compile.unwrap_or_default(),
                 settings: settings.into_iter().collect(),
             })
         })
@@ -200,6 +208,7 @@ impl FileConfig {
             internal: self.internal.over(below.internal),
             browser: self.browser.over(below.browser),
             packages: self.packages.over(below.packages),
+            compile: self.compile.over(below.compile),
             settings: below.settings,
         }
     }
@@ -234,8 +243,8 @@ fn embedding(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceErr
     let provider = table.required("provider", asked)?;
     let is_able = matches!(&provider, Asked::Provider(known) if known.protocol.is_some());
     if !is_able {
-        let message = format!("{} makes no vectors of texts", provider.name());
-        return Err(place.error(message).with_hint("name the provider of a server"));
+        let message = format!("{} has no embedding models", provider.name());
+        return Err(place.error(message).with_hint("choose a provider with embedding models"));
     }
     Ok(ModelEntry {
         model: table.optional("model", text)?,
@@ -258,12 +267,25 @@ fn asked(item: Item<'_>) -> Result<Asked, SourceError> {
 fn of_server<'d>(item: Item<'d>, asked: &Asked) -> Result<Item<'d>, SourceError> {
     let Asked::Plugin(plugin) = asked else { return Ok(item) };
     let message = format!("{} says nothing to a plugin", item.label());
-    let hint = format!("what {plugin} is told stands under [settings.{plugin}]");
+    let hint = format!("put settings for {plugin} under [settings.{plugin}]");
     Err(item.place().error(message).with_hint(hint))
 }
 
 /// What reads from a cache and what is written into one costs as much as any input unless the file
 /// says otherwise.
+/// Reads a glob of models' names. What other globs know would match nothing here, so it is refused.
+fn glob(name: Item<'_>) -> Result<String, SourceError> {
+    let place = name.place();
+    let text = name.prose()?;
+    match text.contains(['?', '[', ']', '{', '}']) {
+        true => {
+            let message = format!("{text:?} is not a valid glob: only * is special");
+            Err(place.error(message))
+        }
+        false => Ok(text),
+    }
+}
+
 fn price(table: &mut Section<'_>) -> Result<Price, SourceError> {
     let input = table.required("input", amount)?;
     Ok(Price {

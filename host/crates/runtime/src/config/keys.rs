@@ -53,7 +53,7 @@ const fn key(path: &'static str, kind: Kind, about: &'static str) -> Key {
 
 /// Every key that the file can have.
 #[rustfmt::skip]
-pub const ALL: [Key; 44] = [
+pub const ALL: [Key; 46] = [
     key("plugin_dir", Kind::TextOrTexts, "Folders in which plugins are looked for"),
     key("default_model", Kind::Text, "The model that is used: a [model.NAME] table, or offline"),
     key("model.*.provider", Kind::Word(Words::Providers), "Where the model is asked, or plugin:NAME"),
@@ -97,6 +97,8 @@ pub const ALL: [Key; 44] = [
     key("internal.reminder", Kind::Boolean, "Whether there are the tools for reminders that the program brings along; true"),
     key("browser.command", Kind::Text, "How plugins open web pages: a program that is given the address, or none; the desktop's browser"),
     key("packages.index", Kind::Text, "Address of the index that plugins get packages of a language from"),
+    key("compile.wait", Kind::Time, "Longest wait of a start for plugins that are not compiled yet; 2s, and less where they are only listed"),
+    key("compile.cpu_time", Kind::Time, "Most processor time of one compilation; 20s"),
     key("settings.*.*", Kind::Any, "What a plugin is told; its manifest says which keys it takes"),
 ];
 
@@ -284,6 +286,7 @@ mod tests {
             "internal.",
             "browser.",
             "packages.",
+            "compile.",
         ];
         for table in tables {
             let required: &str = match table {

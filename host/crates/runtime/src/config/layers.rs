@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{
-    Budget, ConfigError, Env, FileConfig, Flags, Origin, Paths, Project, project::Says,
-    sections::BudgetKeys,
+    Budget, ConfigError, Env, FileConfig, Flags, ForeignFile, Origin, Paths, Project,
+    project::Says, sections::BudgetKeys,
 };
 
 /// What the files say together.
@@ -16,6 +16,8 @@ pub(super) struct Layers {
     pub(super) file: FileConfig,
     pub(super) budget: Budget,
     pub(super) written: Written,
+    /// Configurations of projects that do not count.
+    pub(super) foreign: Vec<ForeignFile>,
 }
 
 /// What is written in the files, with every variable left as it is written.
@@ -31,10 +33,10 @@ impl Layers {
         let config_file = file_of(flags, paths);
         let text = super::read(&config_file, flags.config.is_some())?;
         let user = FileConfig::parse(&super::show(&config_file), &text, env)?;
-        let project = Project::find(flags, env, &config_file, &paths.state)?;
+        let (project, foreign) = Project::find(flags, env, &config_file, &paths.state)?;
         let written = Written { user: tree(&text), project: Value::Null };
         let budget = user.budget.resolve();
-        let layers = Self { config_file, project: None, file: user, budget, written };
+        let layers = Self { config_file, project: None, file: user, budget, written, foreign };
         Ok(match project {
             Some(project) => layers.under(project),
             None => layers,

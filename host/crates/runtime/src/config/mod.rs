@@ -5,6 +5,8 @@
 //! the files, and the files beat the default; of the files, the project's beats the user's as far as
 //! it is believed. Powers are not configuration: they stand in the policy.
 
+mod around;
+pub mod compile;
 pub mod env;
 pub mod file;
 pub mod internal;
@@ -22,16 +24,17 @@ pub mod trust;
 
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::Read,
     path::{Path, PathBuf},
 };
 
-use sallyport_contract::PluginName;
+use sallyport_contract::{PluginName, Secret};
 use sallyport_model::EmbedEndpoint;
 use sallyport_policy::SourceError;
+use sallyport_untrusted_file as untrusted_file;
 use serde_json::{Map, Value};
 
+pub use around::ForeignFile;
+pub use compile::CompileSettings;
 pub use env::Env;
 pub use file::FileConfig;
 pub use internal::Internal;
@@ -44,7 +47,7 @@ pub use paths::Paths;
 pub use policy::{PolicyFiles, PolicyPath};
 pub use project::Project;
 pub use provider::Provider;
-pub use sections::{Budget, Chat, MemoryKind, Sessions};
+pub use sections::{Budget, Chat, EditMode, MemoryKind, Sessions};
 
 /// Why the configuration cannot be used. The operator can mend all of these.
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +169,8 @@ pub struct Settings {
     pub browser: BrowserKeys,
     /// Where plugins get packages from.
     pub packages: PackageKeys,
+    /// How plugins are compiled that are not yet.
+    pub compile: CompileSettings,
     /// `[settings.PLUGIN]`, for each plugin.
     pub plugin_settings: BTreeMap<PluginName, Map<String, Value>>,
     /// What is written in the files, to tell where a value comes from.
@@ -175,6 +180,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Every key that the program itself sends to servers, by what it is set with.
+    pub fn keys(&self) -> impl Iterator<Item = (String, Secret)> {
+        let embedder = self.embedder.as_ref().and_then(|embedder| embedder.key.clone());
+        let embedder = embedder.map(|key| ("embedding.key".to_owned(), key));
+        self.models.keys().chain(embedder)
+    }
+
     /// Resolves flags, environment and files.
     ///
     /// # Errors
@@ -185,10 +197,11 @@ impl Settings {
         let layers = Layers::read(flags, &env, &paths)?;
         let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &layers, &paths);
         let own = own_files(flags, &layers.config_file, &paths, &plugin_dirs);
-        let policy = PolicyFiles::find(flags, &env, &paths, own);
+        let mut policy = PolicyFiles::find(flags, &env, &paths, own);
+        policy.foreign.extend(layers.foreign.iter().cloned());
         let models = Models::new(flags, &env, &layers.file)?;
         let chosen = models.choose(flags, layers.default_model())?;
-        let Layers { config_file, project, file, budget, written } = layers;
+        let Layers { config_file, project, file, budget, written, .. } = layers;
         let embedder = models.embedder(file.embedding.as_ref(), &chosen)?;
         let mut chat = file.chat.resolve(chosen.context_tokens);
         chat.guide = flags.guide.clone().or(chat.guide);
@@ -207,6 +220,7 @@ impl Settings {
             internal: file.internal.resolve(),
             browser: file.browser.resolve(&env),
             packages: file.packages,
+            compile: file.compile.resolve(&env),
             plugin_settings: file.settings,
             chosen,
             models,
@@ -220,8 +234,8 @@ impl Settings {
     /// # Errors
     ///
     /// The table of that name lacks something, or the name could mean several.
-    pub fn choose_model(&self, name: &str) -> Result<ModelChoice, ConfigError> {
-        Ok(self.models.named(name)?.choice)
+    pub fn choose_model(&self, name: &str) -> Result<Chosen, ConfigError> {
+        self.models.named(name)
     }
 }
 
@@ -246,16 +260,22 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// # Errors
 ///
 /// It cannot be read as text.
-pub(crate) fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
-    let mut text = String::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map(|_| text);
-    match read {
+pub fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
+    match untrusted_file::read_text(path, FILE_BYTES_MAX) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(String::new()),
         Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
     }
+}
+
+/// Reads a file of a project, which nobody else may be able to write.
+///
+/// # Errors
+///
+/// It cannot be read as text, or is somebody else's.
+fn read_own(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+    untrusted_file::read_own_text(path, FILE_BYTES_MAX).map_err(unreadable)
 }
 
 fn show(path: &Path) -> String {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sallyport_policy::Tier;
 
-use super::{Env, Flags, Paths};
+use super::{Env, Flags, ForeignFile, Paths, around};
 
 /// The administrator's policy. No variable and no flag moves it: a user could escape it otherwise.
 const ADMIN_FILE: &str = "/etc/sallyport/policy.toml";
@@ -32,6 +32,9 @@ pub struct PolicyFiles {
     pub own: Vec<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
+    /// Files of projects, also of their configuration, that do not count because they may be a
+    /// stranger's.
+    pub foreign: Vec<ForeignFile>,
 }
 
 impl PolicyFiles {
@@ -43,10 +46,11 @@ impl PolicyFiles {
         ];
         // Without a working folder there is no project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
-        if let Some(path) = folder.and_then(|folder| project_file(&folder)) {
+        let (project, foreign) = folder.map_or_else(Default::default, |at| project_file(&at));
+        if let Some(path) = project {
             files.push(PolicyPath { tier: Tier::Project, path, is_named: false });
         }
-        Self { files, own, home: env.home() }
+        Self { files, own, home: env.home(), foreign }
     }
 
     /// The user's own file.
@@ -57,10 +61,11 @@ impl PolicyFiles {
 }
 
 /// The nearest project around a folder that has a policy. Without one, it is watched for in the
-/// folder itself, so that it takes effect when it appears.
-fn project_file(folder: &Path) -> Option<PathBuf> {
-    let mut around = folder.ancestors().map(|above| above.join(PROJECT_FILE));
-    around.find(|path| path.exists()).or_else(|| Some(folder.join(PROJECT_FILE)))
+/// folder itself, so that it takes effect when it appears; not where anybody could put one.
+fn project_file(folder: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
+    let (found, foreign) = around::find(folder, PROJECT_FILE, |_| false);
+    let to_come = || around::is_own(folder).then(|| folder.join(PROJECT_FILE));
+    (found.or_else(to_come), foreign)
 }
 
 #[cfg(test)]
@@ -72,10 +77,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b/c"));
         std::fs::create_dir_all(&inner).unwrap();
-        assert_eq!(project_file(&inner), Some(inner.join(PROJECT_FILE)));
+        assert_eq!(project_file(&inner).0, Some(inner.join(PROJECT_FILE)));
         std::fs::create_dir(outer.join(".sallyport")).unwrap();
         std::fs::write(outer.join(PROJECT_FILE), "").unwrap();
-        assert_eq!(project_file(&inner), Some(outer.join(PROJECT_FILE)));
+        assert_eq!(project_file(&inner).0, Some(outer.join(PROJECT_FILE)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use sallyport_policy::{
 };
 
 use super::{
-    ConfigError, Env, FileConfig, Flags, Origin, keys,
+    ConfigError, Env, FileConfig, Flags, ForeignFile, Origin, around, keys,
     sections::BudgetKeys,
     trust::{self, Trust},
 };
@@ -45,28 +45,32 @@ pub(super) enum Says {
     },
 }
 
+/// A project with what it may set, if there is one that counts, and the nearer files that do not.
+type FoundProject = (Option<(Project, Says)>, Vec<ForeignFile>);
+
 impl Project {
     /// Reads the configuration of the nearest project around the working folder that has one. The
-    /// user's own file is not a project's, wherever it stands. Returned beside it is what it may set.
+    /// user's own file is not a project's, wherever it stands. Returned beside it is what it may set,
+    /// and which nearer files do not count.
     pub(super) fn find(
         flags: &Flags,
         env: &Env,
         own: &Path,
         state: &Path,
-    ) -> Result<Option<(Self, Says)>, ConfigError> {
+    ) -> Result<FoundProject, ConfigError> {
         // Without a working folder there is no project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
-        let Some(file) = folder.and_then(|folder| nearest(&folder, own)) else {
-            return Ok(None);
-        };
-        let text = super::read(&file, true)?;
+        let found = folder.map(|folder| nearest(&folder, own));
+        let (file, foreign) = found.unwrap_or_default();
+        let Some(file) = file else { return Ok((None, foreign)) };
+        let text = super::read_own(&file)?;
         let is_trusted = Trust::read(state)?.covers(&file, &trust::digest(&text));
         let name = super::show(&file);
         let says = match is_trusted {
             true => Says::Trusted(Box::new(trusted(&name, &text, env, &file)?)),
             false => stranger(&name, &text)?,
         };
-        Ok(Some((Self { file, text, is_trusted }, says)))
+        Ok((Some((Self { file, text, is_trusted }, says)), foreign))
     }
 }
 
@@ -76,16 +80,16 @@ impl Project {
 ///
 /// The file cannot be read, or has a mistake in it.
 pub fn text(file: &Path, env: &Env) -> Result<String, ConfigError> {
-    let text = super::read(file, true)?;
+    let text = super::read_own(file)?;
     trusted(&super::show(file), &text, env, file)?;
     Ok(text)
 }
 
-/// The file of the nearest project around a folder.
-pub fn nearest(folder: &Path, own: &Path) -> Option<PathBuf> {
+/// The file of the nearest project around a folder, and those that do not count because they may be a
+/// stranger's.
+pub fn nearest(folder: &Path, own: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let own = own.canonicalize().ok();
-    let mut around = folder.ancestors().map(|above| above.join(FILE));
-    around.find(|path| path.is_file() && path.canonicalize().ok() != own)
+    around::find(folder, FILE, |path| path.canonicalize().ok() == own)
 }
 
 /// Folders that a project names lie in the project.
@@ -108,7 +112,7 @@ fn stranger(name: &str, text: &str) -> Result<Says, SourceError> {
         for key in keys::top().filter(|key| !["default_model", "budget"].contains(key)) {
             if let Some(item) = root.take(key) {
                 let message = format!("a project that is not trusted may not set {key:?}");
-                let hint = "read the file; `sallyport trust` in its folder lets it set everything";
+                let hint = "read the file, then trust it with `sallyport trust` in its folder";
                 return Err(item.place().error(message).with_hint(hint));
             }
         }
@@ -150,7 +154,7 @@ mod tests {
         std::fs::create_dir(folder.path().join(".sallyport")).unwrap();
         std::fs::write(&file, "").unwrap();
         let inner = folder.path().join("a/b");
-        assert_eq!(nearest(&inner, Path::new("/other")), Some(file.clone()));
-        assert_eq!(nearest(&inner, &file), None);
+        assert_eq!(nearest(&inner, Path::new("/other")).0, Some(file.clone()));
+        assert_eq!(nearest(&inner, &file).0, None);
     }
 }

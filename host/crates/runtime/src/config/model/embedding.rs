@@ -33,7 +33,7 @@ impl Models {
         let Some(protocol) = provider.protocol else { return Ok(None) };
         let model = entry.model.as_deref().filter(|model| !model.is_empty());
         let model = model.or(provider.embedder).ok_or_else(|| ConfigError::Model {
-            message: "[embedding] does not say which model".to_owned(),
+            message: "[embedding] has no `model`".to_owned(),
             hint: "add model = \"…\" to it".to_owned(),
         })?;
         let (address, _) = self.address(entry, provider);

@@ -1,6 +1,7 @@
 //! Which model is talked to, and why that one.
 
 mod embedding;
+mod naming;
 mod plugin;
 #[cfg(test)]
 mod tests;
@@ -150,11 +151,12 @@ impl Models {
     }
 
     /// The model that a name means: a table's, `offline`, `provider/model`, `plugin:NAME` or
-    /// `plugin:NAME/model`, or a model of the provider that the environment is set up for.
+    /// `plugin:NAME/model`, or any name where the environment names a server of the user's own.
     ///
     /// # Errors
     ///
-    /// A table that lacks something, or a name that several providers could mean.
+    /// A table that lacks something, or a name that means no model: a conversation goes to nobody
+    /// who was not named.
     pub fn named(&self, name: &str) -> Result<Chosen, ConfigError> {
         if let Some(entry) = self.entries.get(name) {
             return self.of_table(name, entry);
@@ -169,10 +171,24 @@ impl Models {
         match rest.and_then(|rest| Some((Provider::named(first)?, rest))) {
             Some((provider, model)) => self.at(&Asked::Provider(provider), Some(model)),
             None => {
-                let provider = self.provider_of_environment(name)?;
-                self.at(&Asked::Provider(provider), Some(name))
+                let own = provider::ALL.into_iter().find(|one| one.has_own_server(&self.env));
+                match own {
+                    Some(provider) => self.at(&Asked::Provider(provider), Some(name)),
+                    None => Err(self.no_model(name)),
+                }
             }
         }
+    }
+
+    /// Every key of a server that is set, by what it is set with.
+    pub fn keys(&self) -> impl Iterator<Item = (String, Secret)> {
+        let variables = provider::ALL.into_iter().flat_map(|provider| provider.key_variables);
+        let set = variables.filter_map(|name| Some(((*name).to_owned(), self.env.get(name)?)));
+        let written = self
+            .entries
+            .iter()
+            .filter_map(|(name, entry)| Some((format!("model.{name}.key"), entry.key.as_deref()?)));
+        set.chain(written).map(|(name, key)| (name, Secret::new(key)))
     }
 
     /// A provider's server, for questions that are about no model of it.
@@ -193,29 +209,6 @@ impl Models {
         let entry = ModelEntry::of(asked);
         let key = self.key(&entry, &provider).map(|(key, _)| Secret::new(key));
         Ok(Endpoint { key, ..Endpoint::new(protocol, self.address(&entry, &provider).0, "") })
-    }
-
-    /// The provider that is meant where none is named: OpenAI's variables come first, since they
-    /// have always meant any compatible server; else the only one that anything is set for.
-    fn provider_of_environment(&self, model: &str) -> Result<Provider, ConfigError> {
-        let [openai, ..] = provider::ALL;
-        let set = |provider: &Provider| !provider.variables_set(&self.env).is_empty();
-        if set(&openai) {
-            return Ok(openai);
-        }
-        let found: Vec<Provider> = provider::ALL.into_iter().filter(set).collect();
-        match found.as_slice() {
-            [] => Ok(openai),
-            [only] => Ok(*only),
-            several => {
-                let names: Vec<String> =
-                    several.iter().map(|provider| format!("{}/{model}", provider.name)).collect();
-                Err(ConfigError::Model {
-                    message: format!("{model:?} could be a model of several providers"),
-                    hint: format!("write {}", names.join(" or ")),
-                })
-            }
-        }
     }
 
     /// A model of whoever is asked, with what the environment has for it. A plugin may know itself
@@ -297,10 +290,7 @@ impl Models {
     /// The key of the environment belongs to the provider's own address and to the address of the
     /// environment: it is not sent to another one that the file names.
     fn key<'a>(&'a self, entry: &'a ModelEntry, provider: &Provider) -> Option<(&'a str, Origin)> {
-        let own_address = entry
-            .base_url
-            .as_deref()
-            .is_none_or(|url| url.trim_end_matches('/') == provider.base_url.trim_end_matches('/'));
+        let own_address = entry.base_url.as_deref().is_none_or(|url| provider.is_at_home(url));
         let written = entry.key.as_deref().map(|key| (key, entry.origin));
         let variable = provider.key(&self.env).filter(|_| own_address);
         written.or(variable.map(|(name, key)| (key, Origin::Variable(name))))
@@ -309,14 +299,6 @@ impl Models {
     fn time_max(&self, entry: &ModelEntry) -> Option<(Duration, Origin)> {
         let variable = self.time_max.map(|time| (time, Origin::Variable(env::LLM_TIMEOUT)));
         variable.or(entry.time_max.map(|time| (time, entry.origin)))
-    }
-
-    fn no_table(&self, name: &str) -> ConfigError {
-        let known: Vec<&str> = self.entries.keys().map(String::as_str).collect();
-        ConfigError::Model {
-            message: format!("default_model is {name:?}, but there is no [model.{name}]"),
-            hint: format!("known are: {OFFLINE} {}", known.join(" ")).trim_end().to_owned(),
-        }
     }
 
     /// What has to be added where something is set up, but no model is named; a general word
@@ -359,14 +341,6 @@ impl Chosen {
             (None, Some(variable)) => format!("set {variable}, {entry}"),
             (None, None) => "give it a `key` in its [model.NAME] table".to_owned(),
         }
-    }
-
-    /// Whether its provider will ask for a key that nobody has set: one that has keys, at its own
-    /// address.
-    pub fn lacks_key(&self) -> bool {
-        let Asked::Provider(provider) = &self.provider else { return false };
-        let at_home = self.sources.address == Origin::Default;
-        at_home && self.sources.key.is_none() && !provider.key_variables.is_empty()
     }
 
     /// What can be done about an address that is not reached.

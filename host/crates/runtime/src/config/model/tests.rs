@@ -64,7 +64,7 @@ fn the_nearest_source_decides() {
         (None, KEY, "", "offline false"),
         (
             None,
-            &[("SALLYPORT_MODEL", "gpt")],
+            &[("SALLYPORT_MODEL", "openai/gpt")],
             FILE,
             "openai gpt https://api.openai.com/v1 key=- stream=true",
         ),
@@ -91,8 +91,8 @@ fn a_name_leads_to_its_provider() {
     let rows: [(&str, Variables<'_>, &str); 9] = [
         ("anthropic/c", &[a, g], claude),
         ("anthropic c", &[a, g], claude),
-        // The only provider that is set up is meant.
-        ("c", &[a], claude),
+        // Any name can be one of the server that the environment names.
+        ("q", &[("OLLAMA_BASE_URL", "http://o"), a], "ollama q http://o key=- stream=true"),
         ("gemini/g", &[g], gemini),
         ("gemini/g", &[g, ("GEMINI_API_KEY", "g")], gemini),
         (
@@ -111,9 +111,6 @@ fn a_name_leads_to_its_provider() {
     for (name, pairs, want) in rows {
         assert_eq!(chosen(Some(name), pairs, "").as_deref(), Ok(want), "{name}");
     }
-    let several =
-        chosen_of(&Flags { model: Some("c".into()), ..Flags::default() }, &[a, g], "").unwrap_err();
-    assert_eq!(several.hint().as_deref(), Some("write anthropic/c or gemini/c"));
     for name in ["", "  ", "anthropic/", "anthropic/ "] {
         let error = models(&[a], "").named(name).unwrap_err();
         assert!(error.to_string().contains("has no name"), "{name}: {error}");
@@ -139,17 +136,58 @@ fn a_key_goes_to_no_address_of_another_source() {
 }
 
 #[test]
-fn a_key_is_missed_where_one_is_asked_for() {
-    let rows: [(&str, Variables<'_>, bool); 5] = [
-        ("anthropic/c", &[], true),
-        ("anthropic/c", &[("ANTHROPIC_API_KEY", "k")], false),
-        ("openai/m", &[("OPENAI_BASE_URL", "http://localhost/v1")], false),
-        ("ollama/m", &[], false),
-        ("offline", &[], false),
-    ];
-    for (name, pairs, want) in rows {
-        assert_eq!(models(pairs, "").named(name).unwrap().lacks_key(), want, "{name}");
+fn a_public_server_is_known_to_want_a_key() {
+    for (base_url, want) in [
+        ("https://api.anthropic.com/v1", Some("ANTHROPIC_API_KEY")),
+        (" https://api.openai.com/v1/ ", Some("OPENAI_API_KEY")),
+        ("https://api.openai.com.evil.example/v1", None),
+        ("http://localhost:11434", None),
+        ("http://localhost:8000/v1", None),
+    ] {
+        assert_eq!(provider::key_variable_at(base_url), want, "{base_url}");
     }
+}
+
+#[test]
+fn a_name_that_means_no_model_leads_to_nobody() {
+    let key: Variables<'_> = &[("OPENAI_API_KEY", "k")];
+    let public: Variables<'_> = &[("OPENAI_BASE_URL", "https://api.openai.com/v1/")];
+    let table =
+        "[model.quick]\nprovider = 'vllm'\nmodel = 'm'\n[model.b]\nprovider = 'vllm'\nmodel = 'm'";
+    let rows: [(&str, Variables<'_>, &str, &str); 13] = [
+        ("fkae", &[], "", "the providers are openai,"),
+        ("fkae", key, "", "for example openai/fkae or openai-responses/fkae"),
+        ("fkae", public, "", "for example openai/fkae"),
+        ("gpt-5-mini", key, "", "write openai/gpt-5-mini"),
+        ("claude-sonnet-4-5", key, "", "write anthropic/claude-sonnet-4-5"),
+        (
+            "claude-sonnet-4-5",
+            &[("ANTHROPIC_API_KEY", "k")],
+            "",
+            "write anthropic/claude-sonnet-4-5",
+        ),
+        ("gemini-2.5-flash", &[], "", "write gemini/gemini-2.5-flash"),
+        ("qwen3", &[], "", "write ollama/qwen3"),
+        ("antropic/claude", key, "", "did you mean anthropic/claude?"),
+        ("ollama", &[], "", "did you mean ollama/NAME?"),
+        ("vendor/claude-x", key, "", "write anthropic/claude-x"),
+        ("quik", key, table, "did you mean \"quick\"?"),
+        ("ofline", &[], "", "did you mean \"offline\"?"),
+    ];
+    for (name, pairs, file, want) in rows {
+        let error = models(pairs, file).named(name).unwrap_err();
+        assert!(error.to_string().contains("is not the name of a model"), "{error}");
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(want), "{name}: {hint}");
+        // Every way in which a name comes leads here.
+        let flags = Flags { model: Some(name.to_owned()), ..Flags::default() };
+        assert_eq!(chosen_of(&flags, pairs, file).unwrap_err().hint(), Some(hint.clone()));
+        let variable = [pairs, &[("SALLYPORT_MODEL", name)]].concat();
+        assert_eq!(chosen_of(&Flags::default(), &variable, file).unwrap_err().hint(), Some(hint));
+    }
+    let misspelt = format!("default_model = 'quik'\n{table}");
+    let error = chosen_of(&Flags::default(), &[], &misspelt).unwrap_err();
+    assert!(error.hint().unwrap().contains("did you mean \"quick\"?"), "{error}");
 }
 
 #[test]
@@ -255,9 +293,18 @@ fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
     ] {
         assert_eq!(of(&file, &[("OPENAI_API_KEY", "e")]).as_deref(), Ok(want), "{file}");
     }
-    assert!(of("[embedding]\nprovider = 'vllm'", &[]).unwrap_err().contains("which model"));
+    assert!(of("[embedding]\nprovider = 'vllm'", &[]).unwrap_err().contains("no `model`"));
     for no in ["offline", "plugin:parrot"] {
         let file = format!("[embedding]\nprovider = '{no}'");
         assert!(FileConfig::parse("c.toml", &file, &Env::of([])).is_err(), "{no}");
+    }
+}
+
+#[test]
+fn a_price_for_names_that_only_other_globs_know_is_refused() {
+    for glob in ["gpt-?", "gpt-[45]", "gpt-{4,5}"] {
+        let text = format!("[price.'{glob}']\ninput = 1\noutput = 2");
+        let error = FileConfig::parse("c.toml", &text, &Env::of([])).unwrap_err();
+        assert!(error.to_string().contains("only * is special"), "{error}");
     }
 }

@@ -1,0 +1,111 @@
+//! The files of a project: in which folders they are looked for, and which of them count.
+//!
+//! A project's file stands in a folder of its own, in the working folder or in the nearest one around
+//! it. A folder that somebody else may write to is passed over, because its files may be a
+//! stranger's: in the system's temporary folder anybody could place one for everybody below.
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use sallyport_untrusted_file::{ForeignOwner, foreign_owner};
+
+/// A project's file that does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignFile {
+    /// The file.
+    pub file: PathBuf,
+    /// The file itself, or a folder that it is in.
+    pub place: PathBuf,
+    /// Whose that is.
+    pub owner: ForeignOwner,
+}
+
+impl fmt::Display for ForeignFile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, place, owner } = self;
+        let (file, place) = (file.display(), place.display());
+        write!(formatter, "{file} is ignored, because {place} {owner}")
+    }
+}
+
+/// Returns the nearest file of a name in or around a folder, with those nearer ones that do not count.
+/// What `is_none` of a project is passed over without a word.
+pub(super) fn find(
+    folder: &Path,
+    name: &str,
+    is_none: impl Fn(&Path) -> bool,
+) -> (Option<PathBuf>, Vec<ForeignFile>) {
+    let mut foreign = Vec::new();
+    for above in folder.ancestors() {
+        let file = above.join(name);
+        // Only what is there is found. What it is shows when it is opened.
+        if fs::metadata(&file).is_err() || is_none(&file) {
+            continue;
+        }
+        match foreign_place(above, &file) {
+            None => return (Some(file), foreign),
+            Some((place, owner)) => foreign.push(ForeignFile { file, place, owner }),
+        }
+    }
+    (None, foreign)
+}
+
+/// Whether a folder may become a project: nobody else can put a file into it.
+pub(super) fn is_own(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|info| foreign_owner(&info).is_none())
+}
+
+/// The first of a file and the folders from its project to it that is somebody else's.
+fn foreign_place(project: &Path, file: &Path) -> Option<(PathBuf, ForeignOwner)> {
+    let mut places: Vec<&Path> =
+        file.ancestors().take_while(|place| place.starts_with(project)).collect();
+    places.reverse();
+    // What is gone by now is not there when it is opened either.
+    let owner = |place: &Path| foreign_owner(&fs::metadata(place).ok()?);
+    places.into_iter().find_map(|place| Some((place.to_owned(), owner(place)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const NAME: &str = ".sallyport/policy.toml";
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_anybody_could_have_put_there_is_passed_over_and_named() {
+        let root = tempfile::tempdir().unwrap();
+        let (outer, inner) = (root.path().join("outer"), root.path().join("outer/inner"));
+        for folder in [&outer, &inner] {
+            fs::create_dir_all(folder.join(".sallyport")).unwrap();
+            fs::write(folder.join(NAME), "").unwrap();
+        }
+        let below = inner.join("a/b");
+        let find = || find(&below, NAME, |_| false);
+        assert_eq!(find(), (Some(inner.join(NAME)), Vec::new()));
+        for (place, usual) in
+            [(inner.clone(), 0o755), (inner.join(".sallyport"), 0o755), (inner.join(NAME), 0o644)]
+        {
+            for open in [0o777, 0o1777, 0o666] {
+                // Without x nothing below a folder is found at all, except by root.
+                if open == 0o666 && place.is_dir() {
+                    continue;
+                }
+                mode(&place, open);
+                let owner = ForeignOwner::Everybody;
+                let foreign = ForeignFile { file: inner.join(NAME), place: place.clone(), owner };
+                assert_eq!(find(), (Some(outer.join(NAME)), vec![foreign]), "{place:?}");
+                mode(&place, usual);
+            }
+        }
+        mode(&inner, 0o775);
+        assert_eq!(find().0, Some(inner.join(NAME)), "a group is not everybody");
+    }
+}

@@ -1,0 +1,67 @@
+//! Names that mean no model, and what could have been meant by them.
+//!
+//! A conversation goes to nobody who was not named. What a name begins with may say whose model it
+//! is, and is then suggested; the person decides.
+
+use sallyport_policy::source::nearest;
+
+use super::{ConfigError, Models, OFFLINE};
+use crate::config::provider;
+
+impl Models {
+    pub(super) fn no_model(&self, name: &str) -> ConfigError {
+        if name.trim().is_empty() {
+            return ConfigError::Model {
+                message: "the model that is asked for has no name".to_owned(),
+                hint: "write PROVIDER/NAME".to_owned(),
+            };
+        }
+        ConfigError::Model {
+            message: format!("{name:?} is not the name of a model"),
+            hint: self.suggestion(name),
+        }
+    }
+
+    pub(super) fn no_table(&self, name: &str) -> ConfigError {
+        let known: Vec<&str> = self.entries.keys().map(String::as_str).collect();
+        let known = format!("known models: {OFFLINE} {}", known.join(" ")).trim_end().to_owned();
+        ConfigError::Model {
+            message: format!("default_model is {name:?}, but there is no [model.{name}]"),
+            hint: match nearest(name, self.tables()) {
+                Some(near) => format!("did you mean {near:?}? {known}"),
+                None => known,
+            },
+        }
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str).chain([OFFLINE])
+    }
+
+    /// What could have been meant: a table or a provider that is written alike, a model of a family
+    /// that is known, or a model of a provider for which something is set.
+    fn suggestion(&self, name: &str) -> String {
+        if let Some(near) = nearest(name, self.tables()) {
+            return format!("did you mean {near:?}?");
+        }
+        let (first, rest) = name.split_once('/').unwrap_or((name, ""));
+        let providers = provider::ALL.map(|provider| provider.name);
+        if let Some(near) = nearest(first, providers) {
+            let rest = if rest.is_empty() { "NAME" } else { rest };
+            return format!("did you mean {near}/{rest}?");
+        }
+        let last = name.rsplit('/').next().unwrap_or(name);
+        let could_have = provider::ALL.into_iter().filter(|one| one.could_have(last));
+        let could_have: Vec<String> =
+            could_have.map(|provider| format!("{}/{last}", provider.name)).collect();
+        if !could_have.is_empty() {
+            return format!("if you mean the provider's model, write {}", could_have.join(" or "));
+        }
+        let set = provider::ALL.into_iter().filter(|one| !one.variables_set(&self.env).is_empty());
+        let set: Vec<String> = set.map(|provider| format!("{}/{name}", provider.name)).collect();
+        match set.is_empty() {
+            true => format!("write PROVIDER/NAME; the providers are {}", providers.join(", ")),
+            false => format!("write PROVIDER/NAME, for example {}", set.join(" or ")),
+        }
+    }
+}
