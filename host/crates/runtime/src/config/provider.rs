@@ -32,6 +32,9 @@ pub struct Provider {
     pub model_variable: Option<&'static str>,
     /// Its usual model for vectors of texts, if it has one.
     pub embedder: Option<&'static str>,
+    /// How the names of its models begin. A name alone never leads to a provider; by these one can
+    /// be suggested.
+    pub families: &'static [&'static str],
 }
 
 /// Who is asked for answers, as configuration and flags name them.
@@ -65,15 +68,17 @@ impl Asked {
                 Some(_) => format!("`--model {name}` names a plugin and its model"),
                 None => format!("write {PLUGIN_PREFIX}NAME"),
             };
-            let wrong =
-                |error| NobodyAsked { message: format!("{name:?} names no plugin: {error}"), hint };
+            let wrong = |error| NobodyAsked {
+                message: format!("{name:?} is not the name of a plugin: {error}"),
+                hint,
+            };
             return plugin.parse().map(Self::Plugin).map_err(wrong);
         }
         Provider::named(name).map(Self::Provider).ok_or_else(|| {
             let known = ALL.map(|provider| provider.name);
             let hint = match nearest(name, known) {
                 Some(near) => format!("did you mean {near:?}?"),
-                None => format!("known are {}, and {PLUGIN_PREFIX}NAME", known.join(", ")),
+                None => format!("the providers are {}, and {PLUGIN_PREFIX}NAME", known.join(", ")),
             };
             NobodyAsked { message: format!("there is no provider {name:?}"), hint }
         })
@@ -101,6 +106,7 @@ pub const BUILT_IN: Provider = Provider {
     url_variable: None,
     model_variable: None,
     embedder: None,
+    families: &[],
 };
 
 /// Every provider. Where several could be meant, the first one counts.
@@ -108,6 +114,7 @@ pub const ALL: [Provider; 11] = [
     Provider {
         url_variable: Some(env::OPENAI_BASE_URL),
         embedder: Some(OPENAI_EMBEDDER),
+        families: &["gpt-", "chatgpt-", "o1", "o3", "o4", "codex-"],
         ..Provider::new("openai", Protocol::OpenAiChat, OPENAI_URL, &[env::OPENAI_API_KEY])
     },
     Provider {
@@ -120,14 +127,18 @@ pub const ALL: [Provider; 11] = [
             &[env::OPENAI_API_KEY],
         )
     },
-    Provider::new(
-        "anthropic",
-        Protocol::Anthropic,
-        "https://api.anthropic.com/v1",
-        &[env::ANTHROPIC_API_KEY],
-    ),
+    Provider {
+        families: &["claude"],
+        ..Provider::new(
+            "anthropic",
+            Protocol::Anthropic,
+            "https://api.anthropic.com/v1",
+            &[env::ANTHROPIC_API_KEY],
+        )
+    },
     Provider {
         embedder: Some("gemini-embedding-001"),
+        families: &["gemini", "gemma"],
         ..Provider::new(
             "gemini",
             Protocol::Gemini,
@@ -139,10 +150,12 @@ pub const ALL: [Provider; 11] = [
         url_variable: Some(env::OLLAMA_BASE_URL),
         model_variable: Some(env::OLLAMA_MODEL),
         embedder: Some("nomic-embed-text"),
+        families: &["llama", "qwen", "phi", "gemma", "gpt-oss"],
         ..Provider::new("ollama", Protocol::Ollama, "http://localhost:11434", &[])
     },
     Provider {
         embedder: Some("mistral-embed"),
+        families: &["mistral", "ministral", "magistral", "codestral", "devstral", "pixtral"],
         ..Provider::new(
             "mistral",
             Protocol::OpenAiChat,
@@ -150,12 +163,15 @@ pub const ALL: [Provider; 11] = [
             &[env::MISTRAL_API_KEY],
         )
     },
-    Provider::new(
-        "deepseek",
-        Protocol::OpenAiChat,
-        "https://api.deepseek.com/v1",
-        &[env::DEEPSEEK_API_KEY],
-    ),
+    Provider {
+        families: &["deepseek"],
+        ..Provider::new(
+            "deepseek",
+            Protocol::OpenAiChat,
+            "https://api.deepseek.com/v1",
+            &[env::DEEPSEEK_API_KEY],
+        )
+    },
     Provider::new(
         "openrouter",
         Protocol::OpenAiChat,
@@ -183,6 +199,7 @@ impl Provider {
             url_variable: None,
             model_variable: None,
             embedder: None,
+            families: &[],
         }
     }
 
@@ -197,10 +214,36 @@ impl Provider {
         all.chain(self.model_variable).filter(|name| env.get(name).is_some()).collect()
     }
 
+    /// True when the environment names a server of the user's own for it. Any name can be one of its
+    /// models.
+    pub fn has_own_server(self, env: &Env) -> bool {
+        let named = self.url_variable.and_then(|variable| env.get(variable));
+        named.is_some_and(|url| !self.is_at_home(url))
+    }
+
+    /// True for the provider's own address.
+    pub fn is_at_home(self, url: &str) -> bool {
+        url.trim().trim_end_matches('/') == self.base_url.trim_end_matches('/')
+    }
+
+    /// True for a name that a model of it could have.
+    pub fn could_have(self, model: &str) -> bool {
+        let model = model.to_ascii_lowercase();
+        self.families.iter().any(|family| model.starts_with(family))
+    }
+
     /// The key that the environment has for it, and the variable that holds it.
     pub fn key(self, env: &Env) -> Option<(&'static str, &str)> {
         self.key_variables.iter().find_map(|name| Some((*name, env.get(name)?)))
     }
+}
+
+/// The variable for the key without which the server at this address answers nobody; none for a
+/// server that is not known to want one.
+pub fn key_variable_at(base_url: &str) -> Option<&'static str> {
+    let with_key = |provider: &Provider| provider.key_variables.first().copied();
+    let at_home = ALL.into_iter().filter(|provider| provider.is_at_home(base_url));
+    at_home.filter_map(|provider| with_key(&provider)).next()
 }
 
 #[cfg(test)]

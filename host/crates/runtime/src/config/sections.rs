@@ -12,7 +12,6 @@ use sallyport_policy::{
     document::{Item, Section},
 };
 use sallyport_session::{Limits, Memory, SessionLimits, TOOL_TOKENS_MAX};
-use sallyport_terminal::editor::KeyStyle;
 use serde_json::{Map, Value, json};
 
 /// Most of a conversation that is sent, in tokens, where neither `memory_tokens` nor the model's
@@ -79,9 +78,19 @@ impl MemoryKind {
     }
 }
 
-/// The words for [`KeyStyle`].
-pub(super) const EDIT_MODES: [(&str, KeyStyle); 2] =
-    [("emacs", KeyStyle::Emacs), ("vi", KeyStyle::Vi)];
+/// Which keys the line editor of a chat follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EditMode {
+    /// Those of emacs and of most shells.
+    #[default]
+    Emacs,
+    /// Those of vi.
+    Vi,
+}
+
+/// The words for [`EditMode`].
+pub(super) const EDIT_MODES: [(&str, EditMode); 2] =
+    [("emacs", EditMode::Emacs), ("vi", EditMode::Vi)];
 
 /// `[chat]`, as a file has it.
 #[derive(Debug, Default, Clone)]
@@ -93,7 +102,7 @@ pub struct ChatKeys {
     memories: Option<Vec<String>>,
     guide: Option<PluginName>,
     tool_tokens_max: Option<u64>,
-    edit_mode: Option<KeyStyle>,
+    edit_mode: Option<EditMode>,
     show_reasoning: Option<bool>,
 }
 
@@ -115,7 +124,7 @@ pub struct Chat {
     /// Most tokens of tool definitions before the model is given a search in their place.
     pub tool_tokens_max: u64,
     /// Which keys the line editor follows.
-    pub edit_mode: KeyStyle,
+    pub edit_mode: EditMode,
     /// Whether the model's reasoning is shown.
     pub show_reasoning: bool,
 }
@@ -421,7 +430,7 @@ pub(super) fn time(item: Item<'_>) -> Result<Duration, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let TimeSpan(time) = item.time()?;
     match time.is_zero() {
-        true => Err(place.error(format!("{label} must be longer than nothing"))),
+        true => Err(place.error(format!("{label} must be longer than 0"))),
         false => Ok(time),
     }
 }

@@ -37,6 +37,7 @@ impl Settings {
             ("internal", self.internal.shown()),
             ("browser", self.browser.shown()),
             ("packages", self.packages.shown()),
+            ("compile", self.compile.shown()),
         ] {
             rows.extend(values.into_iter().map(|(key, value)| {
                 let key = format!("{table}.{key}");
@@ -51,11 +52,14 @@ impl Settings {
         rows
     }
 
-    /// Of what a file says, one key has a variable that beats it.
+    /// Of what a file says, two keys have a variable that beats them.
     fn origin_of(&self, key: &str) -> Origin {
         match key {
             "browser.command" if self.env.get(env::BROWSER).is_some() => {
                 Origin::Variable(env::BROWSER)
+            }
+            "compile.wait" if self.env.get(env::COMPILE_WAIT).is_some() => {
+                Origin::Variable(env::COMPILE_WAIT)
             }
             key => self.written.origin(key),
         }

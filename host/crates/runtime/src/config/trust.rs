@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::ConfigError;
+use crate::whole_file;
 
 /// The file, in the state folder.
 pub const FILE: &str = "trusted.json";
@@ -85,11 +86,8 @@ impl Trust {
             .map_err(|error| unwritable(error.into()))?;
         // The store, which shares the folder, wants it to be private.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
-        let mut new = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
-        io::Write::write_all(&mut new, text.as_bytes()).map_err(unwritable)?;
-        new.as_file().sync_all().map_err(unwritable)?;
-        new.persist(&self.file).map_err(|error| unwritable(error.error))?;
-        Ok(())
+        whole_file::replace(&self.file, text.as_bytes(), whole_file::PRIVATE_MODE)
+            .map_err(unwritable)
     }
 }
 

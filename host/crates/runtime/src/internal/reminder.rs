@@ -117,6 +117,7 @@ fn spec(tool: &str, description: &str, properties: Value, required: &[&str]) -> 
     let tool: ToolName = tool.parse().expect("it is a tool's name");
     ToolSpec {
         id: ToolId::new(name(), tool),
+        title: None,
         description: description.to_owned(),
         parameters: json!({
             "type": "object",
@@ -209,7 +210,7 @@ impl Desk<'_> {
 
     fn summary(&self, timers: &[Timer]) -> String {
         match timers {
-            [] => "There is no reminder.".to_owned(),
+            [] => "No reminders.".to_owned(),
             [one] => format!("There is one reminder, {}.", self.brief(one)),
             several => {
                 let briefs = several.iter().map(|timer| self.brief(timer));

@@ -9,7 +9,7 @@ mod pin;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, Read, Write},
+    io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -17,12 +17,19 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 use sallyport_contract::PluginName;
+use sallyport_untrusted_file as untrusted_file;
 use serde::{Deserialize, Serialize};
+
+use crate::whole_file;
 
 pub use pin::Pin;
 
 /// The form of the file.
 const VERSION: u32 = 1;
+
+/// A file in the state folder that says that plugins have been agreed to: without it, a lock that was
+/// removed would read like one that was never written.
+const TRACE: &str = "plugins.accepted";
 
 /// Longest file that is read: a thousand plugins with hundreds of tools each stay below it.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -78,6 +85,8 @@ pub enum Match {
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
+    trace: PathBuf,
+    is_lost: bool,
     pins: Mutex<Pins>,
 }
 
@@ -92,13 +101,22 @@ struct Contents {
 }
 
 impl Lock {
-    /// Reads the file; one that is not there is an empty one.
+    /// Reads the file; one that is not there is an empty one. Whether there was one before is known
+    /// by a trace in the state folder.
     ///
     /// # Errors
     ///
     /// The file cannot be read or understood.
-    pub fn read(path: &Path) -> Result<Self, LockError> {
-        Ok(Self { path: path.to_owned(), pins: Mutex::new(read(path)?) })
+    pub fn read(path: &Path, state: &Path) -> Result<Self, LockError> {
+        let pins = Mutex::new(read(path)?);
+        let trace = state.join(TRACE);
+        let is_lost = trace.is_file() && !path.exists();
+        Ok(Self { path: path.to_owned(), trace, is_lost, pins })
+    }
+
+    /// Whether there was a file, and it is gone: what was agreed to is not known any more.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// The file.
@@ -148,6 +166,10 @@ impl Lock {
         let mut pins = read(&self.path)?;
         change(&mut pins);
         write(&self.path, &pins).map_err(failed)?;
+        if !self.trace.exists() {
+            // Without it, a loss goes unnoticed; nothing else depends on it.
+            let _ = whole_file::create(&self.trace, b"");
+        }
         *self.pins() = pins;
         Ok(())
     }
@@ -158,12 +180,11 @@ impl Lock {
 }
 
 fn read(path: &Path) -> Result<Pins, LockError> {
-    let mut text = String::new();
-    match File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text)) {
-        Ok(_) => {}
+    let text = match untrusted_file::read_text(path, FILE_BYTES_MAX) {
+        Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pins::new()),
         Err(source) => return Err(LockError::File { path: path.to_owned(), source }),
-    }
+    };
     let broken = |message: String| LockError::Broken { path: path.to_owned(), message };
     let contents: Contents = toml::from_str(&text).map_err(|error| broken(error.to_string()))?;
     if contents.version != VERSION {
@@ -180,12 +201,7 @@ fn write(path: &Path, pins: &Pins) -> io::Result<()> {
     let plugin = pins.iter().map(|(name, pin)| (name.to_string(), pin.clone())).collect();
     let contents = Contents { version: VERSION, plugin };
     let text = toml::to_string(&contents).map_err(io::Error::other)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(HEAD.as_bytes())?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
+    whole_file::replace(path, [HEAD, &text].concat().as_bytes(), whole_file::PRIVATE_MODE)
 }
 
 #[cfg(test)]

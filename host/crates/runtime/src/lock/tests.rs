@@ -13,6 +13,7 @@ fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> Pi
         .iter()
         .map(|(name, description)| ToolSpec {
             id: format!("a.{name}").parse().unwrap(),
+            title: None,
             description: (*description).to_owned(),
             parameters: json!({"type": "object"}),
             output: None,
@@ -29,7 +30,7 @@ fn agreed() -> Pin {
 }
 
 fn lock_in(folder: &Path) -> Lock {
-    Lock::read(&folder.join("sub/sallyport.lock")).unwrap()
+    Lock::read(&folder.join("sub/sallyport.lock"), folder).unwrap()
 }
 
 fn name() -> PluginName {
@@ -82,8 +83,24 @@ fn a_broken_file_is_not_taken_for_an_empty_one() {
     let path = folder.path().join("sallyport.lock");
     for text in ["x", "version = 2", "version = 1\nother = 3", "version = 1\n[plugin.'../x']\n"] {
         fs::write(&path, text).unwrap();
-        assert!(matches!(Lock::read(&path), Err(LockError::Broken { .. })), "{text}");
+        assert!(
+            matches!(Lock::read(&path, folder.path()), Err(LockError::Broken { .. })),
+            "{text}"
+        );
     }
     fs::write(&path, "version = 1\n").unwrap();
-    assert!(Lock::read(&path).is_ok());
+    assert!(Lock::read(&path, folder.path()).is_ok());
+}
+
+#[test]
+fn a_lock_that_was_removed_is_not_one_that_was_never_written() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(!lock_in(folder.path()).is_lost());
+    lock_in(folder.path()).accept([(name(), agreed())]).unwrap();
+    assert!(!lock_in(folder.path()).is_lost());
+    fs::remove_file(folder.path().join("sub/sallyport.lock")).unwrap();
+    let lock = lock_in(folder.path());
+    assert!(lock.is_lost());
+    lock.accept([(name(), agreed())]).unwrap();
+    assert!(!lock_in(folder.path()).is_lost());
 }

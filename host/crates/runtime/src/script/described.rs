@@ -63,6 +63,7 @@ impl Described {
         let tool: ToolName = definition.name.parse()?;
         let spec = ToolSpec {
             id: ToolId::new(manifest.name.clone(), tool),
+            title: None,
             description: definition.description.clone(),
             parameters: as_object(definition.parameters.clone()),
             output: None,

@@ -12,7 +12,7 @@ use std::{path::Path, time::Instant};
 
 use sallyport_contract::{Admitted, CallReport, Denial, Effect, Failure, FailureKind, Outcome};
 use sallyport_policy::{Capability, Grant};
-use sallyport_process::{RunError, Script, Stage};
+use sallyport_process::{Finished, RunError, Script, Stage};
 use sallyport_sandbox::{Places, Warden};
 
 pub(crate) use described::{DEFINITION_FILE, Described};
@@ -61,7 +61,12 @@ impl Native {
         let ended = sallyport_process::run(&self.stage, &spec, call.text().as_bytes()).await;
         work.is_over = true;
         match ended {
-            Ok(finished) => Ended { script: &self.script, spec: &spec, finished }.report(),
+            Ok(finished) => {
+                // What is cut first could end in the middle of a secret, which nobody would recognise.
+                let stderr = warden.redactor().text(&finished.stderr).into_owned();
+                let finished = Finished { stderr, ..finished };
+                Ended { script: &self.script, spec: &spec, finished, grant: &grant }.report()
+            }
             Err(RunError::NoWall { .. }) => denied(grant.deny_unwalled(RUN)),
             Err(error) => outcome::not_run(grant.plugin(), &error).into(),
         }

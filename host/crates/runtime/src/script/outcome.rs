@@ -1,9 +1,10 @@
 //! What came of a run, as a model, a person and the audit read it.
 
 use sallyport_contract::{
-    CallReport, Effect, Failure, FailureKind, LogLevel, Outcome, PluginName, ToolOutput, text,
+    CallReport, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, PluginName, ToolOutput,
+    text,
 };
-use sallyport_policy::Capability;
+use sallyport_policy::{Access, Capability, Grant};
 use sallyport_process::{Exit, Finished, Limit, OutputError, RunError, Script, Spec, parse_output};
 
 /// How much of what a program says when it fails is told: the end of a trace, where the reason is.
@@ -20,7 +21,12 @@ pub(super) struct Ended<'a> {
     pub(super) script: &'a Script,
     pub(super) spec: &'a Spec,
     pub(super) finished: Finished,
+    pub(super) grant: &'a Grant,
 }
+
+/// What programs say when the system keeps them from a file: the words of `strerror`, the name of the
+/// error, and that of Python's exception.
+const REFUSED: [&str; 3] = ["Permission denied", "EACCES", "PermissionError"];
 
 impl Ended<'_> {
     /// Makes the report of a call of it.
@@ -45,7 +51,7 @@ impl Ended<'_> {
             Exit::Signal(signal) => self.failed(FailureKind::Trapped, format!("signal {signal}")),
             Exit::Limit(Limit::Time(limit)) => Outcome::TimedOut { limit },
             Exit::Limit(limit) => {
-                let message = format!("{} was ended at its limit of {limit}", self.name());
+                let message = format!("{} was stopped at its limit of {limit}", self.name());
                 Outcome::Failed(Failure::new(FailureKind::LimitReached, message))
             }
         }
@@ -53,11 +59,32 @@ impl Ended<'_> {
 
     fn failed(&self, kind: FailureKind, how: String) -> Outcome {
         let said = last(self.finished.stderr.trim());
+        if let Some(denial) = self.denial(&how, &said) {
+            return Outcome::Denied(denial);
+        }
         let message = match said.is_empty() {
-            true => format!("{} failed ({how}) and did not say why", self.name()),
+            true => format!("{} failed ({how}) without a message", self.name()),
             false => format!("{} failed ({how}): {said}", self.name()),
         };
         Outcome::Failed(Failure::new(kind, message))
+    }
+
+    /// The refusal of a file that the walls keep from the program. Only the program knows which file
+    /// it was, so its own words are all there is to go by, and they serve for advice alone.
+    fn denial(&self, how: &str, said: &str) -> Option<Denial> {
+        if !REFUSED.iter().any(|words| said.contains(words)) {
+            return None;
+        }
+        let why = match self.grant.fs().is_empty() {
+            true => "its policy grants no folder",
+            false => "the file may lie outside the folders that its policy grants",
+        };
+        Some(Denial {
+            what: format!("{} failed ({how}): {said}", self.name()),
+            why: why.to_owned(),
+            fix: self.grant.missing_files(None, Access::Read),
+            nobody_to_ask: false,
+        })
     }
 
     fn no_answer(&self, error: &OutputError) -> Outcome {

@@ -94,7 +94,7 @@ fn all_that_is_listed_is_said() {
         Outcome::Completed(output) => output.speech.unwrap(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(said(), "There is no reminder.");
+    assert_eq!(said(), "No reminders.");
     table.create("s", "call mum", "in 20 minutes");
     assert_eq!(said(), "There is one reminder, \"call mum\" in 20 minutes.");
     table.create("s", "sing", "in 30 minutes");
