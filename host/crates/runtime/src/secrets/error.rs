@@ -1,7 +1,7 @@
 //! Why a secret cannot be had. Every text here is for the operator; a model reads
 //! [`VaultError::for_model`].
 
-use std::{fmt, io};
+use std::{fmt, io, time::Duration};
 
 use sallyport_policy::SecretSource;
 
@@ -41,6 +41,12 @@ pub enum Problem {
     /// The value has no characters.
     #[error("it is empty")]
     Empty,
+    /// Its place does not answer.
+    #[error("it was not read within {time:?}")]
+    Late {
+        /// How long it was waited for.
+        time: Duration,
+    },
     /// The value is longer than any key.
     #[error("it is longer than {bytes_max} bytes")]
     TooLong {
@@ -111,10 +117,15 @@ impl VaultError {
             }
             (Problem::Missing | Problem::Empty, _) => format!("run sallyport secret set {name}"),
             (Problem::Exposed { .. }, SecretSource::File(path)) => {
-                format!("run chmod 600 {}, and think about who may have read it", path.display())
+                format!("run chmod 600 {}, and consider who may have read it", path.display())
             }
             (Problem::NotOurs { .. } | Problem::NotAFile, _) => {
                 "name a file of your own".to_owned()
+            }
+            (Problem::Late { .. }, _) => {
+                format!(
+                    "check why the source does not answer, then run sallyport secret check {name}"
+                )
             }
             (Problem::Link, _) => "name the file itself".to_owned(),
             (Problem::ReadOnly, SecretSource::Env(variable)) => format!(

@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, Read},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
@@ -16,6 +16,7 @@ use sallyport_contract::Secret;
 use zeroize::Zeroizing;
 
 use super::{Problem, VALUE_BYTES_MAX, value_of};
+use crate::whole_file;
 
 /// Permission bits of the group and of everybody else.
 const OTHERS: u32 = 0o077;
@@ -39,12 +40,7 @@ pub(super) fn write(path: &Path, value: &Secret) -> Result<(), Problem> {
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // Made with mode 600.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(value.expose().as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(whole_file::replace(path, value.expose().as_bytes(), whole_file::PRIVATE_MODE)?)
 }
 
 /// Removes the file of a value.
