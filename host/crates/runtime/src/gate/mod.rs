@@ -6,29 +6,33 @@
 //! - [`needed`]: what a run would have needed.
 //! - `warden`: what running calls of one plugin ask for.
 //! - [`audited`]: one record for each decision and each call.
+//! - `call_limits`: what counts the calls of all plugins together.
 //!
 //! The registry asks it before a call, the sandbox while one runs.
 
 pub mod approver;
 pub mod audited;
+mod call_limits;
 pub mod needed;
+mod preview;
 pub mod rulebook;
 pub mod standing;
 pub(crate) mod warden;
 
 use std::sync::Arc;
 
-use sallyport_contract::{CallContext, Consent, Services};
+use sallyport_contract::{CallContext, Consent, Redactor, Secret, Services};
 use sallyport_store::Store;
 
 pub use approver::Approver;
 pub use audited::Audited;
-pub(crate) use audited::now_ms;
-pub use standing::{Standing, StandingError};
+pub use audited::now_ms;
+pub use standing::{Edition, Standing, StandingError};
 
+use self::call_limits::SharedCallLimits;
 use crate::{
     config::{Env, PolicyFiles},
-    secrets::Vault,
+    secrets::{Vault, VaultError},
 };
 
 /// Tells the person something that happened beside the answer, a sentence at a time.
@@ -55,15 +59,28 @@ pub struct GateParts {
     pub services: Services,
 }
 
+/// Why there is no value of a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The policy has no such secret.
+    #[error("no policy says where its value is")]
+    Unnamed,
+    /// Its value cannot be had.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+}
+
 /// What all plugins share of the gate.
 pub struct Gate {
     /// The policy.
     pub standing: Standing,
     pub(crate) approver: Approver,
-    pub(crate) vault: Vault,
+    vault: Vault,
+    tell: Tell,
     pub(crate) env: Env,
     pub(crate) activity: Activity,
     pub(crate) services: Services,
+    pub(crate) call_limits: SharedCallLimits,
 }
 
 impl Gate {
@@ -77,8 +94,42 @@ impl Gate {
         let user_file = files.user_file().to_owned();
         let told = Arc::clone(&tell);
         let standing = Standing::read(files, Box::new(move |change| told(&change.to_string())))?;
-        let approver = Approver::new(consent, store, user_file, tell);
+        let approver = Approver::new(consent, store, user_file, Arc::clone(&tell));
         let vault = Vault::new(env.clone());
-        Ok(Arc::new(Self { standing, approver, vault, env, activity, services }))
+        let call_limits = SharedCallLimits::new();
+        Ok(Arc::new(Self { standing, approver, vault, tell, env, activity, services, call_limits }))
+    }
+
+    /// What takes secrets out of whatever leaves. It knows the value of every secret that the policy
+    /// of this moment names, as far as it can be had; the operator is told which cannot. Nobody else
+    /// hands out a redactor, so nothing passes one that knows less.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        self.learn();
+        self.vault.redactor()
+    }
+
+    /// Returns the value of a secret that the policy names. By then the redactor knows it.
+    ///
+    /// # Errors
+    ///
+    /// The policy does not name it, or its value cannot be had.
+    pub fn secret(&self, name: &str) -> Result<Secret, SecretError> {
+        self.learn();
+        let policy = self.standing.present().policy;
+        let known = name.parse().ok();
+        let source = known.as_ref().and_then(|name| policy.secret_source(name));
+        Ok(self.vault.get(name, source.ok_or(SecretError::Unnamed)?)?)
+    }
+
+    /// Takes keys out of whatever leaves that the program itself sends to servers.
+    pub fn know(&self, keys: impl IntoIterator<Item = (String, Secret)>) {
+        self.vault.know(keys);
+    }
+
+    fn learn(&self) {
+        let Edition { number, policy } = self.standing.present();
+        let named = || policy.secret_sources().map(|(name, source)| (name.as_str(), source));
+        let remarks = self.vault.learn(number, || named().collect());
+        remarks.iter().for_each(|remark| (self.tell)(&remark.to_string()));
     }
 }

@@ -3,20 +3,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sallyport_contract::{BoxFuture, Decision, Denial, Redactor, Secret, Services, ToolCall};
-use sallyport_policy::{Grant, Manifest, Proxy, Question, Verdict};
-use sallyport_sandbox::{Access, AccessKind, Warden};
-use serde_json::{Map, Value};
-use url::{Position, Url};
-
 use super::{
-    Gate,
+    Gate, SecretError,
     approver::{Grounds, Matter},
+    preview::preview,
 };
 use crate::services::USER;
-
-/// Most of an address's query that a question shows: more than browsers and servers commonly take.
-const QUERY_CHARS_MAX: usize = 8192;
+use sallyport_contract::{
+    BoxFuture, Decision, Denial, Redactor, Secret, Services, ToolCall, ToolId,
+};
+use sallyport_policy::{Grant, Manifest, Proxy, Question, Verdict};
+use sallyport_sandbox::{Access, AccessKind, HoldError, Warden};
+use serde_json::{Map, Value};
 
 /// What is known of a plugin when it is loaded, and does not change while it is.
 #[derive(Debug)]
@@ -56,10 +54,22 @@ impl PluginWarden {
         };
         let policy = self.gate.standing.present().policy;
         match access.kind {
-            AccessKind::Request { method, url, permit } => {
+            AccessKind::Request { method, url, permit, .. } => {
                 policy.decide_access(&question, grant, method, url, permit)
             }
             AccessKind::OpenUrl { url } => policy.decide_open_url(&question, grant, url),
+        }
+    }
+
+    /// What a person would be asked about, but for what is shown of it.
+    fn matter<'a>(&'a self, call: &'a ToolCall, grant: &'a Grant) -> Matter<'a> {
+        Matter {
+            call,
+            version: &self.charge.manifest.version,
+            digest: &self.charge.digest,
+            grant,
+            request: None,
+            time_max: Some(grant.limits().approval_time),
         }
     }
 
@@ -67,9 +77,9 @@ impl PluginWarden {
     fn still_agrees(&self, access: &Access<'_>) -> Result<(), Denial> {
         let grant = self.grant();
         let verdict = match access.kind {
-            AccessKind::Request { method, url, .. } => {
-                let permit = grant.net().check(method, url)?;
-                let kind = AccessKind::Request { method, url, permit: &permit };
+            AccessKind::Request { method, url, headers, body, .. } => {
+                let permit = grant.check_request(method, url)?;
+                let kind = AccessKind::Request { method, url, permit: &permit, headers, body };
                 self.verdict(&Access { call: access.call, what: access.what, kind }, &grant)
             }
             AccessKind::OpenUrl { .. } => self.verdict(access, &grant),
@@ -92,23 +102,24 @@ impl Warden for PluginWarden {
         Arc::clone(&kept.1)
     }
 
+    fn asks(&self, access: &Access<'_>) -> bool {
+        let grant = self.grant();
+        let verdict = self.verdict(access, &grant);
+        let call = called(access);
+        self.gate.approver.has_to_ask(&self.matter(&call, &grant), &verdict)
+    }
+
     fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
             let grant = self.grant();
             let verdict = self.verdict(&access, &grant);
-            let call = ToolCall {
-                context: access.call.context().clone(),
-                tool: access.call.tool().clone(),
-                arguments: access.call.text().to_owned(),
-            };
-            let matter = Matter {
-                call: &call,
-                version: &self.charge.manifest.version,
-                digest: &self.charge.digest,
-                grant: &grant,
-                query: query(access.url(), &self.redactor()),
-                time_max: Some(grant.limits().approval_time),
-            };
+            let call = called(&access);
+            let mut matter = self.matter(&call, &grant);
+            if self.gate.approver.has_to_ask(&matter, &verdict) {
+                let shown = preview(&access.kind, &grant, &self.redactor()).await;
+                let shown = shown.map_err(|error| unshown(&verdict, access.call.tool(), error))?;
+                matter.request = Some(Arc::new(shown));
+            }
             let words = match self.gate.approver.settle(&matter, &verdict).await? {
                 Grounds::Policy(_) => None,
                 Grounds::Person(words) => {
@@ -123,11 +134,10 @@ impl Warden for PluginWarden {
     }
 
     fn secret(&self, name: &str) -> Result<Secret, String> {
-        let policy = self.gate.standing.present().policy;
-        let known = name.parse().ok();
-        let source = known.as_ref().and_then(|name| policy.secret_source(name));
-        let source = source.ok_or_else(|| "the policy does not say where it is".to_owned())?;
-        self.gate.vault.get(name, source).map_err(|error| error.for_model())
+        self.gate.secret(name).map_err(|error| match error {
+            SecretError::Unnamed => error.to_string(),
+            SecretError::Vault(error) => error.for_model(),
+        })
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -139,7 +149,7 @@ impl Warden for PluginWarden {
     }
 
     fn redactor(&self) -> Arc<Redactor> {
-        self.gate.vault.redactor()
+        self.gate.redactor()
     }
 
     fn services(&self) -> Services {
@@ -151,9 +161,19 @@ impl Warden for PluginWarden {
     }
 }
 
-/// What an address says behind its path, as a person may read it.
-fn query(url: &Url, redactor: &Redactor) -> Option<String> {
-    let rest = &url[Position::AfterPath..];
-    let shown: String = redactor.text(rest).chars().take(QUERY_CHARS_MAX).collect();
-    (!rest.is_empty()).then_some(shown)
+/// The call that an access belongs to, as it was made.
+fn called(access: &Access<'_>) -> ToolCall {
+    ToolCall {
+        context: access.call.context().clone(),
+        tool: access.call.tool().clone(),
+        arguments: access.call.text().to_owned(),
+    }
+}
+
+/// The refusal of what nobody can be asked about, since it cannot be shown whole. A rule that allows
+/// it needs no question.
+fn unshown(verdict: &Verdict, tool: &ToolId, error: HoldError) -> Denial {
+    let denial = verdict.denial(tool);
+    let why = format!("it needs an approval, but {error} ({})", denial.why);
+    Denial { why, nobody_to_ask: false, ..denial }
 }

@@ -1,0 +1,81 @@
+//! The limits that count the calls of all plugins together: one place for all of them, in front of
+//! whatever runs a call.
+//!
+//! They hold within one process, because nothing outside of it knows how many calls run. Runs in a
+//! role are not counted: a session of a user interface lasts as long as its user wants, and would
+//! keep its own calls waiting.
+
+use sallyport_contract::{Failure, FailureKind};
+use sallyport_policy::{Limits, SharedLimits};
+use sallyport_sandbox::{NoPlace, Place, Places};
+
+/// Counts the calls of all plugins.
+pub(crate) struct SharedCallLimits {
+    places: Places,
+}
+
+impl SharedCallLimits {
+    pub(crate) fn new() -> Self {
+        Self { places: Places::new() }
+    }
+
+    /// Waits until one more call may run, and counts it as long as the place is held. `own` are the
+    /// limits of the plugin, which say how long a call may wait.
+    ///
+    /// # Errors
+    ///
+    /// No place became free in time, or too many calls have begun of late.
+    pub(crate) async fn take(
+        &self,
+        shared: SharedLimits,
+        own: &Limits,
+    ) -> Result<Option<Place<'_>>, Failure> {
+        if !shared.is_stated() {
+            return Ok(None);
+        }
+        let limits = Limits {
+            concurrent_calls: shared.concurrent_calls.unwrap_or(u32::MAX),
+            calls_per_minute: shared.calls_per_minute,
+            ..own.clone()
+        };
+        self.places.take(&limits).await.map(Some).map_err(|none| refused(&none))
+    }
+}
+
+fn refused(none: &NoPlace) -> Failure {
+    let message = match none {
+        NoPlace::Busy { calls, waited } => format!(
+            "{calls} calls are running, which is the most for all plugins together \
+             ([limits] concurrent-calls), and none ended within {waited:?} (queue-time)"
+        ),
+        NoPlace::TooOften { calls } => format!(
+            "the limit for all plugins is reached: {calls} calls per minute ([limits] calls-per-minute)"
+        ),
+    };
+    Failure::new(FailureKind::LimitReached, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn calls_of_all_plugins_are_counted_together_and_waited_for() {
+        let all = SharedCallLimits::new();
+        let own = Limits { queue_time: Duration::ZERO, ..Limits::standard() };
+        let none = SharedLimits { calls_per_minute: None, concurrent_calls: None };
+        assert!(all.take(none, &own).await.unwrap().is_none());
+        let two = SharedLimits { concurrent_calls: Some(2), ..none };
+        let first = all.take(two, &own).await.unwrap();
+        let second = all.take(two, &own).await.unwrap();
+        let refused = all.take(two, &own).await.err().unwrap();
+        assert!(refused.message.contains("[limits] concurrent-calls"), "{}", refused.message);
+        drop((first, second));
+        let often = SharedLimits { calls_per_minute: Some(1), ..none };
+        assert!(all.take(often, &own).await.is_ok());
+        let refused = all.take(often, &own).await.err().unwrap();
+        assert!(refused.message.contains("1 calls per minute"), "{}", refused.message);
+    }
+}

@@ -1,0 +1,137 @@
+//! What a person is shown of a request before they agree to it.
+
+use http::{HeaderMap, header};
+use sallyport_contract::{BodyPreview, Redactor, RequestPreview};
+use sallyport_policy::{Grant, SecretWay};
+use sallyport_sandbox::{AccessKind, HoldError};
+use url::{Position, Url};
+
+/// Shows an access whole. The body of a request is all there by now, or never will be.
+///
+/// # Errors
+///
+/// Its body cannot be shown, and so not be agreed to.
+pub(super) async fn preview(
+    kind: &AccessKind<'_>,
+    grant: &Grant,
+    redactor: &Redactor,
+) -> Result<RequestPreview, HoldError> {
+    let shown = |text: &str| redactor.text(text).into_owned();
+    let (method, url, headers, body) = match kind {
+        AccessKind::Request { method, url, headers, body, .. } => {
+            let bytes = body.held().await?;
+            let body = body_preview(headers, &redactor.bytes(&bytes), redactor);
+            (Some(shown(method)), *url, header_lines(headers, grant, url, redactor), body)
+        }
+        AccessKind::OpenUrl { url } => (None, *url, Vec::new(), None),
+    };
+    let mut preview = RequestPreview {
+        method,
+        address: shown(&url[..Position::AfterPath]),
+        query: shown(&url[Position::AfterPath..]),
+        headers,
+        body,
+        digest: String::new(),
+    };
+    preview.digest = digest(&preview);
+    Ok(preview)
+}
+
+fn body_preview(headers: &HeaderMap, bytes: &[u8], redactor: &Redactor) -> Option<BodyPreview> {
+    let media_type =
+        headers.get(header::CONTENT_TYPE).map(|value| lossy(value.as_bytes(), redactor));
+    let digest = blake3::hash(bytes).to_hex().to_string();
+    (!bytes.is_empty()).then(|| BodyPreview::new(media_type, bytes, digest))
+}
+
+/// The headers of the guest, and instead of each that the host sets a secret into, the secret's name.
+fn header_lines(
+    headers: &HeaderMap,
+    grant: &Grant,
+    url: &Url,
+    redactor: &Redactor,
+) -> Vec<(String, String)> {
+    let injected: Vec<(String, String)> = grant
+        .secrets()
+        .iter()
+        .filter_map(|entry| match &entry.way {
+            SecretWay::Inject(injection) if injection.is_for(url) => {
+                let name = injection.header().to_ascii_lowercase();
+                Some((name, format!("(the secret {})", entry.name)))
+            }
+            SecretWay::Inject(_) | SecretWay::Reveal => None,
+        })
+        .collect();
+    let is_own = |name: &str| !injected.iter().any(|(set, _)| set == name);
+    let own = headers.iter().filter(|(name, _)| is_own(name.as_str()));
+    let own = own.map(|(name, value)| {
+        (redactor.text(name.as_str()).into_owned(), lossy(value.as_bytes(), redactor))
+    });
+    let own: Vec<_> = own.collect();
+    own.into_iter().chain(injected).collect()
+}
+
+fn lossy(bytes: &[u8], redactor: &Redactor) -> String {
+    String::from_utf8_lossy(&redactor.bytes(bytes)).into_owned()
+}
+
+/// Each part goes in behind its length, so that no two requests have the same.
+fn digest(preview: &RequestPreview) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |part: &str| {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    };
+    add(preview.method.as_deref().unwrap_or_default());
+    add(&preview.address);
+    add(&preview.query);
+    preview.headers.iter().flat_map(|(name, value)| [name, value]).for_each(|part| add(part));
+    add(preview.body.as_ref().map_or("", |body| &body.digest));
+    hasher.finalize().to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_contract::Secret;
+
+    use super::*;
+
+    #[test]
+    fn a_body_and_headers_are_shown_without_secrets() {
+        let secret = Secret::new("correct-horse-battery");
+        let redactor = Redactor::new([("key", &secret)]);
+        let mut headers = HeaderMap::new();
+        headers.insert("x-own", "a correct-horse-battery".parse().unwrap());
+        headers.insert("content-type", "text/plain".parse().unwrap());
+        let bytes = redactor.bytes(b"say correct-horse-battery");
+        let body = body_preview(&headers, &bytes, &redactor).unwrap();
+        assert_eq!(body.media_type.as_deref(), Some("text/plain"));
+        assert!(body.content.starts_with("say ") && !body.content.contains("horse"));
+        assert!(!lossy(headers["x-own"].as_bytes(), &redactor).contains("horse"));
+        assert_eq!(body_preview(&headers, b"", &redactor), None);
+        let binary = body_preview(&headers, &[0xff, 0x00], &redactor).unwrap();
+        assert_eq!((binary.content.as_str(), binary.length_bytes), ("ff00", 2));
+    }
+
+    #[test]
+    fn any_other_request_has_another_digest() {
+        let of = |address: &str, query: &str, headers: &[(&str, &str)]| {
+            let headers = headers.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+            let (address, query) = (address.to_owned(), query.to_owned());
+            let (method, body, digest) = (Some("GET".to_owned()), None, String::new());
+            digest_of(&RequestPreview { method, address, query, headers, body, digest })
+        };
+        fn digest_of(preview: &RequestPreview) -> String {
+            super::digest(preview)
+        }
+        let all = [
+            of("https://a.example/", "", &[]),
+            of("https://a.example/", "?q", &[]),
+            of("https://a.example", "/?q", &[]),
+            of("https://a.example/", "", &[("a", "bc")]),
+            of("https://a.example/", "", &[("ab", "c")]),
+            of("https://a.example/", "", &[("a", "b"), ("c", "")]),
+        ];
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+    }
+}
