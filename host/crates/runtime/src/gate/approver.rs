@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{Answer, ApprovalRequest, Consent, Decision, Denial, Subject, ToolCall};
+use sallyport_contract::{
+    Answer, ApprovalRequest, Consent, Decision, Denial, RequestPreview, Subject, ToolCall,
+};
 use sallyport_policy::{Grant, RuleText, Verdict};
 use sallyport_store::{Approval, Store};
 
@@ -35,8 +37,9 @@ pub(crate) struct Matter<'a> {
     pub(crate) version: &'a str,
     pub(crate) digest: &'a str,
     pub(crate) grant: &'a Grant,
-    /// What the person is to see of an address beyond what records keep of it.
-    pub(crate) query: Option<String>,
+    /// What the person is to see of a request beyond what records keep of it. It may still be missing
+    /// while nobody has to be asked.
+    pub(crate) request: Option<Arc<RequestPreview>>,
     /// Longest wait for the answer.
     pub(crate) time_max: Option<Duration>,
 }
@@ -69,17 +72,22 @@ impl Approver {
         }
     }
 
+    /// Whether a person has to be asked: what they are shown has to be there before they are.
+    pub(crate) fn has_to_ask(&self, matter: &Matter<'_>, verdict: &Verdict) -> bool {
+        verdict.decision == Decision::Ask && !self.remembers(&approval(matter, verdict))
+    }
+
     async fn ask(&self, matter: &Matter<'_>, verdict: &Verdict) -> Result<Grounds, Denial> {
         let approval = approval(matter, verdict);
         if self.remembers(&approval) {
-            let words = format!("allow: agreed to for this session ({})", verdict.reason);
+            let words = format!("allow: approved for this session ({})", verdict.reason);
             return Ok(Grounds::Policy(words));
         }
         let rule = verdict.remedy(&matter.call.tool, Some(matter.digest));
         let request = ApprovalRequest {
             call: matter.call.clone(),
             subject: verdict.subject.clone(),
-            query: matter.query.clone(),
+            request: matter.request.clone(),
             plugin_version: matter.version.to_owned(),
             plugin_digest: matter.digest.to_owned(),
             reason: verdict.reason.clone(),
@@ -119,7 +127,7 @@ impl Approver {
             Ok(()) => true,
             Err(error) => {
                 let file = self.policy_file.display();
-                (self.tell)(&format!("the rule was not written into {file}: {error}"));
+                (self.tell)(&format!("cannot write the rule to {file}: {error}"));
                 false
             }
         }
@@ -139,7 +147,7 @@ impl Approver {
     fn remember(&self, approval: Approval) {
         let stored = self.store.as_ref().map(|store| store.approvals().remember(&approval));
         if let Some(Err(error)) = stored {
-            (self.tell)(&format!("the answer is kept only until the program ends: {error}"));
+            (self.tell)(&format!("the answer holds only until the program ends: {error}"));
         }
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(approval);
     }
@@ -195,6 +203,6 @@ fn nobody(matter: &Matter<'_>, verdict: &Verdict) -> Denial {
 
 fn unanswered(matter: &Matter<'_>, verdict: &Verdict, waited: Duration) -> Denial {
     let denial = verdict.denial(&matter.call.tool);
-    let why = format!("nobody answered within {waited:?} ({})", denial.why);
+    let why = format!("no answer within {waited:?} ({})", denial.why);
     Denial { why, nobody_to_ask: true, ..denial }
 }

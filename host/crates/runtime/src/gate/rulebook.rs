@@ -5,13 +5,18 @@
 //! crash leaves the old one or the new one.
 
 use std::{
-    fs,
-    io::{self, Write},
+    fs, io,
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use sallyport_policy::{RuleText, edit};
+use sallyport_untrusted_file as untrusted_file;
+
+/// Longest policy that is edited; the parser refuses less.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+use crate::whole_file;
 
 /// Why a policy file was not written.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +49,7 @@ pub fn add_rule(path: &Path, rule: &RuleText) -> Result<(), RulebookError> {
 ///
 /// It is there and cannot be read.
 pub fn read(path: &Path) -> io::Result<String> {
-    match fs::read_to_string(path) {
+    match untrusted_file::read_text(path, FILE_BYTES_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         result => result,
     }
@@ -60,11 +65,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let path: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mode = fs::metadata(&path).map_or(0o600, |info| info.permissions().mode());
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(())
+    let mode =
+        fs::metadata(&path).map_or(whole_file::PRIVATE_MODE, |info| info.permissions().mode());
+    whole_file::replace(&path, text.as_bytes(), mode)
 }

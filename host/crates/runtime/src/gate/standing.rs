@@ -5,9 +5,7 @@
 //! file that has become broken is refused whole; what was valid before stays, and somebody is told.
 
 use std::{
-    fmt,
-    fs::{self, File},
-    io::{self, Read},
+    fmt, fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,6 +13,7 @@ use std::{
 };
 
 use sallyport_policy::{Policy, PolicyFile, SecretSource, SourceError, Surroundings, Tier};
+use sallyport_untrusted_file as untrusted_file;
 
 use crate::config::{PolicyFiles, PolicyPath};
 
@@ -65,7 +64,7 @@ impl fmt::Display for Change {
         match self {
             Self::Reloaded => f.write_str("the policy has changed and is in force"),
             Self::Refused(error) => {
-                write!(f, "the changed policy is refused, the old one stays: {error}")
+                write!(f, "Policy not reloaded, the old one stays in force: {error}")
             }
         }
     }
@@ -185,7 +184,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 /// A named file has to be there at the start. One that vanishes later grants nothing any more, like
 /// one that never was.
 fn read_all(files: &PolicyFiles, is_start: bool) -> Result<Policy, StandingError> {
-    combined(files, |file| read(&file.path, is_start && file.is_named))
+    combined(files, |file| read(file, is_start && file.is_named))
 }
 
 /// Reads the policy as it would be if the user's own file held a text. Nothing is written.
@@ -196,7 +195,7 @@ fn read_all(files: &PolicyFiles, is_start: bool) -> Result<Policy, StandingError
 pub fn proposed(files: &PolicyFiles, users: &str) -> Result<Policy, StandingError> {
     combined(files, |file| match file.tier {
         Tier::User => Ok(Some(users.to_owned())),
-        Tier::Admin | Tier::Project => read(&file.path, false),
+        Tier::Admin | Tier::Project => read(file, false),
     })
 }
 
@@ -243,11 +242,12 @@ fn short_name(file: &PolicyPath) -> String {
     }
 }
 
-fn read(path: &Path, must_exist: bool) -> Result<Option<String>, StandingError> {
-    let mut text = String::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map(|_| text);
+fn read(file: &PolicyPath, must_exist: bool) -> Result<Option<String>, StandingError> {
+    let path = &file.path;
+    let read = match file.tier {
+        Tier::Project => untrusted_file::read_own_text(path, FILE_BYTES_MAX),
+        Tier::Admin | Tier::User => untrusted_file::read_text(path, FILE_BYTES_MAX),
+    };
     match read {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => Ok(None),
@@ -274,7 +274,7 @@ mod tests {
     fn standing(folder: &Path, is_named: bool) -> Result<Standing, StandingError> {
         let path = folder.join("policy.toml");
         let files = vec![PolicyPath { tier: Tier::User, path, is_named }];
-        let files = PolicyFiles { files, own: Vec::new(), home: None };
+        let files = PolicyFiles { files, own: Vec::new(), home: None, foreign: Vec::new() };
         Standing::read(files, Box::new(|_| {}))
     }
 

@@ -93,7 +93,7 @@ impl Component {
         if file.digest() != self.digest {
             let message = format!("{} has changed on disk since it was loaded", owner.name());
             let failure = Failure::new(FailureKind::Unavailable, message);
-            return Err(failure.with_detail("start again to load the new component"));
+            return Err(failure.with_detail("restart to load the new component"));
         }
         self.prepare(sandbox, &file, owner)
     }

@@ -6,8 +6,7 @@
 //! reported and stops no other.
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,6 +14,7 @@ use std::{
 use sallyport_contract::PluginName;
 use sallyport_policy::Manifest;
 use sallyport_process::{ScriptError, find_program};
+use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
     internal::InternalTool,
@@ -115,7 +115,7 @@ pub(super) fn discover(folders: &[PathBuf], named: bool) -> (Vec<Candidate>, Vec
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && !named => {}
             Err(error) => {
-                let message = format!("cannot look for plugins here: {error}");
+                let message = format!("cannot read this folder of plugins: {error}");
                 problems.push(Problem::new(folder, message, "check --plugin-dir or plugin_dir"));
             }
         }
@@ -138,7 +138,9 @@ fn candidate(path: &Path) -> Result<Option<Candidate>, Problem> {
         return if is_wasm(path) { bare(path, path.to_owned()).map(Some) } else { Ok(None) };
     }
     let manifest = path.join(MANIFEST);
-    match (manifest.is_file(), path.join(DEFINITION_FILE).symlink_metadata().is_ok()) {
+    // Also what is no file: it is named when it is read, and not taken for a plugin without a manifest.
+    let has = |path: &Path| path.symlink_metadata().is_ok();
+    match (has(&manifest), has(&path.join(DEFINITION_FILE))) {
         (false, true) => script(path, None).map(Some),
         (true, true) if has_program(path) => {
             script(path, Some(read_manifest(&manifest)?)).map(Some)
@@ -169,7 +171,7 @@ fn with_manifest(path: &Path, component: Option<PathBuf>) -> Result<Candidate, P
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, Problem> {
-    let text = read_bounded(path).map_err(|error| {
+    let text = untrusted_file::read_text(path, MANIFEST_BYTES_MAX).map_err(|error| {
         Problem::new(path, format!("cannot read it: {error}"), "check the file")
     })?;
     Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
@@ -205,13 +207,4 @@ fn only_component(folder: &Path) -> Result<Option<PathBuf>, Problem> {
 
 fn is_wasm(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "wasm") && !path.is_dir()
-}
-
-fn read_bounded(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs::File::open(path)?.take(MANIFEST_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MANIFEST_BYTES_MAX {
-        return Err(io::Error::other("larger than 1 MiB"));
-    }
-    Ok(text)
 }

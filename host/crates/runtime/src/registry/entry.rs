@@ -40,6 +40,8 @@ pub(super) struct ToolSchemas {
 pub enum State {
     /// It can.
     Ready,
+    /// It is still being compiled, or asked for its tools; they are there at a later start.
+    Compiling,
     /// It is not what the user agreed to any more.
     Changed {
         /// What is different, a sentence each.
@@ -57,10 +59,15 @@ impl State {
     pub fn trouble(&self, plugin: &PluginName) -> Option<(String, Option<String>)> {
         match self {
             Self::Ready => None,
+            Self::Compiling => {
+                let reason = "is still being compiled, which is done once".to_owned();
+                let hint = format!("`sallyport plugin show {plugin}` waits for it");
+                Some((reason, Some(hint)))
+            }
             Self::Changed { differences } => {
                 let reason =
-                    format!("has changed since it was agreed to: {}", differences.join("; "));
-                let hint = format!("`sallyport plugin accept {plugin}` agrees to it");
+                    format!("has changed since you accepted it: {}", differences.join("; "));
+                let hint = format!("accept the change with `sallyport plugin accept {plugin}`");
                 Some((reason, Some(hint)))
             }
             Self::Disabled { reason } => Some((format!("is disabled: {reason}"), None)),
@@ -102,7 +109,7 @@ impl Entry {
 
     /// What is odd about it, a sentence each: about its files, and about its grant.
     pub fn notes(&self) -> Vec<String> {
-        [self.remarks.as_slice(), self.grant().notes()].concat()
+        [self.remarks.as_slice(), &self.grant().notes()].concat()
     }
 
     /// The warm instances that there are at this moment, by the names of their sessions.
@@ -113,6 +120,12 @@ impl Entry {
     /// What it may do at this moment: requested and granted.
     pub fn grant(&self) -> Arc<Grant> {
         self.warden.grant()
+    }
+
+    /// Whether a call could change or leak anything at this moment. What is compiled into the host has
+    /// no grant, and does what it does.
+    pub fn may_act(&self) -> bool {
+        self.kind() == Kind::Internal || self.grant().may_act()
     }
 
     /// Why none of its calls can run, whatever rules say: it is a program of this machine, and may

@@ -123,7 +123,7 @@ async fn decide(
         version: &entry.manifest().version,
         digest: entry.digest(),
         grant: &grant,
-        query: None,
+        request: None,
         time_max: None,
     };
     registry.gate.approver.settle(&matter, &verdict).await.map(Grounds::into_words)
@@ -137,7 +137,14 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
         Err(gone) => return missing(gone).into(),
     };
     let path = path_in(call.arguments());
+    let shared = registry.gate.standing.present().policy.shared_limits();
+    let place = registry.gate.call_limits.take(shared, entry.grant().limits()).await;
+    let place = match place {
+        Ok(place) => place,
+        Err(failure) => return Outcome::Failed(failure).into(),
+    };
     let mut report = entry.call(&registry.sandbox, call).await;
+    drop(place);
     if let Outcome::Denied(denial) = &mut report.outcome
         && denial.fix.is_none()
         && !report.effects.iter().any(|effect| matches!(effect, Effect::Refused(_)))
@@ -150,8 +157,10 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
     if let Outcome::Completed(output) = &report.outcome
         && let Err(complaints) = entry.check_output(&id, &output.data)
     {
-        let message =
-            format!("{id} returned what its own schema forbids: {}", complaints.join("; "));
+        let message = format!(
+            "{id} returned a result that does not match its schema: {}",
+            complaints.join("; ")
+        );
         report.outcome = Outcome::Failed(Failure::new(FailureKind::BadOutput, message));
     }
     report

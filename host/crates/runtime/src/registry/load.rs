@@ -2,18 +2,21 @@
 //!
 //! 1. Find candidates and read their manifests. Two plugins with one name: both are refused. The
 //!    host's own names are nobody else's.
-//! 2. Ask each component for its tools, or take them from the cache; a script's definition tells.
+//! 2. Ask each component for its tools, or take them from the cache; a script's definition has them.
+//!    Components that are not compiled yet are compiled side by side, for as long as the start waits.
 //! 3. Compare each with what was agreed to about it; a changed one stops until the user agrees.
 //! 4. Compute each plugin's settings, and put a warden over it, who knows its effective grant.
 //! 5. Run the set-up of those that have one; who says no is disabled, nothing else.
 //! 6. Refuse tools that a model could not tell apart.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
+use futures::future::join_all;
 use sallyport_contract::{NameTable, PluginName, ToolId, ToolSpec, mangle::Collision};
 use sallyport_policy::{Manifest, Role};
-use sallyport_process::{ProgramKind, Script};
-use sallyport_sandbox::{ComponentFile, LoadError, Metadata, Sandbox, schema::Schema};
+use sallyport_sandbox::{
+    CompileProgress, ComponentFile, LoadError, Metadata, Sandbox, schema::Schema,
+};
 use serde_json::{Map, Value};
 
 use super::{
@@ -21,6 +24,7 @@ use super::{
     body::{Body, Component},
     discover::{Candidate, Problem, Source, discover},
     entry::{Entry, State, ToolSchemas},
+    prepare::{PreparedCandidate, PreparedComponent, Readiness, prepare},
 };
 use crate::{
     config::{Origin, Settings},
@@ -65,6 +69,10 @@ pub struct LoadParts<'a> {
     pub lock: &'a Lock,
     /// Whether plugins are going to be used: then new ones are pinned.
     pub pins: bool,
+    /// How long to wait for components that are not compiled yet.
+    pub compile_wait: Duration,
+    /// Is told meanwhile how far it has come.
+    pub progress: &'a (dyn Fn(CompileProgress<'_>) + Sync),
     /// Shows the user what has changed about a plugin; true when they agree to it.
     pub agrees: &'a (dyn Fn(&PluginName, &[String]) -> bool + Sync),
 }
@@ -82,17 +90,18 @@ impl Registry {
         candidates.extend(internal::tools(settings.internal).into_iter().map(Candidate::internal));
         let candidates = without_namesakes(candidates, &mut problems);
         let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
-        let (mut entries, mut agreed) = (BTreeMap::new(), Vec::new());
-        for candidate in candidates {
-            if parts.selection.wants(&candidate.manifest.name) {
-                match entry(&parts, candidate, &mut agreed).await {
-                    Ok(entry) => {
-                        entries.insert(entry.name().clone(), entry);
-                    }
-                    Err(problem) => problems.push(problem),
-                }
+        let (mut made, mut agreed) = (Vec::new(), Vec::new());
+        let wanted = candidates.into_iter().filter(|one| parts.selection.wants(&one.manifest.name));
+        for prepared in prepare(&parts, wanted.collect()).await {
+            match known(&parts, prepared) {
+                Ok(known) => made.push(entry(&parts, known, &mut agreed)),
+                Err(problem) => problems.push(problem),
             }
         }
+        let set_up = made.into_iter().map(|(entry, file)| set_up(&parts.sandbox, entry, file));
+        let entries = join_all(set_up).await;
+        let mut entries: BTreeMap<PluginName, Entry> =
+            entries.into_iter().map(|entry| (entry.name().clone(), entry)).collect();
         if !agreed.is_empty() {
             parts.lock.accept(agreed)?;
         }
@@ -138,7 +147,7 @@ fn namesake(name: &PluginName, all: &[Candidate], is_own: bool) -> Option<Proble
     let places = places.collect::<Vec<_>>().join(" and ");
     let (message, hint) = match is_own {
         true => (
-            format!("{name} is the name of tools that the program brings along: {places}"),
+            format!("{name} is the name of a built-in plugin: {places}"),
             "give it another name in its manifest or definition".to_owned(),
         ),
         false => (
@@ -175,29 +184,29 @@ struct Known {
     remarks: Vec<String>,
     /// Why it cannot be used, as it says itself.
     disabled: Option<String>,
+    /// Its tools are not known, because it is still being compiled.
+    is_compiling: bool,
     /// Its component, to be set up before anybody needs it.
     to_set_up: Option<ComponentFile>,
 }
 
-async fn entry(
-    parts: &LoadParts<'_>,
-    candidate: Candidate,
-    agreed: &mut Agreed,
-) -> Result<Entry, Problem> {
-    let Candidate { manifest, source } = candidate;
-    let known = match source {
-        Source::Component(path) => component(parts, manifest, &path).await?,
-        Source::Script(described) => script(parts, *described)?,
-        Source::Internal(tool) => internal(manifest, tool),
-    };
-    let (mut entry, file) = made(parts, known, agreed);
-    if let Some(file) = file.filter(|_| entry.is_ready()) {
-        set_up(&mut entry, &parts.sandbox, &file).await;
+fn known(parts: &LoadParts<'_>, prepared: PreparedCandidate) -> Result<Known, Problem> {
+    let (Candidate { manifest, source }, component) = prepared;
+    let component = component.transpose().map_err(|error| {
+        unloadable(source.file().unwrap_or(Path::new("")), &manifest.name, &error)
+    })?;
+    match (source, component) {
+        (Source::Component(_), Some(component)) => Ok(known_plugin(parts, manifest, component)),
+        (Source::Script(described), component) => Ok(known_script(parts, *described, component)),
+        (Source::Internal(tool), _) => Ok(internal(manifest, tool)),
+        (Source::Component(path), None) => {
+            Err(Problem::new(&path, "its component was not read", "this is a bug of the host")
+                .of(&manifest.name))
+        }
     }
-    Ok(entry)
 }
 
-fn made(
+fn entry(
     parts: &LoadParts<'_>,
     known: Known,
     agreed: &mut Agreed,
@@ -208,6 +217,7 @@ fn made(
     let disabled =
         known.disabled.clone().or_else(|| missing_or_wrong(&known.manifest, &given, &settings));
     let state = match disabled {
+        None if known.is_compiling => State::Compiling,
         None => compare(parts, &known, agreed),
         Some(reason) => State::Disabled { reason },
     };
@@ -218,26 +228,35 @@ fn made(
     (Entry { warden, body, tools, settings, state, schemas, remarks }, to_set_up)
 }
 
-async fn component(
-    parts: &LoadParts<'_>,
-    manifest: Manifest,
-    path: &Path,
-) -> Result<Known, Problem> {
-    let problem = |error: LoadError| unloadable(path, &manifest.name, &error);
-    let file = ComponentFile::read(path).map_err(problem)?;
-    let metadata = parts.sandbox.inspect(&file, &manifest).await.map_err(problem)?;
+fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedComponent) -> Known {
+    let PreparedComponent { file, readiness } = component;
+    let body = Body::Component(Component::new(&file));
+    let digest = file.digest().to_owned();
+    let Readiness::Tools(metadata) = readiness else {
+        return Known {
+            manifest,
+            body,
+            digest,
+            tools: Vec::new(),
+            remarks: Vec::new(),
+            disabled: None,
+            is_compiling: true,
+            to_set_up: None,
+        };
+    };
     let remarks = unnamed_roles(&metadata, &manifest);
     // The one plugin that is asked for will be called; the others may never be.
     let is_needed = metadata.managed || matches!(parts.selection, Selection::Only(_));
-    Ok(Known {
-        body: Body::Component(Component::new(&file)),
-        digest: metadata.digest,
+    Known {
+        body,
+        digest,
         tools: metadata.tools,
         remarks,
         disabled: None,
+        is_compiling: false,
         to_set_up: is_needed.then_some(file),
         manifest,
-    })
+    }
 }
 
 /// Parts that a component could play and is not asked to.
@@ -248,33 +267,27 @@ fn unnamed_roles(metadata: &Metadata, manifest: &Manifest) -> Vec<String> {
     metadata.unnamed_roles(manifest).into_iter().map(remark).collect()
 }
 
-fn script(parts: &LoadParts<'_>, described: Described) -> Result<Known, Problem> {
+fn known_script(
+    parts: &LoadParts<'_>,
+    described: Described,
+    component: Option<PreparedComponent>,
+) -> Known {
     let Described { script, manifest, tool, remarks } = described;
     let says_no = "its definition.json says that it is not enabled";
     let disabled = (!script.definition.enabled).then(|| says_no.to_owned());
     let (digest, path) = (script.digest.to_string(), script.program.path.clone());
-    let (body, to_set_up) = match script.program.kind {
-        ProgramKind::Native => (Body::Script { native: Native::new(script), file: path }, None),
-        ProgramKind::Component => {
-            let file = program(&path, &script)
-                .map_err(|error| unloadable(&path, &manifest.name, &error))?;
-            let time_max = script.definition.timeout;
+    let time_max = script.definition.timeout;
+    let is_compiling =
+        matches!(&component, Some(PreparedComponent { readiness: Readiness::Compiling, .. }));
+    let (body, to_set_up) = match component {
+        None => (Body::Script { native: Native::new(script), file: path }, None),
+        Some(PreparedComponent { file, .. }) => {
             let body = Body::Component(Component::command(&file, tool.clone(), time_max));
-            let is_needed = matches!(parts.selection, Selection::Only(_));
+            let is_needed = !is_compiling && matches!(parts.selection, Selection::Only(_));
             (body, is_needed.then_some(file))
         }
     };
-    Ok(Known { manifest, body, digest, tools: vec![tool], remarks, disabled, to_set_up })
-}
-
-/// Reads the component again, which has to be the one that was read with the definition.
-fn program(path: &Path, script: &Script) -> Result<ComponentFile, LoadError> {
-    let file = ComponentFile::read(path)?;
-    if file.digest() == script.program.digest.as_str() {
-        return Ok(file);
-    }
-    let message = "it changed while it was read".to_owned();
-    Err(LoadError::Invalid { path: path.to_owned(), message })
+    Known { manifest, body, digest, tools: vec![tool], remarks, disabled, is_compiling, to_set_up }
 }
 
 fn internal(manifest: Manifest, tool: Arc<dyn InternalTool>) -> Known {
@@ -284,6 +297,7 @@ fn internal(manifest: Manifest, tool: Arc<dyn InternalTool>) -> Known {
         body: Body::Internal(tool),
         remarks: Vec::new(),
         disabled: None,
+        is_compiling: false,
         to_set_up: None,
         manifest,
     }
@@ -320,14 +334,17 @@ fn compare(parts: &LoadParts<'_>, known: &Known, agreed: &mut Agreed) -> State {
     State::Ready
 }
 
-async fn set_up(entry: &mut Entry, sandbox: &Arc<Sandbox>, file: &ComponentFile) {
-    let reason = match entry.prepare(sandbox, file) {
+/// Runs the set-up of a plugin that has one, and disables what says no.
+async fn set_up(sandbox: &Arc<Sandbox>, mut entry: Entry, file: Option<ComponentFile>) -> Entry {
+    let Some(file) = file.filter(|_| entry.is_ready()) else { return entry };
+    let reason = match entry.prepare(sandbox, &file) {
         Ok(plugin) => plugin.setup().await.err().map(|unavailable| unavailable.to_string()),
         Err(failure) => Some(failure.detail.unwrap_or(failure.message)),
     };
     if let Some(reason) = reason {
         entry.state = State::Disabled { reason };
     }
+    entry
 }
 
 /// What is wrong with a plugin's settings, with the place where to mend it.

@@ -2,13 +2,15 @@
 //!
 //! It is built once and does not change; nothing that a model can reach adds a plugin to it. A plugin
 //! that cannot be used stands beside the others with its reason. Components are compiled, or mapped
-//! from the cache, when they are first needed.
+//! from the cache, when they are first needed: by a call or by `doctor`. A component with a set-up, and
+//! the one that `sallyport call` names, are needed at the start.
 
 mod body;
 mod discover;
 mod entry;
 mod gate;
 mod load;
+mod prepare;
 mod requests;
 
 use std::{collections::BTreeMap, sync::Arc};

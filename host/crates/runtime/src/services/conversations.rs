@@ -12,7 +12,7 @@ use std::{
 
 use sallyport_contract::{
     CallContext, ToolId,
-    services::{Audience, Notice, NoticeError, Notices, Progress},
+    services::{Audience, Delivery, Notice, NoticeError, Notices, Progress},
 };
 use sallyport_session::Handle;
 use sallyport_store::{Store, StoreError};
@@ -70,11 +70,19 @@ impl Conversations {
     ///
     /// # Errors
     ///
-    /// The message cannot be kept.
-    pub fn post(&self, notice: &Notice) -> Result<(), NoticeError> {
-        let unkept = |error: StoreError| NoticeError(error.to_string());
+    /// The message cannot be kept, or there is no room for another one in what is gathered.
+    pub fn post(&self, notice: &Notice, delivery: Delivery) -> Result<(), NoticeError> {
+        let unkept = |error: StoreError| NoticeError::Unavailable(error.to_string());
         let notice = Notice { audience: self.audience(notice).map_err(unkept)?, ..notice.clone() };
-        self.store.notices().keep(USER, &notice).map_err(unkept)?;
+        let kept = self.store.notices();
+        match delivery {
+            Delivery::AtOnce => kept.keep(USER, &notice).map_err(unkept)?,
+            Delivery::Gathered(after) => {
+                let is_kept = kept.gather(USER, &notice, now_ms(), after).map_err(unkept)?;
+                // The couriers look when its time has come.
+                return if is_kept { Ok(()) } else { Err(NoticeError::Full) };
+            }
+        }
         for open in self.open().iter() {
             // A courier with so much to do looks soon anyway.
             let _ = open.words.try_send(Word::Look);
@@ -104,8 +112,8 @@ impl Conversations {
 }
 
 impl Notices for Conversations {
-    fn notify(&self, notice: Notice) -> Result<(), NoticeError> {
-        self.post(&notice)
+    fn notify(&self, notice: Notice, delivery: Delivery) -> Result<(), NoticeError> {
+        self.post(&notice, delivery)
     }
 
     fn progress(&self, call: &CallContext, _: &ToolId, progress: Progress) {

@@ -14,7 +14,7 @@ mod packages;
 
 use std::{path::PathBuf, sync::Arc};
 
-use sallyport_contract::Services;
+use sallyport_contract::{CallContext, Services};
 use sallyport_store::Store;
 
 pub use alarm::Alarm;
@@ -28,6 +28,22 @@ use packages::Shelf;
 
 /// The one user of a machine of one's own.
 pub const USER: &str = "local";
+
+/// Where a call of this program comes from. A session is one conversation, so its calls belong to it.
+pub(crate) fn call_context(call_id: String, session_id: &str) -> CallContext {
+    let conversation_id = Some(session_id.to_owned());
+    CallContext { conversation_id, ..single_call_context(call_id, session_id) }
+}
+
+/// Where a call comes from that belongs to no conversation.
+pub fn single_call_context(call_id: String, session_id: &str) -> CallContext {
+    CallContext {
+        call_id,
+        session_id: session_id.to_owned(),
+        user_id: Some(USER.to_owned()),
+        conversation_id: None,
+    }
+}
 
 /// What the services are made of.
 pub struct OfferParts {

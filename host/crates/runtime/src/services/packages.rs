@@ -41,6 +41,10 @@ impl Shelf {
 }
 
 impl Packages for Shelf {
+    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>> {
+        Box::pin(async move { self.index()?.releases(name).await })
+    }
+
     fn fetch<'a>(
         &'a self,
         name: &'a str,

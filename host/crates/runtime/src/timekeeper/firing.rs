@@ -4,8 +4,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use sallyport_contract::{
-    Outcome,
-    services::{Firing, Notice, Timer},
+    CallContext, Outcome,
+    services::{Delivery, Firing, Notice, Timer},
     text,
 };
 use sallyport_sandbox::roles::Fired;
@@ -13,7 +13,7 @@ use sallyport_store::Claim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Desk, LEASE_MS, LOOK_EVERY, places::Place};
+use super::{BUSY_PAUSE, Desk, LEASE_MS, LOOK_EVERY, places::Place};
 use crate::{
     gate::now_ms,
     internal,
@@ -27,6 +27,12 @@ const RENEW_EVERY: Duration = Duration::from_millis(LEASE_MS / 3);
 /// Most characters of a label that are shown.
 const LABEL_CHARS_MAX: usize = 60;
 
+/// How long a firing waits that could not tell the person: by then the next minute has begun.
+const UNSAID_PAUSE: Duration = Duration::from_secs(61);
+
+/// Why a firing is not over though its plugin has run.
+const NOT_TAKEN: &str = "a message of its plugin was not accepted";
+
 /// How a firing came to its end.
 enum Ended {
     /// As it should.
@@ -39,6 +45,8 @@ enum Ended {
     Lacking(String),
     /// It could not begin: the plugin has too much to do.
     Busy(String),
+    /// It began, and what it had to tell the person was not taken.
+    Unsaid(String),
 }
 
 impl Desk {
@@ -68,8 +76,13 @@ impl Desk {
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
             Ended::Busy(why) => {
-                self.put_off(&claim.firing.timer);
+                self.put_off(&claim.firing.timer, BUSY_PAUSE);
                 self.release(claim).await;
+                self.warn_once(&format!("{shown} is due and waits: {why}"));
+            }
+            Ended::Unsaid(why) => {
+                self.put_off(&claim.firing.timer, UNSAID_PAUSE);
+                self.release_begun(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
         }
@@ -86,7 +99,7 @@ impl Desk {
     /// to decide: the person was asked when it was set.
     async fn post(&self, notice: Notice) -> Ended {
         let conversations = Arc::clone(&self.parts.conversations);
-        match apart(move || conversations.post(&notice)).await {
+        match apart(move || conversations.post(&notice, Delivery::AtOnce)).await {
             Some(Ok(())) => Ended::Done,
             Some(Err(error)) => {
                 // Nobody has heard it, so it comes again, though not at once.
@@ -105,15 +118,22 @@ impl Desk {
             // It may be there again at the next start, so its timer is not lost.
             Err(error) => return Ended::Refused(error.to_string()),
         };
-        let context = roles.context(&timer.session_id);
+        let user_id = Some(timer.owner.user.clone());
+        let context = CallContext { user_id, ..roles.context(&timer.session_id) };
         let admitted = match player.admit(Run::Timer, context, &about(&firing)).await {
             Ok(admitted) => admitted,
             Err(report) => return Ended::Refused(reason(&report)),
         };
         let playing = player.begin(&admitted);
-        let Fired { report, is_told } = player.plugin().fire(admitted, firing).await;
+        let timer_id = firing.timer.id.clone();
+        let Fired { report, is_told, is_unsaid } = player.plugin().fire(admitted, firing).await;
         playing.finish(&report);
+        // Also where the plugin passes over it: nobody has been told of the timer yet.
+        if is_unsaid && self.may_say_later(&timer_id) {
+            return Ended::Unsaid(format!("{NOT_TAKEN}; retrying every minute"));
+        }
         match report.outcome {
+            Outcome::Completed(_) if is_unsaid => Ended::Failed(NOT_TAKEN.to_owned()),
             Outcome::Completed(_) => Ended::Done,
             _ if !is_told => Ended::Busy(reason(&report)),
             // What the policy comes to allow must not be lost until then.
@@ -133,6 +153,7 @@ impl Desk {
     }
 
     async fn settle(&self, claim: Claim) {
+        self.forget(&claim.firing.timer);
         let timers = self.parts.timers.clone();
         self.store(move || timers.settle(&claim)).await;
     }

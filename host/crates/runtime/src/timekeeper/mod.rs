@@ -6,8 +6,8 @@
 //! is settled when it has ended, well or not, so that a callback that fails is not repeated for ever.
 //! What was killed in between fires again, and is told so.
 //!
-//! A timer whose plugin is missing, has changed, may not be called back or has too much to do stays
-//! due. The person is told once. No plugin's timers keep those of others from firing, see `places`.
+//! A timer whose plugin is missing, has changed, may not be called back, has too much to do or could
+//! not tell the person of it stays due. The person is told once. No plugin's timers keep those of others from firing, see `places`.
 
 mod firing;
 mod places;
@@ -46,6 +46,10 @@ const END_TIME_MAX: Duration = Duration::from_secs(2);
 /// record.
 const BUSY_PAUSE: Duration = Duration::from_secs(10);
 
+/// How often a timer fires for the same time whose plugin could not tell the person of it. Then they are
+/// told by the host.
+const UNSAID_TRIES_MAX: u32 = 10;
+
 /// How long a claim holds without being renewed. Only for a process that stands still does it end.
 const LEASE_MS: u64 = 60_000;
 
@@ -76,16 +80,18 @@ struct Desk {
     warned: Mutex<BTreeSet<String>>,
     /// Timers that were not allowed to fire, with the edition of the policy that said so.
     refused: Mutex<BTreeMap<String, u64>>,
-    /// Timers whose plugin had no place for them, with the time from which it is tried again.
+    /// Timers that have to wait, with the time from which they are tried again.
     put_off: Mutex<BTreeMap<String, Instant>>,
+    /// How often a timer's plugin could not tell the person of it.
+    unsaid: Mutex<BTreeMap<String, u32>>,
 }
 
 impl Timekeeper {
     /// Starts on the current tokio runtime.
     pub fn start(parts: TimekeeperParts) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let (places, warned, refused, put_off) = Default::default();
-        let desk = Desk { parts, places, warned, refused, put_off };
+        let (places, warned, refused, put_off, unsaid) = Default::default();
+        let desk = Desk { parts, places, warned, refused, put_off, unsaid };
         Self { stop, task: tokio::spawn(Arc::new(desk).keep(stopped)) }
     }
 
@@ -200,7 +206,7 @@ impl Desk {
             Room::Full => false,
             Room::Spent { per_minute } => {
                 let most = format!("more than {per_minute} times a minute");
-                self.warn_once(&format!("{plugin} lets timers fire {most}: the others wait"));
+                self.warn_once(&format!("{plugin} fires timers {most}; the others wait"));
                 false
             }
         }
@@ -242,12 +248,30 @@ impl Desk {
         put_off.get(&timer.id).is_some_and(|until| Instant::now() < *until)
     }
 
-    /// Leaves a plugin alone for a while that has too much to do.
-    fn put_off(&self, timer: &Timer) {
+    /// Lets a timer wait for a while, because its plugin has too much to do or to say.
+    fn put_off(&self, timer: &Timer, pause: Duration) {
         let now = Instant::now();
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.retain(|_, until| now < *until);
-        put_off.insert(timer.id.clone(), now + BUSY_PAUSE);
+        put_off.insert(timer.id.clone(), now + pause);
+    }
+
+    /// Whether a timer whose plugin could not tell the person of it is to fire again for the same time.
+    /// One that says more in a single firing than can be taken would do so for ever.
+    fn may_say_later(&self, timer_id: &str) -> bool {
+        let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
+        let tries = unsaid.entry(timer_id.to_owned()).or_default();
+        *tries += 1;
+        let may = *tries < UNSAID_TRIES_MAX;
+        if !may {
+            unsaid.remove(timer_id);
+        }
+        may
+    }
+
+    /// A timer was settled: how it came to that is of no use any more.
+    fn forget(&self, timer: &Timer) {
+        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner).remove(&timer.id);
     }
 
     fn edition(&self) -> u64 {

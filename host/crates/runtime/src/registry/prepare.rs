@@ -1,0 +1,146 @@
+//! What has to be known of components before they can be listed: each is read, compiled if it is not
+//! yet, and asked for its tools. All of them side by side, so that one that is slow, on purpose or
+//! because it holds a whole interpreter, keeps no other waiting.
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use futures::future::join_all;
+use sallyport_policy::Manifest;
+use sallyport_process::ProgramKind;
+use sallyport_sandbox::{ComponentFile, LoadError, Metadata};
+
+use super::{
+    LoadParts,
+    discover::{Candidate, Source},
+};
+
+/// A plugin that has been compiled is asked for its tools for so long, however short a start waits
+/// for compilers: an interpreter needs a moment to answer.
+const ASK_TIME_MIN: Duration = Duration::from_secs(1);
+
+/// A component, as far as a start needs it.
+pub(super) struct PreparedComponent {
+    pub(super) file: ComponentFile,
+    pub(super) readiness: Readiness,
+}
+
+/// How much is known of a component.
+pub(super) enum Readiness {
+    /// Its tools.
+    Tools(Box<Metadata>),
+    /// That it is a program, whose one tool its definition describes.
+    Program,
+    /// Not enough: it is still being compiled, or asked.
+    Compiling,
+}
+
+/// Candidates with their components; what is no component has none.
+pub(super) type PreparedCandidate = (Candidate, Option<Result<PreparedComponent, LoadError>>);
+
+/// Prepares candidates, in their order. Those that are not ready in time are [`Readiness::Compiling`].
+pub(super) async fn prepare(
+    parts: &LoadParts<'_>,
+    candidates: Vec<Candidate>,
+) -> Vec<PreparedCandidate> {
+    let read: Vec<_> = candidates.iter().map(|candidate| read(parts, candidate)).collect();
+    let uncompiled: Vec<&ComponentFile> =
+        read.iter().flatten().flatten().filter_map(ReadComponent::uncompiled).collect();
+    let unfinished = match uncompiled.as_slice() {
+        [] => BTreeSet::new(),
+        files => parts.sandbox.compile_ahead(files, parts.compile_wait, parts.progress).await,
+    };
+    let prepared = candidates.iter().zip(read).map(|(candidate, read)| {
+        let unfinished = &unfinished;
+        async move {
+            match read? {
+                Ok(read) => Some(ask(parts, &candidate.manifest, read, unfinished).await),
+                Err(error) => Some(Err(error)),
+            }
+        }
+    });
+    let prepared = join_all(prepared).await;
+    candidates.into_iter().zip(prepared).collect()
+}
+
+/// A component whose bytes have been read.
+struct ReadComponent {
+    file: ComponentFile,
+    is_program: bool,
+    /// Its tools, as an earlier start found them.
+    known: Option<Box<Metadata>>,
+    is_compiled: bool,
+}
+
+impl ReadComponent {
+    fn uncompiled(&self) -> Option<&ComponentFile> {
+        (self.known.is_none() && !self.is_compiled).then_some(&self.file)
+    }
+}
+
+/// Reads a candidate's component and finds out what is known of it without compiling it.
+fn read(parts: &LoadParts<'_>, candidate: &Candidate) -> Option<Result<ReadComponent, LoadError>> {
+    match &candidate.source {
+        Source::Component(path) => Some(read_plugin(parts, &candidate.manifest, path)),
+        Source::Script(described) => match described.script.program.kind {
+            ProgramKind::Component => {
+                let program = &described.script.program;
+                Some(read_program(parts, &program.path, program.digest.as_str()))
+            }
+            ProgramKind::Native => None,
+        },
+        Source::Internal(_) => None,
+    }
+}
+
+fn read_plugin(
+    parts: &LoadParts<'_>,
+    manifest: &Manifest,
+    path: &Path,
+) -> Result<ReadComponent, LoadError> {
+    let file = ComponentFile::read(path)?;
+    let known = parts.sandbox.known(&file, manifest).transpose()?.map(Box::new);
+    let is_compiled = known.is_some() || parts.sandbox.is_compiled(&file)?;
+    Ok(ReadComponent { file, is_program: false, known, is_compiled })
+}
+
+/// Reads the component again, which has to be the one that was read with the definition.
+fn read_program(
+    parts: &LoadParts<'_>,
+    path: &Path,
+    digest: &str,
+) -> Result<ReadComponent, LoadError> {
+    let file = ComponentFile::read(path)?;
+    if file.digest() != digest {
+        let message = "it changed while it was read".to_owned();
+        return Err(LoadError::Invalid { path: path.to_owned(), message });
+    }
+    parts.sandbox.check_program(&file)?;
+    let is_compiled = parts.sandbox.is_compiled(&file)?;
+    Ok(ReadComponent { file, is_program: true, known: None, is_compiled })
+}
+
+/// Asks a component for its tools, unless they are known.
+async fn ask(
+    parts: &LoadParts<'_>,
+    manifest: &Manifest,
+    read: ReadComponent,
+    unfinished: &BTreeSet<String>,
+) -> Result<PreparedComponent, LoadError> {
+    let ReadComponent { file, is_program, known, .. } = read;
+    let readiness = match known {
+        Some(known) => Readiness::Tools(known),
+        None if unfinished.contains(file.digest()) => Readiness::Compiling,
+        None if is_program => {
+            parts.sandbox.refusal(&file)?;
+            Readiness::Program
+        }
+        None => {
+            let time_max = parts.compile_wait.max(ASK_TIME_MIN);
+            match tokio::time::timeout(time_max, parts.sandbox.inspect(&file, manifest)).await {
+                Ok(metadata) => Readiness::Tools(Box::new(metadata?)),
+                Err(_) => Readiness::Compiling,
+            }
+        }
+    };
+    Ok(PreparedComponent { file, readiness })
+}
