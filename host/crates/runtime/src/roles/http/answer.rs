@@ -7,8 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
+use data_encoding::BASE64;
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Authority,
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header,
+    uri::Authority,
 };
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
@@ -23,8 +25,9 @@ use tokio_tungstenite::{
 };
 
 use super::{
-    Page, Site, Talk, Target,
+    Site, Talk, Target,
     check::{self, Refusal},
+    connections::KnownPeer,
     key::{self, Pass},
     rate::TooMuch,
 };
@@ -54,7 +57,9 @@ const NOT_FOUND: Refusal =
 const NOT_UPGRADED: Refusal =
     Refusal { status: StatusCode::UPGRADE_REQUIRED, words: "only web sockets are served here" };
 const NO_SOCKET: Refusal =
-    Refusal { status: StatusCode::BAD_REQUEST, words: "this is no handshake of a web socket" };
+    Refusal { status: StatusCode::BAD_REQUEST, words: "this is not a WebSocket handshake" };
+const OTHER_VERSION: Refusal =
+    Refusal { status: StatusCode::UPGRADE_REQUIRED, words: "use WebSocket version 13" };
 const TOO_LONG: Refusal =
     Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, words: "the body is longer than 1 MiB" };
 const TOO_SLOW: Refusal =
@@ -72,14 +77,20 @@ const AT_ONCE: Refusal = Refusal {
 pub(super) async fn answer(
     site: &Site,
     peer: SocketAddr,
+    known: &KnownPeer,
     request: Request<Incoming>,
 ) -> Response<HttpBody> {
-    pass(site, peer, request).await.unwrap_or_else(refuse)
+    let mut response = pass(site, peer, known, request).await.unwrap_or_else(refuse);
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 async fn pass(
     site: &Site,
     peer: SocketAddr,
+    known: &KnownPeer,
     request: Request<Incoming>,
 ) -> Result<Response<HttpBody>, Refusal> {
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
@@ -94,40 +105,50 @@ async fn pass(
         }
         Pass::Socket | Pass::Welcome { .. } | Pass::Unknown => return Err(check::TOKEN),
     }
+    known.set();
     let found = site.route(uri.path(), is_talk);
     let route = found.ok_or_else(|| match site.route(uri.path(), !is_talk) {
         Some(_) if !is_talk => NOT_UPGRADED,
         _ => NOT_FOUND,
     })?;
-    let place = site.rate.take().map_err(|why| match why {
-        TooMuch::Often => OFTEN,
-        TooMuch::AtOnce => AT_ONCE,
-    })?;
-    let response = match &route.target {
+    site.rate.count()?;
+    match &route.target {
         Target::Talk(talk) => begin_talk(site, talk, peer, request),
-        Target::Page(page) => ask(&**page, authority, request).await,
-    };
-    drop(place);
-    response
+        Target::Page(page) => {
+            let reading = site.rate.read()?;
+            let request = whole_request(authority, request).await?;
+            drop(reading);
+            let _place = site.rate.answer()?;
+            Ok(page.answer(request).await)
+        }
+    }
+}
+
+impl From<TooMuch> for Refusal {
+    fn from(why: TooMuch) -> Self {
+        match why {
+            TooMuch::Often => OFTEN,
+            TooMuch::AtOnce => AT_ONCE,
+        }
+    }
 }
 
 fn is_read(method: &Method) -> bool {
     [Method::GET, Method::HEAD].contains(method)
 }
 
-/// Reads the whole request, and hands it to the plugin as if it had been sent to it alone.
-async fn ask(
-    page: &dyn Page,
+/// Reads the whole request, as the plugin sees it: as if it had been sent to it alone.
+async fn whole_request(
     authority: Authority,
     request: Request<Incoming>,
-) -> Result<Response<HttpBody>, Refusal> {
+) -> Result<Request<Full<Bytes>>, Refusal> {
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path);
     head.uri = uri.build().map_err(|_| NOT_FOUND)?;
     key::hide(&mut head.headers);
     let body = whole(&head.headers, body).await?;
-    Ok(page.answer(Request::from_parts(head, Full::new(body))).await)
+    Ok(Request::from_parts(head, Full::new(body)))
 }
 
 async fn whole(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, Refusal> {
@@ -167,7 +188,7 @@ fn begin_talk(
     peer: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<HttpBody>, Refusal> {
-    let accept = accepted(request.method(), request.headers()).ok_or(NO_SOCKET)?;
+    let accept = accepted(&request)?;
     let mut talks = site.talks.lock().unwrap_or_else(PoisonError::into_inner);
     while talks.try_join_next().is_some() {}
     if talks.len() >= TALKS_MAX {
@@ -190,18 +211,33 @@ fn begin_talk(
     Ok(response)
 }
 
-/// The answer to a handshake, if it is one.
-fn accepted(method: &Method, headers: &HeaderMap) -> Option<HeaderValue> {
-    let says = |name: header::HeaderName, word: &str| {
-        let value = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
-    };
-    let is_handshake = method == Method::GET
-        && says(header::CONNECTION, "upgrade")
-        && says(header::UPGRADE, "websocket")
-        && says(header::SEC_WEBSOCKET_VERSION, "13");
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_handshake)?;
-    HeaderValue::from_str(&derive_accept_key(key.as_bytes())).ok()
+/// The answer to a handshake, if it is one as RFC 6455 wants it (4.2.1).
+fn accepted<B>(request: &Request<B>) -> Result<HeaderValue, Refusal> {
+    let headers = request.headers();
+    let is_handshake = request.method() == Method::GET
+        && request.version() == Version::HTTP_11
+        && lists(headers, header::CONNECTION, "upgrade")
+        && lists(headers, header::UPGRADE, "websocket");
+    if !is_handshake {
+        return Err(NO_SOCKET);
+    }
+    if check::one(headers, header::SEC_WEBSOCKET_VERSION) != Some("13") {
+        return Err(OTHER_VERSION);
+    }
+    let key = check::one(headers, header::SEC_WEBSOCKET_KEY).filter(|key| is_nonce(key));
+    let accept = derive_accept_key(key.ok_or(NO_SOCKET)?.as_bytes());
+    HeaderValue::from_str(&accept).map_err(|_| NO_SOCKET)
+}
+
+/// Whether a header, in however many lines, lists a word.
+fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
+    let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
+}
+
+/// Whether a key is what a client makes up for one handshake: 16 bytes as base64.
+fn is_nonce(key: &str) -> bool {
+    BASE64.decode(key.as_bytes()).is_ok_and(|bytes| bytes.len() == 16)
 }
 
 fn socket_limits() -> WebSocketConfig {
@@ -234,10 +270,7 @@ fn refuse(refusal: Refusal) -> Response<HttpBody> {
         }
         StatusCode::UPGRADE_REQUIRED => {
             headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-        }
-        // The rest of the body is not waited for.
-        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
         }
         _ => {}
     }

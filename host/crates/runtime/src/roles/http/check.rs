@@ -9,6 +9,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header, uri::Authority};
+use sallyport_policy::is_plain_path;
 use url::Host;
 
 /// Where a browser says how the page that sends is related to this address.
@@ -21,7 +22,7 @@ pub(super) struct Refusal {
     pub(super) words: &'static str,
 }
 
-const fn refusal(status: StatusCode, words: &'static str) -> Refusal {
+pub(super) const fn refusal(status: StatusCode, words: &'static str) -> Refusal {
     Refusal { status, words }
 }
 
@@ -34,9 +35,15 @@ pub(super) const TOKEN: Refusal = refusal(
     "send the token of the printed address: Authorization: Bearer TOKEN",
 );
 pub(super) const METHOD: Refusal =
-    refusal(StatusCode::METHOD_NOT_ALLOWED, "this method means nothing here");
+    refusal(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
 
-/// Checks who is meant, and which page sends. Returns the address that was used.
+pub(super) const PATH: Refusal = refusal(
+    StatusCode::BAD_REQUEST,
+    "write the path in its plain form: no dot segments, no empty ones, none of them encoded",
+);
+
+/// Checks who is meant, and which page sends. Returns the address that was used. A path that
+/// two readers could read differently is refused here, before anything is matched with it.
 pub(super) fn meant(
     site: SocketAddr,
     is_public: bool,
@@ -63,6 +70,9 @@ pub(super) fn meant(
     if headers.contains_key(SITE) && !is_of_this_origin(method, headers) {
         return Err(ORIGIN);
     }
+    if !is_plain_path(uri.path()) {
+        return Err(PATH);
+    }
     Ok(authority)
 }
 
@@ -77,7 +87,7 @@ fn is_of_this_origin(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 /// The value of a header that stands there once.
-fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+pub(super) fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).into_iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
@@ -218,5 +228,41 @@ mod tests {
         assert_eq!(met(Method::GET, "/", &[own, page, evil]), Err(ORIGIN));
         assert_eq!(met(Method::TRACE, "/", &[own]), Err(METHOD));
         assert_eq!(met(Method::CONNECT, "/", &[own]), Err(METHOD));
+    }
+
+    #[test]
+    fn h86_a_path_that_hides_where_it_leads_is_refused() {
+        let mut headers = HeaderMap::new();
+        headers.insert("host", "127.0.0.1:8077".parse().unwrap());
+        let site = "127.0.0.1:8077".parse().unwrap();
+        for (path, is_plain) in [
+            ("/", true),
+            ("/ui", true),
+            ("/ui/", true),
+            ("/hooks/a.b/..c/caf%C3%A9?x=../..", true),
+            ("/hooks/../x", false),
+            ("/hooks/./x", false),
+            ("/hooks/..", false),
+            ("/hooks/..;a/x", false),
+            ("/hooks/%2e%2e/x", false),
+            ("/hooks/.%2E/x", false),
+            ("/hooks/%252e%252e/x", false),
+            ("/hooks%2f..%2fx", false),
+            ("/hooks/..%5cx", false),
+            ("/hooks/..\\x", false),
+            ("/hooks\\..\\x", false),
+            ("//hooks/x", false),
+            ("/hooks//x", false),
+            ("/hooks/%00", false),
+            ("/hooks/%0d%0ax", false),
+            ("/hooks/%c0%ae%c0%ae/x", false),
+            ("http://127.0.0.1:8077/hooks/../x", false),
+            ("*", false),
+        ] {
+            // What is not even a target of a request the parser refuses.
+            let Ok(uri) = path.parse::<Uri>() else { continue };
+            let met = meant(site, false, &Method::GET, &uri, &headers).map(drop);
+            assert_eq!(met, if is_plain { Ok(()) } else { Err(PATH) }, "{path}");
+        }
     }
 }

@@ -7,12 +7,14 @@
 //! `Authorization: Bearer`, or in the address of a web socket; no browser keeps it, so no page that a
 //! listener serves at the address of a UI can speak to that.
 
-use std::{borrow::Cow, fmt, net::SocketAddr};
+use std::{fmt, net::SocketAddr};
 
 use http::{HeaderMap, HeaderValue, Uri, header};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sallyport_contract::Secret;
 use url::form_urlencoded;
+
+use super::check::one;
 
 /// The part of an address that carries the key.
 const QUERY: &str = "token";
@@ -24,7 +26,7 @@ const KEY_BYTES: usize = 32;
 const SECRET_CHARS_MIN: usize = 16;
 
 /// What opens the UI, or all listeners, in one run.
-pub(crate) struct Key {
+pub struct Key {
     text: Secret,
     /// Compared in place of the text, since that takes the same time whatever is wrong.
     digest: blake3::Hash,
@@ -33,7 +35,7 @@ pub(crate) struct Key {
 
 /// Who has a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Holder {
+pub enum Holder {
     /// A person, whose browser keeps it.
     Person,
     /// Programs, which send it every time.
@@ -44,7 +46,7 @@ pub(crate) enum Holder {
 
 /// Why there is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum KeyError {
+pub enum KeyError {
     #[error("the system gives no random numbers")]
     NoRandom,
     #[error(
@@ -79,7 +81,7 @@ impl Key {
     /// # Errors
     ///
     /// The system gives no random numbers.
-    pub(crate) fn random(holder: Holder) -> Result<Self, KeyError> {
+    pub fn random(holder: Holder) -> Result<Self, KeyError> {
         let mut bytes = [0; KEY_BYTES];
         let filled = getrandom(&mut bytes, GetRandomFlags::empty());
         if filled != Ok(KEY_BYTES) {
@@ -93,7 +95,7 @@ impl Key {
     /// # Errors
     ///
     /// It is too short, or has characters that do not fit into an address.
-    pub(crate) fn of(secret: &Secret) -> Result<Self, KeyError> {
+    pub fn of(secret: &Secret) -> Result<Self, KeyError> {
         let text = secret.expose();
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if text.len() < SECRET_CHARS_MIN || !text.chars().all(fits) {
@@ -112,12 +114,12 @@ impl Key {
     }
 
     /// An address with the key in it, to be shown to the user.
-    pub(crate) fn address(&self, address: &str) -> String {
+    pub fn address(&self, address: &str) -> String {
         format!("{address}?{QUERY}={}", self.shown())
     }
 
     /// The line of a head with the key in it, to be shown to the user.
-    pub(crate) fn header(&self) -> String {
+    pub fn header(&self) -> String {
         format!("Authorization: Bearer {}", self.shown())
     }
 
@@ -128,21 +130,33 @@ impl Key {
     /// Looks at the credentials of a request. The key in an address counts where a person has
     /// followed it, and where a web socket begins.
     pub(super) fn look(&self, site: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Pass {
-        if let Some((token, rest)) = taken_out(uri.query().unwrap_or_default()) {
-            if !self.opens(&token) {
-                return Pass::Unknown;
-            }
-            // Two slashes would begin the name of another machine.
-            let path = format!("/{}", uri.path().trim_start_matches('/'));
-            let location = if rest.is_empty() { path } else { format!("{path}?{rest}") };
-            return match self.cookie(site) {
-                Some(cookie) => Pass::Welcome { location, cookie },
-                None => Pass::Socket,
-            };
+        match taken_out(uri.query().unwrap_or_default()) {
+            QueryToken::Once { token, .. } if !self.opens(&token) => Pass::Unknown,
+            QueryToken::Once { rest, .. } => self.followed(site, uri.path(), &rest),
+            QueryToken::Repeated => Pass::Unknown,
+            QueryToken::None if self.is_opened_by(site, headers) => Pass::Known,
+            QueryToken::None => Pass::Unknown,
         }
-        let known = bearer(headers).is_some_and(|token| self.opens(token))
-            || cookies(headers, &cookie_name(site)).any(|token| self.opens(token));
-        if known { Pass::Known } else { Pass::Unknown }
+    }
+
+    /// The address held the key.
+    fn followed(&self, site: SocketAddr, path: &str, rest: &str) -> Pass {
+        // Two slashes would begin the name of another machine.
+        let path = format!("/{}", path.trim_start_matches('/'));
+        let location = if rest.is_empty() { path } else { format!("{path}?{rest}") };
+        match self.cookie(site) {
+            Some(cookie) => Pass::Welcome { location, cookie },
+            None => Pass::Socket,
+        }
+    }
+
+    /// Where there is an `Authorization` it decides, since a request that says two things means
+    /// neither for sure. Cookies may be several: any page of this machine can add one.
+    fn is_opened_by(&self, site: SocketAddr, headers: &HeaderMap) -> bool {
+        match headers.contains_key(header::AUTHORIZATION) {
+            true => bearer(headers).is_some_and(|token| self.opens(token)),
+            false => cookies(headers, &cookie_name(site)).any(|token| self.opens(token)),
+        }
     }
 
     fn cookie(&self, site: SocketAddr) -> Option<HeaderValue> {
@@ -163,7 +177,7 @@ fn cookie_name(site: SocketAddr) -> String {
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let text = one(headers, header::AUTHORIZATION)?;
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
@@ -175,14 +189,32 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'
     pairs.filter(move |(found, _)| *found == name).map(|(_, token)| token)
 }
 
-/// The key in a query, and the rest of that.
-fn taken_out(query: &str) -> Option<(Cow<'_, str>, String)> {
-    let token = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == QUERY)?.1;
-    let is_other = |part: &&str| {
-        form_urlencoded::parse(part.as_bytes()).next().is_none_or(|(name, _)| name != QUERY)
-    };
-    let rest: Vec<&str> = query.split('&').filter(is_other).collect();
-    Some((token, rest.join("&")))
+/// What a query says about the key.
+enum QueryToken {
+    /// Nothing.
+    None,
+    /// This, beside the rest of the query.
+    Once { token: String, rest: String },
+    /// Several things, of which different readers would take different ones.
+    Repeated,
+}
+
+fn taken_out(query: &str) -> QueryToken {
+    let (tokens, rest): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|part| token_of(part).is_some());
+    match tokens.as_slice() {
+        [] => QueryToken::None,
+        [part] => {
+            QueryToken::Once { token: token_of(part).unwrap_or_default(), rest: rest.join("&") }
+        }
+        _ => QueryToken::Repeated,
+    }
+}
+
+/// The value of one part of a query, if it names the key.
+fn token_of(part: &str) -> Option<String> {
+    let (name, value) = form_urlencoded::parse(part.as_bytes()).next()?;
+    (name == QUERY).then(|| value.into_owned())
 }
 
 /// Takes everything out of a head that says who has passed: no plugin is to see it.
@@ -244,6 +276,30 @@ mod tests {
         }
         let known = Some(("authorization", "Bearer 0123456789abcdef"));
         check("/ui?token=wrong", known, &Pass::Unknown);
+    }
+
+    #[test]
+    fn h86_a_key_that_is_told_twice_opens_nothing() {
+        let good = "token=0123456789abcdef";
+        for uri in [
+            format!("/ui?{good}&token=0"),
+            format!("/ui?token=0&{good}"),
+            format!("/ui?{good}&{good}"),
+            format!("/ui?{good}&a=1&to%6ben=0"),
+            format!("/ui?{good}&token"),
+        ] {
+            check(&uri, None, &Pass::Unknown);
+        }
+        let mut headers = HeaderMap::new();
+        let [good, bad] = ["Bearer 0123456789abcdef", "Bearer 0"].map(|text| text.parse().unwrap());
+        let uri = "/ui".parse().unwrap();
+        headers.append(header::AUTHORIZATION, good);
+        assert_eq!(key().look(SITE, &uri, &headers), Pass::Known);
+        headers.append(header::AUTHORIZATION, bad);
+        assert_eq!(key().look(SITE, &uri, &headers), Pass::Unknown);
+        let cookie = "sallyport-80=0123456789abcdef".parse().unwrap();
+        headers.append(header::COOKIE, cookie);
+        assert_eq!(key().look(SITE, &uri, &headers), Pass::Unknown);
     }
 
     #[test]

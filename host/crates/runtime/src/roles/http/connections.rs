@@ -1,0 +1,90 @@
+//! The connections at one address: how many there may be, and which of them makes room for another.
+//!
+//! Whoever has not shown the key yet holds a place only until somebody else needs it. So thousands
+//! of connections that say nothing, or say it slowly, keep nobody out.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::task::AbortHandle;
+
+/// Most connections at one address at a time. A browser opens six; the rest is for programs.
+pub(super) const CONNECTIONS_MAX: usize = 256;
+
+/// Whether the other side of a connection has shown the key.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KnownPeer(Arc<AtomicBool>);
+
+impl KnownPeer {
+    /// It has.
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The connections that are open, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct OpenConnections(VecDeque<(AbortHandle, KnownPeer)>);
+
+impl OpenConnections {
+    /// Makes room for another one, if need be by ending the oldest whose other side is not known.
+    /// There is none when all of them are.
+    pub(super) fn make_room(&mut self) -> bool {
+        if self.0.len() >= CONNECTIONS_MAX {
+            self.0.retain(|(task, _)| !task.is_finished());
+        }
+        if self.0.len() < CONNECTIONS_MAX {
+            return true;
+        }
+        let unknown = self.0.iter().position(|(_, peer)| !peer.is_set());
+        let ended = unknown.and_then(|at| self.0.remove(at));
+        if let Some((task, _)) = &ended {
+            task.abort();
+        }
+        ended.is_some()
+    }
+
+    pub(super) fn add(&mut self, task: AbortHandle, peer: KnownPeer) {
+        self.0.push_back((task, peer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_is_known_keeps_the_place_and_the_oldest_other_makes_room() {
+        let mut open = OpenConnections::default();
+        let mut tasks = tokio::task::JoinSet::new();
+        let peers: Vec<KnownPeer> = (0..CONNECTIONS_MAX).map(|_| KnownPeer::default()).collect();
+        for peer in &peers {
+            assert!(open.make_room());
+            open.add(tasks.spawn(std::future::pending::<()>()), peer.clone());
+        }
+        peers.iter().for_each(KnownPeer::set);
+        assert!(!open.make_room(), "all of them are known");
+        let (one, other) = (KnownPeer::default(), KnownPeer::default());
+        // Known ones that have ended make room first.
+        tasks.abort_all();
+        while tasks.join_next().await.is_some() {}
+        assert!(open.make_room() && open.0.is_empty());
+        for peer in [&one, &other].into_iter().chain(&peers[2..]) {
+            open.add(tasks.spawn(std::future::pending::<()>()), peer.clone());
+        }
+        one.set();
+        assert!(open.make_room());
+        assert!(tasks.join_next().await.unwrap().unwrap_err().is_cancelled());
+        assert_eq!(open.0.len(), CONNECTIONS_MAX - 1);
+        assert!(open.0.iter().all(|(_, peer)| peer.is_set()), "the other one has made room");
+    }
+}

@@ -1,0 +1,165 @@
+//! The head of a request, read whole and looked at before any parser repairs it.
+//!
+//! A connection carries one request, so nothing behind a body can be taken for a second one. A head
+//! that two readers could read differently is refused all the same, because a proxy in front may be
+//! the other reader: a length beside chunks, a line that goes on in the next one, a line that ends
+//! in a line feed alone.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::check::{Refusal, refusal};
+
+/// Most bytes of a head: browsers send two to four thousand.
+pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+const TOO_LARGE: Refusal =
+    refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is longer than 32 KiB");
+const LINES: Refusal =
+    refusal(StatusCode::BAD_REQUEST, "a line of the head has to end in CR LF, and nothing else");
+const FOLDED: Refusal =
+    refusal(StatusCode::BAD_REQUEST, "a line of the head goes on in the next one");
+const FRAMED_TWICE: Refusal =
+    refusal(StatusCode::BAD_REQUEST, "the length of the body is told more than once");
+const CODED: Refusal =
+    refusal(StatusCode::BAD_REQUEST, "no transfer coding but chunked is understood");
+
+/// Why there is no head.
+#[derive(Debug)]
+pub(super) enum HeadError {
+    /// The other side has gone.
+    Gone,
+    /// It may not be read on.
+    Refused(Refusal),
+}
+
+impl From<io::Error> for HeadError {
+    fn from(_: io::Error) -> Self {
+        Self::Gone
+    }
+}
+
+/// Reads up to the end of a head and checks it. Returns all that was read, which may be more.
+///
+/// # Errors
+///
+/// The head is refused, or does not come to its end.
+pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, HeadError> {
+    let mut bytes = BytesMut::with_capacity(4096);
+    let mut seen = 0;
+    loop {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(HeadError::Gone);
+        }
+        let length = length(&bytes, seen).map_err(HeadError::Refused)?;
+        if length.unwrap_or(bytes.len()) > HEAD_BYTES_MAX {
+            return Err(HeadError::Refused(TOO_LARGE));
+        }
+        if let Some(length) = length {
+            check(&bytes[..length]).map_err(HeadError::Refused)?;
+            return Ok(bytes.freeze());
+        }
+        // A line end may have come in two pieces.
+        seen = bytes.len().saturating_sub(b"\r\n\r".len());
+    }
+}
+
+/// How long the head is, if its end is there; the first `seen` bytes hold no end of it.
+fn length(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
+    for at in seen..bytes.len() {
+        match bytes[at] {
+            b'\n' if at == 0 || bytes[at - 1] != b'\r' => return Err(LINES),
+            b'\n' if bytes[..at].ends_with(b"\r\n\r") => return Ok(Some(at + 1)),
+            b'\r' if bytes.get(at + 1).is_some_and(|next| *next != b'\n') => return Err(LINES),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Looks at the lines that say how long the body is. Whatever else may be wrong the parser refuses.
+fn check(head: &[u8]) -> Result<(), Refusal> {
+    let lines = || head.split(|byte| *byte == b'\n').skip(1);
+    if lines().any(|line| matches!(line.first(), Some(b' ' | b'\t'))) {
+        return Err(FOLDED);
+    }
+    let codings: Vec<&[u8]> = values(lines(), "transfer-encoding").collect();
+    if codings.len() + values(lines(), "content-length").count() > 1 {
+        return Err(FRAMED_TWICE);
+    }
+    let is_chunked = |value: &&[u8]| value.eq_ignore_ascii_case(b"chunked");
+    if codings.iter().all(is_chunked) { Ok(()) } else { Err(CODED) }
+}
+
+/// The values of all lines of one name.
+fn values<'h>(lines: impl Iterator<Item = &'h [u8]>, name: &str) -> impl Iterator<Item = &'h [u8]> {
+    lines.filter_map(move |line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let is_named = line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+        is_named.then(|| line[colon + 1..].trim_ascii())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a head that comes in pieces of so many bytes.
+    async fn read_in(pieces: usize, text: &str) -> Result<Bytes, HeadError> {
+        let (mut near, mut far) = tokio::io::duplex(pieces);
+        let text = text.as_bytes().to_owned();
+        let sent = tokio::spawn(async move {
+            // Who is refused early is not read to the end.
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut far, &text).await;
+        });
+        let read = read(&mut near).await;
+        drop(near);
+        sent.await.unwrap();
+        read
+    }
+
+    #[tokio::test]
+    async fn a_head_is_read_to_its_end_however_it_comes() {
+        let text = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n";
+        for pieces in [1, 2, 3, 7, 1000] {
+            assert_eq!(read_in(pieces, text).await.unwrap(), text, "{pieces}");
+            let half = read_in(pieces, &text[..text.len() - 1]).await;
+            assert!(matches!(half, Err(HeadError::Gone)), "{pieces}: {half:?}");
+        }
+        let more = format!("{text}hello");
+        assert_eq!(read_in(1000, &more).await.unwrap(), more);
+    }
+
+    #[tokio::test]
+    async fn h86_a_head_that_two_readers_could_read_differently_is_refused() {
+        let long = format!("X: {}\r\n", "x".repeat(HEAD_BYTES_MAX));
+        for (lines, want) in [
+            ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", FRAMED_TWICE),
+            ("transfer-encoding: chunked\r\ncontent-length: 5\r\n", FRAMED_TWICE),
+            ("Content-Length : 5\r\nTransfer-Encoding: chunked\r\n", FRAMED_TWICE),
+            ("Content-Length: 5\r\nContent-Length: 5\r\n", FRAMED_TWICE),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", FRAMED_TWICE),
+            ("Transfer-Encoding: gzip, chunked\r\n", CODED),
+            ("Transfer-Encoding: xchunked\r\n", CODED),
+            ("Transfer-Encoding:\r\n", CODED),
+            ("X: a\r\n b\r\n", FOLDED),
+            ("X: a\r\n\tTransfer-Encoding: chunked\r\n", FOLDED),
+            ("X: a\nTransfer-Encoding: chunked\r\n", LINES),
+            ("X: a\rTransfer-Encoding: chunked\r\n", LINES),
+            (&long, TOO_LARGE),
+        ] {
+            for pieces in [1, 4096] {
+                let text = format!("POST / HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+                match read_in(pieces, &text).await {
+                    Err(HeadError::Refused(refusal)) => assert_eq!(refusal, want, "{lines}"),
+                    other => panic!("{lines}: {other:?}"),
+                }
+            }
+        }
+        let bare = read_in(4096, "GET / HTTP/1.1\nHost: a\n\n").await;
+        assert!(matches!(bare, Err(HeadError::Refused(LINES))), "{bare:?}");
+    }
+}
