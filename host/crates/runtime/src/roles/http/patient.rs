@@ -1,4 +1,4 @@
-//! A connection whose other side has to take what it is sent.
+//! A connection whose other side has to take what it is sent. What was read ahead of it comes first.
 //!
 //! Whoever asks and never reads would else hold a place for ever: nothing more is read from them, so
 //! no wait for a head runs out.
@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -22,13 +23,15 @@ const TAKE_TIME_MAX: Duration = Duration::from_secs(20);
 /// A connection that ends when what is sent is not taken.
 pub(super) struct Patient {
     stream: TcpStream,
+    /// What was read already.
+    ahead: Bytes,
     /// Runs while nothing is taken.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream, patience: None }
+    pub(super) fn new(stream: TcpStream, ahead: Bytes) -> Self {
+        Self { stream, ahead, patience: None }
     }
 
     fn unless_stuck<T>(
@@ -51,7 +54,12 @@ impl AsyncRead for Patient {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        if self.ahead.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
+        }
+        let bytes = self.ahead.len().min(buffer.remaining());
+        buffer.put_slice(&self.ahead.split_to(bytes));
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -99,7 +107,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
-        let sent = Patient::new(stream).write_all(&vec![0; 64 << 20]).await;
+        let sent = Patient::new(stream, Bytes::new()).write_all(&vec![0; 64 << 20]).await;
         assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::TimedOut);
         drop(silent);
     }

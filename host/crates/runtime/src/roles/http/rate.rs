@@ -1,4 +1,4 @@
-//! How much one address takes: so many requests a second, so many at a time.
+//! How much one address takes: so many requests a second, so many bodies and answers at a time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,16 +16,21 @@ const BURST_MAX: f64 = 200.0;
 /// Requests that are answered at the same time. Each may hold a plugin in memory.
 const AT_ONCE_MAX: usize = 16;
 
+/// Bodies that are read at the same time. They may take their time, and so hold no place of those
+/// that are answered.
+const READING_MAX: usize = 64;
+
 /// How much may still come to one address.
 #[derive(Debug)]
 pub(super) struct Rate {
     bucket: Mutex<Bucket>,
     places: Arc<Semaphore>,
+    reading: Arc<Semaphore>,
 }
 
 /// So many a second, and some more after a quiet moment.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     per_second: f64,
     burst_max: f64,
     left: f64,
@@ -43,12 +48,12 @@ pub(super) enum TooMuch {
 
 impl Bucket {
     /// Begins full.
-    pub(crate) fn new(per_second: f64, burst_max: f64) -> Self {
+    pub fn new(per_second: f64, burst_max: f64) -> Self {
         Self { per_second, burst_max, left: burst_max, looked_at: Instant::now() }
     }
 
     /// Takes one out, if there is one.
-    pub(crate) fn take(&mut self) -> bool {
+    pub fn take(&mut self) -> bool {
         let now = Instant::now();
         let more = now.duration_since(self.looked_at).as_secs_f64() * self.per_second;
         (self.left, self.looked_at) = ((self.left + more).min(self.burst_max), now);
@@ -61,18 +66,28 @@ impl Bucket {
 impl Default for Rate {
     fn default() -> Self {
         let bucket = Mutex::new(Bucket::new(REQUESTS_PER_SECOND, BURST_MAX));
-        Self { bucket, places: Arc::new(Semaphore::new(AT_ONCE_MAX)) }
+        let places = |count| Arc::new(Semaphore::new(count));
+        Self { bucket, places: places(AT_ONCE_MAX), reading: places(READING_MAX) }
     }
 }
 
 impl Rate {
-    /// Takes a place for a request, until it is answered.
-    pub(super) fn take(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| TooMuch::AtOnce)?;
+    /// Counts a request.
+    pub(super) fn count(&self) -> Result<(), TooMuch> {
         match self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            true => Ok(place),
+            true => Ok(()),
             false => Err(TooMuch::Often),
         }
+    }
+
+    /// Takes a place for a request, until its body is read.
+    pub(super) fn read(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
+        Arc::clone(&self.reading).try_acquire_owned().map_err(|_| TooMuch::AtOnce)
+    }
+
+    /// Takes a place for a request, until it is answered.
+    pub(super) fn answer(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| TooMuch::AtOnce)
     }
 }
 
@@ -85,19 +100,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_flood_is_too_much_and_a_pause_helps() {
         let rate = Rate::default();
-        let taken = (0..1000).filter(|_| rate.take().is_ok()).count();
+        let taken = (0..1000).filter(|_| rate.count().is_ok()).count();
         assert_eq!(taken, 200);
-        assert_eq!(rate.take().err(), Some(TooMuch::Often));
+        assert_eq!(rate.count(), Err(TooMuch::Often));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!((0..1000).filter(|_| rate.take().is_ok()).count(), 50);
+        assert_eq!((0..1000).filter(|_| rate.count().is_ok()).count(), 50);
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_are_answered_at_once() {
         let rate = Rate::default();
-        let places: Vec<_> = (0..16).map(|_| rate.take().unwrap()).collect();
-        assert_eq!(rate.take().err(), Some(TooMuch::AtOnce));
-        drop(places);
-        assert!(rate.take().is_ok());
+        let bodies: Vec<_> = (0..64).map(|_| rate.read().unwrap()).collect();
+        assert_eq!(rate.read().err(), Some(TooMuch::AtOnce));
+        let places: Vec<_> = (0..16).map(|_| rate.answer().unwrap()).collect();
+        assert_eq!(rate.answer().err(), Some(TooMuch::AtOnce));
+        drop((bodies, places));
+        assert!(rate.read().is_ok() && rate.answer().is_ok());
     }
 }
