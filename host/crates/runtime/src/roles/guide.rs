@@ -58,7 +58,7 @@ impl GuideError {
         match self {
             Self::Role(_) => "`sallyport plugin list` shows the plugins and their roles".to_owned(),
             Self::Unusable { plugin, .. } => {
-                format!("check [settings.{plugin}], or go without --guide")
+                format!("check [settings.{plugin}], or leave out --guide")
             }
             Self::NoSuchMemory { .. } => {
                 format!("the memory policies are {}", MemoryKind::words().join(", "))

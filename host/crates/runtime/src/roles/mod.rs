@@ -11,13 +11,17 @@
 //! ```
 //!
 //! An [`Admitted`] may stand for several runs, where a plugin plays its role for as long as a session
-//! lasts; each run has a record of its own.
+//! lasts; each run has a record of its own. Events that a UI receives, and requests that only look at
+//! one path, share a decision for as long as the policy is the same, and are written down when
+//! something came of them. A role whose capability is no longer granted is not played any more.
+//!
+//! A [`guide`] runs without any grant and needs no decision.
 
 pub mod guide;
-pub(crate) mod http;
-pub(crate) mod listener;
+pub mod http;
+pub mod listener;
 pub mod provider;
-pub(crate) mod ui;
+pub mod ui;
 
 use std::sync::{
     Arc,
@@ -34,7 +38,9 @@ use serde_json::Value;
 
 use crate::{
     gate::{Audited, audited::Unfinished, now_ms},
+    observer::RunObserver,
     registry::{Entry, Missing, Registry},
+    services,
 };
 
 /// Longest label of an origin that people read, in characters: a name, not a message.
@@ -74,15 +80,6 @@ impl Run {
     }
 }
 
-/// Who is told of runs in a role, beside the record: for people who want to see every one.
-pub trait Witness: Send + Sync {
-    /// A run was decided about; a refusal is its report.
-    fn decided(&self, run: &ToolCall, result: &Result<Admitted, Box<CallReport>>);
-
-    /// A run has ended.
-    fn ended(&self, tool: &ToolId, report: &CallReport);
-}
-
 /// Why a plugin cannot play a role. For the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum RoleError {
@@ -90,7 +87,7 @@ pub enum RoleError {
     #[error("{}", .0.message())]
     Missing(Missing),
     /// It plays other roles.
-    #[error("{plugin} is no {}: it plays {}", .role.word(), words(.plays))]
+    #[error("{plugin} is not a {}: its roles are {}", .role.word(), words(.plays))]
     OtherRole {
         /// The plugin.
         plugin: PluginName,
@@ -125,21 +122,26 @@ pub fn cast<'r>(registry: &'r Registry, name: &str, role: Role) -> Result<&'r En
 /// The plugins of a session in their roles.
 pub struct Roles {
     audited: Arc<Audited>,
-    witness: Option<Arc<dyn Witness>>,
+    observer: Option<Arc<dyn RunObserver>>,
     /// A session may go on in another process: the number of a run alone would come again there.
     began_ms: u64,
     runs: AtomicU64,
 }
 
 impl Roles {
-    /// Sends runs through the gate behind `audited`, and tells `witness` of them.
-    pub fn new(audited: Arc<Audited>, witness: Option<Arc<dyn Witness>>) -> Arc<Self> {
-        Arc::new(Self { audited, witness, began_ms: now_ms(), runs: AtomicU64::new(0) })
+    /// Sends runs through the gate behind `audited`, and tells `observer` of them.
+    pub fn new(audited: Arc<Audited>, observer: Option<Arc<dyn RunObserver>>) -> Arc<Self> {
+        Arc::new(Self { audited, observer, began_ms: now_ms(), runs: AtomicU64::new(0) })
     }
 
     /// All plugins of the session.
     pub fn registry(&self) -> &Arc<Registry> {
         self.audited.registry()
+    }
+
+    /// Whether the audit cannot be written, so that no decision of earlier holds for another run.
+    pub fn is_unrecorded(&self) -> bool {
+        self.audited.is_failing()
     }
 
     /// The plugins that can be used in a role, by name.
@@ -176,7 +178,7 @@ impl Roles {
     pub fn context(&self, session_id: &str) -> CallContext {
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
         let call_id = format!("run-{:x}-{run}", self.began_ms);
-        CallContext { call_id, session_id: session_id.to_owned(), ..CallContext::default() }
+        services::call_context(call_id, session_id)
     }
 }
 
@@ -204,9 +206,17 @@ impl Player {
         self.roles.registry().plugin(self.name.as_str()).ok().map(Entry::grant)
     }
 
-    /// Why a run that was let through may not go on: the policy has changed since.
-    pub(crate) fn refusal(&self, call: &Admitted) -> Option<Denial> {
-        self.roles.registry().refusal(call)
+    /// Why a run that was let through may not go on: the policy has changed since, or what came of
+    /// earlier ones cannot be written down.
+    pub fn refusal(&self, call: &Admitted) -> Option<Denial> {
+        let unrecorded = || Denial {
+            what: format!("{} may not run", call.tool()),
+            why: "the audit cannot be written".to_owned(),
+            fix: None,
+            nobody_to_ask: false,
+        };
+        let refusal = self.roles.registry().refusal(call);
+        refusal.or_else(|| self.roles.is_unrecorded().then(unrecorded))
     }
 
     /// Has the gate decide about a run. `about` is what a person would be shown of it, an object.
@@ -222,23 +232,23 @@ impl Player {
     ) -> Result<Admitted, Box<CallReport>> {
         let run = ToolCall { context, tool: run.of(&self.name), arguments: about.to_string() };
         let result = self.roles.audited.admit_role(run.clone()).await;
-        if let Some(witness) = &self.roles.witness {
-            witness.decided(&run, &result);
+        if let Some(observer) = &self.roles.observer {
+            observer.decided(&run, &result);
         }
         result
     }
 
     /// Begins the record of a run that was admitted.
     pub fn begin(&self, call: &Admitted) -> Playing {
-        let (tool, witness) = (call.tool().clone(), self.roles.witness.clone());
-        Playing { record: self.roles.audited.begun(call), tool, witness, may_be_silent: false }
+        let (tool, observer) = (call.tool().clone(), self.roles.observer.clone());
+        Playing { record: self.roles.audited.begun(call), tool, observer, may_be_silent: false }
     }
 
     /// Begins the record of a run that is written down only when something comes of it: of the many that
     /// only look, and share a decision.
-    pub(crate) fn begin_looking(&self, call: &Admitted) -> Playing {
-        let Playing { record, tool, witness, .. } = self.begin(call);
-        Playing { record: record.unless_silent(), tool, witness, may_be_silent: true }
+    pub fn begin_looking(&self, call: &Admitted) -> Playing {
+        let Playing { record, tool, observer, .. } = self.begin(call);
+        Playing { record: record.unless_silent(), tool, observer, may_be_silent: true }
     }
 }
 
@@ -246,7 +256,7 @@ impl Player {
 pub struct Playing {
     record: Unfinished,
     tool: ToolId,
-    witness: Option<Arc<dyn Witness>>,
+    observer: Option<Arc<dyn RunObserver>>,
     may_be_silent: bool,
 }
 
@@ -256,15 +266,15 @@ impl Playing {
         if self.may_be_silent && is_silent(report) {
             return self.record.leave_out();
         }
-        if let Some(witness) = &self.witness {
-            witness.ended(&self.tool, report);
+        if let Some(observer) = &self.observer {
+            observer.ended(&self.tool, report);
         }
         self.record.finish(report);
     }
 }
 
 /// Why a run did not come to its end, in words for people; nothing when it did, or was cancelled.
-pub(crate) fn trouble(report: &CallReport) -> Option<String> {
+pub fn trouble(report: &CallReport) -> Option<String> {
     match &report.outcome {
         Outcome::Completed(_) | Outcome::Cancelled => None,
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
@@ -278,13 +288,13 @@ pub(crate) fn trouble(report: &CallReport) -> Option<String> {
 }
 
 /// The same of a run that is known not to have come to its end.
-pub(crate) fn reason(report: &CallReport) -> String {
+pub fn reason(report: &CallReport) -> String {
     trouble(report).unwrap_or_else(|| "it was cancelled".to_owned())
 }
 
 /// Where an input came from, in words: `Kim, by webhook`. It is one line, whatever the label holds, so
 /// that no label can pass for a line of somebody else's.
-pub(crate) fn whose(origin: &Origin) -> String {
+pub fn whose(origin: &Origin) -> String {
     match &origin.label {
         Some(label) => {
             format!("{}, by {}", text::excerpt(label, LABEL_CHARS_MAX), origin.plugin)

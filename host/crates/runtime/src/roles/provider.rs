@@ -4,11 +4,15 @@
 //! that stand twice and broken arguments go on to where every answer goes. The plugin's own form of
 //! an answer comes back to the same plugin and model alone, letter for letter.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use sallyport_contract::{BoxFuture, CallReport, Outcome};
+use sallyport_contract::{BoxFuture, CallReport, Outcome, text};
 use sallyport_model::{
-    self as model, AssistantMessage, ChatModel, ModelError, Opaque, Price, Reply, Request,
+    self as model, AssistantMessage, ChatModel, Fit, ModelError, Opaque, Price, Reply, Request,
 };
 use sallyport_sandbox::roles::{
     AnswerMessage, Blob, Delta, Finish, Generated, Generation, GenerationSettings, Message,
@@ -26,6 +30,8 @@ pub struct ByPlugin {
     settings: PluginModel,
     session_id: String,
     name: String,
+    /// What the person was told of already.
+    told: Mutex<HashSet<String>>,
 }
 
 /// Returns the model that a plugin stands for, for one session.
@@ -36,7 +42,8 @@ pub fn connect(player: Player, settings: PluginModel, session_id: &str) -> Arc<d
         None => plugin,
     };
     let (tool_calling, time_max) = (settings.tool_calling, settings.time_max);
-    let by_plugin = ByPlugin { player, settings, session_id: session_id.to_owned(), name };
+    let (session_id, told) = (session_id.to_owned(), Mutex::default());
+    let by_plugin = ByPlugin { player, settings, session_id, name, told };
     model::adopt(Arc::new(by_plugin), tool_calling, time_max)
 }
 
@@ -74,7 +81,12 @@ impl ByPlugin {
         let call = call.map_err(|report| self.refused(*report))?;
         let playing = self.player.begin(&call);
         let (say, mut said) = mpsc::unbounded_channel();
-        let generation = self.generation(&request);
+        // Whom the plugin asks is not known here, so whatever any provider refuses is kept from it.
+        let fit = Fit::careful(request.tools);
+        self.tell_left_out(&fit, on_delta);
+        let messages = fit.history(request.messages, &self.origin());
+        let fitted = Request { messages: &messages, tools: fit.tools(), ..request };
+        let generation = self.generation(&fitted);
         let mut answering = std::pin::pin!(self.player.plugin.generate(call, generation, say));
         let answered = loop {
             tokio::select! {
@@ -88,7 +100,15 @@ impl ByPlugin {
         }
         playing.finish(&answered.report);
         let generated = answered.answer.map_err(|failure| self.failed(failure))?;
-        Ok(self.reply(generated))
+        let mut reply = self.reply(generated);
+        fit.restore(&mut reply.message.calls);
+        Ok(reply)
+    }
+
+    fn tell_left_out(&self, fit: &Fit, on_delta: &mut (dyn FnMut(model::Delta) + Send)) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = fit.left_out().iter().filter(|one| told.insert(one.to_string()));
+        new.cloned().map(model::Delta::LeftOut).for_each(on_delta);
     }
 
     /// What a person would be shown of it, and what the record keeps. The conversation itself is in
@@ -123,7 +143,7 @@ impl ByPlugin {
         match message {
             model::Message::System { text } => Message::System(text.clone()),
             model::Message::User(said) => Message::User(UserMessage {
-                text: said.told().into_owned(),
+                text: with_names(said),
                 attachments: said.attachments.iter().map(blob).collect(),
             }),
             model::Message::Assistant(answer) => Message::Assistant(AnswerMessage {
@@ -188,8 +208,8 @@ impl ByPlugin {
         match failure {
             ProviderFailure::Credentials(message) => ModelError::Credentials { provider, message },
             ProviderFailure::Unreachable(message) => ModelError::Unreachable { provider, message },
-            ProviderFailure::Busy(message) => {
-                ModelError::RateLimited { provider, message, retry_after: None }
+            ProviderFailure::Busy { message, retry_after } => {
+                ModelError::RateLimited { provider, message, retry_after }
             }
             ProviderFailure::Refused(message) => ModelError::Declined { provider, message },
             ProviderFailure::Broken(message) => ModelError::Stopped { provider, message },
@@ -203,8 +223,24 @@ impl ByPlugin {
     }
 }
 
+/// The words of an input, with the names of the files that come with it: a file itself goes to the
+/// plugin without its name, and people speak of files by their names.
+fn with_names(said: &model::UserMessage) -> String {
+    let told = said.told();
+    if said.attachments.is_empty() {
+        return told.into_owned();
+    }
+    let named = |file: &model::Attachment| {
+        format!("{:?} ({})", text::one_line(&file.name), text::one_line(&file.media_type))
+    };
+    let names: Vec<String> = said.attachments.iter().map(named).collect();
+    let names = format!("[attached: {}]", names.join(", "));
+    if told.is_empty() { names } else { format!("{told}\n\n{names}") }
+}
+
 fn blob(file: &model::Attachment) -> Blob {
-    Blob { media_type: file.media_type.clone(), data: file.data.to_vec() }
+    let name = Some(file.name.clone()).filter(|name| !name.is_empty());
+    Blob { media_type: file.media_type.clone(), data: file.data.to_vec(), name }
 }
 
 fn tool(tool: &model::ToolDefinition) -> ToolDefinition {

@@ -18,7 +18,7 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, CallReport, Outcome,
+    Admitted, Answer, CallReport, Outcome,
     services::{Seat, SeatError, Style},
 };
 use sallyport_model::UserMessage;
@@ -30,7 +30,7 @@ use tokio::{
 
 use super::{Player, listener::inbox::Tray, trouble};
 
-pub(crate) use told::events;
+pub use told::{events, fits};
 
 /// Events that may wait. A turn with many calls has some hundred; a plugin that is behind by more
 /// does not show what happens.
@@ -46,16 +46,21 @@ const COMMANDS_WAITING_MAX: usize = 64;
 const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// What a UI tells the session at once. Inputs go another way, since they wait for their turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FromUi {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FromUi {
     /// The answer to a question.
-    Confirm { confirmation_id: u64, approved: bool },
+    Confirm {
+        /// The question.
+        confirmation_id: u64,
+        /// What was chosen.
+        answer: Answer,
+    },
     /// The present turn is to end.
     Cancel,
 }
 
 /// Where a UI draws. Texts are untrusted.
-pub(crate) trait Canvas: Send + Sync {
+pub trait Canvas: Send + Sync {
     /// Draws whole lines.
     fn print(&self, text: &str, style: Style);
 
@@ -64,7 +69,7 @@ pub(crate) trait Canvas: Send + Sync {
 }
 
 /// The place of a UI at its session.
-pub(crate) struct UiSeat {
+pub struct UiSeat {
     /// Questions that are open, and whether it was shown them.
     open: Mutex<BTreeMap<u64, Seen>>,
     /// The plugin is no UI any more; a page of it may still be there.
@@ -84,17 +89,14 @@ enum Seen {
 
 impl UiSeat {
     /// A seat whose inputs go into `inputs`, and the end where its other commands come out.
-    pub(crate) fn new(
-        inputs: Tray,
-        canvas: Arc<dyn Canvas>,
-    ) -> (Arc<Self>, mpsc::Receiver<FromUi>) {
+    pub fn new(inputs: Tray, canvas: Arc<dyn Canvas>) -> (Arc<Self>, mpsc::Receiver<FromUi>) {
         let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
         let open = Mutex::default();
         (Arc::new(Self { open, is_left: AtomicBool::new(false), inputs, commands, canvas }), told)
     }
 
     /// Takes no more commands.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
 
@@ -136,10 +138,10 @@ impl Seat for UiSeat {
         self.inputs.put(UserMessage { text, ..UserMessage::default() })
     }
 
-    fn confirm(&self, confirmation_id: u64, approved: bool) -> Result<(), SeatError> {
+    fn confirm(&self, confirmation_id: u64, answer: Answer) -> Result<(), SeatError> {
         self.check_taken()?;
         self.take(confirmation_id)?;
-        let sent = self.send(FromUi::Confirm { confirmation_id, approved });
+        let sent = self.send(FromUi::Confirm { confirmation_id, answer });
         if sent == Err(SeatError::Full) {
             self.with_open(|open| open.insert(confirmation_id, Seen::Shown));
         }
@@ -187,7 +189,7 @@ impl Queue {
     fn take(&self) -> Option<Result<UiEvent, Stop>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.is_lagging {
-            let why = format!("it is behind by more than {EVENTS_WAITING_MAX} events");
+            let why = format!("it is more than {EVENTS_WAITING_MAX} events behind");
             return Some(Err(Stop::Broke(why)));
         }
         let event = waiting.events.pop_front();
@@ -239,7 +241,7 @@ enum Stop {
 
 /// What becomes of a UI while it is told what happens.
 #[derive(Debug)]
-pub(crate) enum News {
+pub enum News {
     /// It has been told of everything that waited; by now there may be more.
     Settled,
     /// It is a UI no more; why.
@@ -247,7 +249,7 @@ pub(crate) enum News {
 }
 
 /// A UI at its session.
-pub(crate) struct UiPlayer {
+pub struct UiPlayer {
     queue: Arc<Queue>,
     seat: Arc<UiSeat>,
     telling: JoinHandle<Stop>,
@@ -255,14 +257,14 @@ pub(crate) struct UiPlayer {
 
 impl UiPlayer {
     /// Begins to tell a plugin what happens. The gate has let it through.
-    pub(crate) fn begin(player: Player, call: Admitted, seat: Arc<UiSeat>) -> Self {
+    pub fn begin(player: Player, call: Admitted, seat: Arc<UiSeat>) -> Self {
         let queue = Arc::new(Queue::default());
         let telling = tell_all(player, call, Arc::clone(&queue), Arc::clone(&seat));
         Self { queue, seat, telling: tokio::spawn(telling) }
     }
 
     /// Tells of something that happened, in its turn.
-    pub(crate) fn tell(&self, event: UiEvent) {
+    pub fn tell(&self, event: UiEvent) {
         self.seat.with_open(|open| match &event {
             UiEvent::ToolCallRequested(request) => {
                 open.insert(request.confirmation_id, Seen::NotYet);
@@ -276,26 +278,26 @@ impl UiPlayer {
     }
 
     /// Whether it has been told of everything.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         let waiting = self.queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.events.is_empty() && !waiting.is_telling
     }
 
     /// Waits until it has been told of everything that waited, or is a UI no more.
-    pub(crate) async fn news(&mut self) -> News {
+    pub async fn news(&mut self) -> News {
         let ended = tokio::select! {
             ended = &mut self.telling => ended,
             () = self.queue.settled.notified() => return News::Settled,
         };
         News::Broken(match ended {
             Ok(Stop::Broke(why)) => why,
-            Ok(Stop::Done) => "it was sent away".to_owned(),
-            Err(_) => "it broke".to_owned(),
+            Ok(Stop::Done) => "it was closed".to_owned(),
+            Err(_) => "it crashed".to_owned(),
         })
     }
 
     /// Tells what still waits, and ends.
-    pub(crate) async fn close(mut self) {
+    pub async fn close(mut self) {
         self.queue.change(|waiting| waiting.is_closed = true);
         // One that takes longer misses the end.
         let _ = tokio::time::timeout(FAREWELL_TIME_MAX, &mut self.telling).await;
@@ -375,7 +377,7 @@ mod tests {
         let (seat, _commands) = UiSeat::new(inputs, Arc::new(Nowhere));
         seat.with_open(|open| open.insert(7, Seen::Shown));
         seat.leave();
-        let said = [seat.submit("hello".to_owned()), seat.confirm(7, true), seat.cancel()];
+        let said = [seat.submit("hello".to_owned()), seat.confirm(7, Answer::Once), seat.cancel()];
         assert!(said.iter().all(|said| *said == Err(SeatError::Ended)), "{said:?}");
     }
 
@@ -384,23 +386,23 @@ mod tests {
         let (inputs, _waiting) = Tray::new();
         let (seat, mut commands) = UiSeat::new(inputs, Arc::new(Nowhere));
         let ask = |id| seat.with_open(|open| open.insert(id, Seen::NotYet));
-        assert_eq!(seat.confirm(7, true), Err(SeatError::NoSuchQuestion));
+        assert_eq!(seat.confirm(7, Answer::Once), Err(SeatError::NoSuchQuestion));
         ask(7);
-        assert_eq!(seat.confirm(7, true), Err(SeatError::NoSuchQuestion));
+        assert_eq!(seat.confirm(7, Answer::Once), Err(SeatError::NoSuchQuestion));
         seat.show(7);
-        assert_eq!(seat.confirm(7, true), Ok(()));
-        assert_eq!(seat.confirm(7, false), Err(SeatError::NoSuchQuestion));
-        let confirm = FromUi::Confirm { confirmation_id: 7, approved: true };
+        assert_eq!(seat.confirm(7, Answer::Once), Ok(()));
+        assert_eq!(seat.confirm(7, Answer::No { reason: None }), Err(SeatError::NoSuchQuestion));
+        let confirm = FromUi::Confirm { confirmation_id: 7, answer: Answer::Once };
         assert_eq!(commands.recv().await, Some(confirm));
         // It was closed before the UI was told of it.
         seat.show(8);
-        assert_eq!(seat.confirm(8, true), Err(SeatError::NoSuchQuestion));
+        assert_eq!(seat.confirm(8, Answer::Once), Err(SeatError::NoSuchQuestion));
         for id in 0..=COMMANDS_WAITING_MAX as u64 {
             ask(id);
             seat.show(id);
         }
         let answers: Vec<_> =
-            (0..=COMMANDS_WAITING_MAX as u64).map(|id| seat.confirm(id, true)).collect();
+            (0..=COMMANDS_WAITING_MAX as u64).map(|id| seat.confirm(id, Answer::Once)).collect();
         assert_eq!(answers.last(), Some(&Err(SeatError::Full)));
         assert!(seat.with_open(|open| open.contains_key(&(COMMANDS_WAITING_MAX as u64))));
         drop(commands);

@@ -8,15 +8,15 @@ use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 
 /// Inputs that may wait for the present turn to end. Whoever brings more is told so, and nothing
 /// that was taken is lost.
-pub(crate) const INPUTS_WAITING_MAX: usize = 64;
+pub const INPUTS_WAITING_MAX: usize = 64;
 
 /// Takes inputs for a session.
 #[derive(Debug, Clone)]
-pub(crate) struct Tray(mpsc::Sender<UserMessage>);
+pub struct Tray(mpsc::Sender<UserMessage>);
 
 impl Tray {
     /// A tray, and the end where the session takes from it.
-    pub(crate) fn new() -> (Self, mpsc::Receiver<UserMessage>) {
+    pub fn new() -> (Self, mpsc::Receiver<UserMessage>) {
         let (sender, inputs) = mpsc::channel(INPUTS_WAITING_MAX);
         (Self(sender), inputs)
     }
@@ -26,7 +26,7 @@ impl Tray {
     /// # Errors
     ///
     /// Too many wait, or there is no session any more.
-    pub(crate) fn put(&self, input: UserMessage) -> Result<(), SeatError> {
+    pub fn put(&self, input: UserMessage) -> Result<(), SeatError> {
         self.0.try_send(input).map_err(|error| match error {
             TrySendError::Full(_) => SeatError::Full,
             TrySendError::Closed(_) => SeatError::Ended,
@@ -35,7 +35,7 @@ impl Tray {
 }
 
 /// A tray with a place that is kept for the next input.
-pub(crate) struct Kept {
+pub struct Kept {
     tray: Tray,
     place: Mutex<Option<OwnedPermit<UserMessage>>>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Kept {
 impl Tray {
     /// Waits for a place, and keeps it: for those who can wait before they bring anything. There is
     /// none where there is no session any more.
-    pub(crate) async fn keep(&self) -> Option<Kept> {
+    pub async fn keep(&self) -> Option<Kept> {
         let place = self.0.clone().reserve_owned().await.ok()?;
         Some(Kept { tray: self.clone(), place: Mutex::new(Some(place)) })
     }

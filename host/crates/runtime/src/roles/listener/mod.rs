@@ -4,9 +4,9 @@
 //! goes back are its [`Reply`]s; what it makes of the signal it hands to the [`inbox`]. Each signal
 //! is a run in a role: the gate decides about it, and it is written down.
 
-pub(crate) mod inbox;
-pub(crate) mod stdin;
-pub(crate) mod websocket;
+pub mod inbox;
+pub mod stdin;
+pub mod websocket;
 
 use std::{
     collections::BTreeMap,
@@ -30,18 +30,24 @@ use crate::gate::Tell;
 const ANSWERS_WAITING_MAX: usize = INPUTS_WAITING_MAX + 1;
 
 /// A plugin that listens for a session.
-pub(crate) struct Ear {
-    pub(crate) roles: Arc<Roles>,
-    pub(crate) player: Player,
-    pub(crate) session_id: String,
-    pub(crate) tray: Tray,
-    pub(crate) tell: Tell,
-    pub(crate) lines: Lines,
+pub struct Ear {
+    /// The plugins of the session.
+    pub roles: Arc<Roles>,
+    /// The plugin.
+    pub player: Player,
+    /// The session that it listens for.
+    pub session_id: String,
+    /// Where its inputs go.
+    pub tray: Tray,
+    /// Receives what went wrong, for the operator.
+    pub tell: Tell,
+    /// Who is connected.
+    pub lines: Lines,
 }
 
 /// Who is connected, and where answers for them go.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub struct Lines {
     open: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
     /// How many there were.
     count: AtomicU64,
@@ -52,11 +58,12 @@ pub(crate) struct Lines {
 }
 
 /// A connection, for as long as it stands.
-pub(crate) struct Connection {
+pub struct Connection {
     ear: Arc<Ear>,
-    pub(crate) name: String,
+    /// Tells it from every other connection of the listener.
+    pub name: String,
     /// What the session answered to inputs that came from here. It ends when all hang up.
-    pub(crate) answers: mpsc::Receiver<String>,
+    pub answers: mpsc::Receiver<String>,
 }
 
 impl Ear {
@@ -65,7 +72,7 @@ impl Ear {
     /// # Errors
     ///
     /// Why it does not listen, in words.
-    pub(crate) async fn start(&self) -> Result<(), String> {
+    pub async fn start(&self) -> Result<(), String> {
         let call = self.admit("start", None).await.map_err(|report| words(&report))?;
         let playing = self.player.begin(&call);
         let report = self.listener(call).start().await;
@@ -76,7 +83,7 @@ impl Ear {
     }
 
     /// Tells the plugin that no more signals come, if it was told that some would.
-    pub(crate) async fn stop(&self) {
+    pub async fn stop(&self) {
         if !self.lines.has_started.load(Ordering::Relaxed) {
             return;
         }
@@ -105,7 +112,7 @@ impl Ear {
     }
 
     /// Hands the answer to an input to the connection that it came from, if that still stands.
-    pub(crate) fn answered(&self, connection: &str, answer: &str) {
+    pub fn answered(&self, connection: &str, answer: &str) {
         let open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(line) = open.get(connection) else { return };
         if line.try_send(answer.to_owned()).is_err() {
@@ -114,17 +121,17 @@ impl Ear {
     }
 
     /// Ends every connection, once what waits for it has been sent.
-    pub(crate) fn hang_up(&self) {
+    pub fn hang_up(&self) {
         self.lines.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Whether there are connections that have not ended.
-    pub(crate) fn is_connected(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         self.lines.standing.load(Ordering::Relaxed) > 0
     }
 
     /// Opens a connection of a kind.
-    pub(crate) fn connect(self: &Arc<Self>, kind: &str) -> Connection {
+    pub fn connect(self: &Arc<Self>, kind: &str) -> Connection {
         let (line, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
         let number = self.lines.count.fetch_add(1, Ordering::Relaxed) + 1;
         self.lines.standing.fetch_add(1, Ordering::Relaxed);
@@ -160,12 +167,12 @@ impl Ear {
 
 impl Connection {
     /// Tells the plugin of a signal on this connection.
-    pub(crate) async fn hear(&self, signal: Signal) -> Vec<Reply> {
+    pub async fn hear(&self, signal: Signal) -> Vec<Reply> {
         self.hear_into(signal, Arc::new(self.ear.tray.clone())).await
     }
 
     /// Tells the plugin of a signal on this connection, with an inbox of its own.
-    pub(crate) async fn hear_into(&self, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
+    pub async fn hear_into(&self, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
         self.ear.hear(&self.name, signal, inbox).await
     }
 }

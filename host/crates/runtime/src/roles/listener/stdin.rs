@@ -24,7 +24,8 @@ const LINES_WAITING_MAX: usize = 16;
 
 /// Something that came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
+    /// A line of text.
     Text(String),
     /// It is no UTF-8.
     Binary(Vec<u8>),
@@ -33,7 +34,7 @@ pub(crate) enum Line {
 }
 
 /// Reads lines in a thread of its own, since reading blocks.
-pub(crate) fn lines() -> mpsc::Receiver<Line> {
+pub fn lines() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
     thread::spawn(move || {
         let mut input = std::io::stdin().lock();
@@ -66,7 +67,7 @@ fn next(input: &mut impl BufRead) -> Option<Line> {
 
 /// Tells a listener of each line, and prints what it replies, until the session ends. A line waits
 /// until there is room for what it may become: whoever pipes in more is not heard sooner.
-pub(crate) async fn attend(
+pub async fn attend(
     ear: Arc<Ear>,
     mut lines: mpsc::Receiver<Line>,
     print: Arc<dyn Fn(&str) + Send + Sync>,

@@ -5,9 +5,13 @@ use std::{net::SocketAddr, ops::ControlFlow, sync::Arc, time::Duration};
 use futures::{SinkExt, StreamExt};
 use sallyport_contract::BoxFuture;
 use sallyport_sandbox::roles::{Reply, Signal};
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::{
+    io::AsyncWriteExt,
+    time::{Interval, MissedTickBehavior, interval},
+};
 use tokio_tungstenite::tungstenite::{
-    Message,
+    Error, Message,
+    error::ProtocolError,
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 
@@ -28,8 +32,11 @@ const FAREWELL_TIME_MAX: Duration = Duration::from_secs(2);
 const MESSAGES_PER_SECOND: f64 = 10.0;
 const MESSAGES_AT_ONCE_MAX: f64 = 50.0;
 
+/// Why a connection ends on which more came in one message than the server takes.
+const TOO_LONG: &str = "a message has at most 65536 bytes";
+
 /// Takes web sockets for a listener.
-pub(crate) struct WebSockets(pub(crate) Arc<Ear>);
+pub struct WebSockets(pub Arc<Ear>);
 
 impl Talk for WebSockets {
     fn speak(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()> {
@@ -62,11 +69,15 @@ impl Speech {
     }
 
     /// Reads what still comes, since a connection that is closed with something unread takes back what
-    /// was sent last.
+    /// was sent last. Behind what is no message there may be anything, so in the end bytes are read.
     async fn part_in_peace(&mut self) {
         // Whoever has gone away cannot be sent a farewell.
         let _ = self.socket.close(None).await;
         while let Some(Ok(_)) = self.socket.next().await {}
+        let stream = self.socket.get_mut();
+        if stream.shutdown().await.is_ok() {
+            let _ = tokio::io::copy(stream, &mut tokio::io::sink()).await;
+        }
     }
 
     async fn next(&mut self) -> ControlFlow<()> {
@@ -79,8 +90,8 @@ impl Speech {
             },
             message = self.socket.next() => match message {
                 Some(Ok(message)) => self.take(message).await,
-                // A message that is too long, or a connection that broke.
-                Some(Err(_)) | None => ControlFlow::Break(()),
+                Some(Err(error)) => self.part_because_of(&error).await,
+                None => ControlFlow::Break(()),
             },
             _ = self.ping.tick() => match std::mem::replace(&mut self.is_quiet, true) {
                 true => ControlFlow::Break(()),
@@ -89,8 +100,12 @@ impl Speech {
         }
     }
 
+    /// Everything that comes is counted, pings as well: each of them is answered.
     async fn take(&mut self, message: Message) -> ControlFlow<()> {
         self.is_quiet = false;
+        if !message.is_close() && !self.bucket.take() {
+            return self.part(CloseCode::Policy, "too many messages").await;
+        }
         let signal = match message {
             Message::Text(text) => Signal::Text(text.as_str().to_owned()),
             Message::Binary(data) => Signal::Binary(data.to_vec()),
@@ -99,9 +114,6 @@ impl Speech {
                 return ControlFlow::Continue(());
             }
         };
-        if !self.bucket.take() {
-            return self.part(CloseCode::Policy, "too many messages").await;
-        }
         self.tell(signal).await
     }
 
@@ -122,6 +134,20 @@ impl Speech {
             Ok(Ok(())) => ControlFlow::Continue(()),
             Ok(Err(_)) | Err(_) => ControlFlow::Break(()),
         }
+    }
+
+    /// Says what was wrong with what came (RFC 6455, 7.4.1), unless the connection broke.
+    async fn part_because_of(&mut self, error: &Error) -> ControlFlow<()> {
+        let (code, reason) = match error {
+            Error::Capacity(_) => (CloseCode::Size, TOO_LONG),
+            Error::Utf8(_) => (CloseCode::Invalid, "a text message has to be UTF-8"),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
+                return ControlFlow::Break(());
+            }
+            Error::Protocol(_) => (CloseCode::Protocol, "this is no frame of a web socket"),
+            _ => return ControlFlow::Break(()),
+        };
+        self.part(code, reason).await
     }
 
     async fn part(&mut self, code: CloseCode, reason: &'static str) -> ControlFlow<()> {

@@ -1,16 +1,23 @@
 //! What happens in a session, in the words of a UI.
 
-use sallyport_contract::ApprovalRequest;
+use sallyport_contract::{ApprovalRequest, BodyEncoding, RequestPreview, Subject, text};
 use sallyport_model::Delta;
 use sallyport_sandbox::roles::{
     Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage,
 };
 use sallyport_session::{Event, State, TurnEnd};
+use serde_json::json;
 
 use crate::roles::whose;
 
+/// Characters of a component's digest that are told; enough to compare two versions by eye.
+const DIGEST_CHARS: usize = 12;
+
+/// Longest words about what a running call wants, in bytes: what a page shows of one text.
+const ACT_BYTES_MAX: usize = 60 * 1024;
+
 /// Returns what a UI is told of something that happens in its session.
-pub(crate) fn events(event: &Event) -> Vec<UiEvent> {
+pub fn events(event: &Event) -> Vec<UiEvent> {
     match event {
         Event::State(State::Ready) => {
             vec![UiEvent::StateChanged(Activity::Ready), UiEvent::ReadyForInput]
@@ -31,8 +38,9 @@ pub(crate) fn events(event: &Event) -> Vec<UiEvent> {
         Event::ApprovalClosed { confirmation_id } => {
             vec![UiEvent::ConfirmationClosed(*confirmation_id)]
         }
-        Event::CallFinished { tool, report, .. } => {
+        Event::CallFinished { call_id, tool, report, .. } => {
             vec![UiEvent::ToolCallFinished(ToolCallResult {
+                call_id: call_id.clone(),
                 tool: tool.to_string(),
                 outcome: report.outcome.word().to_owned(),
                 data: report.outcome.to_model().to_string(),
@@ -100,22 +108,64 @@ fn question(confirmation_id: u64, request: &ApprovalRequest) -> ToolCallRequest 
     };
     ToolCallRequest {
         confirmation_id,
+        call_id: request.call.context.call_id.clone(),
         tool: request.call.tool.to_string(),
         arguments,
         security_warning: Some(warning(request)),
+        extra: request.request.as_deref().map(|shown| json!({ "request": shown }).to_string()),
     }
 }
 
-/// Why somebody is asked, and what the plugin could do.
+/// What is wanted, with all that would leave, why somebody is asked, and what the plugin could do.
 fn warning(request: &ApprovalRequest) -> String {
-    let query = request.query.as_deref().unwrap_or_default();
-    let act = match &request.subject {
-        sallyport_contract::Subject::Call => String::new(),
-        sallyport_contract::Subject::Access { what } => format!("It wants to {what}{query}. "),
-    };
+    let act = act(request);
     let powers = match &request.powers[..] {
         [] => String::new(),
         powers => format!(" {} can: {}.", request.call.tool.plugin, powers.join("; ")),
     };
-    format!("{act}Asked because of: {}.{powers}", request.reason)
+    let digest: String = request.plugin_digest.chars().take(DIGEST_CHARS).collect();
+    let plugin = format!(
+        " {} is version {}, digest {digest}.",
+        request.call.tool.plugin, request.plugin_version
+    );
+    format!("{act}Asked because of: {}.{powers}{plugin}", request.reason)
+}
+
+/// What a running call wants, each part on lines of its own; nothing for a call.
+fn act(request: &ApprovalRequest) -> String {
+    let Subject::Access { what } = &request.subject else { return String::new() };
+    match request.request.as_deref() {
+        Some(shown) => format!("It wants to {what}.{}\n", parts(shown)),
+        None => format!("It wants to {what}. "),
+    }
+}
+
+/// All that would leave with a request, each part behind its name. Characters that hide something
+/// are spelt out.
+fn parts(request: &RequestPreview) -> String {
+    let mut parts = String::new();
+    if !request.query.is_empty() {
+        parts += &format!("\nquery: {}", text::one_line(&request.query));
+    }
+    for (name, value) in &request.headers {
+        parts += &format!("\nheader {}: {}", text::one_line(name), text::one_line(value));
+    }
+    if let Some(body) = &request.body {
+        let kind = body.media_type.as_deref().map_or("no type".to_owned(), text::one_line);
+        let form = match body.encoding {
+            BodyEncoding::Text => "",
+            BodyEncoding::Hex => ", not text, in hexadecimal",
+        };
+        let bytes = body.length_bytes;
+        parts += &format!("\nbody: {kind}, {bytes} bytes{form}, blake3 {}", body.digest);
+        // A bar in front, so that no line looks like another part.
+        let lines = body.content.split('\n').map(|line| format!("\n│ {}", text::one_line(line)));
+        parts.extend(lines);
+    }
+    parts + "\nA yes that lasts holds for any query, headers and body of this address."
+}
+
+/// Whether a UI can be told of a question whole, in one event. Nobody can answer another one there.
+pub fn fits(request: &ApprovalRequest) -> bool {
+    act(request).len() <= ACT_BYTES_MAX
 }
