@@ -1,6 +1,7 @@
 //! Files that go with a message: those of the flags, and those that a line mentions.
 
 use sallyport_model::{Attachment, UserMessage};
+use sallyport_runtime::config::Settings;
 use sallyport_terminal::attach::{
     AttachError, Attached, Disk, Mention, attach_all, attach_audio, mentions,
 };
@@ -9,7 +10,6 @@ use super::{
     args::FileArgs,
     exit::{Exit, Failure},
 };
-use crate::config::Settings;
 
 /// Where files are looked for.
 pub(super) fn disk(settings: &Settings) -> Disk {

@@ -1,8 +1,12 @@
 //! Asking at the terminal, for commands that have no session.
 
 use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
+use sallyport_terminal::card::{is_cut, subject_line};
 
 use super::{output::Output, show};
+
+/// Most characters of what is asked about, above the prompt.
+const SUBJECT_CHARS_MAX: usize = 100;
 
 /// Asks on standard error and reads one line. Where there is no terminal, there is nobody to ask.
 #[derive(Debug, Clone, Copy)]
@@ -17,19 +21,65 @@ impl Consent for AtTerminal {
                 return Answer::Nobody;
             }
             self.out.forget_typed();
-            show::question(&request, &self.out);
-            self.out.aside(prompt(&request));
-            let line = tokio::task::spawn_blocking(read_line).await;
-            parse(line.ok().flatten().as_deref(), request.rule.is_some())
+            let mut asked = Asked::about(&request, &self.out);
+            if !self.out.is_seen() {
+                return Answer::Nobody;
+            }
+            loop {
+                let line = tokio::task::spawn_blocking(read_line).await.ok().flatten();
+                if !asked.wants_more(&request, line.as_deref()) {
+                    return parse(line.as_deref(), request.rule.is_some());
+                }
+                self.out.forget_typed();
+                asked.show_rest(&request, &self.out);
+            }
         })
     }
 }
 
-/// What may be answered: "always" only where a rule would help.
-pub(super) fn prompt(request: &ApprovalRequest) -> &'static str {
-    match request.rule {
-        Some(_) => "allow? [y]es, once / for this [s]ession / [a]lways / [n]o / no, REASON: ",
-        None => "allow? [y]es, once / for this [s]ession / [n]o / no, REASON: ",
+/// A question on the screen, and how much of it was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// All of it.
+    is_whole: bool,
+}
+
+impl Asked {
+    /// Shows a question, and what may be answered.
+    pub(super) fn about(request: &ApprovalRequest, out: &Output) -> Self {
+        show::question(request, out);
+        let asked = Self { is_whole: !is_cut(request) };
+        asked.prompt(request, out);
+        asked
+    }
+
+    /// Whether a line asks for more, or is a yes before everything that would leave was shown. Then it
+    /// is no answer, and what was typed behind it is to be forgotten before the rest is shown.
+    pub(super) fn wants_more(self, request: &ApprovalRequest, line: Option<&str>) -> bool {
+        let asks = line.is_some_and(|line| line.trim() == "?");
+        let is_yes = parse(line, request.rule.is_some()).is_yes();
+        (asks && request.request.is_some()) || (is_yes && !self.is_whole)
+    }
+
+    /// Shows everything that would leave, and what may be answered.
+    pub(super) fn show_rest(&mut self, request: &ApprovalRequest, out: &Output) {
+        show::whole_request(request, out);
+        self.is_whole = true;
+        self.prompt(request, out);
+    }
+
+    /// What may be answered: "always" only where a rule would help.
+    fn prompt(self, request: &ApprovalRequest, out: &Output) {
+        if let Some(line) = subject_line(request, SUBJECT_CHARS_MAX) {
+            out.block(&line);
+        }
+        out.aside(match (self.is_whole, &request.rule) {
+            (false, _) => "not everything is shown: [?] show the rest / [n]o / no, REASON: ",
+            (true, Some(_)) => {
+                "allow? [y]es, once / for this [s]ession / [a]lways / [n]o / no, REASON: "
+            }
+            (true, None) => "allow? [y]es, once / for this [s]ession / [n]o / no, REASON: ",
+        });
     }
 }
 
@@ -54,20 +104,20 @@ fn reason(line: &str) -> Option<String> {
 /// Shows what has changed about a plugin since it was agreed to, and asks whether that is agreed to.
 /// Where nobody can be asked, it is not.
 pub(super) fn agrees_to_change(plugin: &PluginName, differences: &[String], out: &Output) -> bool {
-    out.warn(&format!("{plugin} has changed since it was agreed to"));
+    out.warn(&format!("{plugin} has changed since you accepted it"));
     differences.iter().for_each(|difference| out.block(&text::one_line(difference)));
     if !out.can_ask {
-        out.hint(&format!("`sallyport plugin accept {plugin}` agrees to it"));
+        out.hint(&format!("accept the change with `sallyport plugin accept {plugin}`"));
         return false;
     }
     out.forget_typed();
-    out.aside("use it as it is now? [y]es / [n]o: ");
-    says_yes()
+    out.aside("accept the change? [y]es / [n]o: ");
+    says_yes(out)
 }
 
-/// Reads a line from the terminal, and whether it is a yes.
-pub(super) fn says_yes() -> bool {
-    matches!(parse(read_line().as_deref(), false), Answer::Once)
+/// Reads a line from the terminal, and whether it is a yes to the question that was shown.
+pub(super) fn says_yes(out: &Output) -> bool {
+    out.is_seen() && matches!(parse(read_line().as_deref(), false), Answer::Once)
 }
 
 fn read_line() -> Option<String> {
@@ -78,6 +128,10 @@ fn read_line() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use sallyport_contract::{CallContext, RequestPreview, Subject, ToolCall};
+
     use super::*;
 
     #[test]
@@ -106,6 +160,54 @@ mod tests {
     fn always_is_no_answer_where_it_was_not_offered() {
         for line in ["a", "always"] {
             assert!(matches!(parse(Some(line), false), Answer::No { .. }));
+        }
+    }
+
+    /// A question about a request with a query of so many characters.
+    fn request(chars: usize) -> ApprovalRequest {
+        let shown = RequestPreview {
+            method: Some("GET".to_owned()),
+            address: "https://example.org/".to_owned(),
+            query: "x".repeat(chars),
+            headers: Vec::new(),
+            body: None,
+            digest: "d0".to_owned(),
+        };
+        ApprovalRequest {
+            call: ToolCall {
+                context: CallContext::default(),
+                tool: "mail.send".parse().unwrap(),
+                arguments: "{}".to_owned(),
+            },
+            subject: Subject::Access { what: shown.what() },
+            request: Some(Arc::new(shown)),
+            plugin_version: "1".to_owned(),
+            plugin_digest: "00".to_owned(),
+            reason: "why".to_owned(),
+            rule: None,
+            powers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_yes_to_what_was_not_shown_whole_shows_it_first() {
+        let out = Output::new();
+        for (chars, is_cut) in [(10, false), (9_000, true)] {
+            for yes in ["y", "s", "?"] {
+                let request = request(chars);
+                let mut asked = Asked { is_whole: !super::is_cut(&request) };
+                assert_eq!(asked.is_whole, !is_cut);
+                assert_eq!(
+                    asked.wants_more(&request, Some(yes)),
+                    is_cut || yes == "?",
+                    "{chars} {yes}"
+                );
+                asked.show_rest(&request, &out);
+                assert!(!asked.wants_more(&request, Some("y")), "it was shown");
+            }
+            for no in [Some("n"), Some(""), None] {
+                assert!(!Asked { is_whole: !is_cut }.wants_more(&request(chars), no), "{no:?}");
+            }
         }
     }
 }

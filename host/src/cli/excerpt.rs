@@ -5,8 +5,8 @@
 
 use std::{
     fmt,
-    fs::File,
     io::{BufRead, BufReader, Read},
+    path::Path,
 };
 
 use miette::{
@@ -15,8 +15,8 @@ use miette::{
 };
 use sallyport_contract::text;
 use sallyport_policy::Place;
-
-use crate::config::shown::is_secret;
+use sallyport_runtime::config::shown::is_secret;
+use sallyport_untrusted_file as untrusted_file;
 
 /// Longest file of which a line is shown; the parser reads less.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -45,7 +45,7 @@ struct Drawing {
 
 /// Draws the line of a place; nothing if it is not there any more.
 pub(super) fn draw(place: &Place) -> Option<String> {
-    let file = File::open(&place.file).ok()?.take(FILE_BYTES_MAX);
+    let file = untrusted_file::open(Path::new(&place.file)).ok()?.take(FILE_BYTES_MAX);
     let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
     let Marked { before, token, after } = marked(&line, place.column)?;
     let label = LabeledSpan::at(before.len()..before.len() + token.len(), "here");

@@ -1,20 +1,22 @@
 //! How a command ends: the exit code, and for failures the words.
 
-use std::process::ExitCode;
+use std::{fmt, process::ExitCode};
 
 use sallyport_contract::{Denial, FailureKind, Outcome};
 use sallyport_model::ModelError;
 use sallyport_policy::Place;
-use sallyport_session::TurnEnd;
-
-use crate::{
+use sallyport_runtime::{
+    HostError,
     config::ConfigError,
     gate::StandingError,
     lock::LockError,
     registry::Missing,
     roles::{RoleError, guide::GuideError},
     secrets::VaultError,
+    session::SessionError,
 };
+use sallyport_session::TurnEnd;
+use sallyport_store::StoreError;
 
 /// The exit codes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(super) enum Exit {
     Budget = 8,
     /// A plugin was rejected.
     PluginRejected = 9,
+    /// The audit could not be written, whatever else came of it.
+    AuditUnwritten = 10,
     /// The user interrupted.
     Interrupted = 130,
 }
@@ -80,6 +84,70 @@ impl From<ConfigError> for Failure {
     }
 }
 
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Config(error) => error.into(),
+            HostError::Policy(error) => error.into(),
+            HostError::Lock(error) => error.into(),
+            HostError::Store(error) => {
+                let failure = Self::new(Exit::Policy, error.to_string());
+                Self { hint: error.hint(), ..failure }
+            }
+            HostError::Missing(missing) => missing.into(),
+            HostError::Role(error) => error.into(),
+            HostError::Guide(error) => error.into(),
+            HostError::Collision(error) => Self::new(Exit::PluginRejected, error.to_string()),
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let (message, hint) = (error.to_string(), error.hint());
+        let exit = match error {
+            SessionError::Store(
+                StoreError::NoSession { .. } | StoreError::SessionUnclear { .. },
+            )
+            | SessionError::NothingToContinue => Exit::Usage,
+            SessionError::Store(_) => Exit::Failed,
+            SessionError::NoStore(_) => Exit::Policy,
+            SessionError::KeyMissing { .. } => Exit::Credentials,
+            SessionError::Model(_) => Exit::Policy,
+            SessionError::Role(error) => return error.into(),
+            SessionError::Guide(error) => return no_guide(error),
+            SessionError::Collision(_) => Exit::PluginRejected,
+        };
+        Self { hint, ..Self::new(exit, message) }
+    }
+}
+
+/// Says also who named the guide: a configuration may have done so long ago.
+fn no_guide(error: GuideError) -> Failure {
+    let failure = Failure::from(error);
+    let names = "--guide names it, or `guide` under [chat] in the configuration";
+    let hint = failure.hint.as_ref().map(|hint| format!("{hint}; {names}"));
+    failure.with_hint(hint.unwrap_or_else(|| names.to_owned()))
+}
+
+impl From<Missing> for Failure {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Unknown { message, near } => {
+                let failure = Self::new(Exit::Usage, message);
+                match near {
+                    Some(near) => failure.with_hint(format!("did you mean {near}?")),
+                    None => failure.with_hint("`sallyport tool list` shows what there is"),
+                }
+            }
+            Missing::Unusable { message, hint, rejected } => {
+                let exit = if rejected { Exit::PluginRejected } else { Exit::Policy };
+                Self { hint, ..Self::new(exit, message) }
+            }
+        }
+    }
+}
+
 impl From<VaultError> for Failure {
     fn from(error: VaultError) -> Self {
         let hint = error.hint();
@@ -102,16 +170,16 @@ impl From<RoleError> for Failure {
     fn from(error: RoleError) -> Self {
         let message = error.to_string();
         match error {
-            RoleError::Missing(missing @ Missing::Unusable { .. }) => missing.into_failure(),
+            RoleError::Missing(missing @ Missing::Unusable { .. }) => missing.into(),
             RoleError::Missing(Missing::Unknown { near, .. }) => {
                 let hint = match near {
                     Some(near) => format!("did you mean {near}?"),
-                    None => "`sallyport plugin list` shows which there are".to_owned(),
+                    None => "list the plugins with `sallyport plugin list`".to_owned(),
                 };
                 Self::new(Exit::Policy, message).with_hint(hint)
             }
             RoleError::OtherRole { .. } => {
-                let hint = "`sallyport plugin list` shows the plugins and their roles";
+                let hint = "list the plugins and their roles with `sallyport plugin list`";
                 Self::new(Exit::Policy, message).with_hint(hint)
             }
             RoleError::Broken(_) => Self::new(Exit::PluginRejected, message),
@@ -159,7 +227,7 @@ impl Exit {
     pub(super) fn of_model(error: &ModelError) -> Self {
         match error {
             ModelError::Credentials { .. } => Self::Credentials,
-            ModelError::Unreachable { .. } => Self::Unreachable,
+            ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => Self::Unreachable,
             ModelError::Denied { nobody_to_ask: true, .. } => Self::NobodyToAsk,
             ModelError::Denied { .. } => Self::Policy,
             _ => Self::Failed,
@@ -175,5 +243,11 @@ impl Exit {
             TurnEnd::Cancelled => Self::Interrupted,
             TurnEnd::InputRefused(_) => Self::Usage,
         }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }

@@ -4,21 +4,49 @@
 //! plugins, models and servers is made visible first, so that no control sequence of theirs reaches
 //! the terminal, and errors, warnings and hints stay on one line each, so that no text of theirs looks
 //! like another line of ours. Colour is left out when nobody would see it.
-#![expect(clippy::disallowed_macros, reason = "this is the one place that prints")]
+//!
+//! Nothing here fails: what could not be written is told once, at the end of the program (`finish`).
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal},
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+};
 
-use anstream::{AutoStream, ColorChoice, eprint, eprintln, print, println};
+use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
-use rustix::termios::QueueSelector;
-use sallyport_contract::{services, text};
+use rustix::{io::Errno, termios::QueueSelector};
+use sallyport_contract::{
+    services,
+    text::{self, Prose},
+};
 use serde_json::Value;
 
 use super::{
     excerpt,
     exit::{Exit, Failure},
-    neighbours,
+    neighbours, show,
+    stream::{OutputStream, STDERR, STDOUT},
 };
+
+/// Prints to standard output.
+macro_rules! print {
+    ($($text:tt)*) => { STDOUT.write(format_args!($($text)*)) };
+}
+
+/// Prints a line to standard output.
+macro_rules! println {
+    ($($text:tt)*) => { STDOUT.write(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Prints to standard error.
+macro_rules! eprint {
+    ($($text:tt)*) => { STDERR.write(format_args!($($text)*)) };
+}
+
+/// Prints a line to standard error.
+macro_rules! eprintln {
+    ($($text:tt)*) => { STDERR.write(format_args!("{}\n", format_args!($($text)*))) };
+}
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -47,9 +75,9 @@ impl Output {
         }
     }
 
-    /// A line of the answer.
+    /// A line of the answer, or the end of one that came in pieces.
     pub(super) fn line(&self, line: &str) {
-        println!("{}", text::visible(line));
+        println!("{}{}", pieces().finish(), text::visible(line));
     }
 
     /// A heading within the answer.
@@ -64,14 +92,12 @@ impl Output {
 
     /// A piece of a model's answer, while it arrives.
     pub(super) fn piece(&self, piece: &str) {
-        print!("{}", text::visible(piece));
-        // A terminal that went away is noticed at the next line.
-        let _ = io::stdout().flush();
+        print!("{}", pieces().push(piece));
     }
 
     /// A whole answer of a model.
     pub(super) fn answer(&self, answer: &str) {
-        println!("{}", text::visible(answer));
+        println!("{}", text::prose(answer));
     }
 
     /// What a plugin draws: whole lines, in one of a few meanings.
@@ -92,7 +118,6 @@ impl Output {
     pub(super) fn status(&self, words: Option<&str>) {
         let words = words.map(text::one_line).unwrap_or_default();
         eprint!("\r\u{1b}[2K{DIM}{words}{DIM:#}");
-        let _ = io::stderr().flush();
     }
 
     /// A JSON document.
@@ -105,9 +130,9 @@ impl Output {
         println!("{}", text::visible_json(&value.to_string()));
     }
 
-    /// The raw stream, for generated text such as completions.
-    pub(super) fn stdout(&self) -> impl Write {
-        io::stdout()
+    /// Generated text such as completions, as it is.
+    pub(super) fn generated(&self, text: &[u8]) {
+        STDOUT.write_bytes(text);
     }
 
     /// A line beside the answer.
@@ -118,7 +143,6 @@ impl Output {
     /// A piece beside the answer, without a line break.
     pub(super) fn aside(&self, piece: &str) {
         eprint!("{DIM}{}{DIM:#}", text::visible(piece));
-        let _ = io::stderr().flush();
     }
 
     /// Something that is off but stops nothing.
@@ -126,10 +150,18 @@ impl Output {
         eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::one_line(message));
     }
 
-    /// What a plugin says beside the answer. What is to be heard rings where somebody sits.
-    pub(super) fn notice(&self, speaker: &str, words: &str, is_aloud: bool) {
-        let bell = if is_aloud && self.stderr_is_terminal { "\u{7}" } else { "" };
-        eprintln!("{bell}{CYAN}{speaker}:{CYAN:#} {}", text::one_line(words));
+    /// What a plugin says beside the answer, with its name before each line. What is to be heard rings
+    /// where somebody sits.
+    pub(super) fn notice(&self, notice: &services::Notice) {
+        let mut bell = "";
+        if notice.speech.is_some() && self.stderr_is_terminal {
+            bell = "\u{7}";
+        }
+        let speaker = show::speaker(notice);
+        for line in show::lines(notice) {
+            eprintln!("{bell}{CYAN}{speaker}:{CYAN:#} {}", text::one_line(&line));
+            bell = "";
+        }
     }
 
     /// Something that waits for the person.
@@ -141,6 +173,12 @@ impl Output {
     pub(super) fn forget_typed(&self) {
         // Without a terminal nobody is asked.
         let _ = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
+    }
+
+    /// Whether all that was printed to standard error so far could be seen: a question that could not
+    /// be shown is answered by nobody.
+    pub(super) fn is_seen(&self) -> bool {
+        STDERR.loss().is_none()
     }
 
     /// A block of text to be copied, such as a policy line.
@@ -157,8 +195,7 @@ impl Output {
 
     /// Whether somebody watches standard error who wants it in colours.
     fn stderr_is_colourful(&self) -> bool {
-        let choice = AutoStream::choice(&io::stderr());
-        self.stderr_is_terminal && choice != ColorChoice::Never
+        self.stderr_is_terminal && STDERR.colours() != ColorChoice::Never
     }
 
     /// An error with its way out, and the code to end with.
@@ -181,11 +218,61 @@ impl Output {
 
     /// What clap has to say: help and version are answers, the rest are errors.
     pub(super) fn usage(&self, error: &clap::Error) -> Exit {
-        // Nothing can be done when even this cannot be printed.
-        let _ = error.print();
+        let words = error.render();
+        match error.use_stderr() {
+            true => eprint!("{}", words.ansi()),
+            false => print!("{}", words.ansi()),
+        }
         if let Some(hint) = neighbours::hint(error) {
             self.hint(hint);
         }
         if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    }
+
+    /// Tells what could not be written, and returns the code to end with: that of the command, unless
+    /// it would hide that somebody has not seen all of the output.
+    pub(super) fn finish(&self, exit: Exit) -> Exit {
+        let is_fine = matches!(exit, Exit::Done | Exit::Interrupted);
+        let stdout = loss(&STDOUT, self.stdout_is_terminal);
+        if let Some(Loss::Failed(error)) = stdout {
+            self.error(&format!("cannot write the output: {error}"));
+            self.hint("free space where standard output goes, or redirect it");
+        }
+        let stderr = loss(&STDERR, self.stderr_is_terminal);
+        match (stdout, stderr) {
+            (Some(Loss::Failed(_)), _) | (_, Some(Loss::Failed(_))) if is_fine => Exit::Failed,
+            // It was stopped because nobody reads any more, which is how `| head` ends it.
+            (Some(Loss::ReaderGone), _) if is_fine => Exit::Done,
+            _ => exit,
+        }
+    }
+}
+
+/// The text of a model that arrives in pieces at standard output.
+fn pieces() -> MutexGuard<'static, Prose> {
+    static PIECES: LazyLock<Mutex<Prose>> = LazyLock::new(Mutex::default);
+    PIECES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until nobody can see what is printed to standard output: what goes on then is for nobody.
+pub(super) async fn stdout_is_lost() {
+    STDOUT.lost().await;
+}
+
+/// How a stream came to its end.
+#[derive(Clone, Copy)]
+enum Loss {
+    /// Whoever read it has gone: a closed pipe, or a terminal that hung up.
+    ReaderGone,
+    /// It could not be written.
+    Failed(&'static io::Error),
+}
+
+fn loss(stream: &'static OutputStream, is_terminal: bool) -> Option<Loss> {
+    let error = stream.loss()?;
+    let has_hung_up = is_terminal && Errno::from_io_error(error) == Some(Errno::IO);
+    match error.kind() == io::ErrorKind::BrokenPipe || has_hung_up {
+        true => Some(Loss::ReaderGone),
+        false => Some(Loss::Failed(error)),
     }
 }

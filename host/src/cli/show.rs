@@ -1,19 +1,23 @@
 //! How calls and questions look to a person, in every front end of the terminal.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use sallyport_contract::{
     ApprovalRequest, CallReport, Denial, Outcome, Subject, services::Notice, text,
 };
 
+use sallyport_policy::UngrantedRequest;
+use sallyport_runtime::{gate::needed, registry::Entry};
+use sallyport_terminal::card::request_lines;
+use serde_json::{Value, json};
+
 use super::output::Output;
-use crate::gate::needed;
 
 /// One argument is shown up to here, with the number of characters that are not.
 const ARGUMENT_CHARS_MAX: usize = 500;
 
-/// Most of an address's query before it is cut with a mark.
-const QUERY_CHARS_MAX: usize = 2000;
+/// Most characters of what is reached for in the first line of a question.
+const SUBJECT_CHARS_MAX: usize = 400;
 
 /// How a call ended, in a few words: `completed in 12 ms`.
 pub(super) fn ending(report: &CallReport) -> String {
@@ -28,12 +32,19 @@ pub(super) fn ending(report: &CallReport) -> String {
     }
 }
 
+/// A wait before a provider is asked again.
+pub(super) fn retry(wait: Duration, reason: &str) -> String {
+    format!("retrying in {:.1} s: {}", wait.as_secs_f64(), text::one_line(reason))
+}
+
 /// Why a call did not complete, for the person.
 pub(super) fn reason(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Completed(_) => None,
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
-            Some(failure.message.clone())
+            let panic = failure.panic.as_ref();
+            let panic = panic.map(|panic| format!(" {}", text::one_line(panic)));
+            Some(failure.message.clone() + &panic.unwrap_or_default())
         }
         Outcome::Denied(denial) => Some(format!("{}: {}", denial.what, denial.why)),
         Outcome::TimedOut { limit } => Some(format!("stopped after {limit:?}, its time limit")),
@@ -57,6 +68,23 @@ pub(super) fn speaker(notice: &Notice) -> String {
     let aloud = if notice.speech.is_some() { " aloud" } else { "" };
     let late = if notice.late { ", late" } else { "" };
     format!("{} says{aloud}{late}", notice.plugin)
+}
+
+/// The lines of what a plugin says; one that comes several times in a row, as of timers that end at the
+/// same moment, is one line that says how often.
+pub(super) fn lines(notice: &Notice) -> Vec<String> {
+    let mut lines: Vec<(&str, usize)> = Vec::new();
+    for line in notice.text.lines() {
+        match lines.last_mut() {
+            Some((last, times)) if *last == line => *times += 1,
+            _ => lines.push((line, 1)),
+        }
+    }
+    let line = |(line, times): (&str, usize)| match times {
+        1 => line.to_owned(),
+        times => format!("{line} ({times} times)"),
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// The lines that would allow what was denied, and where they belong.
@@ -84,7 +112,7 @@ pub(super) fn where_to_put(fix: &str, policy_file: &Path) -> String {
 pub(super) fn needed<'d>(denials: impl IntoIterator<Item = &'d Denial>, out: &Output) {
     let text = needed::together(denials.into_iter().filter_map(|denial| denial.fix.as_deref()));
     if text.is_empty() {
-        out.note("no policy text would have allowed it");
+        out.note("No policy entry would allow it.");
     }
     text.lines().for_each(|line| out.line(line));
 }
@@ -95,16 +123,17 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     let call = &request.call;
     out.question(&match &request.subject {
         Subject::Call => format!("{} asks to run", call.tool),
-        Subject::Access { what } => format!("{} wants {what}", call.tool.plugin),
+        Subject::Access { what } => {
+            format!("{} wants {}", call.tool.plugin, text::excerpt(what, SUBJECT_CHARS_MAX))
+        }
     });
     let version = &request.plugin_version;
     out.block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
     if request.subject != Subject::Call {
         out.block(&format!("tool       {}", call.tool));
     }
-    if let Some(query) = &request.query {
-        out.block(&format!("query      {}", text::excerpt(query, QUERY_CHARS_MAX)));
-        out.block("           (an answer that lasts holds for any query of this address)");
+    if let Some(shown) = &request.request {
+        request_lines(shown, false).iter().for_each(|line| out.block(line));
     }
     for line in argument_lines(&call.arguments) {
         out.block(&format!("argument   {line}"));
@@ -116,6 +145,16 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     if let Some(rule) = &request.rule {
         out.block("always would write into your policy:");
         rule.lines().for_each(|line| out.block(&format!("    {line}")));
+    }
+}
+
+/// All that would leave with a request, and nothing else.
+pub(super) fn whole_request(request: &ApprovalRequest, out: &Output) {
+    if let Subject::Access { what } = &request.subject {
+        out.question(&format!("{} wants {}", request.call.tool.plugin, text::one_line(what)));
+    }
+    if let Some(shown) = &request.request {
+        request_lines(shown, true).iter().for_each(|line| out.block(line));
     }
 }
 
@@ -135,6 +174,32 @@ fn argument_lines(arguments: &str) -> Vec<String> {
             .collect(),
         _ => vec![line("", arguments)],
     }
+}
+
+/// What a plugin requests and is not granted, a line each, with the command that grants it.
+pub(super) fn ungranted(entry: &Entry) -> Vec<String> {
+    let name = entry.name();
+    let line = |request: &UngrantedRequest| match request.flags() {
+        Some(flags) => {
+            format!("not granted: {request}. To grant it: sallyport policy grant {name} {flags}")
+        }
+        None => format!("lacks {request}"),
+    };
+    entry.grant().ungranted().iter().map(|request| text::one_line(&line(request))).collect()
+}
+
+/// The same for programs.
+pub(super) fn ungranted_json(entry: &Entry) -> Value {
+    let found = entry.grant().ungranted();
+    let one = |request: &UngrantedRequest| {
+        json!({
+            "request": request.to_string(),
+            "needed": request.is_needed(),
+            "denied_at": request.denied_at.as_ref().map(ToString::to_string),
+            "grant": request.flags(),
+        })
+    };
+    found.iter().map(one).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 
 mod parts;
 
-use sallyport_contract::{ApprovalRequest, Subject};
+use std::sync::Arc;
+
+use sallyport_contract::{ApprovalRequest, RequestPreview, Subject};
 use sallyport_model::{Delta, ModelError};
 use sallyport_session::{Event, Position, TurnEnd, TurnUsage};
 use schemars::JsonSchema;
@@ -51,7 +53,7 @@ pub(super) enum Told {
     },
     /// A turn begins.
     TurnStarted {
-        /// Which, from 1.
+        /// SessionSelector, from 1.
         turn: usize,
         /// The words of the input.
         text: String,
@@ -73,7 +75,7 @@ pub(super) enum Told {
     },
     /// The provider could not answer and is asked again after a wait.
     Retry {
-        /// Which attempt comes next, from 2.
+        /// SessionSelector attempt comes next, from 2.
         attempt: u32,
         /// How long until then.
         wait_ms: u64,
@@ -117,6 +119,9 @@ pub(super) enum Told {
         /// What the address that is reached for says behind its path, known secrets taken out.
         #[serde(skip_serializing_if = "Option::is_none")]
         query: Option<String>,
+        /// All that would leave, known secrets taken out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request: Option<RequestPreview>,
         /// Why somebody has to be asked.
         reason: String,
     },
@@ -153,7 +158,7 @@ pub(super) enum Told {
     },
     /// A turn stays in the model's sight.
     Pinned {
-        /// Which, from 1.
+        /// SessionSelector, from 1.
         turn: usize,
     },
     /// A running call says how far it has come.
@@ -204,6 +209,9 @@ pub(super) struct Ending {
     end: String,
     /// The answer; empty when there is none.
     text: String,
+    /// What had arrived of an answer that never came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete_text: Option<String>,
     /// The exit code of the program.
     exit_code: u8,
     /// Why there is no answer.
@@ -273,10 +281,24 @@ pub(super) fn ending(session_id: &str, end: &TurnEnd, usage: &TurnUsage, exit: E
             TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text.clone(),
             _ => String::new(),
         },
+        incomplete_text: None,
         exit_code: exit as u8,
         error: problem(end),
         usage: usage.into(),
     })
+}
+
+impl Told {
+    /// Adds to the end of a turn without an answer what had arrived of one.
+    pub(super) fn with_arrived(mut self, arrived: &str) -> Self {
+        if let Self::TurnEnded(ending) = &mut self
+            && ending.error.is_some()
+            && !arrived.is_empty()
+        {
+            ending.incomplete_text = Some(arrived.to_owned());
+        }
+        self
+    }
 }
 
 fn problem(end: &TurnEnd) -> Option<Problem> {
@@ -284,14 +306,14 @@ fn problem(end: &TurnEnd) -> Option<Problem> {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => return None,
         TurnEnd::BudgetReached { what } => (format!("stopped: {what}"), None),
         TurnEnd::ModelFailed(error @ ModelError::Denied { fix: Some(fix), .. }) => {
-            let hint = format!("this text of the policy would allow it:\n{fix}");
-            return Some(Problem { message: error.to_string(), hint: Some(hint) });
+            let hint = format!("to allow it, add to your policy:\n{fix}");
+            (error.to_string(), Some(hint))
         }
-        TurnEnd::ModelFailed(error) => (error.to_string(), Some(error.hint())),
+        TurnEnd::ModelFailed(error) => (error.to_string(), Some(error.hint().into_owned())),
         TurnEnd::Cancelled => ("cancelled".to_owned(), None),
-        TurnEnd::InputRefused(error) => (error.to_string(), Some(error.hint())),
+        TurnEnd::InputRefused(error) => (error.to_string(), Some(error.hint().to_owned())),
     };
-    Some(Problem { message, hint: hint.map(str::to_owned) })
+    Some(Problem { message, hint })
 }
 
 fn of_delta(delta: Delta) -> Told {
@@ -302,11 +324,13 @@ fn of_delta(delta: Delta) -> Told {
         Delta::Retry { attempt, wait, reason } => {
             Told::Retry { attempt, wait_ms: milliseconds(wait), reason }
         }
+        Delta::LeftOut(what) => Told::Notice { message: what.to_string() },
     }
 }
 
 fn of_question(confirmation_id: u64, position: Position, request: ApprovalRequest) -> Told {
     let call = request.call;
+    let shown = request.request.map(Arc::unwrap_or_clone);
     Told::ApprovalNeeded {
         confirmation_id,
         index: position.index,
@@ -318,7 +342,8 @@ fn of_question(confirmation_id: u64, position: Position, request: ApprovalReques
             Subject::Call => None,
             Subject::Access { what } => Some(what),
         },
-        query: request.query,
+        query: shown.as_ref().map(|shown| shown.query.clone()).filter(|query| !query.is_empty()),
+        request: shown,
         reason: request.reason,
     }
 }

@@ -1,0 +1,114 @@
+//! What a host reports about itself, in words for the terminal.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use sallyport_contract::text;
+use sallyport_runtime::HostNotice;
+
+use super::output::Output;
+
+/// Waits that are shorter than this are not worth a word.
+const SILENT_WAIT: Duration = Duration::from_millis(400);
+
+/// Longest line about what is being compiled.
+const PROGRESS_CHARS_MAX: usize = 76;
+
+/// Shows notices, and how far compiling has come: a line that changes on a terminal, one line
+/// elsewhere.
+pub(super) struct NoticePrinter {
+    out: Output,
+    compiling: Mutex<Compiling>,
+}
+
+#[derive(Default)]
+struct Compiling {
+    began: Option<Instant>,
+    is_shown: bool,
+}
+
+impl NoticePrinter {
+    pub(super) fn new(out: &Output) -> Self {
+        Self { out: *out, compiling: Mutex::default() }
+    }
+
+    pub(super) fn show(&self, notice: &HostNotice) {
+        let mut compiling = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        match notice {
+            HostNotice::Compiling { done, total, waiting } => {
+                let began = *compiling.began.get_or_insert_with(Instant::now);
+                if began.elapsed() >= SILENT_WAIT {
+                    self.show_progress((*done, *total), waiting, compiling.is_shown);
+                    compiling.is_shown = true;
+                }
+            }
+            HostNotice::CompilingEnded => {
+                if self.out.stderr_is_terminal && compiling.is_shown {
+                    self.out.status(None);
+                }
+                *compiling = Compiling::default();
+            }
+            notice => show(notice, &self.out),
+        }
+    }
+
+    fn show_progress(&self, (done, total): (usize, usize), waiting: &[String], was_shown: bool) {
+        let preparing = format!("Preparing {total} plugins (once)");
+        let names = waiting.join(", ");
+        if self.out.stderr_is_terminal {
+            let words = format!("{preparing}: {done} of {total} done, {names} …");
+            self.out.status(Some(&text::excerpt(&words, PROGRESS_CHARS_MAX)));
+        } else if !was_shown {
+            self.out.note(&format!("{preparing}: {names} …"));
+        }
+    }
+}
+
+/// Prints a notice that is not about progress.
+pub(super) fn show(notice: &HostNotice, out: &Output) {
+    match notice {
+        HostNotice::ForeignFile(file) => {
+            out.warn(&file.to_string());
+            out.hint(
+                "if it is yours: make file and folder your own, and let nobody else write there",
+            );
+        }
+        HostNotice::Sandbox(words) | HostNotice::Warning(words) => out.warn(words),
+        HostNotice::Info(words) => out.note(words),
+        HostNotice::LockLost { path } => {
+            let path = path.display();
+            out.warn(&format!(
+                "{path} is missing, so it is not known which plugins you accepted: all count as \
+                 new, and a plugin that was changed is not noticed"
+            ));
+            out.hint(
+                "restore the file from a backup, or look at every plugin: sallyport plugin list",
+            );
+        }
+        HostNotice::UnusedSettings { plugin, near } => {
+            out.warn(&format!(
+                "[settings.{plugin}] has no effect, because there is no plugin {plugin}"
+            ));
+            if let Some(near) = near {
+                out.hint(&format!("did you mean [settings.{near}]?"));
+            }
+        }
+        HostNotice::MemoriesByWords { why, hint } => {
+            out.warn(&format!("memories are found by words alone: {why}"));
+            if let Some(hint) = hint {
+                out.hint(hint);
+            }
+        }
+        HostNotice::StillCompiling(plugins) => {
+            let are = if plugins.len() == 1 { "is" } else { "are" };
+            let names: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
+            let names = names.join(", ");
+            out.note(&format!(
+                "{names} {are} still being compiled, which is done once; the next start has the tools."
+            ));
+        }
+        HostNotice::Compiling { .. } | HostNotice::CompilingEnded => {}
+    }
+}
