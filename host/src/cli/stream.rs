@@ -1,0 +1,160 @@
+//! The two streams that the program prints to, and whether they could be written.
+//!
+//! Printing never fails where it happens, because a command has to reach its end in any case: there
+//! the audit is flushed and sessions are closed. The first failure is kept, nothing more is written
+//! to that stream, and the end of the program tells of it.
+
+use std::{
+    fmt,
+    io::{self, Write},
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+use anstream::{AutoStream, ColorChoice};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
+use tokio::sync::Notify;
+
+/// Where the answer of a command goes.
+pub(super) static STDOUT: OutputStream = OutputStream::new(StreamKind::Stdout);
+
+/// Where everything else goes.
+pub(super) static STDERR: OutputStream = OutputStream::new(StreamKind::Stderr);
+
+/// SessionSelector of the two streams.
+#[derive(Debug, Clone, Copy)]
+enum StreamKind {
+    Stdout,
+    Stderr,
+}
+
+/// One stream of the process. There is one value for each, because its failure is the process's.
+#[derive(Debug)]
+pub(super) struct OutputStream {
+    kind: StreamKind,
+    /// Held while something is written, so that lines of two threads do not mix.
+    writing: Mutex<()>,
+    colours: OnceLock<ColorChoice>,
+    loss: OnceLock<io::Error>,
+    lost: Notify,
+}
+
+impl OutputStream {
+    const fn new(kind: StreamKind) -> Self {
+        Self {
+            kind,
+            writing: Mutex::new(()),
+            colours: OnceLock::new(),
+            loss: OnceLock::new(),
+            lost: Notify::const_new(),
+        }
+    }
+
+    /// Writes text with its colours, where they are wanted.
+    pub(super) fn write(&self, text: fmt::Arguments<'_>) {
+        let mut rendered = AutoStream::new(Vec::new(), self.colours());
+        // Writing into memory cannot fail.
+        let _ = rendered.write_fmt(text);
+        self.write_bytes(&rendered.into_inner());
+    }
+
+    /// Writes bytes as they are.
+    pub(super) fn write_bytes(&self, bytes: &[u8]) {
+        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.loss().is_some() {
+            return;
+        }
+        let written = match self.kind {
+            StreamKind::Stdout => write_all(io::stdout().as_fd(), bytes),
+            StreamKind::Stderr => write_all(io::stderr().as_fd(), bytes),
+        };
+        if let Err(error) = written {
+            // Nobody else sets it: this thread holds the lock.
+            let _ = self.loss.set(error);
+            self.lost.notify_waiters();
+        }
+    }
+
+    /// Why the stream cannot be written any more, if that is so.
+    pub(super) fn loss(&self) -> Option<&io::Error> {
+        self.loss.get()
+    }
+
+    /// Waits until the stream cannot be written any more.
+    pub(super) async fn lost(&self) {
+        let mut lost = std::pin::pin!(self.lost.notified());
+        // Registered before the look, so that a loss in between is not missed.
+        lost.as_mut().enable();
+        if self.loss().is_none() {
+            lost.await;
+        }
+    }
+
+    /// Whether colours are wanted, and by whom.
+    pub(super) fn colours(&self) -> ColorChoice {
+        *self.colours.get_or_init(|| match self.kind {
+            StreamKind::Stdout => AutoStream::choice(&io::stdout()),
+            StreamKind::Stderr => AutoStream::choice(&io::stderr()),
+        })
+    }
+}
+
+/// Writes all bytes. The standard library's own streams are passed by, because they lose what a
+/// stream does not take at once when another program has made it non-blocking.
+fn write_all(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(stream, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => wait_for_room(stream)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn wait_for_room(stream: BorrowedFd<'_>) -> io::Result<()> {
+    match poll(&mut [PollFd::from_borrowed_fd(stream, PollFlags::OUT)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, io::Read, os::fd::OwnedFd, thread};
+
+    use super::*;
+
+    #[test]
+    fn what_a_stream_does_not_take_at_once_is_written_later() {
+        let (from, to) = io::pipe().unwrap();
+        let to = OwnedFd::from(to);
+        let flags = rustix::fs::fcntl_getfl(&to).unwrap();
+        rustix::fs::fcntl_setfl(&to, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
+        // More than any pipe holds.
+        let bytes = vec![b'x'; 4 << 20];
+        let reader = thread::spawn(move || {
+            let mut read = Vec::new();
+            File::from(OwnedFd::from(from)).read_to_end(&mut read).map(|_| read.len())
+        });
+        write_all(to.as_fd(), &bytes).unwrap();
+        drop(to);
+        assert_eq!(reader.join().unwrap().unwrap(), bytes.len());
+    }
+
+    #[test]
+    fn a_stream_that_cannot_be_written_is_an_error() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let error = write_all(full.as_fd(), b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        let (from, to) = io::pipe().unwrap();
+        drop(from);
+        let error = write_all(to.as_fd(), b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+}
