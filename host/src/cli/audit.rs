@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sallyport_contract::{Decision, text};
 use sallyport_policy::TimeSpan;
+use sallyport_runtime::{config::Flags, gate::now_ms};
 use sallyport_store::{
     AuditEffect, AuditFilter, AuditKind, AuditRecord, Entry, Problem, Store, StoreError,
 };
@@ -16,7 +17,6 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
 };
-use crate::{config::Flags, gate::now_ms};
 
 const KINDS: [AuditKind; 5] = [
     AuditKind::Decision,
@@ -54,7 +54,7 @@ fn show(store: &Store, args: &AuditShowArgs, out: &Output) -> Result<Exit, Failu
         }
     }
     if entries.is_empty() && args.output.output == Format::Text {
-        out.note("no record fits");
+        out.note("No record matches.");
     }
     Ok(Exit::Done)
 }
@@ -91,7 +91,7 @@ fn one_of<T: Copy, const N: usize>(
     let found = known.iter().find(|(name, _)| *name == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names = known.map(|(name, _)| name).join(", ");
-        let message = format!("{:?} is no {what} of a record", text::excerpt(word, 40));
+        let message = format!("{:?} is not a {what} of a record", text::excerpt(word, 40));
         Failure::new(Exit::Usage, message).with_hint(format!("write one of {names}"))
     })
 }
@@ -103,8 +103,8 @@ fn moment(written: &str) -> Result<u64, Failure> {
     }
     let at: Result<Timestamp, _> = written.parse();
     at.ok().and_then(|at| u64::try_from(at.as_millisecond()).ok()).ok_or_else(|| {
-        let message = format!("{:?} is no moment", text::excerpt(written, 40));
-        let hint = "write 2026-01-31T12:00:00Z, or so long ago: 90m, 12h";
+        let message = format!("{:?} is not a time", text::excerpt(written, 40));
+        let hint = "use 2026-01-31T12:00:00Z or an age such as 90m or 12h";
         Failure::new(Exit::Usage, message).with_hint(hint)
     })
 }
@@ -135,8 +135,12 @@ fn headline(seq: u64, record: &AuditRecord) -> String {
         line.push_str(&format!(" {word}"));
     }
     if record.kind == AuditKind::Call {
-        let mib = record.memory_bytes_peak as f64 / f64::from(1 << 20);
-        line.push_str(&format!(" in {} ms, {mib:.1} MiB", record.elapsed_ms));
+        line.push_str(&format!(" in {} ms", record.elapsed_ms));
+        // Of a call that nobody waited for, it is not known.
+        if record.memory_bytes_peak > 0 {
+            let mib = record.memory_bytes_peak as f64 / f64::from(1 << 20);
+            line.push_str(&format!(", {mib:.1} MiB"));
+        }
     }
     line
 }
@@ -156,7 +160,7 @@ fn effect(effect: &AuditEffect) -> String {
         }
         AuditEffect::Changed { path } => format!("changed {path}"),
         AuditEffect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
-        AuditEffect::SecretUsed { name, to: None } => format!("was handed the secret {name}"),
+        AuditEffect::SecretUsed { name, to: None } => format!("read the secret {name}"),
         AuditEffect::Asked { what, answer } => format!("asked about {what}: {answer}"),
         AuditEffect::Used { capability, what } => format!("{capability}: {what}"),
         AuditEffect::Refused { what, why } => format!("refused: {what}: {why}"),
@@ -210,7 +214,7 @@ fn prune(store: &Store, before: &str, yes: bool, out: &Output) -> Result<Exit, F
         return Ok(Exit::Done);
     }
     let removed = store.audit().prune(before_ms)?;
-    out.line(&format!("{removed} records are removed."));
+    out.line(&format!("Removed {removed} records."));
     Ok(Exit::Done)
 }
 

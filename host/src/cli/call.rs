@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    CallContext, CallReport, Content, Outcome, ToolCall, ToolId, ToolOutput, Toolbox, text,
+    CallContext, CallReport, Content, Outcome, ToolCall, ToolId, ToolOutput, text,
+};
+use sallyport_runtime::{
+    config::{Flags, Settings},
+    host::new_session_id,
+    registry::Selection,
+    services,
 };
 use serde_json::json;
 
@@ -14,10 +20,6 @@ use super::{
     output::Output,
     show,
     watch::Watch,
-};
-use crate::{
-    config::{Flags, Settings},
-    registry::Selection,
 };
 
 pub(super) async fn call(
@@ -31,14 +33,16 @@ pub(super) async fn call(
     let settings = compose::settings(flags)?;
     let consent = Arc::new(consent::AtTerminal { out: *out });
     let only = Selection::Only(tool.plugin.clone());
-    let tools = compose::tools(&settings, consent, only, watch, out).await?;
-    tools.registry.find(&tool).map_err(|missing| missing.into_failure())?;
+    let host = compose::open_host(&settings, consent, only, watch, out).await?;
+    host.registry().find(&tool).map_err(Failure::from)?;
     let call = ToolCall { context: context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
-        report = run(&*tools.toolbox, call) => report,
+        // First, so that a signal is heard from the first question on.
+        biased;
         () = compose::interrupted() => Outcome::Cancelled.into(),
+        report = host.call(call) => report,
     };
-    tools.close(out).await;
+    let recorded = compose::close(host, out).await;
     if args.emit_needed_grants
         && let Outcome::Denied(denial) = &report.outcome
     {
@@ -47,20 +51,12 @@ pub(super) async fn call(
     } else {
         print(&report, args.output.output, &settings, watch.verbose, out);
     }
-    Ok(Exit::of_outcome(&report.outcome))
-}
-
-async fn run(toolbox: &dyn Toolbox, call: ToolCall) -> CallReport {
-    match toolbox.admit(call).await {
-        Ok(admitted) => toolbox.run(admitted).await,
-        Err(report) => *report,
-    }
+    recorded.end(Ok(Exit::of_outcome(&report.outcome)))
 }
 
 /// Where a call of the command line comes from.
 pub(super) fn context() -> CallContext {
-    let (call_id, session_id) = ("call-1".into(), compose::session_id());
-    CallContext { call_id, session_id, ..CallContext::default() }
+    services::single_call_context("call-1".to_owned(), &new_session_id())
 }
 
 fn print(report: &CallReport, format: Format, settings: &Settings, verbose: bool, out: &Output) {
@@ -97,6 +93,6 @@ fn print_failure(outcome: &Outcome, settings: &Settings, verbose: bool, out: &Ou
         show::fix(denial, settings.policy.user_file(), out);
     }
     if show::detail(outcome).is_some() && !verbose {
-        out.hint("-v shows more");
+        out.hint("run again with -v for details");
     }
 }

@@ -1,39 +1,37 @@
-//! The composition root: builds the parts and puts them together.
+//! How commands run: on which threads, with which settings and which host.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, fs::File, future::Future, sync::Arc};
 
-use sallyport_contract::{Consent, PluginName, Redactor, Services, Toolbox};
+use sallyport_contract::Consent;
 use sallyport_policy::SecretSource;
-use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
-use sallyport_session::{Handle, NobodyToAsk};
-use sallyport_store::{AuditKind, AuditLog, AuditRecord, Store, audit::Who};
+use sallyport_runtime::{
+    Host, HostEnd, HostError, HostNotice,
+    config::{Env, Flags, ModelChoice, Settings},
+    host::{self, CompileWait},
+    policy_change::{ChangeError, record_change},
+    registry::{Registry, Selection},
+    session::{self, ModelHandle, OpenedSession, SessionSelector},
+};
+use sallyport_session::Restored;
+use sallyport_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     consent,
     exit::{Exit, Failure},
-    output::Output,
-    trace::Traced,
-    voice::Voice,
-    watch::{Noted, Watch},
-};
-use crate::{
-    config::{Env, Flags, ModelChoice, Settings},
-    gate::{Audited, Gate, GateParts, now_ms},
-    lock::Lock,
-    registry::{LoadParts, Registry, Selection},
-    roles::Roles,
-    services::{Attendance, Browser, Offer, OfferParts},
-    timekeeper::{Timekeeper, TimekeeperParts},
+    notices,
+    output::{self, Output},
+    watch::Watch,
 };
 
-/// Longest wait, at the end, for the last records of the audit; a disk that is slower hangs.
-const AUDIT_TIME_MAX: Duration = Duration::from_secs(5);
+/// Files that tokio opens for timers, sockets and signals, and some to spare.
+const RUNTIME_FILES: usize = 8;
 
 /// Runs a command that makes at most one call: no thread is started for it.
 pub(super) fn on_this_thread<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
+    room_for_runtime()?;
     finish(tokio::runtime::Builder::new_current_thread().enable_all().build()?, work)
 }
 
@@ -41,7 +39,18 @@ pub(super) fn on_this_thread<T>(
 pub(super) fn on_threads(
     work: impl Future<Output = Result<Exit, Failure>>,
 ) -> Result<Exit, Failure> {
+    room_for_runtime()?;
     finish(tokio::runtime::Builder::new_multi_thread().enable_all().build()?, work)
+}
+
+/// Makes sure of the files that tokio opens for itself, because it panics where it cannot.
+fn room_for_runtime() -> Result<(), Failure> {
+    let opened: Result<Vec<File>, _> =
+        (0..RUNTIME_FILES).map(|_| File::open("/dev/null")).collect();
+    opened.map(drop).map_err(|error| {
+        let failure = Failure::new(Exit::Failed, format!("cannot start: {error}"));
+        failure.with_hint("raise the limit of open files: ulimit -n 256")
+    })
 }
 
 fn finish<T>(
@@ -63,8 +72,15 @@ pub(super) async fn interrupted() {
     }
 }
 
-/// Waits until the system asks the program to stop.
+/// Waits until the system asks the program to stop, or nobody can read its answer any more.
 pub(super) async fn terminated() {
+    tokio::select! {
+        () = ended_by_system() => {}
+        () = output::stdout_is_lost() => {}
+    }
+}
+
+async fn ended_by_system() {
     match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
         (Ok(mut terminate), Ok(mut hangup)) => {
             tokio::select! {
@@ -77,150 +93,131 @@ pub(super) async fn terminated() {
     }
 }
 
-/// Reads the configuration.
+/// Reads the configuration, and says which files of projects do not count.
 pub(super) fn settings(flags: &Flags) -> Result<Settings, Failure> {
-    Ok(Settings::resolve(flags, Env::of_process())?)
+    let settings = Settings::resolve(flags, Env::of_process())?;
+    warn_of_foreign(&settings);
+    Ok(settings)
+}
+
+/// Says which files of projects do not count because they may be a stranger's.
+pub(super) fn warn_of_foreign(settings: &Settings) {
+    let out = Output::new();
+    for file in &settings.policy.foreign {
+        notices::show(&HostNotice::ForeignFile(file.clone()), &out);
+    }
 }
 
 /// Asks for a yes at the terminal. A plain enter is none.
 pub(super) fn confirms(question: &str, out: &Output) -> Result<bool, Failure> {
     if !out.can_ask {
         let failure = Failure::new(Exit::NobodyToAsk, "nobody is there to ask");
-        return Err(failure.with_hint("--yes answers for you"));
+        return Err(failure.with_hint("pass --yes to confirm"));
     }
     out.forget_typed();
     out.aside(&format!("{question} [y]es / [n]o: "));
-    Ok(consent::says_yes())
-}
-
-/// A name for a session that no other has: what is agreed to for one holds for no other.
-pub(super) fn session_id() -> String {
-    let mut random = [0; 8];
-    // Only a kernel older than the flag fails; the time alone tells sessions of one user apart.
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    format!("{:x}-{:016x}", now_ms(), u64::from_ne_bytes(random))
-}
-
-/// Makes the sandbox that the settings ask for.
-pub(super) fn sandbox(settings: &Settings, out: &Output) -> Arc<Sandbox> {
-    let (sandbox, warning) = Sandbox::new(SandboxOptions {
-        cache_dir: Some(settings.paths.cache.join("compiled")),
-        compiler: Compiler::this_program(),
-        resolver: Arc::new(SystemResolver::default()),
-    });
-    if let Some(warning) = warning {
-        out.warn(&warning);
-    }
-    sandbox
+    Ok(consent::says_yes(out))
 }
 
 /// What outlives the process. Nothing is opened yet.
 pub(super) fn store(settings: &Settings) -> Result<Store, Failure> {
-    Store::open(&settings.paths.state).map_err(|error| {
-        let failure = Failure::new(Exit::Policy, error.to_string());
-        Failure { hint: error.hint(), ..failure }
-    })
+    Ok(host::open_store(settings).map_err(HostError::Store)?)
 }
 
-/// Plugins that are going to be called, and the audit that their calls go into.
-pub(super) struct Tools {
-    pub(super) registry: Arc<Registry>,
-    pub(super) toolbox: Arc<dyn Toolbox>,
-    /// What plugins do beside tools, written down in the same audit.
-    pub(super) roles: Arc<Roles>,
-    offer: Offer,
-    store: Store,
-    log: Arc<AuditLog>,
-}
-
-impl Tools {
-    /// Brings messages of plugins to a session, from here on.
-    pub(super) fn attend(&self, session_id: &str, handle: &Handle) -> Attendance {
-        self.offer.conversations.attend(session_id, handle.clone())
-    }
-
-    /// Lets timers fire, from here on.
-    pub(super) fn keep_time(&self, watch: &Watch, out: &Output) -> Timekeeper {
-        Timekeeper::start(TimekeeperParts {
-            timers: self.store.timers(),
-            alarm: Arc::clone(&self.offer.alarm),
-            conversations: Arc::clone(&self.offer.conversations),
-            roles: Arc::clone(&self.roles),
-            tell: watch.warner(out),
-        })
-    }
-
-    /// Tells managed plugins that the host shuts down, and waits until every record is written.
-    pub(super) async fn close(self, out: &Output) {
-        self.registry.shutdown().await;
-        drop((self.toolbox, self.roles));
-        if let Err(error) = self.log.flush(AUDIT_TIME_MAX) {
-            out.error(&format!("the last records of the audit may be missing: {error}"));
-        }
-        for problem in self.log.warnings() {
-            out.warn(&format!("the audit was changed from outside: {problem}"));
-        }
-    }
-}
-
-/// Every secret that the policy names, with where its value lies.
-pub(super) fn secret_sources(
-    settings: &Settings,
-    out: &Output,
-) -> Result<BTreeMap<String, SecretSource>, Failure> {
-    let gate = looking_gate(settings, out)?;
-    let policy = gate.standing.present().policy;
-    let sources = policy.secret_sources();
-    Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
-}
-
-/// Knows the values of all secrets that the policy names, as far as they have one.
-pub(super) fn redactor(registry: &Registry) -> Redactor {
-    let gate = registry.gate();
-    let policy = gate.standing.present().policy;
-    for (name, source) in policy.secret_sources() {
-        // One that cannot be read is in no text either.
-        let _ = gate.vault.get(name.as_str(), source);
-    }
-    Redactor::clone(&gate.vault.redactor())
-}
-
-/// Loads plugins in order to use them: new ones are pinned, changed ones stop until the user agrees,
-/// and every decision and call is written down.
-pub(super) async fn tools(
+/// Loads plugins in order to use them.
+pub(super) async fn open_host(
     settings: &Settings,
     consent: Arc<dyn Consent>,
     selection: Selection,
     watch: &Watch,
     out: &Output,
-) -> Result<Tools, Failure> {
-    let store = store(settings)?;
-    // Its thread opens the database while plugins are loaded.
-    let log = Arc::new(store.audit_log());
-    let offer = offer(settings, store.clone(), watch, out);
-    let services = offer.services.clone();
-    let gate = gate(settings, consent, Some(store.clone()), services, watch, out)?;
-    let asking = *out;
-    let agrees = move |plugin: &PluginName, differences: &[String]| {
-        consent::agrees_to_change(plugin, differences, &asking)
-    };
-    let registry = load(settings, gate, selection, true, &agrees, out).await?;
-    let who = Who::of_process(settings.env.get("USER").unwrap_or_default());
-    let audited = Arc::new(Audited::new(Arc::clone(&registry), Arc::clone(&log), who));
-    let roles = Roles::new(Arc::clone(&audited), watch.witness(out));
-    let mut toolbox: Arc<dyn Toolbox> = audited;
-    if let Some(notebook) = &watch.notebook {
-        toolbox = Arc::new(Noted { inner: toolbox, notebook: Arc::clone(notebook) });
+) -> Result<Host, Failure> {
+    Ok(Host::open(settings, watch.options(consent, selection, out)).await?)
+}
+
+/// Ends a host, and says what of the audit may be missing or was changed.
+pub(super) async fn close(host: Host, out: &Output) -> Recorded {
+    let HostEnd { unwritten, tampered } = host.close().await;
+    if let Some(error) = &unwritten {
+        out.error(&format!("the last records of the audit may be missing: {error}"));
+        if let Some(hint) = error.hint() {
+            out.hint(&hint);
+        }
     }
-    if watch.verbose {
-        toolbox = Arc::new(Traced { inner: toolbox, tracer: watch.tracer(out) });
+    for problem in tampered {
+        out.warn(&format!("the audit was modified outside Sallyport: {problem}"));
     }
-    Ok(Tools { registry, toolbox, roles, offer, store, log })
+    Recorded { is_whole: unwritten.is_none() }
+}
+
+/// Whether everything that was decided and done is on record, which tells how the program ends.
+#[must_use = "what is not on record changes the exit code"]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recorded {
+    is_whole: bool,
+}
+
+impl Recorded {
+    /// Fails when something is not on record.
+    pub(super) fn check(self) -> Result<(), Failure> {
+        let unwritten = || Failure::new(Exit::AuditUnwritten, "the audit could not be written");
+        self.is_whole.then_some(()).ok_or_else(unwritten)
+    }
+
+    /// The end of a command that ended like this otherwise.
+    pub(super) fn end(self, result: Result<Exit, Failure>) -> Result<Exit, Failure> {
+        match result {
+            result if self.is_whole => result,
+            Ok(_) => Ok(Exit::AuditUnwritten),
+            Err(failure) => Err(Failure { exit: Exit::AuditUnwritten, ..failure }),
+        }
+    }
+}
+
+/// Finds the session that is meant, and says what the user has to know before it is resumed.
+pub(super) fn open_session(
+    settings: &Settings,
+    which: &SessionSelector,
+    out: &Output,
+) -> Result<OpenedSession, Failure> {
+    let opened = session::open(settings, which)?;
+    tell(&opened.past, out);
+    Ok(opened)
+}
+
+/// Says what the person has to know before the session goes on.
+fn tell(past: &Restored, out: &Output) {
+    if past.skipped > 0 {
+        let count = past.skipped;
+        out.warn(&format!("{count} records of this session cannot be read and are left out"));
+    }
+    let Some(interrupted) = &past.interrupted else { return };
+    out.warn("the last turn of this session did not come to its end");
+    if !interrupted.calls.is_empty() {
+        let calls = interrupted.calls.join(", ");
+        out.warn(&format!("nobody saw the end of {calls}: it may or may not have had its effect"));
+    }
+}
+
+/// Every secret that the policy names, with where its value is.
+pub(super) fn secret_sources(
+    settings: &Settings,
+    out: &Output,
+) -> Result<BTreeMap<String, SecretSource>, Failure> {
+    Ok(host::secret_sources(settings, &Watch::default().notices(out))?)
 }
 
 /// Loads all plugins in order to look at them: nothing is called, asked or written down.
 pub(super) async fn registry(settings: &Settings, out: &Output) -> Result<Arc<Registry>, Failure> {
-    registry_of(settings, Selection::All, out).await
+    look(settings, Selection::All, CompileWait::Short, out).await
+}
+
+/// The same, with those that have to be compiled first.
+pub(super) async fn whole_registry(
+    settings: &Settings,
+    out: &Output,
+) -> Result<Arc<Registry>, Failure> {
+    look(settings, Selection::All, CompileWait::Whole, out).await
 }
 
 /// Loads some plugins in order to look at them.
@@ -229,27 +226,36 @@ pub(super) async fn registry_of(
     selection: Selection,
     out: &Output,
 ) -> Result<Arc<Registry>, Failure> {
-    let gate = looking_gate(settings, out)?;
-    load(settings, gate, selection, false, &|_, _| false, out).await
+    look(settings, selection, CompileWait::Short, out).await
 }
 
-/// Puts a change of what a plugin may do on record.
-pub(super) fn record_policy(
+async fn look(
     settings: &Settings,
-    plugin: &PluginName,
+    selection: Selection,
+    wait: CompileWait,
+    out: &Output,
+) -> Result<Arc<Registry>, Failure> {
+    Ok(host::look(settings, selection, wait, &Watch::default().notices(out)).await?)
+}
+
+/// Changes what a plugin may do once the record of it is on the disk.
+///
+/// # Errors
+///
+/// The audit cannot be written, and nothing is changed; or the change fails.
+pub(super) fn record_policy<E: Into<Failure> + fmt::Display>(
+    settings: &Settings,
+    plugin: &str,
     what: &str,
+    change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), Failure> {
-    let log = store(settings)?.audit_log();
-    let who = Who::of_process(settings.env.get("USER").unwrap_or_default());
-    let record = AuditRecord {
-        plugin: Some(plugin.to_string()),
-        message: Some(what.to_owned()),
-        ..AuditRecord::new(AuditKind::Policy, now_ms(), who)
-    };
-    let written = log.append(record).and_then(|()| log.flush(AUDIT_TIME_MAX));
-    written.map_err(|error| {
-        let message = format!("it is changed, but the audit does not say so: {error}");
-        Failure { hint: error.hint(), ..Failure::new(Exit::Failed, message) }
+    record_change(settings, plugin, what, change).map_err(|error| match error {
+        ChangeError::Store(error) => HostError::Store(error).into(),
+        ChangeError::Unrecorded(error) => {
+            let message = format!("nothing was changed: {error}");
+            Failure { hint: error.hint(), ..Failure::new(Exit::AuditUnwritten, message) }
+        }
+        ChangeError::Failed(error) => error.into(),
     })
 }
 
@@ -263,66 +269,13 @@ pub(super) fn show_problems(registry: &Registry, out: &Output) {
     }
 }
 
-/// What plugins are offered. Nothing of it is opened yet.
-fn offer(settings: &Settings, store: Store, watch: &Watch, out: &Output) -> Offer {
-    let command = settings.browser.command.as_deref();
-    let browser = Browser::new(command, &settings.env, out.stderr_is_terminal, watch.teller(out));
-    Offer::new(OfferParts {
-        store,
-        browser,
-        index: settings.packages.index.clone(),
-        packages: settings.paths.cache.join("packages"),
-        tell: watch.warner(out),
-    })
-}
-
-/// A gate for those who only look.
-fn looking_gate(settings: &Settings, out: &Output) -> Result<Arc<Gate>, Failure> {
-    let (nobody, nothing) = (Arc::new(NobodyToAsk), Services::default());
-    gate(settings, nobody, None, nothing, &Watch::default(), out)
-}
-
-fn gate(
-    settings: &Settings,
-    consent: Arc<dyn Consent>,
-    store: Option<Store>,
-    services: Services,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Arc<Gate>, Failure> {
-    let parts = GateParts {
-        files: settings.policy.clone(),
-        env: settings.env.clone(),
-        consent,
-        store,
-        tell: watch.warner(out),
-        activity: watch.activity(),
-        services,
-    };
-    Ok(Gate::open(parts)?)
-}
-
-async fn load(
-    settings: &Settings,
-    gate: Arc<Gate>,
-    selection: Selection,
-    pins: bool,
-    agrees: &(dyn Fn(&PluginName, &[String]) -> bool + Sync),
-    out: &Output,
-) -> Result<Arc<Registry>, Failure> {
-    let sandbox = sandbox(settings, out);
-    let lock = Lock::read(&settings.paths.lock())?;
-    let parts = LoadParts { sandbox, settings, gate, selection, lock: &lock, pins, agrees };
-    Ok(Arc::new(Registry::load(parts).await?))
-}
-
 /// Makes the model ready, and says so when it is only the built-in matcher.
-pub(super) fn model(settings: &Settings, out: &Output) -> Result<Voice, Failure> {
+pub(super) fn model(settings: &Settings, out: &Output) -> Result<ModelHandle, Failure> {
     if settings.model == (ModelChoice::Offline { on_purpose: false }) {
         out.note(
             "No model is configured: the built-in offline matcher answers. It is no language model.",
         );
         out.hint(&settings.models.what_to_add());
     }
-    Voice::of(&settings.model)
+    Ok(ModelHandle::of(&settings.chosen)?)
 }

@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
+use sallyport_runtime::config::{
+    self, Env, Flags, Paths, project,
+    shown::Row,
+    trust::{self, Trust},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -11,18 +16,13 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
 };
-use crate::config::{
-    self, Env, Flags, Paths, project,
-    shown::Row,
-    trust::{self, Trust},
-};
 
 /// What can be done with the configuration.
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Show every value that counts; keys are hidden
+    /// Show all values in use; keys are hidden
     Show {
-        /// Say where each value comes from
+        /// Show where each value comes from
         #[arg(long)]
         origin: bool,
         #[command(flatten)]
@@ -35,7 +35,7 @@ pub(super) enum ConfigCommand {
 /// Whose configuration is trusted.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TrustArgs {
-    /// Trust it no longer
+    /// Stop trusting it
     #[arg(long)]
     pub(super) remove: bool,
     /// The project's folder, or one within it
@@ -85,7 +85,7 @@ fn as_json(rows: &[Row]) -> Value {
 fn paths(flags: &Flags, format: Format, out: &Output) -> Result<(), Failure> {
     let paths = Paths::new(&Env::of_process())?;
     let user = config::file_of(flags, &paths);
-    let project = folder(None).ok().and_then(|folder| project::nearest(&folder, &user));
+    let project = folder(None).ok().and_then(|folder| project::nearest(&folder, &user).0);
     let rows = [
         ("config", Some(user)),
         ("project", project),
@@ -112,9 +112,10 @@ pub(super) fn trust(flags: &Flags, args: &TrustArgs, out: &Output) -> Result<Exi
     let env = Env::of_process();
     let paths = Paths::new(&env)?;
     let folder = folder(args.folder.as_deref())?;
-    let file = project::nearest(&folder, &config::file_of(flags, &paths)).ok_or_else(|| {
+    let file = project::nearest(&folder, &config::file_of(flags, &paths)).0.ok_or_else(|| {
         let message = format!("{} is in no project that has a configuration", folder.display());
-        Failure::new(Exit::Policy, message).with_hint("it would be .sallyport/sallyport.toml")
+        Failure::new(Exit::Policy, message)
+            .with_hint("a project configuration is called .sallyport/sallyport.toml")
     })?;
     let trusted = Trust::read(&paths.state)?;
     if args.remove {

@@ -4,6 +4,13 @@
 use std::path::Path;
 
 use sallyport_policy::Role;
+use sallyport_runtime::{
+    config::{Flags, ModelChoice, Settings, trust},
+    registry::{Entry, Kind, Registry, State},
+    roles::cast,
+    secrets::Vault,
+    session::ModelHandle,
+};
 use sallyport_sandbox::compile::{Wall, Walls};
 use sallyport_store::sessions::SessionFilter;
 use serde::Serialize;
@@ -14,13 +21,6 @@ use super::{
     compose,
     exit::{Exit, Failure},
     output::Output,
-    voice::Voice,
-};
-use crate::{
-    config::{Flags, ModelChoice, Settings, trust},
-    registry::{Kind, Registry, State},
-    roles::cast,
-    secrets::Vault,
 };
 
 /// Largest audit that is checked whole: a few seconds of work.
@@ -63,8 +63,11 @@ pub(super) async fn doctor(
     args: &DoctorArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let checks = match Settings::resolve(flags, crate::config::Env::of_process()) {
-        Ok(settings) => all(&settings, out).await,
+    let checks = match Settings::resolve(flags, sallyport_runtime::config::Env::of_process()) {
+        Ok(settings) => {
+            compose::warn_of_foreign(&settings);
+            all(&settings, out).await
+        }
         Err(error) => {
             let remedy = error.hint().unwrap_or_else(|| "mend the file".into());
             vec![Check::warning("configuration", error.to_string(), remedy).failed()]
@@ -79,7 +82,7 @@ pub(super) async fn doctor(
 }
 
 async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
-    let registry = match compose::registry(settings, out).await {
+    let registry = match compose::whole_registry(settings, out).await {
         Ok(registry) => registry,
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
@@ -88,6 +91,7 @@ async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
     };
     let unready = registry.warm_up();
     let mut checks = vec![configuration(settings), policy(settings), model(settings, &registry)];
+    checks.extend(wide_rules(&registry));
     checks.extend(project(settings));
     checks.extend(secrets(settings, &registry));
     checks.push(audit(settings));
@@ -96,8 +100,8 @@ async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
     checks.push(folders(settings, &registry));
     checks.extend(plugins(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
-        let finding = format!("{name} cannot be made ready: {reason}");
-        Check::warning("plugin", finding, "build the plugin again").failed()
+        let finding = format!("{name} cannot be loaded: {reason}");
+        Check::warning("plugin", finding, "rebuild the plugin").failed()
     }));
     checks.push(compiler(&registry));
     checks.push(scripts(&registry));
@@ -131,7 +135,7 @@ fn policy(settings: &Settings) -> Check {
             format!("{} does not exist; nothing is granted", settings.policy.user_file().display())
         }
         [file] => format!("{file} is sound"),
-        files => format!("{} are sound", files.join(", ")),
+        files => format!("{} are valid", files.join(", ")),
     };
     Check::ok("policy", finding)
 }
@@ -142,7 +146,8 @@ fn secrets(settings: &Settings, registry: &Registry) -> Vec<Check> {
     let policy = registry.gate().standing.present().policy;
     let unresolved = policy.secret_sources().filter_map(|(name, source)| {
         let error = vault.get(name.as_str(), source).err()?;
-        let remedy = error.hint().unwrap_or_else(|| "give it a value".to_owned());
+        let remedy =
+            error.hint().unwrap_or_else(|| "set it with `sallyport secret set NAME`".to_owned());
         Some(Check::warning("secret", error.to_string(), remedy))
     });
     unresolved.collect()
@@ -156,13 +161,15 @@ fn audit(settings: &Settings) -> Check {
         None => return Check::ok(id, "there is no record yet"),
         Some(bytes) if bytes > AUDIT_CHECKED_BYTES_MAX => {
             let finding = format!("{} is too large to be checked here", folder.display());
-            return Check::ok(id, finding + "; `sallyport audit verify` does");
+            return Check::ok(id, finding + "; run `sallyport audit verify`");
         }
         Some(_) => {}
     }
     let found = compose::store(settings).and_then(|store| Ok(store.audit().verify(None)?));
     match found {
-        Ok(found) if found.is_whole() => Check::ok(id, format!("{} records, whole", found.records)),
+        Ok(found) if found.is_whole() => {
+            Check::ok(id, format!("{} records, intact", found.records))
+        }
         Ok(_) => Check::warning(id, "it is not whole", "`sallyport audit verify` tells where"),
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
@@ -175,7 +182,7 @@ fn audit(settings: &Settings) -> Check {
 fn sessions(settings: &Settings) -> Check {
     let id = "sessions";
     if folder_bytes(&settings.paths.state).is_none() {
-        return Check::ok(id, "none is kept yet");
+        return Check::ok(id, "none yet");
     }
     let filter = SessionFilter::default();
     let found = compose::store(settings).map(|store| store.sessions().list(&filter));
@@ -204,8 +211,8 @@ fn terminal(settings: &Settings, out: &Output) -> Check {
     match settings.env.get("TERM") {
         None | Some("dumb") => Check::warning(
             id,
-            format!("a plain one{size}: lines are read as they are typed, and nothing is drawn"),
-            "set TERM to what the terminal is, such as xterm-256color",
+            format!("plain mode{size}: no line editor, no cards"),
+            "set TERM to the type of your terminal, such as xterm-256color",
         ),
         Some(term) => {
             let is_plain = settings.env.get("NO_COLOR").is_some();
@@ -234,31 +241,32 @@ fn model(settings: &Settings, registry: &Registry) -> Check {
             match found {
                 Ok(_) => Check::ok("model", format!("the plugin {name} ({why})")),
                 Err(error) => {
-                    let remedy = "name another model, or mend the plugin";
+                    let remedy = "choose another model, or fix the plugin";
                     Check::warning("model", error.to_string(), remedy).failed()
                 }
             }
         }
-        ModelChoice::Endpoint(endpoint) => match Voice::of(&settings.model) {
-            Ok(_) => {
-                let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
-                let why = &settings.chosen.why;
-                let model = format!("{} at {}, {key}", endpoint.model, endpoint.base_url);
-                let finding = format!("{model} ({why})");
-                match settings.chosen.lacks_key() {
-                    true => Check::warning("model", finding, settings.chosen.key_advice()),
-                    false => Check::ok("model", finding),
+        ModelChoice::Endpoint(endpoint) => {
+            match ModelHandle::of(&settings.chosen).map_err(Failure::from) {
+                Ok(_) => {
+                    let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
+                    let why = &settings.chosen.why;
+                    let model = format!("{} at {}, {key}", endpoint.model, endpoint.base_url);
+                    Check::ok("model", format!("{model} ({why})"))
+                }
+                Err(failure) if failure.exit == Exit::Credentials => {
+                    Check::warning("model", failure.message, failure.hint.unwrap_or_default())
+                }
+                Err(failure) => {
+                    let remedy = failure.hint.unwrap_or_default();
+                    Check::warning("model", failure.message, remedy).failed()
                 }
             }
-            Err(failure) => {
-                let remedy = failure.hint.unwrap_or_default();
-                Check::warning("model", failure.message, remedy).failed()
-            }
-        },
-        ModelChoice::Offline { on_purpose: true } => Check::ok("model", "offline, as asked"),
+        }
+        ModelChoice::Offline { on_purpose: true } => Check::ok("model", "offline, as configured"),
         ModelChoice::Offline { on_purpose: false } => Check::warning(
             "model",
-            "none is configured: the offline matcher answers, which is no language model",
+            "none configured: the offline matcher answers; it is not a language model",
             settings.models.what_to_add(),
         ),
     }
@@ -286,18 +294,51 @@ fn plugins(registry: &Registry) -> Vec<Check> {
         })
         .collect();
     checks.extend(registry.entries().map(|entry| match entry.state() {
-        State::Ready => Check::ok("plugin", format!("{} is ready", entry.name())),
+        State::Ready => ready(entry),
+        State::Compiling => Check::warning(
+            "plugin",
+            format!("{} is still being compiled", entry.name()),
+            "increase `[compile] wait` in sallyport.toml",
+        ),
         State::Disabled { reason } => {
             let finding = format!("{} is disabled: {reason}", entry.name());
-            Check::warning("plugin", finding, "give it what it misses, or remove it")
+            Check::warning("plugin", finding, "add the missing settings, or remove the plugin")
         }
         State::Changed { differences } => {
             let finding = format!("{} has changed: {}", entry.name(), differences.join("; "));
-            let remedy = format!("`sallyport plugin accept {}` agrees to it", entry.name());
+            let remedy =
+                format!("accept the change with `sallyport plugin accept {}`", entry.name());
             Check::warning("plugin", finding, remedy)
         }
     }));
     checks
+}
+
+/// A plugin that can be called; whether it can do its work is for the policy to say.
+fn ready(entry: &Entry) -> Check {
+    let name = entry.name();
+    let lacking = entry.grant().ungranted();
+    let needed: Vec<_> = lacking.iter().filter(|request| request.is_needed()).collect();
+    let Some(first) = needed.first() else {
+        return Check::ok("plugin", format!("{name} is ready"));
+    };
+    let requests: Vec<String> = needed.iter().map(ToString::to_string).collect();
+    let finding = format!("{name} is ready, but is not granted {}", requests.join(", "));
+    let remedy = match first.flags() {
+        Some(flags) => format!("grant it with `sallyport policy grant {name} {flags}`"),
+        None => format!("run `sallyport policy explain {name}` to see which line denies it"),
+    };
+    Check::warning("plugin", finding, remedy)
+}
+
+/// Rules that allow more than anybody can have looked at.
+fn wide_rules(registry: &Registry) -> Vec<Check> {
+    let policy = registry.gate().standing.present().policy;
+    let wide = policy.wide().map(|remark| {
+        let finding = format!("the rule at {} {}", remark.place, remark.message);
+        Check::warning("policy", finding, "name the plugin, or bind the rule to a digest")
+    });
+    wide.collect()
 }
 
 fn compiler(registry: &Registry) -> Check {
@@ -313,7 +354,7 @@ fn compiler(registry: &Registry) -> Check {
                 standing(landlock),
                 standing(seccomp)
             ),
-            "use a newer Linux, or one that allows both, where plugins are not your own",
+            "use a Linux kernel with both if you run plugins of others",
         ),
         Err(error) => Check::warning(id, error.to_string(), error.hint()).failed(),
     }
@@ -322,7 +363,7 @@ fn compiler(registry: &Registry) -> Check {
 fn standing(wall: Wall) -> &'static str {
     match wall {
         Wall::Up => "up",
-        Wall::Partly => "up in an older form",
+        Wall::Partly => "partly available",
         Wall::Missing => "missing",
     }
 }
@@ -334,14 +375,14 @@ fn scripts(registry: &Registry) -> Check {
         sallyport_process::walls_missing().iter().map(ToString::to_string).collect();
     let lacks = missing.join(", ");
     match (missing.is_empty(), registry.entries().any(|entry| entry.kind() == Kind::Script)) {
-        (true, _) => Check::ok(id, "programs of this machine run behind Landlock and seccomp"),
+        (true, _) => Check::ok(id, "native scripts run with Landlock and seccomp"),
         (false, false) => {
             Check::ok(id, format!("there is none; this kernel would lack walls for it: {lacks}"))
         }
         (false, true) => Check::warning(
             id,
-            format!("this kernel lacks walls for programs of this machine: {lacks}"),
-            "use a newer Linux; until then they are refused, unless the policy says `unwalled`",
+            format!("this kernel cannot sandbox native scripts, it lacks {lacks}"),
+            "use a newer Linux kernel; until then scripts are refused unless the policy says `unwalled`",
         ),
     }
 }

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Read};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use sallyport_contract::Secret;
+use sallyport_runtime::secrets::{VALUE_BYTES_MAX, value_of};
 use zeroize::Zeroizing;
 
 use super::{
@@ -14,7 +15,6 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
 };
-use crate::secrets::{VALUE_BYTES_MAX, value_of};
 
 /// Longest line that a terminal hands over, in bytes, its end included; the rest of a longer one is
 /// lost without a word.
@@ -32,8 +32,8 @@ pub(super) async fn read(prompt: &str, out: &Output) -> Result<Option<Secret>, F
         bytes = ask(prompt, out) => bytes?,
     };
     if io::stdin().is_terminal() && bytes.len() >= TERMINAL_LINE_BYTES_MAX - 1 {
-        let failure = Failure::new(Exit::Usage, "the value is too long for a line of a terminal");
-        return Err(failure.with_hint("write it to standard input from a file or a pipe"));
+        let failure = Failure::new(Exit::Usage, "the value is too long for a terminal line");
+        return Err(failure.with_hint("pipe it in, or redirect a file to standard input"));
     }
     let refused = |problem| format!("the value on standard input cannot be used: {problem}");
     value_of(&bytes).map(Some).map_err(|problem| Failure::new(Exit::Usage, refused(problem)))

@@ -1,6 +1,6 @@
 //! `sallyport man`: the manual, made from the same definition as the help.
 
-use std::{fs, io::Write, path::Path};
+use std::{fs, path::Path};
 
 use clap::CommandFactory;
 use clap_mangen::Man;
@@ -16,15 +16,15 @@ pub(super) fn man(folder: Option<&Path>, out: &Output) -> Result<Exit, Failure> 
     let Some(folder) = folder else {
         let mut page = Vec::new();
         Man::new(Args::command()).render(&mut page)?;
-        out.stdout().write_all(&page)?;
+        out.generated(&page);
         return Ok(Exit::Done);
     };
     let unwritable = |error: std::io::Error| {
         Failure::new(Exit::Failed, format!("cannot write to {}: {error}", folder.display()))
-            .with_hint("name a folder that you may write to")
+            .with_hint("choose a folder that you can write to")
     };
     fs::create_dir_all(folder).map_err(unwritable)?;
     clap_mangen::generate_to(Args::command(), folder).map_err(unwritable)?;
-    out.note(&format!("The pages are in {}; sallyport.1 is the first.", folder.display()));
+    out.note(&format!("Wrote the manual to {}. Start with sallyport.1.", folder.display()));
     Ok(Exit::Done)
 }

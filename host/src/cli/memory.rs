@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use sallyport_contract::text;
+use sallyport_runtime::{config::Flags, services::USER};
 use sallyport_store::{Forget, Memory, Store};
 use serde_json::{Value, json};
 
@@ -12,7 +13,6 @@ use super::{
     output::Output,
     session::moment,
 };
-use crate::{config::Flags, services::USER};
 
 /// Most memories that are looked through; as many as are kept.
 const LISTED_MAX: usize = 20_000;
@@ -23,9 +23,9 @@ const TEXT_CHARS_MAX: usize = 300;
 /// What can be done with memories.
 #[derive(Debug, Subcommand)]
 pub(super) enum MemoryCommand {
-    /// List what is remembered, the last first
+    /// List the memories, newest first
     List {
-        /// Only what comes from this session; the start of its id is enough
+        /// Only memories of this session; the start of its ID is enough
         #[arg(long, value_name = "ID")]
         session: Option<String>,
         /// At most so many
@@ -34,9 +34,9 @@ pub(super) enum MemoryCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Find what is remembered by its words
+    /// Search the memories
     Search {
-        /// All of these words; "several words" in quotation marks are found as they are
+        /// The words to find, all of them; "a phrase" in quotation marks
         #[arg(required = true, value_name = "WORDS")]
         words: Vec<String>,
         /// At most so many
@@ -45,7 +45,7 @@ pub(super) enum MemoryCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Forget for good; the sessions themselves stay
+    /// Delete memories; the sessions stay
     Forget {
         /// The numbers of the memories, as the list has them
         #[arg(required_unless_present_any = ["all", "session"], value_name = "NUMBER")]
@@ -108,16 +108,16 @@ fn of_session(store: &Store, id: &str, yes: bool, out: &Output) -> Result<Option
     let session = &first.session_id;
     if let Some(other) = memories.iter().find(|memory| memory.session_id != *session) {
         let message = format!("{id:?} could be {session} or {}", other.session_id);
-        return Err(Failure::new(Exit::Usage, message).with_hint("write more of the id"));
+        return Err(Failure::new(Exit::Usage, message).with_hint("type more of the ID"));
     }
-    if !yes && !compose::confirms(&format!("Forget what was said in {session}?"), out)? {
+    if !yes && !compose::confirms(&format!("Delete the memories of session {session}?"), out)? {
         return Ok(None);
     }
     Ok(Some(store.memories().forget(USER, Forget::Session(session))?))
 }
 
 fn everything(store: &Store, yes: bool, out: &Output) -> Result<Option<usize>, Failure> {
-    if !yes && !compose::confirms("Forget everything that is remembered?", out)? {
+    if !yes && !compose::confirms("Delete all memories?", out)? {
         return Ok(None);
     }
     Ok(Some(store.memories().forget(USER, Forget::All)?))

@@ -8,10 +8,10 @@ mod attached;
 mod audit;
 mod call;
 mod chat;
+
 mod compose;
 mod config;
 mod consent;
-mod conversation;
 mod doctor;
 mod events;
 mod excerpt;
@@ -19,10 +19,10 @@ mod exit;
 mod hidden;
 mod listen;
 mod man;
-mod manner;
 mod memory;
 mod model;
 mod neighbours;
+mod notices;
 mod output;
 mod plugin;
 mod policy;
@@ -33,11 +33,11 @@ mod selftest;
 mod session;
 mod show;
 mod state;
+mod stream;
 mod tape;
 mod timer;
 mod tool;
 mod trace;
-mod voice;
 mod watch;
 
 use std::process::ExitCode;
@@ -53,14 +53,11 @@ use watch::Watch;
 /// Runs the program.
 pub fn main() -> ExitCode {
     let out = Output::new();
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => return out.usage(&error).into(),
+    let exit = match Args::try_parse() {
+        Ok(args) => dispatch(&args, &out).unwrap_or_else(|failure| out.failure(&failure)),
+        Err(error) => out.usage(&error),
     };
-    match dispatch(&args, &out) {
-        Ok(exit) => exit.into(),
-        Err(failure) => out.failure(&failure).into(),
-    }
+    out.finish(exit).into()
 }
 
 fn dispatch(args: &Args, out: &Output) -> Result<Exit, Failure> {
@@ -94,7 +91,9 @@ fn dispatch(args: &Args, out: &Output) -> Result<Exit, Failure> {
         }
         Command::Man { folder } => man::man(folder.as_deref(), out),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Args::command(), "sallyport", &mut out.stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "sallyport", &mut script);
+            out.generated(&script);
             Ok(Exit::Done)
         }
     }
