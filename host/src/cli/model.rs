@@ -10,6 +10,10 @@ use sallyport_model::{
     Endpoint,
     catalog::{self, CatalogError, Listed, Status, Step},
 };
+use sallyport_runtime::{
+    config::{Chosen, Flags, ModelChoice, Settings},
+    session::{ModelHandle, check_key},
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -18,9 +22,7 @@ use super::{
     compose,
     exit::{Exit, Failure},
     output::Output,
-    voice::Voice,
 };
-use crate::config::{Chosen, Flags, ModelChoice, Settings};
 
 /// What can be done with models.
 #[derive(Debug, Subcommand)]
@@ -30,13 +32,13 @@ pub(super) enum ModelCommand {
         /// Ask the server which models it has
         #[arg(long)]
         remote: bool,
-        /// Ask this provider's server, in place of the one of the model that is used
+        /// Ask the server of this provider, instead of the current model's
         #[arg(long, requires = "remote", value_name = "PROVIDER")]
         provider: Option<String>,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Check, step by step, that a model can be used; this costs a few tokens
+    /// Try a model step by step (costs a few tokens)
     Check {
         /// The model, as --model would name it
         name: Option<String>,
@@ -120,6 +122,8 @@ async fn remote(
         Some(provider) => settings.models.server(provider)?,
         None => endpoint(&settings.model, settings)?,
     };
+    let asked = provider.unwrap_or(&settings.chosen.name);
+    check_key(asked, endpoint.key.as_ref(), &endpoint.base_url)?;
     let listed = catalog::models(&endpoint).await.map_err(|error| lost(&error))?;
     match format {
         Format::Json => out.json(&json!({ "models": listed })),
@@ -194,7 +198,7 @@ async fn check(
             steps.iter().for_each(|step| print(step, out));
         }
     }
-    Ok(match Voice::of(&chosen.choice) {
+    Ok(match ModelHandle::of(&chosen).map_err(Failure::from) {
         Ok(_) => exit(&steps),
         Err(failure) => failure.exit,
     })
@@ -204,8 +208,18 @@ async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<Step>, Failur
     if chosen.choice == (ModelChoice::Offline { on_purpose: true }) {
         return Ok(vec![built_in()]);
     }
-    let steps = catalog::check(&endpoint(&chosen.choice, settings)?).await;
-    Ok(match Voice::of(&chosen.choice) {
+    let endpoint = endpoint(&chosen.choice, settings)?;
+    let voice = ModelHandle::of(chosen).map_err(Failure::from);
+    if let Err(Failure { exit: Exit::Credentials, message, hint, .. }) = voice {
+        return Ok(vec![Step {
+            id: "credentials",
+            status: Status::Failed,
+            detail: message,
+            remedy: hint,
+        }]);
+    }
+    let steps = catalog::check(&endpoint).await;
+    Ok(match voice {
         Ok(_) => steps.into_iter().map(|step| advised(step, chosen)).collect(),
         // The steps tell already what is wrong with the settings.
         Err(_) => steps,

@@ -2,6 +2,11 @@
 
 use sallyport_contract::text;
 use sallyport_policy::{Instance, Role};
+use sallyport_runtime::{
+    config::{Flags, Settings},
+    lock::{Lock, Match},
+    registry::{Entry, Kind, Problem, Registry, State, requests},
+};
 use sallyport_sandbox::InstanceInfo;
 use serde_json::{Value, json};
 
@@ -10,11 +15,7 @@ use super::{
     compose,
     exit::{Exit, Failure},
     output::Output,
-};
-use crate::{
-    config::{Flags, Settings},
-    lock::{Lock, Match},
-    registry::{Entry, Kind, Missing, Problem, Registry, State, requests},
+    show,
 };
 
 pub(super) async fn plugin(
@@ -23,7 +24,13 @@ pub(super) async fn plugin(
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
-    let registry = compose::registry(&settings, out).await?;
+    let registry = match command {
+        PluginCommand::List(_) => compose::registry(&settings, out).await?,
+        // What is shown, or accepted, is the whole of a plugin.
+        PluginCommand::Accept { .. } | PluginCommand::Show { .. } => {
+            compose::whole_registry(&settings, out).await?
+        }
+    };
     match command {
         PluginCommand::List(args) => {
             let entries: Vec<&Entry> = registry.entries().collect();
@@ -36,7 +43,7 @@ pub(super) async fn plugin(
             names.iter().try_for_each(|name| accept(&registry, &settings, name, out))?;
         }
         PluginCommand::Show { name, output } => {
-            let entry = registry.plugin(name).map_err(Missing::into_failure)?;
+            let entry = registry.plugin(name).map_err(Failure::from)?;
             match output.output {
                 Format::Text => show(entry, out),
                 Format::Json => out.json(&entry_json(entry)),
@@ -50,7 +57,7 @@ pub(super) async fn plugin(
 fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
     let is_own = |entry: &&Entry| entry.kind() == Kind::Internal;
     if entries.iter().all(is_own) && problems.is_empty() {
-        out.note("There is no plugin. Name a folder with --plugin-dir.");
+        out.note("No plugins found. Choose a folder with --plugin-dir.");
     }
     let width = entries.iter().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
     for entry in entries {
@@ -71,6 +78,7 @@ fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
 pub(super) fn state(entry: &Entry) -> String {
     match entry.state() {
         State::Ready => offers(entry),
+        State::Compiling => "compiling".to_owned(),
         State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
         State::Changed { differences } => {
             format!("changed: {}", text::one_line(&differences.join("; ")))
@@ -117,7 +125,8 @@ fn show(entry: &Entry, out: &Output) {
     section("Requests", request_lines(entry), out);
     let powers = entry.grant().powers();
     section("Granted by the policy", powers.iter().map(|power| text::one_line(power)), out);
-    section("Worth a look", entry.notes().iter().map(|note| text::one_line(note)), out);
+    section("Requested and not granted", show::ungranted(entry).into_iter(), out);
+    section("Notes", entry.notes().iter().map(|note| text::one_line(note)), out);
     if entry.manifest().instance == Instance::Session {
         section("Instances", entry.instances().iter().map(instance), out);
     }
@@ -142,21 +151,22 @@ fn accept(
     name: &str,
     out: &Output,
 ) -> Result<(), Failure> {
-    let entry = registry.plugin(name).map_err(Missing::into_failure)?;
-    let lock = Lock::read(&settings.paths.lock())?;
+    let entry = registry.plugin(name).map_err(Failure::from)?;
+    let lock = Lock::read(&settings.paths.lock(), &settings.paths.state)?;
     match lock.compare(entry.name(), &entry.pin()) {
         Match::Same => {
-            out.line(&format!("{name} is what was agreed to already."));
+            out.line(&format!("{name} is already accepted."));
             return Ok(());
         }
-        Match::New => out.line(&format!("{name} is agreed to as it is.")),
+        Match::New => out.line(&format!("Accepted {name}.")),
         Match::Changed(differences) => {
-            out.line(&format!("{name} is agreed to as it is now:"));
+            out.line(&format!("Accepted {name} with these changes:"));
             differences.iter().for_each(|line| out.line(&format!("  {}", text::one_line(line))));
         }
     }
-    lock.accept([(entry.name().clone(), entry.pin())])?;
-    compose::record_policy(settings, entry.name(), "is agreed to as it is now")
+    compose::record_policy(settings, entry.name().as_str(), "accepted as it is now", || {
+        lock.accept([(entry.name().clone(), entry.pin())])
+    })
 }
 
 fn section(title: &str, lines: impl Iterator<Item = String>, out: &Output) {
@@ -190,6 +200,7 @@ fn list_json(entries: &[&Entry], problems: &[Problem]) -> Value {
 fn entry_json(entry: &Entry) -> Value {
     let (state, reason) = match entry.state() {
         State::Ready => ("ready", None),
+        State::Compiling => ("compiling", None),
         State::Disabled { reason } => ("disabled", Some(reason.clone())),
         State::Changed { differences } => ("changed", Some(differences.join("; "))),
     };
@@ -207,6 +218,7 @@ fn entry_json(entry: &Entry) -> Value {
         "tools": entry.tools().iter().map(|tool| &tool.id.tool).collect::<Vec<_>>(),
         "requests": request_lines(entry).collect::<Vec<_>>(),
         "granted": entry.grant().powers(),
+        "ungranted": show::ungranted_json(entry),
         "notes": entry.notes(),
         "instances": entry.instances().iter().map(instance_json).collect::<Value>(),
     })
@@ -218,23 +230,4 @@ fn instance_json(info: &InstanceInfo) -> Value {
         "memory_bytes": info.memory_bytes,
         "idle_ms": info.idle.as_millis(),
     })
-}
-
-impl Missing {
-    /// The words for a command that was asked for something that is not there.
-    pub(super) fn into_failure(self) -> Failure {
-        match self {
-            Self::Unknown { message, near } => {
-                let failure = Failure::new(Exit::Usage, message);
-                match near {
-                    Some(near) => failure.with_hint(format!("did you mean {near}?")),
-                    None => failure.with_hint("`sallyport tool list` shows what there is"),
-                }
-            }
-            Self::Unusable { message, hint, rejected } => {
-                let exit = if rejected { Exit::PluginRejected } else { Exit::Policy };
-                Failure { hint, ..Failure::new(exit, message) }
-            }
-        }
-    }
 }

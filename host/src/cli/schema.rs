@@ -1,5 +1,6 @@
 //! `sallyport schema`: the published forms of what programs read and write.
 
+use sallyport_runtime::config;
 use schemars::schema_for;
 use serde_json::Value;
 
@@ -9,7 +10,6 @@ use super::{
     exit::Exit,
     output::Output,
 };
-use crate::config;
 
 /// Prints a JSON Schema.
 pub(super) fn schema(of: SchemaOf, out: &Output) -> Exit {

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use sallyport_contract::redact::REDACTED_BYTES_MIN;
 use sallyport_policy::SecretSource;
+use sallyport_runtime::{
+    config::Flags,
+    secrets::{Vault, source, writable},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -12,10 +16,6 @@ use super::{
     exit::{Exit, Failure},
     hidden,
     output::Output,
-};
-use crate::{
-    config::Flags,
-    secrets::{Vault, source, writable},
 };
 
 /// Every secret that the policy names.
@@ -39,7 +39,7 @@ pub(super) async fn secret(
         SecretCommand::Set { name } => set(&vault, name, place(&sources, name)?, out).await,
         SecretCommand::Remove { name } => {
             vault.remove(name, place(&sources, name)?)?;
-            out.note(&format!("{name} has no value any more."));
+            out.note(&format!("Removed the value of {name}."));
             Ok(Exit::Done)
         }
     }
@@ -50,7 +50,7 @@ fn place<'s>(sources: &'s Sources, name: &str) -> Result<&'s SecretSource, Failu
         let hint = format!(
             "add a [secret.{name}] table with \"env\", \"file\" or \"keyring\" to your policy"
         );
-        Failure::new(Exit::Policy, format!("no policy has a secret {name:?}")).with_hint(hint)
+        Failure::new(Exit::Policy, format!("no policy names the secret {name:?}")).with_hint(hint)
     })
 }
 
@@ -65,7 +65,7 @@ fn list(vault: &Vault, sources: &Sources, form: Format, out: &Output) -> Result<
         out.pair(name, width, &format!("{state:8}  {}", source::phrase(place)));
     }
     if sources.is_empty() {
-        out.note("The policy names no secret. One is named by a [secret.NAME] table.");
+        out.note("The policy names no secrets. Add a [secret.NAME] table to name one.");
     }
     Ok(Exit::Done)
 }
@@ -109,7 +109,7 @@ async fn set(
     vault.set(name, place, &value)?;
     out.note(&format!("{name} is in {}.", source::phrase(place)));
     if let SecretSource::Keyring { .. } = place {
-        out.note(&format!("Mind that {}.", source::KEYRING_FORGETS));
+        out.note(&format!("Note that {}.", source::KEYRING_FORGETS));
     }
     if value.expose().trim().len() < REDACTED_BYTES_MIN {
         warn_of_length(name, out);

@@ -6,6 +6,7 @@ use sallyport_contract::{
     services::{Kept, StateError, StateStore},
     text,
 };
+use sallyport_runtime::{config::Flags, services::USER};
 use sallyport_store::{State, StateOwner};
 use serde_json::{Value, json};
 
@@ -15,7 +16,6 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
 };
-use crate::{config::Flags, services::USER};
 
 /// Keys that are read from the store at a time.
 const PAGE_KEYS: usize = 256;
@@ -26,7 +26,7 @@ const KEY_CHARS_MAX: usize = 60;
 /// What can be done with state.
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
-    /// List the plugins that keep something, or the keys of one plugin
+    /// List the plugins that have state, or the keys of one plugin
     List {
         /// The plugin
         plugin: Option<PluginName>,
@@ -42,13 +42,13 @@ pub(super) enum StateCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Forget what a plugin keeps: one key, or everything
+    /// Delete one key of a plugin, or all its state
     Clear {
         /// The plugin
         plugin: PluginName,
-        /// The key; everything when absent
+        /// The key; all keys by default
         key: Option<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -96,7 +96,7 @@ fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
         out.line(&format!("{}  {keys}, {} bytes", kept.owner.plugin, kept.bytes));
     }
     if owners.is_empty() {
-        out.note("No plugin keeps anything.");
+        out.note("No plugin has state.");
     }
 }
 
@@ -115,7 +115,7 @@ fn keys(state: &State, owner: &Owner) -> Result<Vec<String>, StateError> {
 fn list_keys(plugin: &PluginName, keys: &[String], format: Format, out: &Output) {
     match format {
         Format::Json => out.json(&json!(keys)),
-        Format::Text if keys.is_empty() => out.note(&format!("{plugin} keeps nothing.")),
+        Format::Text if keys.is_empty() => out.note(&format!("{plugin} has no state.")),
         Format::Text => keys.iter().for_each(|key| out.line(&text::one_line(key))),
     }
 }
@@ -149,9 +149,9 @@ fn hex(bytes: &[u8]) -> String {
 fn question(plugin: &PluginName, key: Option<&str>) -> String {
     match key {
         Some(key) => {
-            format!("Forget {} of {plugin} for good?", text::excerpt(key, KEY_CHARS_MAX))
+            format!("Delete {} of {plugin}?", text::excerpt(key, KEY_CHARS_MAX))
         }
-        None => format!("Forget everything that {plugin} keeps, for good?"),
+        None => format!("Delete all state of {plugin}?"),
     }
 }
 
@@ -167,7 +167,7 @@ fn clear(
         Some(key) if state.delete(&owner, key)? => 1,
         Some(key) => return Err(missing(plugin, key)),
     };
-    out.line(&format!("{} forgotten.", counted(count as u64)));
+    out.line(&format!("Deleted {}.", counted(count as u64)));
     Ok(())
 }
 
@@ -176,8 +176,8 @@ fn counted(keys: u64) -> String {
 }
 
 fn missing(plugin: &PluginName, key: &str) -> Failure {
-    let message = format!("{plugin} keeps nothing under {}", text::excerpt(key, KEY_CHARS_MAX));
-    let hint = format!("`sallyport state list {plugin}` shows its keys");
+    let message = format!("{plugin} has no key {}", text::excerpt(key, KEY_CHARS_MAX));
+    let hint = format!("list its keys with `sallyport state list {plugin}`");
     Failure::new(Exit::Failed, message).with_hint(hint)
 }
 

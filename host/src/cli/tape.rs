@@ -13,6 +13,7 @@ use sallyport_session::{
     Event,
     tape::{Recording, Replay, Tape},
 };
+use sallyport_untrusted_file as untrusted_file;
 
 use super::exit::{Exit, Failure};
 
@@ -51,7 +52,7 @@ pub(super) fn create(path: &Path) -> Result<File, Failure> {
 ///
 /// The file cannot be read, or it is no tape.
 pub(super) fn read(path: &Path) -> Result<Tape, Failure> {
-    let file = File::open(path).map_err(|error| {
+    let file = untrusted_file::open(path).map_err(|error| {
         Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()))
     })?;
     Tape::read(BufReader::new(file)).map_err(|error| {

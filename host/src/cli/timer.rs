@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use jiff::Zoned;
 use sallyport_contract::{services::Timer, text};
+use sallyport_runtime::config::Flags;
 use sallyport_schedule::{describe, repeats};
 use serde_json::{Value, json};
 
@@ -12,9 +13,8 @@ use super::{
     exit::{Exit, Failure},
     output::Output,
 };
-use crate::config::Flags;
 
-/// Most timers that are shown when not all are asked for: a screen of them.
+/// Most timers that are shown when not all are asked for: a screen of them. JSON has all.
 const SHOWN_MAX: usize = 20;
 
 /// Most characters of a label in a list.
@@ -25,13 +25,13 @@ const LABEL_CHARS_MAX: usize = 60;
 pub(super) enum TimerCommand {
     /// List the timers of all plugins and sessions, the next to fire first
     List {
-        /// Every timer, however many there are
+        /// List all timers, not only the first 20
         #[arg(long)]
         all: bool,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Cancel a timer, whoever set it
+    /// Cancel a timer of any plugin
     Cancel {
         /// The timer, by the id that the list shows
         #[arg(value_name = "ID")]
@@ -52,7 +52,7 @@ pub(super) fn timer(flags: &Flags, command: &TimerCommand, out: &Output) -> Resu
             let timer = timers.cancel_any(id)?.ok_or_else(|| {
                 let message = format!("there is no timer {}", text::excerpt(id, 40));
                 let failure = Failure::new(Exit::Failed, message);
-                failure.with_hint("`sallyport timer list --all` shows which there are")
+                failure.with_hint("list the timers with `sallyport timer list --all`")
             })?;
             out.line(&format!("Cancelled: {}", line(&timer, &Zoned::now())));
         }
@@ -61,15 +61,17 @@ pub(super) fn timer(flags: &Flags, command: &TimerCommand, out: &Output) -> Resu
 }
 
 fn list(timers: &[Timer], most: usize, format: Format, out: &Output) {
-    let (shown, now) = (&timers[..timers.len().min(most)], Zoned::now());
+    let now = Zoned::now();
     if format == Format::Json {
-        return out.json(&shown.iter().map(|timer| about(timer, &now)).collect());
+        // Whoever reads this would not notice that some are missing.
+        return out.json(&timers.iter().map(|timer| about(timer, &now)).collect());
     }
+    let shown = timers.get(..most).unwrap_or(timers);
     shown.iter().for_each(|timer| out.line(&line(timer, &now)));
     match timers.len() - shown.len() {
         0 if timers.is_empty() => out.note("No timer is set."),
         0 => {}
-        more => out.note(&format!("{more} more; --all shows them")),
+        more => out.note(&format!("{more} more; show them with --all")),
     }
 }
 

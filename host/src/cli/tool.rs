@@ -1,16 +1,16 @@
 //! `sallyport tool list|show`: the tools that a model would be offered.
 
 use sallyport_contract::{ToolId, ToolSpec, Toolbox, text};
+use sallyport_runtime::{
+    config::Flags,
+    registry::{self, Registry},
+};
 
 use super::{
     args::{Format, ToolCommand},
     compose,
     exit::{Exit, Failure},
     output::Output,
-};
-use crate::{
-    config::Flags,
-    registry::{self, Missing, Registry},
 };
 
 pub(super) async fn tool(
@@ -28,7 +28,7 @@ pub(super) async fn tool(
         },
         ToolCommand::Show { name, output } => {
             let id: ToolId = name.parse().map_err(|e| Failure::new(Exit::Usage, format!("{e}")))?;
-            let (_, tool) = registry.find(&id).map_err(Missing::into_failure)?;
+            let (_, tool) = registry.find(&id).map_err(Failure::from)?;
             match output.output {
                 Format::Text => show(tool, out),
                 Format::Json => out.json(&registry::definition(tool)),
@@ -45,7 +45,7 @@ fn list(registry: &Registry, out: &Output) {
         out.pair(&tool.id.to_string(), width, &text::excerpt(&tool.description, 90));
     }
     if registry.tools().is_empty() {
-        out.note("There is no tool. Name a folder of plugins with --plugin-dir.");
+        out.note("No tools found. Choose a folder of plugins with --plugin-dir.");
     }
 }
 
@@ -54,14 +54,14 @@ fn show(tool: &ToolSpec, out: &Output) {
     out.line(&text::visible(&tool.description));
     let hints = [
         ("changes nothing", tool.hints.read_only),
-        ("may destroy something", tool.hints.destructive),
-        ("may be repeated safely", tool.hints.idempotent),
-        ("reaches outside this machine", tool.hints.open_world),
+        ("destructive", tool.hints.destructive),
+        ("safe to repeat", tool.hints.idempotent),
+        ("reaches other machines", tool.hints.open_world),
     ];
     let claims = hints.iter().filter(|(_, claim)| *claim == Some(true)).map(|(text, _)| *text);
     let claims: Vec<&str> = claims.collect();
     if !claims.is_empty() {
-        out.line(&format!("Its author says that it {}.", claims.join(", ")));
+        out.line(&format!("The author marks it {}.", claims.join(", ")));
     }
     out.line("");
     out.heading("Arguments");

@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Denial, Effect, Outcome, PluginName, ToolCall, ToolId,
-    ToolSpec, Toolbox,
+    Admitted, CallReport, Consent, Denial, Effect, Outcome, PluginName, ToolCall, ToolId,
+};
+use sallyport_runtime::{
+    HostNotice, HostOptions, NoticeSink, RunObserver,
+    gate::{Activity, Tell},
+    registry::Selection,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{output::Output, trace::Tracer};
-use crate::{
-    gate::{Activity, Tell},
-    roles::Witness,
-};
+use super::{consent, notices::NoticePrinter, output::Output, trace::Tracer};
 
 /// Most refusals that are kept of one run; a plugin can ask forever.
 const REFUSALS_MAX: usize = 1000;
@@ -47,42 +47,55 @@ pub(super) enum Aside {
 }
 
 impl Watch {
-    /// Who shows lines about calls.
-    pub(super) fn tracer(&self, out: &Output) -> Tracer {
-        Tracer { tell: self.telling(Aside::Traced, Output::note, out) }
-    }
-
-    /// Who is told of runs in a role, if anybody wants to know.
-    pub(super) fn witness(&self, out: &Output) -> Option<Arc<dyn Witness>> {
-        let tracer = self.verbose.then(|| self.tracer(out));
-        let onlooker = Onlooker { tracer, notebook: self.notebook.clone() };
-        let wants = onlooker.tracer.is_some() || onlooker.notebook.is_some();
-        wants.then(|| Arc::new(onlooker) as Arc<dyn Witness>)
-    }
-
-    /// Who shows what the person is to do or to know.
-    pub(super) fn teller(&self, out: &Output) -> Tell {
-        self.telling(Aside::Told, Output::note, out)
-    }
-
-    /// Who shows what is off.
-    pub(super) fn warner(&self, out: &Output) -> Tell {
-        self.telling(Aside::Warning, Output::warn, out)
-    }
-
-    /// Hands words to whoever shows asides; where nobody does, they are printed.
-    fn telling(&self, aside: fn(String) -> Aside, print: fn(&Output, &str), out: &Output) -> Tell {
-        match self.asides.clone() {
-            Some(asides) => Arc::new(move |words| drop(asides.send(aside(words.to_owned())))),
-            None => {
-                let out = *out;
-                Arc::new(move |words| print(&out, words))
-            }
+    /// What a host is opened with.
+    pub(super) fn options(
+        &self,
+        consent: Arc<dyn Consent>,
+        selection: Selection,
+        out: &Output,
+    ) -> HostOptions {
+        let asking = *out;
+        HostOptions {
+            consent,
+            activity: self.activity(),
+            observer: self.observer(out),
+            accepts_change: Box::new(move |plugin, differences| {
+                consent::agrees_to_change(plugin, differences, &asking)
+            }),
+            is_watched: out.stderr_is_terminal,
+            ..HostOptions::unattended(selection, self.notices(out))
         }
     }
 
-    /// Who shows whom running calls turn to.
-    pub(super) fn activity(&self) -> Activity {
+    /// Who shows what a host reports about itself.
+    pub(super) fn notices(&self, out: &Output) -> NoticeSink {
+        let (printer, asides) = (NoticePrinter::new(out), self.asides.clone());
+        Arc::new(move |notice| match (&asides, notice) {
+            (Some(asides), HostNotice::Warning(words)) => drop(asides.send(Aside::Warning(words))),
+            (Some(asides), HostNotice::Info(words)) => drop(asides.send(Aside::Told(words))),
+            (_, notice) => printer.show(&notice),
+        })
+    }
+
+    /// Who sees every call, if anybody wants to.
+    fn observer(&self, out: &Output) -> Option<Arc<dyn RunObserver>> {
+        let tracer = self.verbose.then(|| Tracer { tell: self.traces(out) });
+        let onlooker = Onlooker { tracer, notebook: self.notebook.clone() };
+        let wants = onlooker.tracer.is_some() || onlooker.notebook.is_some();
+        wants.then(|| Arc::new(onlooker) as Arc<dyn RunObserver>)
+    }
+
+    /// Who shows lines about calls.
+    fn traces(&self, out: &Output) -> Tell {
+        let (asides, out) = (self.asides.clone(), *out);
+        Arc::new(move |line| match &asides {
+            Some(asides) => drop(asides.send(Aside::Traced(line.to_owned()))),
+            None => out.note(line),
+        })
+    }
+
+    /// Who shows which servers running calls turn to.
+    fn activity(&self) -> Activity {
         match self.asides.clone() {
             Some(asides) => Arc::new(move |call, host| {
                 let (call_id, host) = (call.call_id.clone(), host.to_owned());
@@ -93,7 +106,9 @@ impl Watch {
     }
 }
 
-/// What plugins were refused by the host. What they themselves call a refusal is not in it.
+/// What plugins were refused by the host. What they themselves call a refusal is in it where the host
+/// knows what would lift it: a path that lies in no granted folder never reaches the host, so only the
+/// plugin can say that it was refused.
 #[derive(Debug, Default)]
 pub(super) struct Notebook(Mutex<Vec<(PluginName, Denial)>>);
 
@@ -112,10 +127,17 @@ impl Notebook {
     }
 
     fn note_run(&self, plugin: &PluginName, report: &CallReport) {
-        for effect in &report.effects {
-            if let Effect::Refused(denial) = effect {
-                self.note(plugin, denial);
+        let mut refused = report.effects.iter().filter_map(|effect| match effect {
+            Effect::Refused(denial) => Some(denial),
+            _ => None,
+        });
+        match (refused.next(), &report.outcome) {
+            (Some(first), _) => {
+                std::iter::once(first).chain(refused).for_each(|one| self.note(plugin, one));
             }
+            // The text that lifts a refusal is the host's, whoever said no.
+            (None, Outcome::Denied(denial)) if denial.fix.is_some() => self.note(plugin, denial),
+            (None, _) => {}
         }
     }
 
@@ -127,13 +149,13 @@ impl Notebook {
     }
 }
 
-/// Sees runs in a role as the wrappers of a toolbox see calls.
+/// Shows calls and keeps refusals.
 struct Onlooker {
     tracer: Option<Tracer>,
     notebook: Option<Arc<Notebook>>,
 }
 
-impl Witness for Onlooker {
+impl RunObserver for Onlooker {
     fn decided(&self, run: &ToolCall, result: &Result<Admitted, Box<CallReport>>) {
         if let Some(tracer) = &self.tracer {
             tracer.decided(&run.tool.to_string(), &run.arguments, result);
@@ -150,37 +172,5 @@ impl Witness for Onlooker {
         if let Some(notebook) = &self.notebook {
             notebook.note_run(&tool.plugin, report);
         }
-    }
-}
-
-/// A toolbox whose refusals are kept.
-pub(super) struct Noted {
-    pub(super) inner: Arc<dyn Toolbox>,
-    pub(super) notebook: Arc<Notebook>,
-}
-
-impl Toolbox for Noted {
-    fn tools(&self) -> &[ToolSpec] {
-        self.inner.tools()
-    }
-
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
-        Box::pin(async move {
-            let plugin = call.tool.plugin.clone();
-            let result = self.inner.admit(call).await;
-            if let Err(report) = &result {
-                self.notebook.note_decision(&plugin, report);
-            }
-            result
-        })
-    }
-
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
-        Box::pin(async move {
-            let plugin = call.tool().plugin.clone();
-            let report = self.inner.run(call).await;
-            self.notebook.note_run(&plugin, &report);
-            report
-        })
     }
 }

@@ -7,13 +7,14 @@ use sallyport_model::{
     catalog::{Status, Step},
 };
 use sallyport_policy::Role;
-
-use crate::{
-    cli::{compose, consent, exit::Failure, output::Output, watch::Watch},
+use sallyport_runtime::{
     config::{PluginModel, Settings},
+    host::new_session_id,
     registry::Selection,
     roles::provider,
 };
+
+use crate::cli::{compose, consent, exit::Failure, output::Output, watch::Watch};
 
 /// What it is asked. It costs a few tokens.
 const QUESTION: &str = "Answer with the one word: yes";
@@ -30,12 +31,12 @@ pub(super) async fn steps(
 ) -> Result<Vec<Step>, Failure> {
     let consent = Arc::new(consent::AtTerminal { out: *out });
     let only = Selection::Only(plugin.plugin.clone());
-    let tools = compose::tools(settings, consent, only, &Watch::default(), out).await?;
+    let tools = compose::open_host(settings, consent, only, &Watch::default(), out).await?;
     let name = plugin.plugin.as_str();
-    let steps = match tools.roles.player(name, Role::Provider) {
+    let steps = match tools.roles().player(name, Role::Provider) {
         Ok(player) => {
             let found = step("plugin", Status::Ok, format!("{name} is a provider"), None);
-            let session = compose::session_id();
+            let session = new_session_id();
             let model = provider::connect(player, plugin.clone(), &session);
             let messages = [Message::user(QUESTION)];
             let request = Request { messages: &messages, ..Request::default() };
@@ -47,7 +48,7 @@ pub(super) async fn steps(
             vec![step("plugin", Status::Failed, failure.message, failure.hint)]
         }
     };
-    tools.close(out).await;
+    compose::close(tools, out).await.check()?;
     Ok(steps)
 }
 
@@ -62,10 +63,11 @@ fn lost(error: &ModelError) -> Step {
             ("credentials", "check the secret that the policy gives it")
         }
         ModelError::Unreachable { .. } => ("address", "check the network and its settings"),
-        ModelError::Denied { .. } => {
-            ("policy", "`sallyport run --emit-needed-grants` with it prints the policy text")
-        }
-        _ => ("answer", error.hint()),
+        ModelError::Denied { .. } => (
+            "policy",
+            "run `sallyport run --emit-needed-grants` with it to print the policy that it needs",
+        ),
+        _ => return step("answer", Status::Failed, error.to_string(), Some(error.hint().into())),
     };
     step(id, Status::Failed, error.to_string(), Some(remedy.to_owned()))
 }
