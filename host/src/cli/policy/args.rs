@@ -12,17 +12,17 @@ pub(super) const OWN_RANGE: &str = "own";
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum PolicyCommand {
-    /// Read the policy and report mistakes, what it grants, and what in it has no effect
+    /// Check the policy: mistakes, grants, and entries without effect
     Check(OutputArgs),
-    /// Show what the policy decides about a call, or what comes of it, and why
+    /// Explain what the policy decides about a call, a request, a path or a page
     Explain(ExplainArgs),
     /// Run the examples of all rules
     Test(OutputArgs),
-    /// Grant a plugin something, after showing what would change in your policy
+    /// Add a grant, after showing the change
     Grant(GrantArgs),
-    /// Take something away from a plugin, after showing what would change in your policy
+    /// Remove a grant, after showing the change
     Revoke(RevokeArgs),
-    /// Run a command, and grant a plugin the least of what it was refused, until nothing is refused
+    /// Run a command, and grant what a plugin was refused, until nothing is refused
     Learn(LearnArgs),
 }
 
@@ -31,7 +31,7 @@ pub(in crate::cli) struct LearnArgs {
     /// The plugin
     pub(super) plugin: String,
 
-    /// Agree to every proposal
+    /// Accept every proposal
     #[arg(long)]
     pub(super) yes: bool,
 
@@ -89,16 +89,16 @@ pub(in crate::cli) struct ExplainArgs {
 #[command(group(ArgGroup::new("mounted").args(["read", "write", "scratch"])))]
 #[command(group(ArgGroup::new("way").args(["to", "reveal"])))]
 pub(in crate::cli) struct GrantArgs {
-    /// The plugin
+    /// The plugin; with --allow a pattern such as mail-*, with --limit * for all plugins together
     pub(super) plugin: String,
 
     /// Requests to the network: "GET https://example.org/v1/**"
     #[arg(long, value_name = "PATTERN")]
     pub(super) net: Option<String>,
-    /// Ask a person about each such request
+    /// Ask for approval of each such request
     #[arg(long, requires = "net")]
     pub(super) ask: bool,
-    /// Reach private addresses too: those of this range, or those that the host can only mean
+    /// Allow private addresses too: this range, or those of the host itself
     #[arg(
         long, requires = "net", value_name = "RANGE", num_args = 0..=1,
         default_missing_value = OWN_RANGE
@@ -120,7 +120,7 @@ pub(in crate::cli) struct GrantArgs {
     /// How much it may grow: 100MiB
     #[arg(long, requires = "mounted", value_name = "SIZE")]
     pub(super) quota: Option<String>,
-    /// A folder that is guarded is meant on purpose
+    /// Confirm that a guarded folder is intended
     #[arg(long, requires = "folder")]
     pub(super) sensitive: bool,
 
@@ -137,7 +137,7 @@ pub(in crate::cli) struct GrantArgs {
     /// The header that the secret is sent in
     #[arg(long, requires = "to", value_name = "NAME")]
     pub(super) header: Option<String>,
-    /// What stands in the header, with {} for the value: "Bearer {}"
+    /// The value of the header, with {} for the secret: "Bearer {}"
     #[arg(long, requires = "to", value_name = "TEXT")]
     pub(super) format: Option<String>,
     /// Let the plugin read the secret
@@ -147,7 +147,7 @@ pub(in crate::cli) struct GrantArgs {
     /// A capability: state, schedule, notify, progress, open-url, ui, process
     #[arg(long, value_name = "NAME", value_parser = capability)]
     pub(super) capability: Option<Capability>,
-    /// A setting of the capability, in place of the one that is there: quota=1MiB
+    /// A setting of the capability, such as quota=1MiB; replaces the current one
     #[arg(long, requires = "capability", value_name = "KEY=VALUE")]
     pub(super) set: Option<String>,
     /// Pages that may be opened in the browser: "https://*.example.org/**"
@@ -166,16 +166,20 @@ pub(in crate::cli) struct GrantArgs {
     #[arg(long, requires = "listen")]
     pub(super) public: bool,
 
-    /// A limit, in place of the one that is there: time=10s
+    /// A limit, such as time=10s; replaces the current one
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) limit: Option<String>,
 
-    /// Calls of this tool without asking; * stands for all of its tools
+    /// Allow calls of this tool without approval; * matches any characters, and alone all tools
     #[arg(long, value_name = "TOOL")]
     pub(super) allow: Option<String>,
-    /// Only as long as the component is the one that is installed now
+    /// Only for the build of the component that is installed now
     #[arg(long, requires = "allow")]
     pub(super) digest: bool,
+
+    /// Write it even if the plugin is not installed, does not request it, or could not use it
+    #[arg(long)]
+    pub(super) force: bool,
 
     /// Do not ask
     #[arg(long)]
@@ -190,7 +194,7 @@ pub(in crate::cli) struct GrantArgs {
         .required(true)
 ))]
 pub(in crate::cli) struct RevokeArgs {
-    /// The plugin
+    /// The plugin; with --rule a pattern such as mail-*, with --limit * for all plugins together
     pub(super) plugin: String,
 
     /// The entry that allows these requests, as the policy writes them
@@ -223,7 +227,7 @@ pub(in crate::cli) struct RevokeArgs {
     /// The address to listen to, or stdin
     #[arg(long, value_name = "ADDRESS")]
     pub(super) listen: Option<String>,
-    /// The limit, so that the standard one holds again
+    /// The limit; the default applies again
     #[arg(long, value_name = "KEY")]
     pub(super) limit: Option<String>,
     /// The rules about calling this tool; * for those about all of its tools

@@ -2,25 +2,25 @@
 
 use std::path::Path;
 
-use sallyport_contract::PluginName;
 use sallyport_policy::{
     Mistake,
     edit::{self, Change, DiffLine, EditError},
 };
-
-use crate::{
-    cli::{
-        compose,
-        exit::{Exit, Failure},
-        output::Output,
-    },
+use sallyport_runtime::{
     config::Settings,
     gate::{rulebook, standing},
 };
 
+use crate::cli::{
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+};
+
 /// A change that somebody asks for.
 pub(super) struct Wish<'a> {
-    pub(super) plugin: &'a PluginName,
+    /// The plugin, or the pattern of several.
+    pub(super) plugin: &'a str,
     /// What it does, for the record: `grants GET https://example.org/`.
     pub(super) what: String,
     /// Whether it is agreed to already.
@@ -50,12 +50,13 @@ pub(super) fn change(
         return Ok(false);
     }
     if rulebook::read(file)? != before {
-        let message = format!("{} was changed meanwhile; nothing was written", file.display());
-        return Err(Failure::new(Exit::Failed, message).with_hint("try again"));
+        let message = format!("{} changed in the meantime; nothing was written", file.display());
+        return Err(Failure::new(Exit::Failed, message).with_hint("run the command again"));
     }
-    rulebook::write(file, &after).map_err(|error| unusable(file, &error))?;
-    compose::record_policy(settings, wish.plugin, &wish.what)?;
-    out.line("Written. It is in force, also for programs that run.");
+    compose::record_policy(settings, wish.plugin, &wish.what, || {
+        rulebook::write(file, &after).map_err(|error| unusable(file, &error))
+    })?;
+    out.line("Saved. Running sessions use it from the next call.");
     Ok(true)
 }
 

@@ -1,18 +1,20 @@
-//! `sallyport policy check`: reads the policy, says what it comes to, and what in it has no effect.
+//! `sallyport policy check`: reads the policy, says what it comes to, what in it has no effect or
+//! reaches far, and which plugins lack what they request.
 
 use sallyport_contract::{Decision, ToolId, text};
-use sallyport_policy::{Installed, Policy, Remark};
-use serde_json::{Value, json};
-
-use crate::{
-    cli::{
-        args::Format,
-        compose,
-        exit::{Exit, Failure},
-        output::Output,
-    },
+use sallyport_policy::{Installed, Policy, Remark, SharedLimits};
+use sallyport_runtime::{
     config::Settings,
     registry::{Entry, Registry},
+};
+use serde_json::{Value, json};
+
+use crate::cli::{
+    args::Format,
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+    show,
 };
 
 pub(super) async fn check(
@@ -32,7 +34,8 @@ pub(super) async fn check(
     Ok(Exit::Done)
 }
 
-fn installed(registry: &Registry) -> Installed {
+/// The plugins that are installed, with their tools.
+pub(super) fn installed(registry: &Registry) -> Installed {
     let tools = |entry: &Entry| entry.tools().iter().map(|tool| tool.id.tool.clone()).collect();
     registry.entries().map(|entry| (entry.name().clone(), tools(entry))).collect()
 }
@@ -45,6 +48,7 @@ fn print(
     out: &Output,
 ) {
     print_files(settings, out);
+    print_shared_limits(policy, out);
     registry.entries().for_each(|entry| print_plugin(entry, policy, out));
     for remark in remarks {
         out.warn(&format!("{}: {}", remark.place, remark.message));
@@ -57,8 +61,18 @@ fn print_files(settings: &Settings, out: &Output) {
         if file.path.exists() {
             out.line(&format!("{path} is sound."));
         } else if file.path == settings.policy.user_file() {
-            out.line(&format!("{path} does not exist: nothing is granted by it."));
+            out.line(&format!("{path} does not exist, so it grants nothing."));
         }
+    }
+}
+
+fn print_shared_limits(policy: &Policy, out: &Output) {
+    let SharedLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
+    if let Some(calls) = calls_per_minute {
+        out.line(&format!("All plugins together may be called {calls} times a minute."));
+    }
+    if let Some(calls) = concurrent_calls {
+        out.line(&format!("All plugins together may run {calls} calls at a time."));
     }
 }
 
@@ -68,12 +82,14 @@ fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
     let grant = entry.grant();
     let powers = grant.powers();
     if powers.is_empty() {
-        let can =
-            if entry.barrier().is_some() { "cannot run" } else { "can do nothing but compute" };
+        let can = if entry.barrier().is_some() { "cannot run" } else { "nothing granted" };
         out.line(&format!("  {can}"));
     }
     for power in powers {
         out.line(&format!("  can {}", text::one_line(&power)));
+    }
+    for line in show::ungranted(entry) {
+        out.line(&format!("  {line}"));
     }
     for tool in entry.tools() {
         let (decision, reason) = outlook(entry, policy, &tool.id);
@@ -81,7 +97,7 @@ fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
         out.line(&format!("  {}: {} ({reason})", tool.id.tool, decision.word()));
     }
     for note in grant.notes() {
-        out.line(&format!("  note: {}", text::one_line(note)));
+        out.line(&format!("  note: {}", text::one_line(&note)));
     }
 }
 
@@ -102,9 +118,15 @@ fn to_json(settings: &Settings, registry: &Registry, policy: &Policy, remarks: &
     );
     let remarks = remarks.iter().map(|remark| {
         let place = &remark.place;
-        json!({ "file": place.file, "line": place.line, "message": remark.message })
+        let kind = remark.kind.word();
+        json!({ "kind": kind, "file": place.file, "line": place.line, "message": remark.message })
     });
+    let shared = policy.shared_limits();
     json!({
+        "limits": {
+            "calls-per-minute": shared.calls_per_minute,
+            "concurrent-calls": shared.concurrent_calls,
+        },
         "files": files.collect::<Value>(),
         "plugins": registry.entries().map(|entry| plugin_json(entry, policy)).collect::<Value>(),
         "remarks": remarks.collect::<Value>(),
@@ -120,6 +142,7 @@ fn plugin_json(entry: &Entry, policy: &Policy) -> Value {
     json!({
         "name": entry.name(),
         "powers": grant.powers(),
+        "ungranted": show::ungranted_json(entry),
         "tools": tools.collect::<Value>(),
         "notes": grant.notes(),
     })

@@ -1,16 +1,13 @@
 //! `sallyport policy test`: the examples of all rules, and how they came out.
 
 use sallyport_policy::ExampleResult;
+use sallyport_runtime::{config::Settings, gate::Standing};
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{
-        args::Format,
-        exit::{Exit, Failure},
-        output::Output,
-    },
-    config::Settings,
-    gate::Standing,
+use crate::cli::{
+    args::Format,
+    exit::{Exit, Failure},
+    output::Output,
 };
 
 /// Runs the command. An example that does not come out is a mistake in the policy, which then cannot
@@ -33,7 +30,7 @@ fn print(results: &[ExampleResult], out: &Output) {
         out.line(&format!("{}: expected {expected}, got {got}: {arguments}", result.place));
     }
     match results.len() {
-        0 => out.line("No rule has an example. One is written as match = [{ …, decision = … }]."),
+        0 => out.line("No rule has an example. Add one with match = [{ …, decision = … }]."),
         1 => out.line("The one example comes out."),
         count => out.line(&format!("All {count} examples come out.")),
     }

@@ -1,32 +1,32 @@
 //! `sallyport policy explain`: what the policy decides about one situation, and why.
 
-use sallyport_contract::{PluginName, ToolId, text};
+use sallyport_contract::{Decision, PluginName, ToolId, text};
 use sallyport_policy::{
     Access, Capability, Explanation, Grant, Policy, Question, Step,
     question::{ROLE_PREFIX, ROLE_RUNS},
+};
+use sallyport_runtime::{
+    config::Settings,
+    registry::{Entry, Registry, Selection},
 };
 use serde_json::{Value, json};
 use url::Url;
 
 use super::args::ExplainArgs;
-use crate::{
-    cli::{
-        args::Format,
-        call, compose,
-        exit::{Exit, Failure},
-        output::Output,
-        show,
-    },
-    config::Settings,
-    registry::{Entry, Missing, Registry, Selection},
+use crate::cli::{
+    args::Format,
+    call, compose,
+    exit::{Exit, Failure},
+    output::Output,
+    show,
 };
 
 /// What a question is about.
 enum Situation {
     /// Making a call.
     Call,
-    /// A request of a running call.
-    Net(String, Url),
+    /// A request of a running call: its method and its URL, as they were written.
+    Net(String, String),
     /// An access to a file.
     Path(String, Access),
     /// Opening a page in the browser.
@@ -50,13 +50,15 @@ pub(super) async fn explain(
     let situation = situation(args)?;
     let arguments = arguments(&args.arguments)?;
     let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
-    let entry = registry.plugin(plugin.as_str()).map_err(Missing::into_failure)?;
+    let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
     let tools = tools(entry, tool, &situation)?;
     remark(entry, &tools, &situation, &arguments, out);
     let answers = answers(&registry, entry, &tools, &situation, &arguments);
+    // A call that may be made is refused what the plugin lacks as soon as it reaches for it.
+    let lacking = matches!(situation, Situation::Call).then_some(entry);
     match args.output.output {
-        Format::Json => out.json(&answers.iter().map(to_json).collect::<Value>()),
-        Format::Text => answers.iter().for_each(|answer| print(answer, settings, out)),
+        Format::Json => out.json(&answers.iter().map(|a| to_json(a, lacking)).collect::<Value>()),
+        Format::Text => answers.iter().for_each(|a| print(a, lacking, settings, out)),
     }
     registry.shutdown().await;
     Ok(Exit::Done)
@@ -83,12 +85,12 @@ fn situation(args: &ExplainArgs) -> Result<Situation, Failure> {
     Ok(asked.into_iter().flatten().next().unwrap_or(Situation::Call))
 }
 
+/// The URL is not read here: what a repaired one would be allowed says nothing about this one.
 fn request_of(request: &str) -> Result<Situation, Failure> {
-    let parts = request.trim().split_once(' ');
-    let parsed = parts.and_then(|(method, url)| Some((method, Url::parse(url.trim()).ok()?)));
-    parsed.map(|(method, url)| Situation::Net(method.to_owned(), url)).ok_or_else(|| {
+    let parts = request.split_once(' ').filter(|(_, url)| url.contains("://"));
+    parts.map(|(method, url)| Situation::Net(method.to_owned(), url.to_owned())).ok_or_else(|| {
         let message = format!("{:?} is no request", text::excerpt(request, 80));
-        let hint = "write the method and the whole address: \"GET https://example.org/path\"";
+        let hint = "write the method and the full URL: \"GET https://example.org/path\"";
         Failure::new(Exit::Usage, message).with_hint(hint)
     })
 }
@@ -142,14 +144,17 @@ fn remark(entry: &Entry, tools: &[ToolId], situation: &Situation, arguments: &Va
         hint.iter().for_each(|hint| out.hint(hint));
     }
     if let (Situation::Call, Some(denial)) = (situation, entry.barrier()) {
-        out.warn(&format!("the call would be refused before: {}: {}", denial.what, denial.why));
+        out.warn(&format!(
+            "the call would fail before the policy is asked: {}: {}",
+            denial.what, denial.why
+        ));
     }
     if let (Situation::Call, [tool]) = (situation, tools)
         && let Err(complaints) = entry.check_arguments(tool, arguments)
     {
         let complaints = complaints.join("; ");
         out.warn(&format!(
-            "the call would be refused before, as its arguments do not fit: {complaints}"
+            "the call would fail before the policy is asked: the arguments do not fit: {complaints}"
         ));
     }
 }
@@ -191,10 +196,21 @@ impl Situation {
     }
 }
 
-fn print(answer: &Answer, settings: &Settings, out: &Output) {
+fn print(answer: &Answer, lacking: Option<&Entry>, settings: &Settings, out: &Output) {
     let Answer { who, explanation } = answer;
     let decision = explanation.decision.word();
     out.line(&format!("{who}: {decision}, {}", text::one_line(&explanation.reason)));
+    // A call that is denied comes to nothing else.
+    let lacking = lacking.filter(|_| explanation.decision < Decision::Deny);
+    if let Some(entry) = lacking.filter(|entry| entry.grant().lacks_something_needed()) {
+        out.line(&format!(
+            "  but {} is not granted all that it requests, and what needs it is refused:",
+            entry.name()
+        ));
+    }
+    for line in lacking.into_iter().flat_map(show::ungranted) {
+        out.line(&format!("  {line}"));
+    }
     for step in &explanation.steps {
         let mark = if step.won { "→" } else { " " };
         out.line(&format!("  {mark} {}  {}", step.place, text::one_line(&step.text)));
@@ -206,7 +222,7 @@ fn print(answer: &Answer, settings: &Settings, out: &Output) {
     }
 }
 
-fn to_json(answer: &Answer) -> Value {
+fn to_json(answer: &Answer, lacking: Option<&Entry>) -> Value {
     let explanation = &answer.explanation;
     json!({
         "tools": answer.who.split(", ").collect::<Vec<_>>(),
@@ -214,6 +230,7 @@ fn to_json(answer: &Answer) -> Value {
         "reason": explanation.reason,
         "steps": explanation.steps.iter().map(step_json).collect::<Value>(),
         "fix": explanation.fix,
+        "ungranted": lacking.map(show::ungranted_json),
     })
 }
 

@@ -2,25 +2,24 @@
 
 use sallyport_contract::{Decision, PluginName, text};
 use sallyport_policy::{
-    Access, RuleText,
+    Access, Mistake, Policy, RemarkKind, RuleText,
     edit::{
-        self, Addition, CapabilityAddition, FsAddition, ListenAddition, NetAddition, ReachText,
-        ScratchAddition, SecretAddition, SecretWayText,
+        self, Addition, CapabilityAddition, EditError, FsAddition, ListenAddition, NetAddition,
+        ReachText, ScratchAddition, SecretAddition, SecretWayText,
     },
 };
+use sallyport_runtime::{config::Settings, registry::Selection};
 
 use super::{
+    Whose,
     args::{GrantArgs, OWN_RANGE},
     change::{Wish, change},
+    check::installed,
 };
-use crate::{
-    cli::{
-        compose,
-        exit::{Exit, Failure},
-        output::Output,
-    },
-    config::Settings,
-    registry::{Missing, Selection},
+use crate::cli::{
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
 };
 
 pub(super) async fn grant(
@@ -28,41 +27,121 @@ pub(super) async fn grant(
     args: &GrantArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let plugin = &super::plugin_name(&args.plugin)?;
-    let wish = |what: String| Wish { plugin, what: format!("grants {what}"), yes: args.yes };
-    match &args.allow {
-        Some(tool) => {
-            let rule = rule(settings, plugin, tool, args.digest, out).await?;
+    let whose = Whose::parse(&args.plugin)?;
+    let wish = |what: String| Wish {
+        plugin: whose.as_str(),
+        what: format!("grants {what}"),
+        yes: args.yes,
+    };
+    match (&args.allow, &whose, &args.limit) {
+        (Some(tool), _, _) => {
+            let rule = RuleText::allowing(whose.tools(tool));
+            let rule = checked_rule(settings, &whose, rule, args, out).await?;
             let wish = wish(format!("calls of {}", rule.tool));
             change(settings, &wish, |text| edit::add_rule(text, &rule), out)?;
         }
-        None => {
-            let addition = addition(args)?;
+        (None, Whose::One(plugin), _) => {
+            let addition = checked(settings, plugin, addition(args)?, args.force, out).await?;
             let wish = wish(in_words(&addition));
             change(settings, &wish, |text| edit::grant(text, plugin, &addition), out)?;
+        }
+        (None, Whose::Several(_), Some(limit)) if whose.is_everybody() => {
+            let (key, value) = pair(limit, "limit")?;
+            let wish = wish(format!("the limit {key} = {value} to all plugins"));
+            change(settings, &wish, |text| edit::grant_shared_limit(text, &key, &value), out)?;
+        }
+        (None, Whose::Several(_), _) => {
+            let message =
+                "only calls, and limits for all plugins, can be granted to several plugins";
+            let failure = Failure::new(Exit::Usage, message);
+            return Err(failure.with_hint("name one plugin, or pass --allow TOOL"));
         }
     }
     Ok(Exit::Done)
 }
 
-async fn rule(
+/// Refuses a rule that is about nothing which is installed, and binds it to the component where that
+/// is asked for.
+async fn checked_rule(
     settings: &Settings,
-    plugin: &PluginName,
-    tool: &str,
-    is_bound: bool,
+    whose: &Whose,
+    rule: RuleText,
+    args: &GrantArgs,
     out: &Output,
 ) -> Result<RuleText, Failure> {
-    let digest = if is_bound { Some(digest(settings, plugin, out).await?) } else { None };
-    Ok(RuleText { digest, ..RuleText::allowing(super::tools_of(plugin, tool)) })
+    let selection = match whose {
+        Whose::One(plugin) => Selection::Only(plugin.clone()),
+        Whose::Several(_) if args.digest => {
+            let failure = Failure::new(Exit::Usage, "--digest needs one plugin");
+            return Err(failure.with_hint("name one plugin, or leave out --digest"));
+        }
+        Whose::Several(_) => Selection::All,
+    };
+    if args.force && !args.digest {
+        return Ok(rule);
+    }
+    let registry = compose::registry_of(settings, selection, out).await?;
+    let digest = match whose {
+        Whose::One(plugin) => {
+            let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
+            args.digest.then(|| entry.digest().to_owned())
+        }
+        Whose::Several(_) => None,
+    };
+    let rule = RuleText { digest, ..rule };
+    // The policy of this rule alone: what it says about itself is what speaks against the rule.
+    let alone = Policy::of_user("policy", &rule.to_string(), None).map_err(|error| Failure {
+        hint: error.hint,
+        ..Failure::new(Exit::Usage, error.message)
+    })?;
+    let (useless, wide): (Vec<_>, Vec<_>) = alone
+        .remarks(&installed(&registry))
+        .into_iter()
+        .partition(|remark| remark.kind == RemarkKind::Useless);
+    registry.shutdown().await;
+    wide.iter().for_each(|remark| out.warn(&format!("the rule {}", remark.message)));
+    match useless.first().filter(|_| !args.force) {
+        Some(remark) => Err(pointless(remark.message.clone(), None)),
+        None => Ok(rule),
+    }
 }
 
-/// Digest of the component that is installed now.
-async fn digest(settings: &Settings, plugin: &PluginName, out: &Output) -> Result<String, Failure> {
+/// Refuses what could not have the effect that is meant.
+async fn checked(
+    settings: &Settings,
+    plugin: &PluginName,
+    addition: Addition,
+    is_forced: bool,
+    out: &Output,
+) -> Result<Addition, Failure> {
+    if is_forced {
+        return Ok(addition);
+    }
     let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
-    let entry = registry.plugin(plugin.as_str()).map_err(Missing::into_failure)?;
-    let digest = entry.digest().to_owned();
+    let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
+    let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
+    let home = settings.policy.home.as_deref();
+    let examined = addition.examined(entry.manifest(), &own, home);
     registry.shutdown().await;
-    Ok(digest)
+    let (addition, objections) = examined.map_err(|error| unfit(&error))?;
+    match objections.first() {
+        Some(first) => {
+            let all: Vec<String> = objections.iter().map(ToString::to_string).collect();
+            Err(pointless(format!("{plugin}: {}", all.join("; ")), first.remedy()))
+        }
+        None => Ok(addition),
+    }
+}
+
+fn unfit(error: &EditError) -> Failure {
+    Failure { hint: error.hint(), ..Failure::new(Exit::Usage, error.to_string()) }
+}
+
+/// What is not written, because nothing would come of it.
+fn pointless(message: String, remedy: Option<String>) -> Failure {
+    let otherwise = "pass --force to write it anyway";
+    let hint = remedy.map_or(otherwise.to_owned(), |remedy| format!("{remedy}; {otherwise}"));
+    Failure::new(Exit::Usage, message).with_hint(hint)
 }
 
 fn addition(args: &GrantArgs) -> Result<Addition, Failure> {
@@ -84,9 +163,10 @@ fn addition(args: &GrantArgs) -> Result<Addition, Failure> {
             let (key, value) = pair(limit, "limit")?;
             Ok(Addition::Limit { key, value })
         }
-        (None, None, None) => {
-            Err(Failure::new(Exit::Usage, "nothing was named that could be granted"))
-        }
+        (None, None, None) => Err(Failure::new(
+            Exit::Usage,
+            "nothing to grant: pass one of --net, --read, --write, --env, --secret, --capability, --allow, --limit",
+        )),
     }
 }
 

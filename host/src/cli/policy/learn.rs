@@ -8,23 +8,27 @@ use std::sync::Arc;
 
 use clap::Parser;
 use sallyport_contract::{Denial, PluginName, text};
-use sallyport_policy::learn::{Learned, Need, Proposal};
+use sallyport_policy::{
+    Access, Manifest,
+    edit::Addition,
+    learn::{Learned, Need, Proposal},
+};
+use sallyport_runtime::{
+    config::{Flags, Settings},
+    registry::Selection,
+};
 
 use super::{
     args::LearnArgs,
     change::{Wish, change},
 };
-use crate::{
-    cli::{
-        args::{Args, Command},
-        call, compose,
-        exit::{Exit, Failure},
-        output::Output,
-        run,
-        watch::{Notebook, Watch},
-    },
-    config::{Flags, Settings},
-    registry::{Missing, Selection},
+use crate::cli::{
+    args::{Args, Command},
+    call, compose,
+    exit::{Exit, Failure},
+    output::Output,
+    run,
+    watch::{Notebook, Watch},
 };
 
 /// Most runs. A plugin that is refused something new each time asks for more than it says.
@@ -64,8 +68,8 @@ pub(super) fn learn(
             return Ok(exit);
         }
     }
-    let message = format!("{plugin} was refused something in each of {RUNS_MAX} runs");
-    Err(Failure::new(Exit::Failed, message).with_hint("`sallyport audit show` tells what"))
+    let message = format!("{plugin} was still refused something after {RUNS_MAX} runs");
+    Err(Failure::new(Exit::Failed, message).with_hint("run `sallyport audit show` to see what"))
 }
 
 /// Flags of the inner command go before those around it.
@@ -105,33 +109,41 @@ fn propose(
     yes: bool,
     out: &Output,
 ) -> Result<bool, Failure> {
-    let proposal = compose::on_this_thread(proposal(settings, plugin, refused, out))?;
+    let (proposal, folder) = compose::on_this_thread(proposal(settings, plugin, refused, out))?;
     for open in &proposal.open {
-        out.warn(&format!("not proposed: {open}"));
+        out.warn(&format!("no proposal: {open}"));
+    }
+    if let Some(command) = &folder {
+        out.hint(&format!("choose the folder yourself: `{command}`"));
     }
     if proposal.additions.is_empty() && proposal.rules.is_empty() {
-        out.note("No grant could be proposed for what was refused.");
+        out.note("Found no grant that would allow what was refused.");
         return Ok(false);
     }
     if yes {
-        out.note("Agreed to by --yes:");
+        out.note("Accepted by --yes:");
     }
     let what = format!("grants what a run was refused: {}", in_words(refused));
-    change(settings, &Wish { plugin, what, yes }, |text| proposal.apply(text), out)
+    change(settings, &Wish { plugin: plugin.as_str(), what, yes }, |text| proposal.apply(text), out)
 }
 
+/// The proposal, and the command for a folder that it cannot name.
 async fn proposal(
     settings: &Settings,
     plugin: &PluginName,
     refused: &[Denial],
     out: &Output,
-) -> Result<Proposal, Failure> {
+) -> Result<(Proposal, Option<String>), Failure> {
     let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
-    let entry = registry.plugin(plugin.as_str()).map_err(Missing::into_failure)?;
+    let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
     let policy = registry.gate().standing.present().policy;
     let (mut learned, mut unclear) = (Learned::nothing(), Vec::new());
+    let mut lacks_folder = false;
     for denial in refused {
-        match Need::of_refusal(plugin, denial) {
+        let need = Need::of_refusal(plugin, denial);
+        // What only the plugin saw, and the host knows how to lift, is a path in no folder.
+        lacks_folder |= matches!((&need, &denial.fix), (Some(Need::Path { .. }) | None, Some(_)));
+        match need {
             Some(need) => learned.note(need),
             None => unclear.push(text::one_line(&format!("{}: {}", denial.what, denial.why))),
         }
@@ -140,8 +152,20 @@ async fn proposal(
     let mut proposal = learned.proposal(entry.manifest(), &own, &policy, Some(entry.digest()));
     unclear.dedup();
     proposal.open.extend(unclear);
+    let names_one = proposal.additions.iter().any(|addition| matches!(addition, Addition::Fs(_)));
+    let folder = folder_command(entry.manifest()).filter(|_| lacks_folder && !names_one);
     registry.shutdown().await;
-    Ok(proposal)
+    Ok((proposal, folder))
+}
+
+/// The command that grants a folder of the operator's choice, if the manifest leaves it to them.
+fn folder_command(manifest: &Manifest) -> Option<String> {
+    let requests = manifest.request.fs.iter().filter(|request| request.path.is_none());
+    let flag = match requests.map(|request| request.access).max()? {
+        Access::Read => "--read",
+        Access::ReadWrite => "--write",
+    };
+    Some(format!("sallyport policy grant {} {flag} FOLDER --mount /PATH", manifest.name))
 }
 
 /// What was refused, for the record, which is cut where it is long.

@@ -10,6 +10,7 @@ mod learn;
 mod revoke;
 
 use sallyport_contract::PluginName;
+use sallyport_runtime::config::Flags;
 
 pub(super) use self::args::PolicyCommand;
 use super::{
@@ -18,7 +19,9 @@ use super::{
     output::Output,
     watch::Watch,
 };
-use crate::config::Flags;
+
+/// What stands for any name in a pattern, and alone for every plugin or every tool.
+const WILDCARD: &str = "*";
 
 /// Runs the command.
 pub(super) fn policy(
@@ -45,9 +48,40 @@ pub(super) fn policy(
     }
 }
 
-/// The tools of a plugin as a rule names them: one, or `*` for all.
-fn tools_of(plugin: &PluginName, tool: &str) -> String {
-    format!("{plugin}.{tool}")
+/// Whom a change of the policy is about.
+enum Whose {
+    /// One plugin.
+    One(PluginName),
+    /// Every plugin whose name fits a pattern.
+    Several(String),
+}
+
+impl Whose {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        match text.contains(WILDCARD) {
+            true => Ok(Self::Several(text.to_owned())),
+            false => plugin_name(text).map(Self::One),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::One(plugin) => plugin.as_str(),
+            Self::Several(pattern) => pattern,
+        }
+    }
+
+    fn is_everybody(&self) -> bool {
+        self.as_str() == WILDCARD
+    }
+
+    /// Their tools as a rule names them: one, or `*` for all.
+    fn tools(&self, tool: &str) -> String {
+        match self.is_everybody() && tool == WILDCARD {
+            true => WILDCARD.to_owned(),
+            false => format!("{}.{tool}", self.as_str()),
+        }
+    }
 }
 
 fn plugin_name(text: &str) -> Result<PluginName, Failure> {

@@ -1,18 +1,16 @@
 //! `sallyport policy revoke`: takes one thing, or all, away from what a plugin may do.
 
-use sallyport_contract::PluginName;
 use sallyport_policy::edit::{self, RuleTarget, Target};
+use sallyport_runtime::config::Settings;
 
 use super::{
+    Whose,
     args::RevokeArgs,
     change::{Wish, change},
 };
-use crate::{
-    cli::{
-        exit::{Exit, Failure},
-        output::Output,
-    },
-    config::Settings,
+use crate::cli::{
+    exit::{Exit, Failure},
+    output::Output,
 };
 
 pub(super) fn revoke(
@@ -20,24 +18,37 @@ pub(super) fn revoke(
     args: &RevokeArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let plugin = &super::plugin_name(&args.plugin)?;
-    let wish = |what: String| Wish { plugin, what: format!("revokes {what}"), yes: args.yes };
-    match rule(plugin, args) {
-        Some(rule) => {
+    let whose = Whose::parse(&args.plugin)?;
+    let wish = |what: String| Wish {
+        plugin: whose.as_str(),
+        what: format!("revokes {what}"),
+        yes: args.yes,
+    };
+    match (rule(&whose, args), &whose, &args.limit) {
+        (Some(rule), _, _) => {
             let wish = wish(format!("the rules for {}", rule.tool));
             change(settings, &wish, |text| edit::remove_rule(text, &rule), out)?;
         }
-        None => {
+        (None, Whose::One(plugin), _) => {
             let (target, what) = target(args);
             change(settings, &wish(what), |text| edit::revoke(text, plugin, &target), out)?;
+        }
+        (None, Whose::Several(_), Some(key)) if whose.is_everybody() => {
+            let wish = wish(format!("the limit {key} of all plugins"));
+            change(settings, &wish, |text| edit::revoke_shared_limit(text, key), out)?;
+        }
+        (None, Whose::Several(_), _) => {
+            let message = "only rules, and the limits of all plugins, are about several plugins";
+            let failure = Failure::new(Exit::Usage, message);
+            return Err(failure.with_hint("name one plugin, or pass --rule TOOL or --limit KEY"));
         }
     }
     Ok(Exit::Done)
 }
 
-fn rule(plugin: &PluginName, args: &RevokeArgs) -> Option<RuleTarget> {
+fn rule(whose: &Whose, args: &RevokeArgs) -> Option<RuleTarget> {
     Some(RuleTarget {
-        tool: super::tools_of(plugin, args.rule.as_ref()?),
+        tool: whose.tools(args.rule.as_ref()?),
         net: args.rule_net.clone(),
         open_url: args.rule_page.clone(),
         decision: args.decision.map(Into::into),
@@ -65,5 +76,5 @@ fn target(args: &RevokeArgs) -> (Target, String) {
         let name = name.clone()?;
         Some((target(name.clone()), format!("{kind}{name}")))
     });
-    found.unwrap_or((Target::Plugin, "all that it held".to_owned()))
+    found.unwrap_or((Target::Plugin, "everything that it had".to_owned()))
 }
