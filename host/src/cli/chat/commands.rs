@@ -1,14 +1,13 @@
 //! What a line does: words go to the model, slash commands are obeyed here.
 
-use std::{
-    fs::OpenOptions,
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-};
+use std::{io, path::PathBuf};
 
 use sallyport_contract::text;
 use sallyport_model::Cost;
+use sallyport_runtime::{
+    session::{self, ModelHandle},
+    whole_file,
+};
 use sallyport_session::{Command as Order, Memory, Speaker, TurnUsage, history, restore};
 use sallyport_terminal::{
     editor::{Begin, KEYS},
@@ -22,7 +21,7 @@ use super::{
     view::{self, note, pair},
     waiting::tokens,
 };
-use crate::cli::{attached, exit::Failure, voice::Voice};
+use crate::cli::{attached, exit::Failure};
 
 /// Most characters of a pinned input that are shown.
 const PINNED_CHARS_MAX: usize = 60;
@@ -52,7 +51,7 @@ impl Chat<'_> {
                 let names = input.attachments.iter().map(|file| file.name.as_str());
                 let names: Vec<&str> = names.collect();
                 if !names.is_empty() {
-                    self.tell(&note(&format!("sent along: {}", names.join(", "))));
+                    self.tell(&note(&format!("attached: {}", names.join(", "))));
                 }
                 self.doing = Doing::Turn { is_pinned };
                 self.send(Order::SubmitInput { input }).await;
@@ -99,10 +98,10 @@ impl Chat<'_> {
     }
 
     async fn use_model(&mut self, name: String) {
-        let choice = self.settings.choose_model(&name).map_err(Failure::from);
-        let voice = choice.and_then(|choice| Voice::of(&choice));
+        let chosen = self.settings.choose_model(&name).map_err(Failure::from);
+        let voice = chosen.and_then(|chosen| Ok(ModelHandle::of(&chosen)?));
         let model = voice.and_then(|voice| {
-            let model = voice.in_session(&self.roles, &self.talk.session_id)?;
+            let model = voice.in_session(&self.roles, &self.talk.session.session_id)?;
             Ok((voice, model))
         });
         match model {
@@ -120,27 +119,33 @@ impl Chat<'_> {
         let past = restore(self.talk.records.all());
         let spent = past.spent();
         let mut lines = vec![
-            pair("session", 8, &self.talk.session_id),
+            pair("session", 8, &self.talk.session.session_id),
             pair("model", 8, self.model.name()),
             pair("turns", 8, &past.turns().to_string()),
             pair("tokens", 8, &spent.tokens.to_string()),
         ];
         lines.extend(match past.turns() {
-            _ if !self.talk.is_kept => note("it is not kept"),
-            0 => note("it is kept from its first message on"),
-            _ => note(&format!("to come back: {}", self.resumption())),
+            _ if !self.talk.is_kept => note("This session is not saved."),
+            0 => note("This session is saved from its first message on."),
+            _ if !self.can_come_back() => note("This session was removed."),
+            _ => note(&format!("Resume with: {}", self.resumption())),
         });
         lines
     }
 
+    /// Whether the session is still there: another process may have removed it.
+    pub(super) fn can_come_back(&self) -> bool {
+        session::kept(self.settings, &self.talk.session.session_id).is_some()
+    }
+
     /// The command that goes on with the session.
     pub(super) fn resumption(&self) -> String {
-        format!("sallyport chat --session {}", self.talk.session_id)
+        format!("sallyport chat --session {}", self.talk.session.session_id)
     }
 
     /// Writes the session into a file that was not there before.
     fn save(&self, path: Option<PathBuf>) -> Vec<Line> {
-        let named = path.unwrap_or_else(|| format!("{}.md", self.talk.session_id).into());
+        let named = path.unwrap_or_else(|| format!("{}.md", self.talk.session.session_id).into());
         let path = self.disk.full(&named);
         let records = self.talk.records.all();
         let is_json = path.extension().is_some_and(|extension| extension == "json");
@@ -148,13 +153,13 @@ impl Chat<'_> {
             true => format!("{:#}\n", history::json(&records)),
             false => history::markdown(&records),
         };
-        match write_new(&path, &text) {
+        match whole_file::create(&path, text.as_bytes()) {
             Ok(()) => note(&format!("written to {}", path.display())),
             Err(error) => {
                 let message = format!("cannot write {}: {error}", path.display());
                 let hint = match error.kind() {
                     io::ErrorKind::AlreadyExists => "nothing is overwritten: name another file",
-                    _ => "name a file in a folder that you may write to",
+                    _ => "choose a folder that you can write to",
                 };
                 vec![view::error(&message), view::hint(hint)]
             }
@@ -173,7 +178,7 @@ impl Chat<'_> {
     /// Who the assistant is.
     fn guide(&self) -> Vec<Line> {
         let Some(guide) = &self.manner.guide else {
-            return note("no guide says who the assistant is; --guide NAME names one");
+            return note("No guide is set. Start with --guide NAME to set one.");
         };
         let temperature =
             guide.temperature.map(|number| pair("temperature", 11, &number.to_string()));
@@ -187,12 +192,12 @@ impl Chat<'_> {
 
     fn memory(&self) -> Vec<Line> {
         let memory = match self.manner.memory() {
-            Memory::None => "all of the session is sent".to_owned(),
+            Memory::None => "The model gets the whole session.".to_owned(),
             Memory::SlidingWindow { tokens_max } => {
                 format!("the newest turns are sent, up to {tokens_max} tokens")
             }
             Memory::Summary { tokens_max } => format!(
-                "the newest turns are sent, up to {tokens_max} tokens, and a summary of the others"
+                "The model gets the newest turns, up to {tokens_max} tokens, and a summary of the others."
             ),
             Memory::ByMeaning { tokens_max, .. } => format!(
                 "the newest turns are sent, up to {tokens_max} tokens, and what bears on your words \
@@ -202,11 +207,11 @@ impl Chat<'_> {
         let mut lines = vec![Line::plain(memory)];
         if matches!(self.manner.memory(), Memory::ByMeaning { .. }) {
             lines.extend(note(
-                "sallyport memory list shows what is remembered, and memory forget forgets it",
+                "`sallyport memory list` shows the memories; `sallyport memory forget` deletes them.",
             ));
         }
         if let count @ 1.. = self.manner.known().len() {
-            lines.push(Line::plain(format!("known from the start: {count} memories")));
+            lines.push(Line::plain(format!("initial memories: {count}")));
         }
         let turns = history::turns(&self.talk.records.all());
         lines.extend(turns.iter().filter(|turn| turn.is_pinned).map(|turn| {
@@ -224,12 +229,6 @@ fn help(entry: Option<&'static slash::Entry>) -> Vec<Line> {
     let width = KEYS.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     let keys = KEYS.iter().map(|(key, words)| pair(key, width, words));
     slash::help().into_iter().chain([Line::default()]).chain(keys).collect()
-}
-
-/// What was said is for its owner alone.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 fn used(usage: &TurnUsage) -> String {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use sallyport_contract::{Toolbox, text};
 use sallyport_policy::Role;
+use sallyport_runtime::config::provider::PLUGIN_PREFIX;
 use sallyport_session::history::{self, PastTurn, Step};
 use sallyport_terminal::{editor::Vocabulary, style::Line};
 
 use super::{person::Chat, talk::Talk, view::note, waiting::Waiting};
-use crate::config::provider::PLUGIN_PREFIX;
 
 /// How many turns of a session that goes on are shown: enough to know what it was about.
 const TURNS_SHOWN: usize = 2;
@@ -26,8 +26,7 @@ impl Chat<'_> {
         let name = self.model.name();
         self.view.print(&note(&format!("{name} · {tools} · /help for help, Ctrl-D to leave")));
         if let Some(guide) = &self.manner.guide {
-            self.view
-                .print(&note(&format!("guided by {} · /guide tells who that is", guide.plugin)));
+            self.view.print(&note(&format!("guide: {} · /guide shows it", guide.plugin)));
         }
         let turns = history::turns(&self.talk.records.all());
         self.view.print(&recalled(&turns));
@@ -37,7 +36,7 @@ impl Chat<'_> {
     pub(super) fn renew(&mut self, talk: Talk) -> Talk {
         self.waiting = Waiting::default();
         self.last_turn = None;
-        self.view.print(&note("a new session begins"));
+        self.view.print(&note("New session."));
         self.model = Arc::clone(&talk.model);
         std::mem::replace(&mut self.talk, talk)
     }
@@ -46,7 +45,8 @@ impl Chat<'_> {
     pub(super) fn farewell(&self) -> Option<String> {
         let was_anything_said = !history::turns(&self.talk.records.all()).is_empty();
         let is_kept = self.talk.is_kept && was_anything_said;
-        is_kept.then(|| format!("to go on: {}", self.resumption()))
+        let is_there = is_kept && self.can_come_back();
+        is_there.then(|| format!("Resume with: {}", self.resumption()))
     }
 
     /// The models that have a name: those of the configuration, and plugins that stand for one.

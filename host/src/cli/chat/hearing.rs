@@ -90,6 +90,7 @@ impl Chat<'_> {
             Delta::Reasoning(piece) if self.settings.chat.show_reasoning => {
                 self.view.reasoning(piece);
             }
+            Delta::LeftOut(what) => self.tell(&[view::warning(&what.to_string())]),
             Delta::Reasoning(_) | Delta::CallBegun { .. } | Delta::Retry { .. } => {}
         }
     }
@@ -103,7 +104,7 @@ impl Chat<'_> {
 
     /// Shows what a plugin says. What is to be said aloud rings.
     fn announce(&self, notice: &services::Notice) {
-        self.tell(&[view::noticed(notice)]);
+        self.tell(&view::noticed(notice));
         if notice.speech.is_some() {
             self.view.ring();
         }
@@ -159,7 +160,7 @@ fn ending(end: &TurnEnd) -> Vec<Line> {
         TurnEnd::BudgetReached { what } => vec![view::error(&format!("stopped: {what}"))],
         TurnEnd::ModelFailed(error) => {
             let is_lifted = matches!(error, ModelError::Denied { fix: Some(_), .. });
-            let hint = (!is_lifted).then(|| view::hint(error.hint()));
+            let hint = (!is_lifted).then(|| view::hint(&error.hint()));
             std::iter::once(view::error(&error.to_string())).chain(hint).collect()
         }
         TurnEnd::Cancelled => view::note("cancelled"),
@@ -173,14 +174,14 @@ fn ending(end: &TurnEnd) -> Vec<Line> {
 fn changed(event: &Event) -> Vec<Line> {
     match event {
         Event::Undone { text } => {
-            view::note(&format!("taken back: {}", text::excerpt(text, INPUT_CHARS_MAX)))
+            view::note(&format!("Took back: {}", text::excerpt(text, INPUT_CHARS_MAX)))
         }
-        Event::ModelChanged { name } => view::note(&format!("from now on answers {name}")),
-        Event::Pinned { turn } => view::note(&format!("turn {turn} is never forgotten")),
+        Event::ModelChanged { name } => view::note(&format!("Now talking to {name}.")),
+        Event::Pinned { turn } => view::note(&format!("Pinned turn {turn}.")),
         Event::Summarized { messages, .. } => {
-            view::note(&format!("a summary stands for {messages} messages from now on"))
+            view::note(&format!("Replaced {messages} messages with a summary."))
         }
-        Event::ArgumentsEdited { .. } => view::note("· the arguments are others now"),
+        Event::ArgumentsEdited { .. } => view::note("· arguments changed"),
         _ => Vec::new(),
     }
 }

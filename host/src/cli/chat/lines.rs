@@ -5,24 +5,24 @@
 
 use std::{pin::pin, sync::Arc};
 
-use sallyport_contract::{Answer, Outcome, Toolbox, services, text};
+use sallyport_contract::{Answer, ApprovalRequest, Outcome, Toolbox, services, text};
 use sallyport_model::{Attachment, Delta, UserMessage};
-use sallyport_session::{self as session, Command, Event, Handle, Parts};
-use tokio::sync::mpsc;
-
-use crate::{
-    cli::{
-        args::ChatArgs,
-        attached, compose, consent,
-        conversation::{self, Conversation, Which},
-        exit::{Exit, Failure},
-        manner::Manner,
-        output::Output,
-        run, show,
-        watch::Watch,
-    },
+use sallyport_runtime::{
     config::{Flags, Settings},
     registry::{Registry, Selection},
+    session::{SessionConfig, SessionSelector},
+};
+use sallyport_session::{self as session, Command, Event, Handle};
+use tokio::sync::mpsc;
+
+use crate::cli::{
+    args::ChatArgs,
+    attached, compose,
+    consent::{self, Asked},
+    exit::{Exit, Failure},
+    output::Output,
+    run, show,
+    watch::Watch,
 };
 
 /// Lines that were typed ahead.
@@ -44,8 +44,8 @@ struct Chat<'a> {
     verbose: bool,
     /// Files for the first message.
     files: Vec<Attachment>,
-    /// The question that is open, and whether it can be answered for good.
-    question: Option<(u64, bool)>,
+    /// The question that is open, and how much of it was shown.
+    question: Option<(u64, ApprovalRequest, Asked)>,
     busy: bool,
     streamed: bool,
     leaving: bool,
@@ -59,28 +59,23 @@ pub(super) async fn chat(
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let files = attached::named(&args.files, &attached::disk(&settings))?;
-    let talk = conversation::open(&settings, &Which::from(&args.session), out)?;
+    let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let voice = compose::model(&settings, out)?;
     let (desk, approvals) = session::approval::channel();
-    let tools = compose::tools(&settings, Arc::new(desk), Selection::All, watch, out).await?;
-    compose::show_problems(&tools.registry, out);
-    let manner = Manner::of(&args.model, &settings, &tools, watch, out).await?;
-    let model = voice.in_session(&tools.roles, &talk.session_id)?;
+    let tools = compose::open_host(&settings, Arc::new(desk), Selection::All, watch, out).await?;
+    compose::show_problems(tools.registry(), out);
+    let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await?;
+    let parts = tools.session_parts(talk, &config, &voice, approvals)?;
     out.note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
-        model.name(),
-        tools.registry.tools().len()
+        parts.model.name(),
+        tools.tools().len()
     ));
-    let toolbox = Arc::clone(&tools.toolbox);
-    let Conversation { session_id, journal, past, is_kept } = talk;
-    let (options, recall) = (manner.options(&session_id), manner.recall(&session_id, is_kept));
-    let parts = Parts { model, toolbox, approvals, journal, past, recall, options };
-    let (handle, mut events) = session::spawn(parts).map_err(run::collision)?;
-    let attendance = tools.attend(&session_id, &handle);
-    let timekeeper = tools.keep_time(watch, out);
+    let (mut session, mut events) = tools.begin(parts, true)?;
+    let timekeeper = tools.keep_time();
     let chat = Chat {
-        handle,
-        registry: &tools.registry,
+        handle: session.handle.clone(),
+        registry: tools.registry(),
         settings: &settings,
         out,
         verbose: watch.verbose,
@@ -91,16 +86,16 @@ pub(super) async fn chat(
         leaving: false,
     };
     chat.converse(&mut events).await;
-    attendance.leave().await;
+    session.stop_listening().await;
     timekeeper.stop().await;
+    drop(session);
     // Nothing leads to the session any more, so it ends, once it has done what it still owes.
     while let Some(event) = events.recv().await {
         if let Event::Noticed { notice } = event {
-            out.notice(&show::speaker(&notice), &notice.text, notice.speech.is_some());
+            out.notice(&notice);
         }
     }
-    tools.close(out).await;
-    Ok(Exit::Done)
+    compose::close(tools, out).await.end(Ok(Exit::Done))
 }
 
 impl Chat<'_> {
@@ -125,7 +120,16 @@ impl Chat<'_> {
                     None => return,
                 },
                 line = lines.recv(), if listening => match line {
-                    Some(line) => self.take(&line).await,
+                    Some(line) => {
+                        let wants_more = |(_, request, asked): &(_, ApprovalRequest, Asked)| {
+                            asked.wants_more(request, Some(&line))
+                        };
+                        if self.question.as_ref().is_some_and(wants_more) {
+                            self.out.forget_typed();
+                            while lines.try_recv().is_ok() {}
+                        }
+                        self.take(&line).await;
+                    }
                     None => { more_lines = false; self.leave().await; }
                 },
                 _ = tokio::signal::ctrl_c() => self.interrupt().await,
@@ -141,8 +145,13 @@ impl Chat<'_> {
     }
 
     async fn take(&mut self, line: &str) {
-        if let Some((id, offers_always)) = self.question.take() {
-            let answer = consent::parse(Some(line), offers_always);
+        if let Some((id, request, mut asked)) = self.question.take() {
+            if asked.wants_more(&request, Some(line)) {
+                asked.show_rest(&request, self.out);
+                self.question = Some((id, request, asked));
+                return;
+            }
+            let answer = consent::parse(Some(line), request.rule.is_some());
             self.send(Command::ProvideConfirmation { id, answer }).await;
             if !self.busy {
                 self.prompt();
@@ -192,6 +201,10 @@ impl Chat<'_> {
                 self.out.piece(&text);
             }
             Event::Delta(Delta::Reasoning(text)) => self.out.aside(&text),
+            Event::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            Event::Delta(Delta::Retry { wait, reason, .. }) => {
+                self.out.note(&show::retry(wait, &reason));
+            }
             Event::MessageComplete { .. } if self.streamed => self.out.line(""),
             Event::CallFinished { tool, report, .. } => {
                 if !self.verbose {
@@ -202,10 +215,10 @@ impl Chat<'_> {
                 }
             }
             Event::ApprovalNeeded { confirmation_id, request, .. } => {
-                self.ask(confirmation_id, &request).await;
+                self.ask(confirmation_id, request).await;
             }
             Event::ApprovalClosed { confirmation_id } => {
-                self.question.take_if(|(id, _)| *id == confirmation_id);
+                self.question.take_if(|(id, ..)| *id == confirmation_id);
             }
             Event::Notice(notice) => self.out.warn(&notice.to_string()),
             Event::Noticed { notice } => self.announce(&notice),
@@ -223,21 +236,22 @@ impl Chat<'_> {
         if self.streamed || (self.out.can_ask && !self.busy) {
             self.out.note("");
         }
-        self.out.notice(&show::speaker(notice), &notice.text, notice.speech.is_some());
+        self.out.notice(notice);
         if !self.busy {
             self.prompt();
         }
     }
 
     /// Only a person at a terminal can say yes; a line from a pipe was written before the question.
-    async fn ask(&mut self, id: u64, request: &sallyport_contract::ApprovalRequest) {
+    async fn ask(&mut self, id: u64, request: ApprovalRequest) {
         if self.out.can_ask {
-            show::question(request, self.out);
-            self.out.aside(consent::prompt(request));
-            self.question = Some((id, request.rule.is_some()));
-        } else {
-            self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
+            let asked = Asked::about(&request, self.out);
+            if self.out.is_seen() {
+                self.question = Some((id, request, asked));
+                return;
+            }
         }
+        self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
     }
 
     async fn interrupt(&mut self) {

@@ -2,13 +2,11 @@
 
 use anstyle::Style;
 use sallyport_contract::{PluginName, ToolSpec, Toolbox, text};
+use sallyport_runtime::registry::{Entry, Missing, Registry};
 use sallyport_terminal::style::Line;
 
 use super::view::{self, note, pair};
-use crate::{
-    cli::plugin,
-    registry::{Entry, Missing, Registry},
-};
+use crate::cli::{plugin, show};
 
 /// Most characters of a description in a list.
 const DESCRIPTION_CHARS_MAX: usize = 80;
@@ -20,7 +18,7 @@ pub(super) fn tools(registry: &Registry, words: Option<&str>) -> Vec<Line> {
     let found: Vec<&ToolSpec> = registry.tools().iter().filter(|tool| fits(tool, &words)).collect();
     if found.is_empty() {
         let there_are_some = !registry.tools().is_empty();
-        return note(if there_are_some { "no tool fits" } else { "there is no tool" });
+        return note(if there_are_some { "No tool matches." } else { "there is no tool" });
     }
     let width = found.iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
     let row = |tool: &&ToolSpec| {
@@ -82,7 +80,7 @@ pub(super) fn models(models: &[String], present: &str) -> Vec<Line> {
     let mark = |name: &str| if name == present { "* " } else { "  " };
     let row = |name: &str| Line::plain(format!("{}{}", mark(name), text::one_line(name)));
     let mut lines: Vec<Line> = known.chain(other).map(row).collect();
-    lines.extend(note("/model NAME talks with another one; PROVIDER/NAME is a name too"));
+    lines.extend(note("Switch with /model NAME or /model PROVIDER/NAME."));
     lines
 }
 
@@ -110,10 +108,16 @@ fn one(
 
 fn powers(entry: &Entry) -> Vec<Line> {
     let powers = entry.grant().powers();
-    if powers.is_empty() {
-        return note("    changes nothing and reaches nothing outside");
-    }
-    powers.iter().map(|power| Line::plain(format!("    {}", text::one_line(power)))).collect()
+    let mut lines = match powers.is_empty() {
+        true => note("    nothing granted"),
+        false => powers
+            .iter()
+            .map(|power| Line::plain(format!("    {}", text::one_line(power))))
+            .collect(),
+    };
+    let lacking = show::ungranted(entry).into_iter();
+    lines.extend(lacking.map(|line| Line::plain(format!("    {line}"))));
+    lines
 }
 
 fn state(entry: &Entry) -> String {

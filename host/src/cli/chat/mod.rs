@@ -20,6 +20,7 @@ mod waiting;
 
 use std::io::IsTerminal;
 
+use sallyport_runtime::config::{Env, Flags};
 use sallyport_terminal::screen::Look;
 
 use super::{
@@ -29,7 +30,6 @@ use super::{
     output::Output,
     watch::Watch,
 };
-use crate::config::{Env, Flags};
 
 pub(super) async fn chat(
     flags: &Flags,

@@ -4,10 +4,16 @@
 use std::{panic, sync::Arc};
 
 use sallyport_model::{Attachment, ChatModel};
-use sallyport_session::{Command, Event, TurnUsage};
+use sallyport_runtime::{
+    config::{EditMode, Flags, Settings},
+    registry::{Registry, Selection},
+    roles::Roles,
+    session::{Events, ModelHandle, SessionConfig, SessionSelector},
+};
+use sallyport_session::{Command, TurnUsage};
 use sallyport_terminal::{
     attach::Disk,
-    editor::{self, Begin, Input, Keyboard, KeyboardError, Original, Prompt, Ticket},
+    editor::{self, Begin, Input, KeyStyle, Keyboard, KeyboardError, Original, Prompt, Ticket},
     style::{Colour, Line},
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -20,20 +26,12 @@ use super::{
     view::{self, View},
     waiting::Waiting,
 };
-use crate::{
-    cli::{
-        args::ChatArgs,
-        attached, compose,
-        conversation::Which,
-        exit::{Exit, Failure},
-        manner::Manner,
-        output::Output,
-        voice::Voice,
-        watch::{Aside, Watch},
-    },
-    config::{Flags, Settings},
-    registry::{Registry, Selection},
-    roles::Roles,
+use crate::cli::{
+    args::ChatArgs,
+    attached, compose,
+    exit::{Exit, Failure},
+    output::Output,
+    watch::{Aside, Watch},
 };
 
 /// What is going on.
@@ -58,7 +56,7 @@ pub(super) enum Next {
 pub(super) struct Chat<'a> {
     pub(super) settings: &'a Settings,
     pub(super) registry: &'a Registry,
-    pub(super) manner: &'a Manner,
+    pub(super) manner: &'a SessionConfig,
     pub(super) keyboard: Keyboard,
     pub(super) typed: UnboundedSender<Typed>,
     pub(super) view: View,
@@ -66,7 +64,7 @@ pub(super) struct Chat<'a> {
     pub(super) talk: Talk,
     pub(super) roles: Arc<Roles>,
     /// Who answers, in any session and in this one, and the name by which they were chosen.
-    pub(super) voice: Voice,
+    pub(super) voice: ModelHandle,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) model_name: String,
     pub(super) doing: Doing,
@@ -98,33 +96,35 @@ pub(super) async fn chat(
     let (asides, heard) = mpsc::unbounded_channel();
     let watch = Watch { asides: Some(asides), ..watch.clone() };
     let consent = Arc::clone(&reception);
-    let tools = compose::tools(&settings, consent, Selection::All, &watch, out).await?;
-    compose::show_problems(&tools.registry, out);
-    let farewell = match Manner::of(&args.model, &settings, &tools, &watch, out).await {
+    let tools = compose::open_host(&settings, consent, Selection::All, &watch, out).await?;
+    compose::show_problems(tools.registry(), out);
+    let farewell = match SessionConfig::of(&(&args.model).into(), &settings, &tools).await {
         Ok(manner) => {
             let manner = &manner;
             let stage = Stage { args, settings: &settings, tools: &tools, manner, reception, out };
-            let timekeeper = tools.keep_time(&watch, out);
+            let timekeeper = tools.keep_time();
             let farewell = talk_at(&stage, voice, files, colour, heard).await;
             timekeeper.stop().await;
             farewell
         }
-        Err(failure) => Err(failure),
+        Err(error) => Err(error.into()),
     };
-    tools.close(out).await;
-    farewell?.into_iter().for_each(|line| out.note(&line));
-    Ok(Exit::Done)
+    let recorded = compose::close(tools, out).await;
+    recorded.end(farewell.map(|farewell| {
+        farewell.into_iter().for_each(|line| out.note(&line));
+        Exit::Done
+    }))
 }
 
 /// Talks at the terminal in one session after another, and returns the last words.
 async fn talk_at(
     stage: &Stage<'_>,
-    voice: Voice,
+    voice: ModelHandle,
     files: Vec<Attachment>,
     colour: Colour,
     heard: UnboundedReceiver<Aside>,
 ) -> Result<Option<String>, Failure> {
-    let (talk, mut events) = stage.begin(&Which::from(&stage.args.session), &voice)?;
+    let (talk, mut events) = stage.begin(&SessionSelector::from(&stage.args.session), &voice)?;
     let (typed, typing) = mpsc::unbounded_channel();
     let mut ears = Ears::new(typing, heard)?;
     let mut chat = Chat::new(stage, talk, voice, files, typed, colour)?;
@@ -135,7 +135,7 @@ async fn talk_at(
             Ok((talk, new)) => {
                 let old = chat.renew(talk);
                 let ended = std::mem::replace(&mut events, new);
-                old.close(ended, &stage.tools.registry).await;
+                old.close(ended, stage.tools.registry()).await;
             }
             Err(failure) => chat.fail(&failure),
         }
@@ -145,7 +145,7 @@ async fn talk_at(
     view.finish();
     // From here on the terminal is as it was found.
     drop(keyboard);
-    talk.close(events, &stage.tools.registry).await;
+    talk.close(events, stage.tools.registry()).await;
     Ok(farewell)
 }
 
@@ -158,7 +158,10 @@ fn keyboard(
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| settings.env.get(name));
     let of_editor = editor::Settings {
         folder: Some(settings.paths.state.join("terminal")),
-        keys: settings.chat.edit_mode,
+        keys: match settings.chat.edit_mode {
+            EditMode::Emacs => KeyStyle::Emacs,
+            EditMode::Vi => KeyStyle::Vi,
+        },
         colour,
         editor: editor.map(str::to_owned),
         disk: disk.clone(),
@@ -185,7 +188,7 @@ impl<'a> Chat<'a> {
     fn new(
         stage: &Stage<'a>,
         talk: Talk,
-        voice: Voice,
+        voice: ModelHandle,
         files: Vec<Attachment>,
         typed: UnboundedSender<Typed>,
         colour: Colour,
@@ -194,14 +197,14 @@ impl<'a> Chat<'a> {
         let (view, disk) = (View::new(colour), attached::disk(settings));
         Ok(Self {
             settings,
-            registry: &stage.tools.registry,
+            registry: stage.tools.registry(),
             manner: stage.manner,
             keyboard: keyboard(settings, &disk, &view, colour)?,
             typed,
             view,
             disk,
             model: Arc::clone(&talk.model),
-            roles: Arc::clone(&stage.tools.roles),
+            roles: Arc::clone(stage.tools.roles()),
             talk,
             voice,
             model_name: settings.chosen.name.clone(),
@@ -218,7 +221,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Talks until the person wants something else.
-    async fn converse(&mut self, events: &mut mpsc::Receiver<Event>, ears: &mut Ears) -> Next {
+    async fn converse(&mut self, events: &mut Events, ears: &mut Ears) -> Next {
         self.listen(Begin::With(String::new()));
         loop {
             if let (Some(next), Doing::Nothing) = (self.next, self.doing) {
@@ -321,6 +324,6 @@ impl<'a> Chat<'a> {
 
     /// When the session has ended, the end of its events says so.
     pub(super) async fn send(&self, command: Command) {
-        let _ = self.talk.handle.send(command).await;
+        let _ = self.talk.session.handle.send(command).await;
     }
 }

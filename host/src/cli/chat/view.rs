@@ -111,9 +111,10 @@ pub(super) fn hint(hint: &str) -> Line {
     named("hint:", CYAN, hint)
 }
 
-/// What a plugin says.
-pub(super) fn noticed(notice: &Notice) -> Line {
-    named(&format!("{}:", show::speaker(notice)), CYAN, &notice.text)
+/// What a plugin says, with its name before each line.
+pub(super) fn noticed(notice: &Notice) -> Vec<Line> {
+    let speaker = format!("{}:", show::speaker(notice));
+    show::lines(notice).iter().map(|line| named(&speaker, CYAN, line)).collect()
 }
 
 /// A name with its explanation, in two columns.

@@ -75,12 +75,13 @@ impl Waiting {
             Delta::Text(_) => self.begin(Activity::Answering, now),
             Delta::Reasoning(_) => self.begin(Activity::Thinking, now),
             Delta::CallBegun { name } => {
-                self.begin(Activity::Other(format!("writing a call of {name}")), now);
+                self.begin(Activity::Other(format!("preparing {name}")), now);
             }
             Delta::Retry { wait, reason, .. } => {
-                let words = format!("asks again in {}: {reason}", seconds(*wait));
+                let words = format!("retrying in {}: {reason}", seconds(*wait));
                 self.begin(Activity::Other(words), now);
             }
+            Delta::LeftOut(_) => {}
         }
     }
 
@@ -167,7 +168,7 @@ mod tests {
             wait: Duration::from_millis(2100),
             reason: "rate limited".to_owned(),
         });
-        let again = Activity::Other("asks again in 3 s: rate limited".to_owned());
+        let again = Activity::Other("retrying in 3 s: rate limited".to_owned());
         let executing = || Event::State(State::Executing);
         let (a, b) = (requested("1", "a"), requested("2", "b"));
         let asked = Event::State(State::WaitingForApproval);

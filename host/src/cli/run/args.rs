@@ -31,7 +31,7 @@ const NOT_WITH_REPLAY: [&str; 19] = [
 
 #[derive(Debug, ClapArgs)]
 pub(in super::super) struct RunArgs {
-    /// The question; several words are joined. What is piped in belongs to it
+    /// The question; piped text is added below it
     #[arg(value_name = "PROMPT")]
     pub(in super::super) prompt: Vec<String>,
 
@@ -44,23 +44,23 @@ pub(in super::super) struct RunArgs {
     #[command(flatten)]
     pub(in super::super) files: FileArgs,
 
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = RunFormat::Text)]
     pub(in super::super) output: RunFormat,
 
-    /// Write a tape of the run, which --replay plays again; the file must not exist yet
+    /// Record the run to a new file, for --replay
     #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "continue"])]
     pub(in super::super) record: Option<PathBuf>,
 
-    /// Play a tape: the same question and answers, without a model, a plugin or a network
+    /// Replay a recording, without a model, a plugin or a network
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WITH_REPLAY)]
     pub(in super::super) replay: Option<PathBuf>,
 
-    /// End with code 7 when a tool call did not complete, though the model answered
+    /// End with code 7 if a tool call did not complete
     #[arg(long)]
     pub(in super::super) fail_on_tool_error: bool,
 
-    /// Print, in place of the answer, the policy text that what was denied would have needed
+    /// Print the policy that denied calls need, instead of the answer
     #[arg(long, conflicts_with = "output")]
     pub(in super::super) emit_needed_grants: bool,
 }
@@ -72,6 +72,6 @@ pub(in super::super) enum RunFormat {
     Text,
     /// One object with the answer and all that led to it
     Json,
-    /// One event a line, while it happens
+    /// One event per line, as it happens
     Jsonl,
 }

@@ -6,29 +6,26 @@ mod report;
 
 use std::{path::Path, sync::Arc};
 
-use sallyport_contract::{Consent, Redactor, mangle::Collision};
+use sallyport_contract::{Consent, Redactor};
 use sallyport_model::UserMessage;
+use sallyport_runtime::{
+    Host, HostSession,
+    config::{Flags, Settings},
+    registry::Selection,
+    session::{Events, SessionConfig, SessionSelector},
+};
 use sallyport_session::{
-    self as session, Command, Event, Handle, NoJournal, NobodyToAsk, Parts, Restored,
+    self as session, Command, Event, NoJournal, NobodyToAsk, Parts, Restored,
     tape::{Recording, Replay},
 };
-use tokio::sync::mpsc;
 
 use super::{
     compose, consent,
-    conversation::{self, Conversation, Which},
     events::Told,
     exit::{Exit, Failure},
-    manner::Manner,
     output::Output,
     tape::{self, Reel},
-    voice::Voice,
     watch::Watch,
-};
-use crate::{
-    config::{Flags, Settings},
-    registry::Selection,
-    services::Attendance,
 };
 
 use report::Report;
@@ -38,12 +35,9 @@ pub(super) use report::print_end;
 
 /// A session that is ready to be asked.
 struct Stage<'a> {
-    session_id: String,
-    handle: Handle,
-    events: mpsc::Receiver<Event>,
+    session: HostSession,
+    events: Events,
     reel: Reel,
-    /// What plugins say comes in by it, as far as it is heard.
-    attendance: Option<Attendance>,
     /// For hints about the policy; a tape has none.
     settings: Option<&'a Settings>,
 }
@@ -75,23 +69,35 @@ async fn ask(
     let settings = compose::settings(flags)?;
     let input = question::question(args, &settings, out)?;
     let voice = compose::model(&settings, out)?;
-    let talk = conversation::open(&settings, &Which::from(&args.session), out)?;
+    let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let consent: Arc<dyn Consent> = match out.can_ask {
         true => Arc::new(consent::AtTerminal { out: *out }),
         false => Arc::new(NobodyToAsk),
     };
-    let tools = compose::tools(&settings, consent, Selection::All, watch, out).await?;
-    compose::show_problems(&tools.registry, out);
+    let tools = compose::open_host(&settings, consent, Selection::All, watch, out).await?;
+    compose::show_problems(tools.registry(), out);
     // What is recorded is not disturbed: what is due waits.
-    let timekeeper = args.record.is_none().then(|| tools.keep_time(watch, out));
-    let manner = Manner::of(&args.model, &settings, &tools, watch, out).await;
-    let parts = manner.and_then(|manner| parts(args, talk, &voice, &manner, &tools));
-    let stage = parts.and_then(|(parts, reel)| Stage::new(parts, reel, Some(&settings), report));
+    let timekeeper = args.record.is_none().then(|| tools.keep_time());
+    let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await;
+    let parts = config.map_err(Failure::from).and_then(|config| {
+        // Questions are answered at the terminal, or not at all: none comes by way of the session.
+        let (_, approvals) = session::approval::channel();
+        let parts = tools.session_parts(talk, &config, &voice, approvals)?;
+        recorded(args, parts, &tools)
+    });
+    let stage = parts.and_then(|(parts, reel)| {
+        // What is recorded hears nothing, so that it can be played again: what is said meanwhile
+        // waits for the session to be resumed.
+        let listens = matches!(reel, Reel::None);
+        let started = started(&parts);
+        let (session, events) = tools.begin(parts, listens)?;
+        report.tell(started);
+        Ok(Stage { session, events, reel, settings: Some(&settings) })
+    });
     let result = match stage {
-        Ok(stage) => {
-            let mut stage = stage.hearing(&tools);
+        Ok(mut stage) => {
             let result = stage.turn(input, report).await;
-            stage.close().await;
+            stage.session.close(stage.events).await;
             result
         }
         Err(failure) => Err(failure),
@@ -99,33 +105,31 @@ async fn ask(
     if let Some(timekeeper) = timekeeper {
         timekeeper.stop().await;
     }
-    tools.close(out).await;
-    result
+    compose::close(tools, out).await.end(result)
 }
 
-/// Puts a session together, recorded if that was asked for.
-fn parts(
-    args: &RunArgs,
-    talk: Conversation,
-    voice: &Voice,
-    manner: &Manner,
-    tools: &compose::Tools,
-) -> Result<(Parts, Reel), Failure> {
-    let Conversation { session_id, journal, past, is_kept } = talk;
-    let model = voice.in_session(&tools.roles, &session_id)?;
-    let options = manner.options(&session_id);
-    let recall = manner.recall(&session_id, is_kept);
-    // Questions are answered at the terminal, or not at all: none comes by way of the session.
-    let (_, approvals) = session::approval::channel();
-    let toolbox = Arc::clone(&tools.toolbox);
-    let live = Parts { model, toolbox, approvals, journal, past, recall, options };
+/// Puts a tape around a session if that was asked for.
+fn recorded(args: &RunArgs, live: Parts, tools: &Host) -> Result<(Parts, Reel), Failure> {
     let Some(path) = &args.record else { return Ok((live, Reel::None)) };
-    let redactor = compose::redactor(&tools.registry);
+    let gate = Arc::clone(tools.registry().gate());
+    let redactor = move || Redactor::clone(&gate.redactor());
     let file = tape::create(path)?;
-    let recording = Recording::begin(file, redactor, &live.options, &*live.model, &*live.toolbox);
+    let (model, toolbox) = (&*live.model, &*live.toolbox);
+    let recording = Recording::begin(file, redactor(), &live.options, model, toolbox);
+    let recording = recording.keeping_up(redactor);
     let (model, toolbox) = (recording.model(live.model), recording.toolbox(live.toolbox));
     let recall = live.recall.map(|recall| recording.recall(recall));
     Ok((Parts { model, toolbox, recall, ..live }, Reel::Records(recording)))
+}
+
+/// What is told first of a session.
+fn started(parts: &Parts) -> Told {
+    Told::SessionStarted {
+        session_id: parts.options.session_id.clone(),
+        model: parts.model.name().to_owned(),
+        tools: parts.toolbox.tools().iter().map(|tool| tool.id.to_string()).collect(),
+        past_turns: parts.past.turns(),
+    }
 }
 
 /// Plays a tape: its inputs, one after another.
@@ -139,49 +143,28 @@ async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
     let (journal, past) = (Box::new(NoJournal), Restored::default());
     let recall = player.recall();
     let parts = Parts { model, toolbox, approvals, journal, past, recall, options };
-    let mut stage = Stage::new(parts, Reel::Plays(player), None, report)?;
-    let mut exit = Err(Failure::new(Exit::Failed, "nothing is said on this tape"));
+    let started = started(&parts);
+    let (session, events) = HostSession::detached(parts)?;
+    report.tell(started);
+    let mut stage = Stage { session, events, reel: Reel::Plays(player), settings: None };
+    let mut exit = Err(Failure::new(Exit::Failed, "the recording contains no input"));
     for input in inputs {
         exit = Ok(stage.turn(input, report).await?);
     }
     exit
 }
 
-impl<'a> Stage<'a> {
-    fn new(
-        parts: Parts,
-        reel: Reel,
-        settings: Option<&'a Settings>,
-        report: &mut Report<'_>,
-    ) -> Result<Self, Failure> {
-        let session_id = parts.options.session_id.clone();
-        let started = Told::SessionStarted {
-            session_id: session_id.clone(),
-            model: parts.model.name().to_owned(),
-            tools: parts.toolbox.tools().iter().map(|tool| tool.id.to_string()).collect(),
-            past_turns: parts.past.turns(),
-        };
-        let (handle, events) = session::spawn(parts).map_err(collision)?;
-        report.tell(started);
-        Ok(Self { session_id, handle, events, reel, attendance: None, settings })
-    }
-
-    /// Hears what plugins say. What is recorded hears nothing, so that it can be played again: what
-    /// is said meanwhile waits for the session to go on.
-    fn hearing(mut self, tools: &compose::Tools) -> Self {
-        if let Reel::None = self.reel {
-            self.attendance = Some(tools.attend(&self.session_id, &self.handle));
-        }
-        self
-    }
-
+impl Stage<'_> {
     async fn turn(&mut self, input: UserMessage, report: &mut Report<'_>) -> Result<Exit, Failure> {
         self.reel.input(&input);
         self.send(Command::SubmitInput { input }).await?;
+        // Once is enough: a reason that lasts, such as a closed pipe, would be heard for ever.
+        let mut is_called_off = false;
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
-                () = called_off(&self.reel) => {
+                () = called_off(&self.reel), if !is_called_off => {
+                    is_called_off = true;
                     self.reel.cancel();
                     self.send(Command::Cancel).await?;
                     continue;
@@ -191,7 +174,12 @@ impl<'a> Stage<'a> {
                 Some(Event::TurnEnded { reason, usage }) => {
                     self.stop_hearing(report).await;
                     self.reel.settle()?;
-                    return Ok(report.end(&self.session_id, &reason, &usage, self.settings));
+                    return Ok(report.end(
+                        &self.session.session_id,
+                        &reason,
+                        &usage,
+                        self.settings,
+                    ));
                 }
                 Some(event) => report.take(&event),
                 None => return Err(ended()),
@@ -201,22 +189,14 @@ impl<'a> Stage<'a> {
 
     /// Hears no plugin any more; what they have said until now is told.
     async fn stop_hearing(&mut self, report: &mut Report<'_>) {
-        let Some(attendance) = self.attendance.take() else { return };
-        attendance.leave().await;
+        self.session.stop_listening().await;
         while let Ok(event) = self.events.try_recv() {
             report.take(&event);
         }
     }
 
-    /// Ends the session, and waits until it has done what it still owes.
-    async fn close(mut self) {
-        // When it has ended already there is nothing to end.
-        let _ = self.handle.send(Command::Close).await;
-        while self.events.recv().await.is_some() {}
-    }
-
     async fn send(&self, command: Command) -> Result<(), Failure> {
-        self.handle.send(command).await.map_err(|_| ended())
+        self.session.handle.send(command).await.map_err(|_| ended())
     }
 }
 
@@ -229,10 +209,5 @@ async fn called_off(reel: &Reel) {
 }
 
 fn ended() -> Failure {
-    Failure::new(Exit::Failed, "the session ended before the turn did")
-}
-
-/// Two tools that a model could not tell apart.
-pub(super) fn collision(error: Collision) -> Failure {
-    Failure::new(Exit::PluginRejected, error.to_string())
+    Failure::new(Exit::Failed, "the session ended unexpectedly")
 }

@@ -12,15 +12,13 @@ use std::{
 };
 
 use sallyport_model::UserMessage;
+use sallyport_runtime::config::Settings;
 
 use super::RunArgs;
-use crate::{
-    cli::{
-        attached,
-        exit::{Exit, Failure},
-        output::Output,
-    },
-    config::Settings,
+use crate::cli::{
+    attached,
+    exit::{Exit, Failure},
+    output::Output,
 };
 
 /// Longest text that is taken from standard input, in bytes; a longer one is read no further.
@@ -46,7 +44,7 @@ pub(super) fn question(
     let text = together(words, &piped);
     if text.trim().is_empty() && attachments.is_empty() && io::stdin().is_terminal() {
         let failure = Failure::new(Exit::Usage, "there is no question");
-        return Err(failure.with_hint("write it behind `run`, or pipe it in"));
+        return Err(failure.with_hint("write it after `run`, or pipe it in"));
     }
     Ok(UserMessage { text, attachments, ..UserMessage::default() })
 }
@@ -78,7 +76,9 @@ fn piped(out: &Output) -> Result<String, Failure> {
         let _ = sender.send(read.map(|_| bytes));
     });
     let read = bytes.recv_timeout(SILENCE_MAX).or_else(|_| {
-        out.note("waiting for the end of standard input; `< /dev/null` says that there is none");
+        out.note(
+            "Waiting for standard input to end. Add `< /dev/null` if there is nothing to read.",
+        );
         bytes.recv()
     });
     let bytes = read.map_err(io::Error::other).flatten().map_err(|error| {
@@ -89,13 +89,13 @@ fn piped(out: &Output) -> Result<String, Failure> {
 
 fn text(bytes: Vec<u8>) -> Result<String, Failure> {
     if bytes.len() as u64 > STDIN_BYTES_MAX {
-        let message = format!("standard input has more than {STDIN_BYTES_MAX} bytes");
-        let hint = "send the part that matters, or have a tool read the file";
+        let message = format!("standard input is larger than {STDIN_BYTES_MAX} bytes");
+        let hint = "send the part that matters, or let a tool read the file";
         return Err(Failure::new(Exit::Usage, message).with_hint(hint));
     }
     String::from_utf8(bytes).map_err(|_| {
         let failure = Failure::new(Exit::Usage, "standard input is no UTF-8 text");
-        failure.with_hint("name a file that is no text with --attach")
+        failure.with_hint("attach other files with --attach")
     })
 }
 
@@ -122,6 +122,6 @@ mod tests {
         assert_eq!(text("ü".into()).unwrap(), "ü");
         assert!(text(vec![0xff]).unwrap_err().hint.unwrap().contains("--attach"));
         let long = vec![b'x'; STDIN_BYTES_MAX as usize + 1];
-        assert!(text(long).unwrap_err().message.contains("more than 1048576 bytes"));
+        assert!(text(long).unwrap_err().message.contains("larger than 1048576 bytes"));
     }
 }
