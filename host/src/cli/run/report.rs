@@ -3,24 +3,25 @@
 //! Standard output carries the answer, and in the forms for programs the events; standard error
 //! carries what a person may want to know in any form.
 
-use std::mem;
+use std::{mem, time::Duration};
 
 use sallyport_contract::{Denial, Outcome};
 use sallyport_model::{Delta, ModelError};
+use sallyport_runtime::config::{Chosen, Settings};
 use sallyport_session::{Event, Notice, TurnEnd, TurnUsage};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::args::{RunArgs, RunFormat};
-use crate::{
-    cli::{
-        events::{self, FinishedCall, Line, Summary, Told},
-        exit::{Exit, Failure},
-        output::Output,
-        show,
-    },
-    config::{Chosen, Settings},
+use crate::cli::{
+    events::{self, FinishedCall, Line, Summary, Told},
+    exit::{Exit, Failure},
+    output::Output,
+    show,
 };
+
+/// Stands behind an answer that never came to its end.
+const INCOMPLETE: &str = "[incomplete: the answer broke off here]";
 
 /// Tells what happens, and remembers of it what the end depends on.
 pub(super) struct Report<'a> {
@@ -28,6 +29,10 @@ pub(super) struct Report<'a> {
     out: &'a Output,
     verbose: bool,
     streamed: bool,
+    /// What has arrived of the answer that is being written.
+    arrived: String,
+    /// Whether the last line says that a provider is waited for.
+    waits: bool,
     denials: Vec<Denial>,
     nobody_to_ask: bool,
     any_failed: bool,
@@ -43,6 +48,8 @@ impl<'a> Report<'a> {
             out,
             verbose,
             streamed: false,
+            arrived: String::new(),
+            waits: false,
             denials: Vec::new(),
             nobody_to_ask: false,
             any_failed: false,
@@ -79,11 +86,14 @@ impl<'a> Report<'a> {
         settings: Option<&Settings>,
     ) -> Exit {
         let exit = self.exit(end);
+        if mem::take(&mut self.waits) {
+            self.out.status(None);
+        }
         if self.args.emit_needed_grants {
             self.denials.extend(denial_of_model(end));
         }
         self.show_end(end, settings);
-        self.last(events::ending(session_id, end, usage, exit));
+        self.last(events::ending(session_id, end, usage, exit).with_arrived(&self.arrived));
         exit
     }
 
@@ -123,28 +133,46 @@ impl<'a> Report<'a> {
                     self.denials.push(denial.clone());
                 }
             }
-            Event::Notice(Notice::AnswerEmpty | Notice::AnswerWithheld) => self.no_answer = true,
+            Event::Delta(Delta::Text(text)) => self.arrived.push_str(text),
+            Event::MessageComplete { .. } => self.arrived.clear(),
+            Event::Notice(
+                Notice::AnswerEmpty
+                | Notice::AnswerWithheld
+                | Notice::AnswerEnded { is_empty: true, .. },
+            ) => self.no_answer = true,
             _ => {}
         }
     }
 
+    /// A wait is shown while it lasts where somebody watches, and kept where nobody does.
+    fn show_wait(&mut self, wait: Duration, reason: &str) {
+        let words = show::retry(wait, reason);
+        self.waits = self.out.stderr_is_terminal;
+        match self.waits {
+            true => self.out.status(Some(&words)),
+            false => self.out.note(&words),
+        }
+    }
+
     fn show(&mut self, event: &Event) {
+        if mem::take(&mut self.waits) {
+            self.out.status(None);
+        }
         match event {
             Event::Delta(Delta::Text(text)) if self.streams() => {
                 self.streamed = true;
                 self.out.piece(text);
             }
             Event::MessageComplete { .. } if self.streamed => self.out.line(""),
+            Event::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            Event::Delta(Delta::Retry { wait, reason, .. }) => self.show_wait(*wait, reason),
             Event::CallFinished { tool, report, .. }
                 if self.out.stderr_is_terminal && !self.verbose =>
             {
                 self.out.note(&format!("· {tool} {}", show::ending(report)));
             }
             Event::Notice(notice) => self.out.warn(&notice.to_string()),
-            Event::Noticed { notice } => {
-                let is_aloud = notice.speech.is_some();
-                self.out.notice(&show::speaker(notice), &notice.text, is_aloud);
-            }
+            Event::Noticed { notice } => self.out.notice(notice),
             _ => {}
         }
     }
@@ -164,6 +192,7 @@ impl<'a> Report<'a> {
             show::needed(&self.denials, self.out);
             return;
         }
+        self.show_arrived(end);
         match end {
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } if !self.prints_answer() => {}
             end => {
@@ -174,6 +203,20 @@ impl<'a> Report<'a> {
             let file = settings.policy.user_file();
             self.denials.iter().for_each(|denial| show::fix(denial, file, self.out));
         }
+    }
+
+    /// What had arrived of an answer that never came to its end belongs to the person all the same,
+    /// and says of itself that it is not all.
+    fn show_arrived(&self, end: &TurnEnd) {
+        let is_answer = matches!(end, TurnEnd::Answered { .. } | TurnEnd::Spoken { .. });
+        if is_answer || self.arrived.is_empty() || !self.prints_answer() {
+            return;
+        }
+        match self.streamed {
+            true => self.out.line(""),
+            false => self.out.answer(&self.arrived),
+        }
+        self.out.line(INCOMPLETE);
     }
 
     fn exit(&self, end: &TurnEnd) -> Exit {
@@ -236,6 +279,6 @@ fn advice(error: &ModelError, asked: Option<&Chosen>) -> String {
     match (error, asked) {
         (ModelError::Credentials { .. }, Some(asked)) => asked.key_advice(),
         (ModelError::Unreachable { .. }, Some(asked)) => asked.address_advice(),
-        _ => error.hint().to_owned(),
+        _ => error.hint().into_owned(),
     }
 }
