@@ -6,6 +6,10 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use sallyport_contract::PluginName;
 use sallyport_model::Cost;
 use sallyport_policy::TimeSpan;
+use sallyport_runtime::{
+    config::Flags,
+    session::{SessionOverrides, SessionSelector},
+};
 
 use super::{
     config::{ConfigCommand, TrustArgs},
@@ -19,7 +23,6 @@ use super::{
     state::StateCommand,
     timer::TimerCommand,
 };
-use crate::config::Flags;
 
 /// Gives a language model tools that run as sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
@@ -27,21 +30,22 @@ use crate::config::Flags;
 #[command(after_help = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 configuration or policy, 4 the provider refused the
 credentials, 5 the provider is unreachable, 6 an approval was needed and nobody was there to ask,
-7 a tool failed, 8 a budget was reached, 9 a plugin was rejected, 130 interrupted.")]
+7 a tool failed, 8 a budget was reached, 9 a plugin was rejected, 10 the audit could not be written,
+130 interrupted.")]
 pub(super) struct Args {
-    /// Folder of plugins; may be given several times. Hides the folders named elsewhere
+    /// Folder of plugins (repeatable); replaces all other plugin folders
     #[arg(long, global = true, value_name = "DIR")]
     plugin_dir: Vec<PathBuf>,
 
-    /// Configuration file, in place of the user's sallyport.toml
+    /// Configuration file to use instead of your sallyport.toml
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Policy file, in place of the user's policy.toml
+    /// Policy file to use instead of your policy.toml
     #[arg(long, global = true, value_name = "FILE")]
     policy: Option<PathBuf>,
 
-    /// Show each invocation on standard error: plugin, tool, arguments, decision, time, outcome
+    /// Print each call to standard error: plugin, tool, arguments, decision, time, outcome
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
 
@@ -51,60 +55,60 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Talk with a model that can use the tools
+    /// Chat with a model that can use your tools
     Chat(ChatArgs),
     /// Ask one question and print the answer
     Run(RunArgs),
-    /// Run a session that plugins feed: from web hooks, web sockets, standard input
+    /// Run a session with input from webhooks, WebSockets or standard input
     Listen(ListenArgs),
     /// Call one tool directly, without a model
     Call(CallArgs),
-    /// Look at the plugins
+    /// List, inspect and accept plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
-    /// Look at the tools
+    /// List and inspect tools
     #[command(subcommand)]
     Tool(ToolCommand),
-    /// Look at the policy, and change it
+    /// Check, explain and change the policy
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Read and check the record of every decision and call
+    /// Show, verify and prune the audit of every decision and call
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Look at the models, and check that one can be used
+    /// List models, and check that one works
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Look at the configuration
+    /// Show the configuration, and where its files are
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Trust a project's configuration as it is now
+    /// Trust the configuration of a project
     Trust(TrustArgs),
-    /// Keep the values of the secrets that the policy names
+    /// List, check, set and remove the values of secrets
     #[command(subcommand)]
     Secret(SecretCommand),
-    /// Look at the sessions that are kept, and go on with them
+    /// List, show, search, resume, fork, export and remove sessions
     #[command(subcommand)]
     Session(SessionCommand),
-    /// Look at the timers and reminders that are set, and cancel them
+    /// List and cancel timers and reminders
     #[command(subcommand)]
     Timer(TimerCommand),
-    /// Look at what plugins keep, and clear it
+    /// List, print and clear the state of plugins
     #[command(subcommand)]
     State(StateCommand),
-    /// Look at what is remembered of earlier conversations, and forget it
+    /// List, search and delete memories of earlier conversations
     #[command(subcommand)]
     Memory(MemoryCommand),
-    /// Print the form of what programs read and write, as a JSON Schema
+    /// Print the JSON Schema of events, results or the configuration
     Schema {
         /// What
         #[arg(value_enum, default_value_t = SchemaOf::Events)]
         of: SchemaOf,
     },
-    /// Check that everything is in place
+    /// Check configuration, policy, plugins, sandbox and store
     Doctor(DoctorArgs),
-    /// Say everyday sentences to the tools, without a model, and tell what came of each
+    /// Run sample sentences through the installed tools (no model needed)
     Selftest(SelftestArgs),
-    /// Write the manual, a page for each command, into a folder; without one, print its first page
+    /// Write the manual pages to a folder, or print the first one
     Man {
         /// The folder; it is made if it is missing
         #[arg(value_name = "DIR")]
@@ -129,11 +133,11 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "PROVIDER")]
     pub(super) provider: Option<String>,
 
-    /// Ask for whole answers in place of a stream
+    /// Print answers when complete, not word by word
     #[arg(long)]
     pub(super) no_stream: bool,
 
-    /// Treat the session as a spoken one: a tool's own sentence ends the turn
+    /// End the turn with the sentence that a tool gives to be spoken
     #[arg(long)]
     pub(super) speak: bool,
 
@@ -141,7 +145,7 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "TEXT")]
     pub(super) system: Option<String>,
 
-    /// The plugin that says who the assistant is; --system still says it last
+    /// The plugin that describes the assistant; --system overrides its prompt
     #[arg(long, value_name = "NAME")]
     pub(super) guide: Option<PluginName>,
 
@@ -149,42 +153,68 @@ pub(super) struct ModelArgs {
     pub(super) budget: BudgetArgs,
 }
 
+impl From<&ModelArgs> for SessionOverrides {
+    fn from(args: &ModelArgs) -> Self {
+        let BudgetArgs { max_turns, max_calls, max_tokens, max_cost, timeout } = &args.budget;
+        Self {
+            system_prompt: args.system.clone(),
+            spoken: args.speak,
+            turns_max: *max_turns,
+            calls_max: *max_calls,
+            tokens_max: *max_tokens,
+            cost_max: *max_cost,
+            time_max: *timeout,
+        }
+    }
+}
+
+impl From<&SessionArgs> for SessionSelector {
+    fn from(args: &SessionArgs) -> Self {
+        match &args.session {
+            Some(id) => Self::Named(id.clone()),
+            None if args.r#continue => Self::Latest,
+            None if args.ephemeral => Self::Ephemeral,
+            None => Self::New,
+        }
+    }
+}
+
 /// How much a turn may use; each in place of what the configuration says.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct BudgetArgs {
-    /// Model answers per turn, at most
+    /// Most model answers per turn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_turns: Option<u32>,
 
-    /// Tool calls per turn, at most
+    /// Most tool calls per turn
     #[arg(long, value_name = "N")]
     pub(super) max_calls: Option<u32>,
 
-    /// Tokens read and written per turn, at most
+    /// Most tokens read and written per turn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_tokens: Option<u64>,
 
-    /// Cost per turn in US dollars, at most: 0.50
+    /// Highest cost per turn in US dollars, such as 0.50
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub(super) max_cost: Option<Cost>,
 
-    /// Time per turn, at most: 90s, 5m
+    /// Longest time per turn, such as 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) timeout: Option<Duration>,
 }
 
-/// Which session is talked in; a new one that is kept, unless something else is asked for.
+/// SessionSelector session is talked in; a new one that is kept, unless something else is asked for.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct SessionArgs {
-    /// Go on with this session; the start of its id is enough
+    /// Resume this session; the start of its ID is enough
     #[arg(long, value_name = "ID", conflicts_with_all = ["continue", "ephemeral"])]
     pub(super) session: Option<String>,
 
-    /// Go on with the session that was used last in this folder, or else anywhere
+    /// Resume the session used last in this folder, else the last one of all
     #[arg(long, conflicts_with = "ephemeral")]
     pub(super) r#continue: bool,
 
-    /// Keep nothing of this session
+    /// Do not save the conversation
     #[arg(long)]
     pub(super) ephemeral: bool,
 }
@@ -192,18 +222,18 @@ pub(super) struct SessionArgs {
 /// Files that go with the first message.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct FileArgs {
-    /// A file that goes with the first message: text, a picture, a sound; may be given several times
+    /// Attach a file to the first message: text, picture or sound (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) attach: Vec<PathBuf>,
 
-    /// A recording that goes with the first message
+    /// Attach a sound to the first message
     #[arg(long, value_name = "FILE")]
     pub(super) audio: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct ChatArgs {
-    /// A plugin that shows the session and answers questions, in place of the terminal
+    /// Show the session with this plugin, which also answers approvals, instead of the terminal
     #[arg(long, value_name = "NAME")]
     pub(super) ui: Option<String>,
 
@@ -227,7 +257,7 @@ pub(super) struct CallArgs {
     #[arg(value_name = "JSON", default_value = "{}")]
     pub(super) arguments: String,
 
-    /// Print, in place of a result, the policy text that what was denied would have needed
+    /// Print the policy that denied calls need, instead of a result
     #[arg(long)]
     pub(super) emit_needed_grants: bool,
 
@@ -237,7 +267,7 @@ pub(super) struct CallArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
-    /// List the plugins, also those that cannot be used and why
+    /// List all plugins, with the reason if one cannot be used
     List(OutputArgs),
     /// Show one plugin: its tools, what it requests, what it is granted
     Show {
@@ -246,7 +276,7 @@ pub(super) enum PluginCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Agree to plugins as they are now, after they have changed
+    /// Accept plugins that have changed
     Accept {
         /// The plugins
         #[arg(required = true, value_name = "NAME")]
@@ -256,7 +286,7 @@ pub(super) enum PluginCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolCommand {
-    /// List the tools; as JSON, the definitions that a model is given
+    /// List the tools; with --output json, the definitions that a model gets
     List(OutputArgs),
     /// Show one tool with the schema of its arguments
     Show {
@@ -274,18 +304,18 @@ pub(super) enum AuditCommand {
     Show(AuditShowArgs),
     /// Check that no record was changed, removed, added or moved
     Verify {
-        /// The head that an earlier check returned; the log has to hold it still
+        /// The head that an earlier check printed; the audit must still contain it
         #[arg(long, value_name = "HEX")]
         head: Option<String>,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Remove old records; the rest can be checked as before
+    /// Remove old records; the rest stays verifiable
     Prune {
-        /// 2026-01-31T12:00:00Z, or so long ago: 2160h
+        /// A time such as 2026-01-31T12:00:00Z, or an age such as 2160h
         #[arg(long, value_name = "TIME")]
         before: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -299,10 +329,10 @@ pub(super) struct AuditShowArgs {
     /// Only records about tools of this name
     #[arg(long)]
     pub(super) tool: Option<String>,
-    /// Only calls that ended so: completed, failed, denied, invalid-arguments, timed-out, cancelled
+    /// Only calls with this outcome: completed, failed, denied, invalid-arguments, timed-out, cancelled
     #[arg(long)]
     pub(super) outcome: Option<String>,
-    /// Only decisions that came out so: allow, deny
+    /// Only this decision: allow or deny
     #[arg(long)]
     pub(super) decision: Option<String>,
     /// Only records of this kind: decision, call, policy, trouble, checkpoint
@@ -311,13 +341,13 @@ pub(super) struct AuditShowArgs {
     /// Only records of this session
     #[arg(long)]
     pub(super) session: Option<String>,
-    /// Only records since then: 2026-01-31T12:00:00Z, or so long ago: 90m, 12h
+    /// Only records since this time: 2026-01-31T12:00:00Z, or an age such as 90m or 12h
     #[arg(long, value_name = "TIME")]
     pub(super) since: Option<String>,
-    /// Only records until then
+    /// Only records until this time
     #[arg(long, value_name = "TIME")]
     pub(super) until: Option<String>,
-    /// At most so many, the newest
+    /// Only the newest N records
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) number: Option<usize>,
     #[command(flatten)]
@@ -326,19 +356,19 @@ pub(super) struct AuditShowArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
-    /// List the secrets, where each value lies and whether it is there; never a value
+    /// List the secrets, where their values are, and which are missing; never prints a value
     List(OutputArgs),
-    /// Check that every secret has a value, and say what to do about one that has none
+    /// Check that every secret has a value
     Check {
         /// This secret only
         name: Option<String>,
     },
-    /// Read a value from standard input and put it to where the policy says that it is
+    /// Store a value from standard input in the place that the policy names
     Set {
         /// The secret
         name: String,
     },
-    /// Remove a value from where the policy says that it is
+    /// Remove a value from the place that the policy names
     Remove {
         /// The secret
         name: String,
@@ -353,7 +383,7 @@ pub(super) struct DoctorArgs {
 
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(super) struct OutputArgs {
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(super) output: Format,
 }
@@ -416,7 +446,7 @@ fn dollars(text: &str) -> Result<Cost, String> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     match text.parse() {
-        Ok(TimeSpan(Duration::ZERO)) => Err("no time at all is too little".to_owned()),
+        Ok(TimeSpan(Duration::ZERO)) => Err("the time must be longer than 0".to_owned()),
         Ok(TimeSpan(time)) => Ok(time),
         Err(_) => Err("write a whole number and a unit: 1500ms, 10s, 2m, 1h".to_owned()),
     }

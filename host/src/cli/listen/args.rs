@@ -8,15 +8,15 @@ use crate::cli::args::{ChatArgs, ModelArgs, SessionArgs};
 
 #[derive(Debug, ClapArgs)]
 pub(in super::super) struct ListenArgs {
-    /// A listener; may be given several times. Without it, every one that the policy lets listen
+    /// A listener (repeatable); by default all that have a `listen` grant
     #[arg(long, value_name = "NAME")]
     pub(in super::super) listener: Vec<String>,
 
-    /// A plugin that shows the session and answers questions, in place of the terminal
+    /// Show the session with this plugin, which also answers approvals, instead of the terminal
     #[arg(long, value_name = "NAME")]
     pub(in super::super) ui: Option<String>,
 
-    /// A secret of the policy that is the token of the listeners, in place of a new one each time
+    /// The secret to use as the token of the listeners, instead of a new one at each start
     #[arg(long, value_name = "SECRET")]
     pub(in super::super) token: Option<String>,
 
@@ -29,7 +29,7 @@ pub(in super::super) struct ListenArgs {
 
 /// What was asked for, in either command.
 pub(super) struct Plan<'a> {
-    /// Which listeners; none at all in a chat.
+    /// SessionSelector listeners; none at all in a chat.
     pub(super) listeners: Listeners<'a>,
     pub(super) ui: Option<&'a str>,
     /// The secret that is the token of the listeners.
@@ -38,7 +38,7 @@ pub(super) struct Plan<'a> {
     pub(super) session: &'a SessionArgs,
 }
 
-/// Which listeners take part.
+/// SessionSelector listeners take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listeners<'a> {
     None,

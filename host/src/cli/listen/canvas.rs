@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use sallyport_contract::{services::Style, text};
+use sallyport_runtime::roles::ui::Canvas;
 
-use crate::{cli::output::Output, roles::ui::Canvas};
+use crate::cli::output::Output;
 
 /// Most characters of a status: it has to stay on one line.
 const STATUS_CHARS_MAX: usize = 72;

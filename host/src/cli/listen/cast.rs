@@ -11,8 +11,15 @@ use std::{
 
 use sallyport_contract::services::{Inbox, Seat};
 use sallyport_model::UserMessage;
-use sallyport_policy::{
-    Capability, ListenAddress, ListenGrant, ListenKind, Role, SecretName, UiGrant,
+use sallyport_policy::{Capability, ListenGrant, ListenKind, Role, UiGrant};
+use sallyport_runtime::{
+    gate::{SecretError, Tell},
+    roles::{
+        Player, Roles,
+        http::{Holder, Key, Looks, PluginPage, Route, Server, Target},
+        listener::{Ear, inbox::Tray, websocket::WebSockets},
+        ui::{Canvas, FromUi, UiSeat},
+    },
 };
 use tokio::sync::mpsc;
 
@@ -21,16 +28,7 @@ use super::{
     args::{Listeners, Plan},
     canvas::Screen,
 };
-use crate::{
-    cli::exit::{Exit, Failure},
-    gate::Tell,
-    roles::{
-        Player, Roles,
-        http::{Holder, Key, Looks, PluginPage, Route, Server, Target},
-        listener::{Ear, inbox::Tray, websocket::WebSockets},
-        ui::{Canvas, FromUi, UiSeat},
-    },
-};
+use crate::cli::exit::{Exit, Failure};
 
 /// A UI that was chosen.
 pub(super) struct Show {
@@ -47,7 +45,7 @@ pub(super) struct Cast {
     pub(super) session_id: String,
     pub(super) ui: Option<Show>,
     pub(super) ears: Vec<Arc<Ear>>,
-    /// Which of the ears hears standard input.
+    /// SessionSelector of the ears hears standard input.
     pub(super) stdin: Option<Arc<Ear>>,
     pub(super) servers: Vec<Server>,
     pub(super) inputs: mpsc::Receiver<UserMessage>,
@@ -111,8 +109,10 @@ impl Cast {
         let grant = show.player.grant()?;
         grant.deny(Capability::Ui, "answer questions").fix?;
         let plugin = grant.plugin();
-        let words = "may watch, but not answer questions";
-        Some(format!("{plugin} {words}: `ui = {{ confirm = true }}` in its policy lets it"))
+        let words = "cannot answer approvals";
+        Some(format!(
+            "{plugin} {words}. To allow it, set `ui = {{ confirm = true }}` in its policy."
+        ))
     }
 }
 
@@ -171,8 +171,8 @@ impl Backstage<'_> {
         let granted = playing.filter(|entry| !entry.grant().listen().is_empty());
         let names: Vec<&str> = granted.map(|entry| entry.name().as_str()).collect();
         if names.is_empty() {
-            let failure = Failure::new(Exit::Policy, "no plugin is granted anything to listen to");
-            let hint = "name one with --listener to see what it needs";
+            let failure = Failure::new(Exit::Policy, "no plugin has a `listen` grant");
+            let hint = "run with --listener NAME to see what it needs";
             return Err(failure.with_hint(hint).into());
         }
         let players = names.into_iter().map(|name| self.roles.player(name, Role::Listener));
@@ -194,7 +194,7 @@ impl Backstage<'_> {
                 let message = format!("{} does not answer HTTP requests: {grant}", player.name());
                 let failure = Failure::new(Exit::PluginRejected, message);
                 return Err(failure
-                    .with_hint("it has to export wasi:http/incoming-handler")
+                    .with_hint("the component must export wasi:http/incoming-handler")
                     .into());
             }
             let (player, part) = (player.clone(), Part::Ear(Arc::clone(ear)));
@@ -214,7 +214,7 @@ impl Backstage<'_> {
         for door in doors {
             match &door.grant.at {
                 Some(at) => sites.entry(at.addr).or_default().push(door),
-                None => places.push(format!("{} hears standard input", door.player.name())),
+                None => places.push(format!("{} reads standard input", door.player.name())),
             }
         }
         let mut servers = Vec::new();
@@ -227,7 +227,7 @@ impl Backstage<'_> {
             servers.push(server);
         }
         if doors.iter().any(Door::is_for_programs) {
-            places.push(format!("programs send {}", keys.programs.header()));
+            places.push(format!("send this header with each request: {}", keys.programs.header()));
         }
         Ok((servers, places))
     }
@@ -271,22 +271,27 @@ fn gone(player: &Player) -> Failure {
 /// Two plugins cannot have the same place.
 fn check_shared(doors: &[Door]) -> Result<(), Failure> {
     for (index, door) in doors.iter().enumerate() {
-        let (kind, at) = (door.grant.kind, &door.grant.at);
-        let same = |other: &&Door| other.grant.kind == kind && is_same(&other.grant.at, at);
+        let same = |other: &&Door| is_same(&other.grant, &door.grant);
         if let Some(other) = doors[..index].iter().find(same) {
             let (first, second) = (other.player.name(), door.player.name());
             let message = format!("{first} and {second} both listen at {}", door.grant);
-            let hint = "grant one of them another path, or name only one with --listener";
+            let hint = "grant one of them another path, or choose one with --listener";
             return Err(Failure::new(Exit::Policy, message).with_hint(hint));
         }
     }
     Ok(())
 }
 
-fn is_same(one: &Option<ListenAddress>, other: &Option<ListenAddress>) -> bool {
-    match (one, other) {
+/// Whether two grants name one place. At a port that is written down requests and web sockets are
+/// not kept apart either, because nobody could tell from an address which plugin answers.
+fn is_same(one: &ListenGrant, other: &ListenGrant) -> bool {
+    let is_same_kind = one.kind == other.kind;
+    match (&one.at, &other.at) {
         (None, None) => true,
-        (Some(one), Some(other)) => one.addr == other.addr && one.path == other.path,
+        (Some(at), Some(others)) => {
+            let is_same_place = at.addr == others.addr && at.path == others.path;
+            is_same_place && (is_same_kind || at.addr.port() != 0)
+        }
         _ => false,
     }
 }
@@ -320,17 +325,16 @@ fn key(token: Option<&str>, roles: &Roles) -> Result<Key, Failure> {
     let Some(name) = token else {
         return random(Holder::Programs);
     };
-    let gate = roles.registry().gate();
-    let policy = gate.standing.present().policy;
-    let known = name.parse::<SecretName>().ok();
-    let source = known.as_ref().and_then(|name| policy.secret_source(name)).ok_or_else(|| {
-        let failure = Failure::new(Exit::Policy, format!("the policy has no secret {name:?}"));
-        failure.with_hint("`sallyport secret list` shows which there are")
+    let secret = roles.registry().gate().secret(name).map_err(|error| match error {
+        SecretError::Unnamed => {
+            let failure = Failure::new(Exit::Policy, format!("the policy has no secret {name:?}"));
+            failure.with_hint("list the secrets with `sallyport secret list`")
+        }
+        SecretError::Vault(error) => error.into(),
     })?;
-    let secret = gate.vault.get(name, source)?;
     Key::of(&secret).map_err(|error| {
         let failure = Failure::new(Exit::Policy, error.to_string());
-        failure.with_hint(format!("`sallyport secret set {name}` keeps another"))
+        failure.with_hint(format!("set another value with `sallyport secret set {name}`"))
     })
 }
 
@@ -360,12 +364,15 @@ fn place(door: &Door, addr: SocketAddr, key: &Key) -> Option<String> {
 fn taken(door: &Door, error: &io::Error) -> Failure {
     let (grant, place) = (&door.grant, &door.grant.place);
     let why = match error.kind() {
-        io::ErrorKind::AddrInUse => "something listens there already".to_owned(),
+        io::ErrorKind::AddrInUse => "the address is already in use".to_owned(),
         io::ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
-        io::ErrorKind::PermissionDenied => "the system does not allow it".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied by the system".to_owned(),
         _ => error.to_string(),
     };
     let message = format!("{} cannot listen at {grant}: {why}", door.player.name());
     let failure = Failure::new(Exit::Failed, message);
-    failure.with_hint(format!("name another port in line {} of the policy, such as 0", place.line))
+    failure.with_hint(format!(
+        "change the port in line {} of the policy; 0 means any free port",
+        place.line
+    ))
 }

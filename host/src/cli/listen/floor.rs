@@ -14,8 +14,22 @@ use std::{
 
 use sallyport_contract::{Admitted, Answer, Outcome, services::Origin};
 use sallyport_model::UserMessage;
+use sallyport_runtime::{
+    HostSession,
+    config::Settings,
+    roles::{
+        Run,
+        listener::{
+            Ear,
+            stdin::{self, Line},
+        },
+        trouble,
+        ui::{self, FromUi, News, UiPlayer},
+    },
+    session::Events,
+};
 use sallyport_sandbox::roles::UiEvent;
-use sallyport_session::{Command, Event, Handle, TurnEnd};
+use sallyport_session::{Command, Event, TurnEnd};
 use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -29,23 +43,11 @@ use super::{
     questions::{Answers, Questions},
     waiting::{at_end, news, next_command, next_line},
 };
-use crate::{
-    cli::{
-        compose, consent,
-        exit::{Exit, Failure},
-        run, show,
-    },
-    config::Settings,
-    roles::{
-        Run,
-        listener::{
-            Ear,
-            stdin::{self, Line},
-        },
-        trouble,
-        ui::{self, FromUi, News, UiPlayer},
-    },
-    services::Attendance,
+use crate::cli::{
+    compose,
+    consent::{self, Asked},
+    exit::{Exit, Failure},
+    run,
 };
 
 /// Longest wait, at the end, for connections to be closed and plugins to be told.
@@ -69,12 +71,14 @@ enum Typing {
 
 /// A session that plugins attend.
 pub(super) struct Floor<'a> {
-    handle: Handle,
+    session: HostSession,
     settings: &'a Settings,
     screen: Arc<Screen>,
     cast: Cast,
     ui: Option<UiPlayer>,
     questions: Questions,
+    /// How much was shown of the question that is first at the terminal.
+    asked: Option<Asked>,
     typing: Typing,
     /// What is typed or piped in, unless a listener hears it, until it ends.
     lines: Option<mpsc::Receiver<Line>>,
@@ -98,7 +102,7 @@ enum Leaving {
 
 impl<'a> Floor<'a> {
     pub(super) fn new(
-        handle: Handle,
+        session: HostSession,
         cast: Cast,
         settings: &'a Settings,
         screen: Arc<Screen>,
@@ -117,12 +121,13 @@ impl<'a> Floor<'a> {
             _ => Answers::Nobody,
         };
         Self {
-            handle,
+            session,
             settings,
             screen,
             cast,
             ui: None,
             questions: Questions::new(answers),
+            asked: None,
             typing,
             lines: None,
             has_typed: false,
@@ -134,12 +139,8 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Holds the session until it is to end. What plugins say comes in by `attendance`.
-    pub(super) async fn hold(
-        mut self,
-        mut events: mpsc::Receiver<Event>,
-        attendance: Attendance,
-    ) -> Result<Exit, Trouble> {
+    /// Holds the session until it is to end.
+    pub(super) async fn hold(mut self, mut events: Events) -> Result<Exit, Trouble> {
         let mut tasks = JoinSet::new();
         let mut stop = pin!(compose::interrupted());
         self.lines = (self.typing == Typing::Person).then(stdin::lines);
@@ -151,8 +152,8 @@ impl<'a> Floor<'a> {
             self.converse(&mut events, &mut tasks, stop).await;
             self.tell_what_waits();
         }
-        attendance.leave().await;
-        let _ = self.handle.send(Command::Close).await;
+        self.session.stop_listening().await;
+        let _ = self.session.handle.send(Command::Close).await;
         while let Some(event) = events.recv().await {
             self.take(event).await;
         }
@@ -179,7 +180,7 @@ impl<'a> Floor<'a> {
             for ear in ears {
                 let name = ear.player.name().clone();
                 ear.start().await.map_err(|why| {
-                    Failure::new(Exit::PluginRejected, format!("{name} does not listen: {why}"))
+                    Failure::new(Exit::PluginRejected, format!("{name} cannot listen: {why}"))
                 })?;
             }
             Ok::<_, Trouble>(admitted)
@@ -298,10 +299,7 @@ impl<'a> Floor<'a> {
     fn ask(&mut self) {
         self.forget_typed();
         if let Some(request) = self.questions.asked() {
-            self.screen.with(|out| {
-                show::question(request, out);
-                out.aside(consent::prompt(request));
-            });
+            self.asked = self.screen.with(|out| Some(Asked::about(request, out)));
         }
     }
 
@@ -312,8 +310,7 @@ impl<'a> Floor<'a> {
 
     async fn obey(&mut self, command: FromUi) {
         match command {
-            FromUi::Confirm { confirmation_id: id, approved } => {
-                let answer = if approved { Answer::Once } else { Answer::No { reason: None } };
+            FromUi::Confirm { confirmation_id: id, answer } => {
                 self.send(Command::ProvideConfirmation { id, answer }).await;
             }
             FromUi::Cancel => self.send(Command::Cancel).await,
@@ -337,8 +334,16 @@ impl<'a> Floor<'a> {
 
     async fn take_line(&mut self, line: Line) {
         let Line::Text(line) = line else {
-            return self.screen.with(|out| out.warn("a line that is no text is passed over"));
+            return self.screen.with(|out| out.warn("skipped a line that is not UTF-8 text"));
         };
+        let wants_more = |request| self.asked.is_some_and(|it| it.wants_more(request, Some(&line)));
+        if self.questions.asked().is_some_and(wants_more) {
+            self.forget_typed();
+            if let (Some(request), Some(asked)) = (self.questions.asked(), &mut self.asked) {
+                self.screen.with(|out| asked.show_rest(request, out));
+            }
+            return;
+        }
         if let Some((id, request)) = self.questions.take_asked() {
             let answer = consent::parse(Some(&line), request.rule.is_some());
             self.send(Command::ProvideConfirmation { id, answer }).await;
@@ -348,7 +353,9 @@ impl<'a> Floor<'a> {
             Some(ui) => ui.tell(UiEvent::Line(line)),
             None if line.trim().is_empty() => {}
             None => self.screen.with(|out| {
-                out.note("what is typed here goes nowhere; `sallyport chat` is for talking");
+                out.note(
+                    "`listen` ignores typed lines. Use `sallyport chat` to talk to the model.",
+                );
             }),
         }
     }
@@ -367,8 +374,8 @@ impl<'a> Floor<'a> {
         show.inspect(|show| show.seat.leave());
         let name = show.map(|show| show.player.name().to_string()).unwrap_or_default();
         self.screen.with(|out| {
-            out.error(&format!("{name} shows this session no more: {why}"));
-            out.hint("the session goes on here; what needs an approval is refused");
+            out.error(&format!("{name} stopped showing this session: {why}"));
+            out.hint("the session continues without it; calls that need an approval are denied");
         });
         self.exit = Exit::PluginRejected;
         for id in self.questions.without_ui() {
@@ -445,7 +452,7 @@ impl<'a> Floor<'a> {
         self.cast.inputs.close();
         let waiting = std::iter::from_fn(|| self.cast.inputs.try_recv().ok()).count();
         if waiting > 0 {
-            let words = format!("inputs that were taken and got no answer: {waiting}");
+            let words = format!("{waiting} accepted inputs got no answer");
             self.screen.with(|out| out.warn(&words));
         }
     }
@@ -472,7 +479,7 @@ impl<'a> Floor<'a> {
 
     /// When the session has ended, its last event says so.
     async fn send(&self, command: Command) {
-        let _ = self.handle.send(command).await;
+        let _ = self.session.handle.send(command).await;
     }
 }
 

@@ -16,21 +16,21 @@ mod waiting;
 use std::{io::IsTerminal, sync::Arc};
 
 use sallyport_contract::{Denial, Toolbox};
-use sallyport_session::{self as session, Parts};
+use sallyport_runtime::{
+    Host,
+    config::{Flags, Settings},
+    registry::Selection,
+    session::{self as sessions, SessionConfig, SessionError, SessionSelector},
+};
+use sallyport_session::{self as session};
 
 use super::{
     args::ChatArgs,
-    compose::{self, Tools},
-    conversation::{self, Conversation, Which},
+    compose,
     exit::{Exit, Failure},
-    manner::Manner,
     output::Output,
-    run, show,
+    show,
     watch::Watch,
-};
-use crate::{
-    config::{Flags, Settings},
-    registry::Selection,
 };
 
 pub(super) use args::ListenArgs;
@@ -44,6 +44,12 @@ enum Trouble {
     Failure(Failure),
     /// The policy does not grant what a plugin was chosen for.
     Denied(Box<Denial>),
+}
+
+impl From<SessionError> for Trouble {
+    fn from(error: SessionError) -> Self {
+        Self::Failure(error.into())
+    }
 }
 
 impl From<Failure> for Trouble {
@@ -72,7 +78,7 @@ pub(super) async fn chat(
 ) -> Result<Exit, Failure> {
     if !args.files.attach.is_empty() || args.files.audio.is_some() {
         let failure = Failure::new(Exit::Usage, "files cannot be sent along where a plugin shows");
-        return Err(failure.with_hint("leave out --attach and --audio"));
+        return Err(failure.with_hint("leave them out"));
     }
     attend(flags, &Plan::of_chat(args, ui), watch, out).await
 }
@@ -84,41 +90,35 @@ async fn attend(
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
-    let talk = conversation::open(&settings, &Which::from(plan.session), out)?;
+    let talk = compose::open_session(&settings, &SessionSelector::from(plan.session), out)?;
     let voice = compose::model(&settings, out)?;
     let (desk, approvals) = session::approval::channel();
-    let tools = compose::tools(&settings, Arc::new(desk), Selection::All, watch, out).await?;
-    compose::show_problems(&tools.registry, out);
+    let tools = compose::open_host(&settings, Arc::new(desk), Selection::All, watch, out).await?;
+    compose::show_problems(tools.registry(), out);
     let played = async {
-        let manner = Manner::of(plan.model, &settings, &tools, watch, out).await?;
-        let model = voice.in_session(&tools.roles, &talk.session_id)?;
-        let Conversation { session_id, journal, past, is_kept } = talk;
+        let config = SessionConfig::of(&plan.model.into(), &settings, &tools).await?;
+        let parts = tools.session_parts(talk, &config, &voice, approvals)?;
+        let session_id = parts.options.session_id.clone();
         let screen = Arc::new(Screen::new(*out));
-        let cast = Cast::gather(plan, &tools.roles, &session_id, &screen).await?;
-        let toolbox = Arc::clone(&tools.toolbox);
-        let (options, recall) = (manner.options(&session_id), manner.recall(&session_id, is_kept));
-        announce(&cast, model.name(), &tools, out);
-        let parts = Parts { model, toolbox, approvals, journal, past, recall, options };
-        let (handle, events) = session::spawn(parts).map_err(run::collision)?;
-        let attendance = tools.attend(&session_id, &handle);
-        let timekeeper = tools.keep_time(watch, out);
-        let floor = Floor::new(handle, cast, &settings, screen);
-        let held = floor.hold(events, attendance).await;
+        let cast = Cast::gather(plan, tools.roles(), &session_id, &screen).await?;
+        announce(&cast, parts.model.name(), &tools, out);
+        let (session, events) = tools.begin(parts, true)?;
+        let timekeeper = tools.keep_time();
+        let floor = Floor::new(session, cast, &settings, screen);
+        let held = floor.hold(events).await;
         timekeeper.stop().await;
         tell_way_back(plan, &settings, &session_id, out);
         held
     };
     let exit = settle(played.await, &settings, out);
-    tools.close(out).await;
-    exit
+    compose::close(tools, out).await.end(exit)
 }
 
 /// Says how to come back, if there is something to come back to.
 fn tell_way_back(plan: &Plan<'_>, settings: &Settings, session_id: &str, out: &Output) {
-    let store = compose::store(settings).ok();
-    let session = store.and_then(|store| store.sessions().get(session_id).ok());
+    let session = sessions::kept(settings, session_id);
     if session.is_some_and(|session| session.used.turns > 0) {
-        out.note(&format!("to go on: sallyport {} --session {session_id}", plan.command()));
+        out.note(&format!("Resume with: sallyport {} --session {session_id}", plan.command()));
     }
 }
 
@@ -139,9 +139,9 @@ fn settle(
 }
 
 /// Says who is here, and where to go.
-fn announce(cast: &Cast, model: &str, tools: &Tools, out: &Output) {
+fn announce(cast: &Cast, model: &str, tools: &Host, out: &Output) {
     let end = if std::io::stdin().is_terminal() { " · Ctrl-C to leave" } else { "" };
-    out.note(&format!("{model} · {} tools{end}", tools.registry.tools().len()));
+    out.note(&format!("{model} · {} tools{end}", tools.registry().tools().len()));
     for place in cast.places() {
         out.note(&place);
     }

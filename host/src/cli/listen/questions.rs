@@ -2,12 +2,13 @@
 //!
 //! A UI answers when the policy lets it, and when somebody can be behind it: a page, or a terminal;
 //! lines from a pipe were written before the question. No UI answers for a plugin in its role, since
-//! that may be itself. The terminal answers where there is no such UI; else nobody does.
+//! that may be itself, nor a question that cannot be told to it whole. The terminal answers where there is no such UI; else nobody does.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use sallyport_contract::ApprovalRequest;
 use sallyport_policy::question::ROLE_PREFIX;
+use sallyport_runtime::roles::ui;
 
 /// Who can answer at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl Questions {
     pub(super) fn open(&mut self, id: u64, request: &ApprovalRequest) -> Answers {
         let is_of_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         match self.answers {
-            Answers::Ui if is_of_role => Answers::Nobody,
+            Answers::Ui if is_of_role || !ui::fits(request) => Answers::Nobody,
             Answers::Ui => {
                 self.with_ui.insert(id);
                 Answers::Ui

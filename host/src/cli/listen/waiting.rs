@@ -2,13 +2,13 @@
 
 use std::future;
 
-use tokio::sync::{mpsc, oneshot};
-
-use super::cast::Show;
-use crate::roles::{
+use sallyport_runtime::roles::{
     listener::stdin::Line,
     ui::{FromUi, News, UiPlayer},
 };
+use tokio::sync::{mpsc, oneshot};
+
+use super::cast::Show;
 
 pub(super) async fn next_command(show: &mut Option<Show>) -> Option<FromUi> {
     match show {

@@ -10,9 +10,8 @@ use sallyport_policy::{
     SourceError,
     document::{Document, Item, Section},
 };
+use sallyport_runtime::config::{self, ConfigError};
 use serde_json::{Map, Value};
-
-use crate::config::{self, ConfigError};
 
 /// The list that is said unless another is named.
 const EVERYDAY: &str = include_str!("everyday.toml");
@@ -108,7 +107,7 @@ fn sentence(section: &mut Section<'_>) -> Result<Sentence, SourceError> {
     let outcome = section.optional("outcome", |item| item.choice(&OUTCOMES))?;
     let answer = section.optional("answer", Item::prose)?;
     if tool.is_none() && (outcome.is_some() || !arguments.is_empty()) {
-        let message = "\"arguments\" and \"outcome\" are those of a tool, and none is named";
+        let message = "\"arguments\" and \"outcome\" need a \"tool\"";
         return Err(place.error(message));
     }
     let arguments = Map::from_iter(arguments);
@@ -121,10 +120,10 @@ fn below(item: Item<'_>) -> Result<String, SourceError> {
     let path = item.prose()?;
     let is_plain = |part| matches!(part, Component::Normal(_));
     if !Path::new(&path).components().all(is_plain) {
-        return Err(place.error("the files of a list lie below its folder"));
+        return Err(place.error("files must be below the folder of the test"));
     }
     if Path::new(&path).starts_with(HOME) {
-        return Err(place.error(format!("\"{HOME}\" is where the test itself keeps things")));
+        return Err(place.error(format!("\"{HOME}\" is reserved for the test")));
     }
     Ok(path)
 }
@@ -149,11 +148,11 @@ mod tests {
             ("[[sentence]]\nsay = ''", "2:7", "say"),
             ("[[sentence]]\ntool = 'a.b'", "1:1", "say"),
             ("[[sentence]]\nsay = 'x'\ntool = 'a'", "3:8", "tool"),
-            ("[[sentence]]\nsay = 'x'\noutcome = 'denied'", "1:1", "none is named"),
+            ("[[sentence]]\nsay = 'x'\noutcome = 'denied'", "1:1", "need a \"tool\""),
             ("[[sentence]]\nsay = 'x'\ntool = 'a.b'\noutcome = 'fine'", "4:11", "outcome"),
             ("[[sentence]]\nsay = 'x'\nsays = 'y'", "3:1", "unknown key"),
             ("[files]\n'../x' = ''\n[[sentence]]\nsay = 'x'", "2:1", "below"),
-            ("[files]\n'sallyport/policy.toml' = ''\n[[sentence]]\nsay = 'x'", "2:1", "itself"),
+            ("[files]\n'sallyport/policy.toml' = ''\n[[sentence]]\nsay = 'x'", "2:1", "reserved"),
             ("[files]\n'/x' = ''\n[[sentence]]\nsay = 'x'", "2:1", "below"),
         ];
         for (text, place, words) in rows {

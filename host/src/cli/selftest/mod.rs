@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use sallyport_contract::ToolId;
+use sallyport_runtime::{
+    config::Flags,
+    registry::{Missing, Registry},
+};
 
 use super::{
     args::OutputArgs,
     exit::{Exit, Failure},
     output::Output,
     watch::Watch,
-};
-use crate::{
-    config::Flags,
-    registry::{Missing, Registry},
 };
 
 use list::List;
@@ -33,7 +33,7 @@ const SOME_FOLDER: &str = "/tmp/sallyport-selftest";
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct SelftestArgs {
-    /// A list of sentences in place of the built-in one
+    /// A list of sentences to use instead of the built-in one
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
@@ -60,7 +60,7 @@ pub(super) async fn selftest(
     let mut stage = Stage::new(flags, &list, watch, out).await?;
     let mut report = Report::new(args.output.output, out);
     for sentence in &list.sentences {
-        match presence(&stage.tools.registry, sentence.tool.as_ref()) {
+        match presence(stage.tools.registry(), sentence.tool.as_ref()) {
             Presence::There => match stage.say(&sentence.say).await? {
                 Some(said) => report.said(sentence, &said),
                 None => {

@@ -94,8 +94,7 @@ impl<'a> Report<'a> {
         match self.format {
             Format::Text => {
                 self.out.line("");
-                self.out
-                    .line(&format!("{counts}; the audit of it {is} ({} records)", audit.records));
+                self.out.line(&format!("{counts}; its audit {is} ({} records)", audit.records));
             }
             Format::Json => self.out.json(&json!({
                 "passed": passed, "failed": failed, "skipped": skipped,
@@ -104,8 +103,9 @@ impl<'a> Report<'a> {
             })),
         }
         if passed + failed == 0 {
-            let failure = Failure::new(Exit::Failed, "none of the plugins of this list is there");
-            return Err(failure.with_hint("name a folder of plugins with --plugin-dir"));
+            let failure =
+                Failure::new(Exit::Failed, "none of the plugins in this list is installed");
+            return Err(failure.with_hint("choose a folder of plugins with --plugin-dir"));
         }
         Ok(if is_good { Exit::Done } else { Exit::Failed })
     }
@@ -182,8 +182,8 @@ fn row(sentence: &Sentence, said: &Said, verdict: &Verdict) -> Value {
 fn expected(sentence: &Sentence, said: &Said) -> Result<(), String> {
     match (&sentence.tool, said.calls.as_slice()) {
         (None, []) => {}
-        (None, [call, ..]) => return Err(format!("no tool should be called, {} was", call.tool)),
-        (Some(tool), []) => return Err(format!("{tool} should be called, no tool was")),
+        (None, [call, ..]) => return Err(format!("expected no call, got {}", call.tool)),
+        (Some(tool), []) => return Err(format!("expected {tool}, got no call")),
         (Some(tool), [call]) if call.tool == tool.to_string() => fits(sentence, call)?,
         (Some(tool), [call, ..]) => {
             return Err(format!("{tool} alone should be called, {} was", call.tool));
@@ -191,7 +191,7 @@ fn expected(sentence: &Sentence, said: &Said) -> Result<(), String> {
     }
     match &sentence.answer {
         Some(words) if !said.answer.to_lowercase().contains(&words.to_lowercase()) => {
-            Err(format!("{words:?} should be in the answer"))
+            Err(format!("the answer does not contain {words:?}"))
         }
         _ => Ok(()),
     }
@@ -206,6 +206,6 @@ fn fits(sentence: &Sentence, call: &Call) -> Result<(), String> {
     }
     match call.outcome == sentence.outcome {
         true => Ok(()),
-        false => Err(format!("the call should be {}", sentence.outcome)),
+        false => Err(format!("expected the outcome {}", sentence.outcome)),
     }
 }

@@ -3,8 +3,15 @@
 use std::{path::Path, sync::Arc, time::Instant};
 
 use sallyport_contract::{Denial, Outcome};
-use sallyport_model::{Offline, UserMessage};
-use sallyport_session::{self as session, Command, Event, Handle, Parts, TurnEnd};
+use sallyport_model::UserMessage;
+use sallyport_runtime::{
+    Host, HostSession,
+    config::{Env, Flags, Origin, Settings, env},
+    registry::Selection,
+    services::{USER, browser},
+    session::{Events, OpenedSession, SessionSelector, offline},
+};
+use sallyport_session::{self as session, Command, Event, Parts, TurnEnd};
 use sallyport_store::Verification;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -13,18 +20,11 @@ use super::{
     list::{HOME, List},
     report::{Call, Said},
 };
-use crate::{
-    cli::{
-        compose::{self, Tools},
-        conversation::{self, Conversation, Which},
-        exit::{Exit, Failure},
-        output::Output,
-        run,
-        watch::{Aside, Watch},
-    },
-    config::{Env, Flags, Origin, Settings, env},
-    registry::Selection,
-    services::browser,
+use crate::cli::{
+    compose,
+    exit::{Exit, Failure},
+    output::Output,
+    watch::{Aside, Watch},
 };
 
 /// Variables of the user's that sentences may be about; nothing else is taken along, keys least of all.
@@ -32,10 +32,10 @@ const VARIABLES: [&str; 2] = ["TZ", "LANG"];
 
 /// A session that lasts as long as the test.
 pub(super) struct Stage {
-    pub(super) tools: Tools,
+    pub(super) tools: Host,
     settings: Settings,
-    handle: Handle,
-    events: mpsc::Receiver<Event>,
+    session: HostSession,
+    events: Events,
     /// What is told beside the answers.
     asides: mpsc::UnboundedReceiver<Aside>,
     _folder: TempDir,
@@ -55,12 +55,12 @@ impl Stage {
         let consent = Arc::new(session::NobodyToAsk);
         let (beside, asides) = mpsc::unbounded_channel();
         let watch = Watch { asides: Some(beside), ..watch.clone() };
-        let tools = compose::tools(&settings, consent, Selection::All, &watch, out).await?;
-        compose::show_problems(&tools.registry, out);
-        let talk = conversation::open(&settings, &Which::New, out)?;
+        let tools = compose::open_host(&settings, consent, Selection::All, &watch, out).await?;
+        compose::show_problems(tools.registry(), out);
+        let talk = compose::open_session(&settings, &SessionSelector::New, out)?;
         let parts = parts(&settings, talk, &tools);
-        let (handle, events) = session::spawn(parts).map_err(run::collision)?;
-        Ok(Self { tools, settings, handle, events, asides, _folder: folder })
+        let (session, events) = tools.begin(parts, false)?;
+        Ok(Self { tools, settings, session, events, asides, _folder: folder })
     }
 
     /// Says a sentence, and returns what happened; nothing when the person stops it.
@@ -98,15 +98,14 @@ impl Stage {
     }
 
     /// Ends the session, and checks the record of all that was decided and done.
-    pub(super) async fn close(mut self, out: &Output) -> Result<Verification, Failure> {
-        self.send(Command::Close).await?;
-        while self.events.recv().await.is_some() {}
-        self.tools.close(out).await;
+    pub(super) async fn close(self, out: &Output) -> Result<Verification, Failure> {
+        self.session.close(self.events).await;
+        compose::close(self.tools, out).await.check()?;
         Ok(compose::store(&self.settings)?.audit().verify(None)?)
     }
 
     async fn send(&self, command: Command) -> Result<(), Failure> {
-        self.handle.send(command).await.map_err(|_| ended())
+        self.session.handle.send(command).await.map_err(|_| ended())
     }
 }
 
@@ -139,17 +138,19 @@ fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failu
     Ok(settings)
 }
 
-fn parts(settings: &Settings, talk: Conversation, tools: &Tools) -> Parts {
-    let Conversation { session_id, journal, past, .. } = talk;
+fn parts(settings: &Settings, talk: OpenedSession, tools: &Host) -> Parts {
+    let OpenedSession { session_id, journal, past, .. } = talk;
     let options = session::Options {
         // A tool's own sentence is the better answer: the matcher has no words of its own.
         spoken: true,
+        user_id: Some(USER.to_owned()),
         limits: settings.budget.turn,
         ..session::Options::new(session_id)
     };
     let (_, approvals) = session::approval::channel();
-    let toolbox = Arc::clone(&tools.toolbox);
-    Parts { model: Arc::new(Offline), toolbox, approvals, journal, past, recall: None, options }
+    let toolbox = Arc::clone(tools.toolbox());
+    let model = Arc::new(offline(tools.registry()));
+    Parts { model, toolbox, approvals, journal, past, recall: None, options }
 }
 
 fn take(event: Event, calls: &mut Vec<Call>) {
@@ -183,5 +184,5 @@ fn words(end: TurnEnd) -> String {
 }
 
 fn ended() -> Failure {
-    Failure::new(Exit::Failed, "the session ended before the test did")
+    Failure::new(Exit::Failed, "the session ended unexpectedly")
 }

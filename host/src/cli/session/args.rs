@@ -8,7 +8,7 @@ use crate::cli::args::{FileArgs, ModelArgs, OutputArgs};
 pub(in super::super) enum SessionCommand {
     #[command(flatten)]
     Kept(KeptCommand),
-    /// Go on with a session, as `chat --session ID` does
+    /// Resume a session, like `chat --session ID`
     Resume {
         /// The session; the start of its id is enough
         id: String,
@@ -22,9 +22,9 @@ pub(in super::super) enum SessionCommand {
 /// What is done with sessions without talking in them.
 #[derive(Debug, Subcommand)]
 pub(in super::super) enum KeptCommand {
-    /// List the sessions that are kept, the one that was used last first
+    /// List the sessions, last used first
     List {
-        /// Only those that were begun in this folder
+        /// Only sessions that were started in this folder
         #[arg(long)]
         here: bool,
         /// At most so many
@@ -40,28 +40,28 @@ pub(in super::super) enum KeptCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Find what was said in any session
+    /// Search all sessions
     Search {
-        /// All of these words; "several words" in quotation marks are found as they are
+        /// The words to find, all of them; "a phrase" in quotation marks
         #[arg(required = true, value_name = "WORDS")]
         words: Vec<String>,
-        /// At most so many places
+        /// Show at most N matches
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
         number: usize,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Begin a session with what was said in another one, which stays as it is
+    /// Copy a session, or its first turns, to a new one
     Fork {
         /// The session; the start of its id is enough
         id: String,
-        /// Up to this turn; all of it when absent
+        /// The last turn to copy; all turns by default
         #[arg(long, value_name = "N")]
         turn: Option<usize>,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Print a session as a document
+    /// Print a session as Markdown or JSON
     Export {
         /// The session; the start of its id is enough
         id: String,
@@ -69,7 +69,7 @@ pub(in super::super) enum KeptCommand {
         #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
         format: ExportFormat,
     },
-    /// Remove sessions for good
+    /// Delete sessions
     Remove {
         /// The sessions; the starts of their ids are enough
         #[arg(required = true, value_name = "ID")]
@@ -77,7 +77,7 @@ pub(in super::super) enum KeptCommand {
         #[command(flatten)]
         consent: YesArgs,
     },
-    /// Remove the sessions that have had their time, as the configuration says
+    /// Delete sessions that are beyond `keep` or `keep_max`
     Prune {
         #[command(flatten)]
         consent: YesArgs,
@@ -86,7 +86,7 @@ pub(in super::super) enum KeptCommand {
 
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(in super::super) struct YesArgs {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(super) yes: bool,
 }

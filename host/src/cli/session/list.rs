@@ -2,12 +2,12 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use sallyport_contract::text;
+use sallyport_runtime::session::folder;
 use sallyport_store::{Hit, Session, SessionFilter, Store};
 use serde_json::{Value, json};
 
 use super::super::{
     args::Format,
-    conversation,
     exit::{Exit, Failure},
     output::Output,
 };
@@ -19,7 +19,7 @@ pub(super) fn list(
     format: Format,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let folder = conversation::folder().filter(|_| here);
+    let folder = folder().filter(|_| here);
     let filter = SessionFilter { folder: folder.as_deref(), ..SessionFilter::default() };
     let mut sessions = store.sessions().list(&filter)?;
     // A program that was stopped in its first moment leaves one in which nothing was said.
@@ -33,7 +33,7 @@ pub(super) fn list(
         out.line(&line(session));
     }
     if sessions.is_empty() {
-        out.note("No session is kept here. `sallyport chat` begins one.");
+        out.note("No sessions. Start one with `sallyport chat`.");
     }
     Ok(Exit::Done)
 }

@@ -5,6 +5,14 @@ mod list;
 mod show;
 
 use sallyport_contract::text;
+use sallyport_runtime::{
+    config::{Flags, Settings},
+    gate::now_ms,
+    history,
+    host::new_session_id,
+    services::USER,
+    session::find,
+};
 use sallyport_session::{
     Record,
     history::{fork_at, turns},
@@ -14,15 +22,9 @@ use serde_json::json;
 
 use super::{
     args::{ChatArgs, FileArgs, Format, ModelArgs, SessionArgs},
-    compose, conversation,
+    compose,
     exit::{Exit, Failure},
     output::Output,
-};
-use crate::{
-    config::{Flags, Settings},
-    gate::now_ms,
-    history,
-    services::USER,
 };
 
 pub(super) use args::SessionCommand;
@@ -62,13 +64,13 @@ fn fork(
     format: Format,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let session = conversation::find(store, id)?;
+    let session = find(store, id)?;
     let records = history::records(store, &session.id)?;
     let count = match turn {
         None => records.len(),
         Some(turn) => shared(&records, turn)?,
     };
-    let fork = compose::session_id();
+    let fork = new_session_id();
     store.sessions().fork(&session.id, count as u64, &fork, now_ms())?;
     match format {
         Format::Json => out.json(&json!({ "id": fork, "parent_id": session.id })),
@@ -88,7 +90,7 @@ fn shared(records: &[Record], turn: usize) -> Result<usize, Failure> {
 fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Result<Exit, Failure> {
     let mut sessions: Vec<Session> = Vec::new();
     for id in ids {
-        let session = conversation::find(store, id)?;
+        let session = find(store, id)?;
         // Two starts of one id are one session.
         if !sessions.iter().any(|known| known.id == session.id) {
             sessions.push(session);
@@ -97,7 +99,7 @@ fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Resu
     for session in &sessions {
         out.note(&format!("{}  {}", session.id, text::one_line(&session.title)));
     }
-    let question = format!("Remove {} for good?", counted(sessions.len()));
+    let question = format!("Delete {}?", counted(sessions.len()));
     if !consent.yes && !compose::confirms(&question, out)? {
         return Ok(Exit::Done);
     }
@@ -115,7 +117,7 @@ fn prune(
     consent: YesArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let question = "Remove every session that has had its time?";
+    let question = "Delete every session beyond `keep` or `keep_max`?";
     if !consent.yes && !compose::confirms(question, out)? {
         return Ok(Exit::Done);
     }

@@ -1,6 +1,7 @@
 //! One session: shown to a person, or handed on as a document.
 
 use sallyport_contract::text;
+use sallyport_runtime::{history, roles::whose, session::find};
 use sallyport_session::{
     Record,
     history::{PastCall, PastTurn, Step, json, markdown, turns},
@@ -11,14 +12,12 @@ use serde_json::Value;
 use super::{
     super::{
         args::Format,
-        conversation,
         exit::{Exit, Failure},
         output::Output,
     },
     args::ExportFormat,
     list::{about, moment},
 };
-use crate::{history, roles::whose};
 
 /// Arguments and results of a call, as far as one line holds them.
 const VALUE_CHARS_MAX: usize = 160;
@@ -53,7 +52,7 @@ pub(super) fn export(
 }
 
 fn read(store: &Store, id: &str) -> Result<(Session, Vec<Record>), Failure> {
-    let session = conversation::find(store, id)?;
+    let session = find(store, id)?;
     let records = history::records(store, &session.id)?;
     Ok((session, records))
 }

@@ -2,10 +2,11 @@
 
 use sallyport_contract::{Outcome, text};
 use sallyport_model::Delta;
+use sallyport_runtime::roles::whose;
 use sallyport_session::Event;
 
 use super::Floor;
-use crate::{cli::show, roles::whose};
+use crate::cli::show;
 
 /// Most characters of an input that are shown beside its origin.
 const INPUT_CHARS_MAX: usize = 120;
@@ -43,9 +44,7 @@ impl Floor<'_> {
                 self.screen.with(|out| out.note(&format!("· {tool} {}", show::ending(report))));
             }
             Event::Noticed { notice } => {
-                let is_aloud = notice.speech.is_some();
-                let speaker = show::speaker(notice);
-                self.screen.with(|out| out.notice(&speaker, &notice.text, is_aloud));
+                self.screen.with(|out| out.notice(notice));
             }
             Event::Notice(notice) => self.screen.with(|out| out.warn(&notice.to_string())),
             _ => {}
