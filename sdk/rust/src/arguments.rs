@@ -1,6 +1,10 @@
 //! From the JSON text of a call to the struct of arguments, with errors that name the argument.
 
-use std::cell::Cell;
+use std::{
+    cell::Cell,
+    collections::{BTreeSet, HashSet, VecDeque},
+    marker::PhantomData,
+};
 
 use schemars::JsonSchema;
 use serde::de::{
@@ -13,6 +17,82 @@ use crate::ToolError;
 /// The arguments of a tool that takes none.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 pub struct NoArguments {}
+
+/// Finds out whether a type can be the arguments of a tool, as
+/// [`Returned`](crate::output::Returned) does for what it returns.
+#[derive(Debug)]
+pub struct Takes<T>(PhantomData<T>);
+
+impl<T> Takes<T> {
+    /// Stands for the type.
+    pub const TYPE: Self = Self(PhantomData);
+}
+
+/// Data that is no JSON object and has no fields that a model could name.
+pub trait NotAnObject {}
+
+macro_rules! not_objects {
+    ($($type:ty),+ $(,)?) => { $(impl NotAnObject for $type {})+ };
+}
+
+not_objects!(
+    (),
+    bool,
+    char,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    i128,
+    isize,
+    u8,
+    u16,
+    u32,
+    u64,
+    u128,
+    usize,
+    String,
+);
+
+impl<T> NotAnObject for Option<T> {}
+impl<T> NotAnObject for Vec<T> {}
+impl<T> NotAnObject for VecDeque<T> {}
+impl<T> NotAnObject for BTreeSet<T> {}
+impl<T, S> NotAnObject for HashSet<T, S> {}
+impl<T, const N: usize> NotAnObject for [T; N] {}
+impl<T> NotAnObject for (T,) {}
+impl<T, U> NotAnObject for (T, U) {}
+impl<T, U, V> NotAnObject for (T, U, V) {}
+impl<T, U, V, W> NotAnObject for (T, U, V, W) {}
+
+/// What is certainly no struct of arguments.
+pub trait TakesNoObject<T> {
+    /// Does not compile, and says why.
+    fn check(&self)
+    where
+        T: ToolArguments,
+    {
+    }
+}
+
+/// What may be one.
+pub trait TakesObject {
+    /// Does nothing.
+    fn check(&self) {}
+}
+
+impl<T: NotAnObject> TakesNoObject<T> for &Takes<T> {}
+impl<T> TakesObject for Takes<T> {}
+
+/// A struct of arguments; nothing implements it, so that what comes here is told what is missing.
+#[diagnostic::on_unimplemented(
+    message = "a tool takes a struct of arguments, not `{Self}`",
+    label = "make this the field of a struct that derives `Deserialize` and `JsonSchema`",
+    note = "a model gives arguments by their names: `struct Args {{ name: {Self} }}`"
+)]
+pub trait ToolArguments {}
 
 /// Reads the arguments of a call.
 ///

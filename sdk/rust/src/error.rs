@@ -20,7 +20,7 @@ pub enum ToolError {
     /// Something that the tool needed was refused.
     Denied(String),
     /// The user has to sign in somewhere first.
-    AuthRequired(String),
+    AuthRequired(SignIn),
     /// A service or a setting is missing just now; trying later may help.
     Unavailable(String),
     /// Any other failure.
@@ -54,11 +54,47 @@ impl ToolError {
             Self::InvalidArguments(message)
             | Self::NotFound(message)
             | Self::Denied(message)
-            | Self::AuthRequired(message)
+            | Self::AuthRequired(SignIn { message, .. })
             | Self::Unavailable(message)
             | Self::Failed(message)
             | Self::Other { message, .. } => message,
         }
+    }
+}
+
+/// What the user has to sign in to before a call can work.
+///
+/// ```
+/// use sallyport_sdk::{SignIn, ToolError};
+///
+/// let sign_in = SignIn::new("connect your mail account first").connection("google-mail");
+/// assert_eq!(ToolError::AuthRequired(sign_in).kind(), "auth-required");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignIn {
+    /// What is missing, for the model and the user to read.
+    pub message: String,
+    /// Name of the connection that is missing, expired or not sufficient, when it is known.
+    pub connection: Option<String>,
+    /// What the connection has to allow, in the words of the service.
+    pub scopes: Vec<String>,
+}
+
+impl SignIn {
+    /// Says what is missing.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), connection: None, scopes: Vec::new() }
+    }
+
+    /// Names the connection.
+    pub fn connection(self, name: impl Into<String>) -> Self {
+        Self { connection: Some(name.into()), ..self }
+    }
+
+    /// Adds what the connection has to allow.
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
     }
 }
 

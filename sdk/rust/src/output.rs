@@ -1,11 +1,11 @@
 //! What a tool gives back: data for the model, and what may go with it.
 
-use std::marker::PhantomData;
+use std::{fmt, marker::PhantomData};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::ToolError;
+use crate::{ToolError, schema::Returns};
 
 /// Data for the model to read, with further parts and a sentence to be spoken.
 ///
@@ -90,8 +90,10 @@ impl<T> Output<T> {
     }
 }
 
-/// What a tool may return: any `Serialize` value, an [`Output`] of one, or a `Result` of either
-/// with a [`ToolError`].
+/// What a tool may return: any `Serialize` value, an [`Output`] of one, or a `Result` of either.
+///
+/// The error of a `Result` is a [`ToolError`], or anything that is turned into one or has words
+/// (`Display`): an `Err` is always a failure of the call.
 ///
 /// The compiler finds out which `Kind` of the three a type is; nobody names it.
 ///
@@ -108,7 +110,7 @@ impl<T> Output<T> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
-    note = "return data that derives `Serialize`, an `Output` of it, or a `Result` of either with a `ToolError`"
+    note = "return data that derives `Serialize`, an `Output` of it, or a `Result` of either with a `ToolError` or an error that can be displayed"
 )]
 pub trait ToolReturn<Kind> {
     /// The type of the data.
@@ -157,6 +159,124 @@ impl<Kind, R: ToolReturn<Kind>> ToolReturn<Fallible<Kind>> for Result<R, ToolErr
     fn into_output(self) -> Result<Output, ToolError> {
         self.and_then(R::into_output)
     }
+}
+
+/// Finds out what the type of a return value is, by the same means as
+/// `schema::Returns`: a method call tries a type itself before what it refers to.
+///
+/// Without this, `Result<T, String>` would be plain data, because `serde` can write it, and its
+/// `Err` would count as success.
+#[derive(Debug)]
+pub struct Returned<T>(PhantomData<T>);
+
+impl<T> Returned<T> {
+    /// Stands for the type.
+    pub const TYPE: Self = Self(PhantomData);
+}
+
+/// A `Result` whose error becomes a [`ToolError`] of a fitting kind.
+pub trait FailsInKind {
+    /// Says how to settle it.
+    fn kind(&self) -> InKind {
+        InKind
+    }
+}
+
+/// A `Result` whose error has words and no more.
+pub trait FailsInWords {
+    /// Says how to settle it.
+    fn kind(&self) -> InWords {
+        InWords
+    }
+}
+
+/// A `Result` whose error says nothing that a model could read.
+pub trait FailsInSilence {
+    /// Says that it cannot be settled.
+    fn kind(&self) -> InSilence {
+        InSilence
+    }
+}
+
+/// Everything that is no `Result`.
+pub trait NeverFails {
+    /// Says that nothing has to be settled.
+    fn kind(&self) -> Never {
+        Never
+    }
+}
+
+impl<R, E: Into<ToolError>> FailsInKind for &&&Returned<Result<R, E>> {}
+impl<R, E: fmt::Display> FailsInWords for &&Returned<Result<R, E>> {}
+impl<R, E> FailsInSilence for &Returned<Result<R, E>> {}
+impl<T> NeverFails for Returned<T> {}
+
+/// See [`FailsInKind`].
+#[derive(Debug)]
+pub struct InKind;
+/// See [`FailsInWords`].
+#[derive(Debug)]
+pub struct InWords;
+/// See [`FailsInSilence`].
+#[derive(Debug)]
+pub struct InSilence;
+/// See [`NeverFails`].
+#[derive(Debug)]
+pub struct Never;
+
+impl InKind {
+    /// Turns the error into one of its kind.
+    ///
+    /// # Errors
+    ///
+    /// What the tool returned.
+    pub fn settle<R, E: Into<ToolError>>(self, returned: Result<R, E>) -> Result<R, ToolError> {
+        returned.map_err(Into::into)
+    }
+}
+
+impl InWords {
+    /// Turns the words of the error into a failure.
+    ///
+    /// # Errors
+    ///
+    /// What the tool returned.
+    pub fn settle<R, E: fmt::Display>(self, returned: Result<R, E>) -> Result<R, ToolError> {
+        returned.map_err(|error| ToolError::Failed(error.to_string()))
+    }
+}
+
+impl InSilence {
+    /// Does not compile, and says why.
+    ///
+    /// # Errors
+    ///
+    /// None: it is never called.
+    pub fn settle<R, E: ErrorOfTool>(self, returned: Result<R, E>) -> Result<R, ToolError> {
+        returned.map_err(ErrorOfTool::into_tool_error)
+    }
+}
+
+impl Never {
+    /// Returns the value.
+    pub fn settle<T>(self, returned: T) -> T {
+        returned
+    }
+}
+
+/// The error of a tool; nothing implements it, so that what comes here is told what is missing.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot fail with `{Self}`",
+    note = "return a `ToolError`, or an error that implements `Display` or `Into<ToolError>`"
+)]
+pub trait ErrorOfTool {
+    /// Turns it into the error of the contract.
+    fn into_tool_error(self) -> ToolError;
+}
+
+/// Stands for the data that a tool returns once its `Result` is settled.
+pub fn returns<R, S: ToolReturn<Kind>, Kind>(_settle: impl FnOnce(R) -> S) -> Returns<S::Data> {
+    Returns::TYPE
 }
 
 #[cfg(test)]

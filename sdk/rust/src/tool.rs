@@ -14,10 +14,11 @@ use crate::{Output, ToolError};
 /// /// Tells who is asking.
 /// #[tool(read_only)]
 /// fn whoami(context: &CallContext) -> String {
-///     context.user_id.clone().unwrap_or_else(|| "the only user".to_owned())
+///     context.user_id.clone()
 /// }
 ///
-/// assert_eq!(whoami(&CallContext::default()), "the only user");
+/// let context = CallContext { user_id: "local".to_owned(), ..CallContext::default() };
+/// assert_eq!(whoami(&context), "local");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallContext {
@@ -25,9 +26,10 @@ pub struct CallContext {
     pub call_id: String,
     /// The session that the call belongs to.
     pub session_id: String,
-    /// The person on whose behalf the call is made, when there is more than one.
-    pub user_id: Option<String>,
-    /// The conversation that asked, when the session has several.
+    /// The user on whose behalf the call is made. On a machine of one's own it is always `local`.
+    pub user_id: String,
+    /// The conversation that the call belongs to. `None` where there is none, as for a single call
+    /// from the command line.
     pub conversation_id: Option<String>,
     /// Milliseconds that were left at the start of the call until the host stops it.
     pub deadline_ms: Option<u64>,
@@ -79,6 +81,8 @@ pub struct Hints {
 pub struct ToolSpec {
     /// Unique within the plugin.
     pub name: &'static str,
+    /// A short name for people.
+    pub title: Option<&'static str>,
     /// What the tool does and when to use it, for a model to read.
     pub description: String,
     /// JSON Schema of the arguments, an object schema.

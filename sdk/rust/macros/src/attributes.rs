@@ -18,6 +18,7 @@ const HINTS: [&str; 4] = ["read_only", "destructive", "idempotent", "open_world"
 #[derive(Default)]
 pub(crate) struct Attributes {
     name: Option<LitStr>,
+    title: Option<LitStr>,
     hints: Vec<(Ident, LitBool)>,
 }
 
@@ -27,6 +28,14 @@ impl Attributes {
         match &self.name {
             Some(name) => name.value(),
             None => function.unraw().to_string(),
+        }
+    }
+
+    /// Returns the expression of the name for people.
+    pub(crate) fn title(&self) -> TokenStream {
+        match &self.title {
+            Some(title) => quote! { ::core::option::Option::Some(#title) },
+            None => quote! { ::core::option::Option::None },
         }
     }
 
@@ -53,6 +62,14 @@ impl Attributes {
             }
             input.parse::<Token![=]>()?;
             self.name = Some(checked_name(input.parse()?)?);
+            return Ok(());
+        }
+        if key == "title" {
+            if self.title.is_some() {
+                return Err(Error::new(key.span(), "the title stands twice"));
+            }
+            input.parse::<Token![=]>()?;
+            self.title = Some(input.parse()?);
             return Ok(());
         }
         if !HINTS.iter().any(|hint| key == hint) {
@@ -87,7 +104,10 @@ impl Parse for Attributes {
 
 fn unknown(key: &Ident) -> Error {
     let known = HINTS.map(|hint| format!("`{hint}`")).join(", ");
-    Error::new(key.span(), format!("`{key}` means nothing here; there are {known} and `name`"))
+    Error::new(
+        key.span(),
+        format!("`{key}` means nothing here; there are {known}, `name` and `title`"),
+    )
 }
 
 fn checked_name(name: LitStr) -> Result<LitStr> {

@@ -1,10 +1,10 @@
 //! From a function to a tool.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{
     Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Meta, Result, ReturnType,
-    Signature, Type, spanned::Spanned,
+    Signature, Type, TypeReference, spanned::Spanned,
 };
 
 use crate::attributes::Attributes;
@@ -48,10 +48,18 @@ fn implementation(
 ) -> Result<TokenStream> {
     let ident = &signature.ident;
     let name = attributes.name(ident);
-    let hints = attributes.hints();
+    let (title, hints) = (attributes.title(), attributes.hints());
     let returns = returns(&signature.output)?;
     let arguments = inputs.arguments_type();
+    let check = inputs.check();
     let call = inputs.call(ident);
+    let settling = quote! {
+        #[allow(unused_imports, reason = "one of them fits, by the type")]
+        use ::sallyport_sdk::__private::{
+            FailsInKind as _, FailsInSilence as _, FailsInWords as _, NeverFails as _,
+        };
+    };
+    let kind = quote! { (&&&&::sallyport_sdk::__private::Returned::<#returns>::TYPE).kind() };
     Ok(quote! {
         impl ::sallyport_sdk::Tool for #ident {
             const NAME: &'static str = #name;
@@ -59,13 +67,16 @@ fn implementation(
             fn spec() -> ::sallyport_sdk::ToolSpec {
                 #[allow(unused_imports, reason = "one of the two answers, by the type")]
                 use ::sallyport_sdk::__private::{Described as _, Undescribed as _};
+                #settling
+                #check
+                let returns =
+                    ::sallyport_sdk::__private::returns(|returned: #returns| #kind.settle(returned));
                 ::sallyport_sdk::ToolSpec {
                     name: Self::NAME,
+                    title: #title,
                     description: ::sallyport_sdk::__private::prose(#doc),
                     parameters: ::sallyport_sdk::__private::parameters::<#arguments>(),
-                    output: (&::sallyport_sdk::__private::Returns::<
-                        <#returns as ::sallyport_sdk::ToolReturn<_>>::Data,
-                    >::TYPE).output(),
+                    output: (&returns).output(),
                     hints: #hints,
                 }
             }
@@ -74,9 +85,10 @@ fn implementation(
                 context: &::sallyport_sdk::CallContext,
                 arguments: &str,
             ) -> ::core::result::Result<::sallyport_sdk::Output, ::sallyport_sdk::ToolError> {
+                #settling
                 let _ = context;
                 let arguments = ::sallyport_sdk::__private::parse::<#arguments>(arguments)?;
-                ::sallyport_sdk::ToolReturn::into_output(#call)
+                ::sallyport_sdk::ToolReturn::into_output(#kind.settle(#call))
             }
         }
     })
@@ -100,6 +112,9 @@ impl<'a> Inputs<'a> {
             return Err(too_many(third));
         }
         match (first, second) {
+            (Some(Type::Reference(borrowed)), _) if !may_be_context(borrowed) => {
+                Err(Error::new(borrowed.span(), BORROWED))
+            }
             (Some(Type::Reference(_)), Some(second)) => Err(too_many(second)),
             (Some(Type::Reference(_)), None) => Ok(Self { arguments: None, context: true }),
             (arguments, Some(Type::Reference(_))) => Ok(Self { arguments, context: true }),
@@ -115,6 +130,18 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// Refuses what is no struct, at the place where it stands in the author's code.
+    fn check(&self) -> TokenStream {
+        let Some(ty) = self.arguments else { return TokenStream::new() };
+        quote_spanned! { ty.span() =>
+            {
+                #[allow(unused_imports, reason = "one of the two, by the type")]
+                use ::sallyport_sdk::__private::{TakesNoObject as _, TakesObject as _};
+                (&&::sallyport_sdk::__private::Takes::<#ty>::TYPE).check();
+            }
+        }
+    }
+
     fn call(&self, function: &Ident) -> TokenStream {
         match (self.arguments, self.context) {
             (Some(_), true) => quote! { #function(arguments, context) },
@@ -123,6 +150,18 @@ impl<'a> Inputs<'a> {
             (None, false) => quote! {{ let _ = arguments; #function() }},
         }
     }
+}
+
+/// Said of arguments that are borrowed: a reference is taken for that to the context.
+const BORROWED: &str = "a tool owns its arguments: put this into a struct that derives \
+                        `Deserialize` and `JsonSchema`, with owned types such as `String`";
+
+/// Whether a reference could be one to the context. Texts, lists and numbers are certainly none.
+fn may_be_context(reference: &TypeReference) -> bool {
+    let Type::Path(path) = &*reference.elem else { return false };
+    let Some(last) = path.path.segments.last() else { return false };
+    let name = last.ident.to_string();
+    name.starts_with(char::is_uppercase) && last.arguments.is_none() && name != "String"
 }
 
 fn too_many(at: &Type) -> Error {
@@ -202,13 +241,16 @@ mod tests {
         check("read_only", plain, "read_only:::core::option::Option::Some(true)");
         check("destructive = false,", plain, "destructive:::core::option::Option::Some(false)");
         check("name = \"law:act.2\"", plain, "NAME:&'staticstr=\"law:act.2\"");
+        check("title = \"Act now\"", plain, "title:::core::option::Option::Some(\"Actnow\")");
+        check("", plain, "title:::core::option::Option::None");
         check("", "/// Does it.\nfn r#match() {}", "NAME:&'staticstr=\"match\"");
         check("", "/// Does it.\npub(crate) fn act() {}", "pub(crate)enumact{}");
         check("", "/// One\n/// two.\nfn act(a: Args) {}", "prose(\"One\\ntwo.\")");
-        check("", "/// Does it.\nfn act(a: Args) {}", "into_output(act(arguments))");
+        check("", "/// Does it.\nfn act(a: Args) {}", "settle(act(arguments))");
         check("", "/// Does it.\nfn act(a: Args, c: &CallContext) {}", "act(arguments,context)");
         check("", "/// Does it.\nfn act(c: &CallContext) {}", "act(context)");
-        check("", "/// Does it.\nfn act() -> Result<T, ToolError> {}", "<Result<T,ToolError>as");
+        let fallible = "/// Does it.\nfn act() -> Result<T, ToolError> {}";
+        check("", fallible, "Returned::<Result<T,ToolError>>::TYPE");
     }
 
     #[test]
@@ -220,6 +262,10 @@ mod tests {
         check_error("", "/// Does it.\nfn act(a: A, b: B) {}", "into the struct");
         check_error("", "/// Does it.\nfn act(c: &CallContext, a: A) {}", "into the struct");
         check_error("", "/// Does it.\nfn act(a: A, c: &C, d: D) {}", "into the struct");
+        check_error("", "/// Does it.\nfn act(a: &str) {}", "a tool owns its arguments");
+        check_error("", "/// Does it.\nfn act(a: &String, b: u8) {}", "a tool owns its arguments");
+        check_error("", "/// Does it.\nfn act(a: &[u8]) {}", "a tool owns its arguments");
+        check_error("", "/// Does it.\nfn act(a: &Vec<u8>) {}", "a tool owns its arguments");
         check_error("", "/// Does it.\nfn act(&self) {}", "not a method");
         check_error("", "/// Does it.\nasync fn act() {}", "may simply block");
         check_error("", "/// Does it.\nfn act<T>(a: T) {}", "no type or lifetime parameters");
@@ -227,6 +273,7 @@ mod tests {
         check_error("readonly", plain, "`readonly` means nothing here; there are `read_only`");
         check_error("read_only, read_only", plain, "`read_only` stands twice");
         check_error("name = \"a\", name = \"b\"", plain, "the name stands twice");
+        check_error("title = \"a\", title = \"b\"", plain, "the title stands twice");
         check_error("read_only = 1", plain, "expected boolean literal");
         check_error("name = \"do it\"", plain, "is no name for a tool");
         check_error("name = \"\"", plain, "is no name for a tool");

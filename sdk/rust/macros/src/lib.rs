@@ -42,7 +42,8 @@ use syn::{ItemFn, parse_macro_input};
 ///
 /// It takes one struct of arguments or none, and then, when it wants to know who is asking,
 /// `&CallContext`. It returns any `Serialize` data, an `Output` of such data, or a `Result` of
-/// either with a `ToolError`. When the data derives `JsonSchema` and is an object, the tool declares
+/// either: with a `ToolError`, with an error that converts into one, or with one that has words
+/// (`Display`), such as `String`. When the data derives `JsonSchema` and is an object, the tool declares
 /// the schema of its result as well.
 ///
 /// Beside the function stands a type of the same name, the tool, so `greet::spec()` works; a module
@@ -51,7 +52,8 @@ use syn::{ItemFn, parse_macro_input};
 /// # The hints
 ///
 /// `read_only`, `destructive`, `idempotent` and `open_world` are claims about the tool, each alone or
-/// with `= true` or `= false`. `name = "…"` gives the tool another name than the function's.
+/// with `= true` or `= false`. `name = "…"` gives the tool another name than the function's,
+/// `title = "…"` a name for people.
 ///
 /// # What does not compile
 ///
@@ -92,6 +94,56 @@ use syn::{ItemFn, parse_macro_input};
 /// /// Does it.
 /// #[tool]
 /// fn act(args: Opaque) {}
+/// ```
+///
+/// Arguments without names, which a model could not give:
+///
+/// ```compile_fail
+/// use sallyport_sdk::prelude::*;
+///
+/// /// Doubles a number.
+/// #[tool]
+/// fn double(n: u64) -> u64 {
+///     2 * n
+/// }
+/// ```
+///
+/// ```compile_fail
+/// use sallyport_sdk::prelude::*;
+///
+/// /// Counts words.
+/// #[tool]
+/// fn count(words: Vec<String>) -> usize {
+///     words.len()
+/// }
+/// ```
+///
+/// An error that says nothing; one that has words is a failure of the call:
+///
+/// ```compile_fail
+/// use sallyport_sdk::prelude::*;
+///
+/// #[derive(Serialize)]
+/// struct Silent;
+///
+/// /// Does it.
+/// #[tool]
+/// fn act() -> Result<u8, Silent> {
+///     Err(Silent)
+/// }
+/// ```
+///
+/// ```
+/// use sallyport_sdk::prelude::*;
+///
+/// /// Does it.
+/// #[tool]
+/// fn act() -> Result<u8, String> {
+///     Err("the lamp is broken".to_owned())
+/// }
+///
+/// let error = act::call(&CallContext::default(), "{}").unwrap_err();
+/// assert_eq!(error, ToolError::Failed("the lamp is broken".to_owned()));
 /// ```
 ///
 /// ```compile_fail
