@@ -82,7 +82,7 @@ pub mod testing;
 mod tool;
 pub mod ui;
 
-pub use error::{SetupError, ToolError};
+pub use error::{SetupError, SignIn, ToolError};
 pub use output::{Content, Output, ToolReturn};
 pub use sallyport_sdk_macros::tool;
 pub use tool::{CallContext, Hints, Tool, ToolSpec};
@@ -107,12 +107,13 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        arguments::{NoArguments, parse},
+        arguments::{NoArguments, Takes, TakesNoObject, TakesObject, parse},
+        output::{FailsInKind, FailsInSilence, FailsInWords, NeverFails, Returned, returns},
         plugin::{
             Guide, Lifecycle, Listens, Provider, Serves, Shows, Timed, ToolEntry, Tools, call,
             list, names_differ, used,
         },
-        schema::{Described, Returns, Undescribed, parameters, prose},
+        schema::{Described, Undescribed, parameters, prose},
     };
 
     #[cfg(target_family = "wasm")]

@@ -70,6 +70,25 @@ impl From<PackageError> for ToolError {
     }
 }
 
+/// Lists the versions of a package that [`fetch`] would get, the newest first.
+///
+/// ```
+/// use sallyport_sdk::{packages, testing};
+///
+/// testing::grant([testing::Power::Packages]);
+/// testing::package("six", "1.16.0", []);
+/// testing::package("six", "1.17.0", []);
+/// assert_eq!(packages::releases("six")?, ["1.17.0", "1.16.0"]);
+/// # Ok::<(), packages::PackageError>(())
+/// ```
+///
+/// # Errors
+///
+/// A package that is not granted, does not exist, or an index that cannot be reached.
+pub fn releases(name: &str) -> Result<Vec<String>, PackageError> {
+    host::packages::releases(name)
+}
+
 /// Fetches one version of a package, without what it depends on.
 ///
 /// ```

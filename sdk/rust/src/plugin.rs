@@ -163,6 +163,7 @@ mod tests {
         fn spec() -> ToolSpec {
             ToolSpec {
                 name: Self::NAME,
+                title: None,
                 description: "Says it again.".to_owned(),
                 parameters: json!({}),
                 output: None,
@@ -194,7 +195,7 @@ mod tests {
         let names: Vec<_> = list(TOOLS).map(|spec| spec.name).collect();
         assert_eq!(names, ["who", "echo"]);
 
-        let context = CallContext { user_id: Some("kim".to_owned()), ..CallContext::default() };
+        let context = CallContext { user_id: "kim".to_owned(), ..CallContext::default() };
         assert_eq!(call(TOOLS, &context, "who", "{}"), Ok(Output::new(json!("kim"))));
         assert_eq!(call(TOOLS, &context, "echo", "{}"), Ok(Output::new(json!("{}"))));
         let error = call(TOOLS, &context, "Echo", "{}").unwrap_err();

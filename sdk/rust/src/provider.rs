@@ -21,11 +21,11 @@
 //! # }
 //! ```
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, time::Duration};
 
 use serde_json::Value;
 
-use crate::{host, http::HttpError, settings::SettingError};
+use crate::{CallContext, host, http::HttpError, settings::SettingError};
 
 /// What is to be answered.
 ///
@@ -36,6 +36,8 @@ use crate::{host, http::HttpError, settings::SettingError};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
+    /// Where the request comes from, and how long it may take.
+    pub context: CallContext,
     /// The conversation; the last message is the one to answer.
     pub history: Vec<Message>,
     /// The tools that may be called.
@@ -89,6 +91,8 @@ pub struct Attachment {
     pub media_type: String,
     /// The bytes of the file.
     pub data: Vec<u8>,
+    /// Its name without folders, when it has one.
+    pub name: Option<String>,
 }
 
 /// What the model said.
@@ -122,6 +126,8 @@ pub struct ToolResult {
     pub name: String,
     /// The result.
     pub content: Value,
+    /// Pictures and sounds that belong to it.
+    pub attachments: Vec<Attachment>,
     /// True unless the call completed.
     pub failed: bool,
 }
@@ -226,7 +232,7 @@ impl Answer {
 /// use sallyport_sdk::{http::HttpError, provider::ProviderError};
 ///
 /// let error = ProviderError::from(HttpError::Status { status: 429 });
-/// assert!(matches!(error, ProviderError::Busy(_)));
+/// assert!(matches!(error, ProviderError::Busy { .. }));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderError {
@@ -235,7 +241,12 @@ pub enum ProviderError {
     /// The service cannot be reached.
     Unreachable(String),
     /// The service wants to be asked later.
-    Busy(String),
+    Busy {
+        /// What it says.
+        message: String,
+        /// After which time, when it says so.
+        retry_after: Option<Duration>,
+    },
     /// The service refused this request, or answered something that cannot be understood.
     Refused(String),
 }
@@ -244,7 +255,7 @@ impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Credentials(text)
         | Self::Unreachable(text)
-        | Self::Busy(text)
+        | Self::Busy { message: text, .. }
         | Self::Refused(text)) = self;
         f.write_str(text)
     }
@@ -257,7 +268,9 @@ impl From<HttpError> for ProviderError {
         let message = error.to_string();
         match error {
             HttpError::Status { status: 401 | 403 } => Self::Credentials(message),
-            HttpError::Status { status: 429 | 503 | 529 } => Self::Busy(message),
+            HttpError::Status { status: 429 | 503 | 529 } => {
+                Self::Busy { message, retry_after: None }
+            }
             HttpError::Timeout { .. }
             | HttpError::Unreachable { .. }
             | HttpError::Status { status: 500.. } => Self::Unreachable(message),
@@ -313,8 +326,6 @@ pub fn reasoning(words: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -126,7 +126,9 @@ impl Message {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRequest {
     /// Names the question in [`confirm`]; it is answered once.
-    pub confirmation_id: u64,
+    pub confirmation_id: String,
+    /// The call, by the name that its result has as well.
+    pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
     /// Its arguments.
@@ -137,8 +139,14 @@ pub struct CallRequest {
 
 impl CallRequest {
     /// Makes a request without a warning; tests hand these out.
-    pub fn new(confirmation_id: u64, tool: impl Into<String>, arguments: Value) -> Self {
-        Self { confirmation_id, tool: tool.into(), arguments, security_warning: None }
+    pub fn new(confirmation_id: impl ToString, tool: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            confirmation_id: confirmation_id.to_string(),
+            call_id: String::new(),
+            tool: tool.into(),
+            arguments,
+            security_warning: None,
+        }
     }
 }
 
@@ -148,6 +156,7 @@ impl CallRequest {
 /// use sallyport_sdk::{prelude::*, ui::CallResult};
 ///
 /// let result = CallResult {
+///     call_id: "call-1".to_owned(),
 ///     tool: "clock.get_time".to_owned(),
 ///     outcome: "completed".to_owned(),
 ///     data: json!({ "time": "10:15" }),
@@ -156,6 +165,8 @@ impl CallRequest {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {
+    /// The call, unique within the session.
+    pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
     /// `completed`, `failed`, `denied`, `invalid-arguments`, `timed-out` or `cancelled`.
@@ -219,7 +230,7 @@ pub enum Event {
     /// A call needs a confirmation.
     ToolCallRequested(CallRequest),
     /// A question needs no answer any more.
-    ConfirmationClosed(u64),
+    ConfirmationClosed(String),
     /// A call has ended.
     ToolCallFinished(CallResult),
     /// The session takes input.
@@ -244,7 +255,7 @@ pub trait Ui: Default + 'static {
 /// ```
 /// use sallyport_sdk::ui::Command;
 ///
-/// let answer = Command::Confirm { confirmation_id: 7, approved: false };
+/// let answer = Command::Confirm { confirmation_id: "7".to_owned(), approved: false };
 /// assert_ne!(answer, Command::Cancel);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,7 +265,7 @@ pub enum Command {
     /// Answer a question.
     Confirm {
         /// Which one.
-        confirmation_id: u64,
+        confirmation_id: String,
         /// The answer.
         approved: bool,
     },
@@ -322,14 +333,14 @@ pub fn submit_input(text: &str) -> Result<(), CommandError> {
 ///
 /// testing::grant([testing::Power::Ui]);
 /// testing::question(7);
-/// assert_eq!(ui::confirm(7, true), Ok(()));
-/// assert_eq!(ui::confirm(7, true), Err(CommandError::NoSuchQuestion));
+/// assert_eq!(ui::confirm("7", true), Ok(()));
+/// assert_eq!(ui::confirm("7", true), Err(CommandError::NoSuchQuestion));
 /// ```
 ///
 /// # Errors
 ///
 /// No grant, a question that does not exist or is answered.
-pub fn confirm(confirmation_id: u64, approved: bool) -> Result<(), CommandError> {
+pub fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError> {
     host::ui::confirm(confirmation_id, approved)
 }
 

@@ -45,7 +45,8 @@ pub(crate) mod open_url {
     pub(crate) fn open(url: &str) -> Result<Opened, OpenUrlError> {
         Ok(match wit::open(url)? {
             wit::Opened::Browser => Opened::Browser,
-            wit::Opened::Shown => Opened::Shown,
+            // However it is shown, the person has not got the page in front of them yet.
+            wit::Opened::Shown | wit::Opened::Other(_) => Opened::Shown,
         })
     }
 
@@ -68,7 +69,11 @@ pub(crate) mod packages {
 
     pub(crate) fn fetch(name: &str, version: &str) -> Result<Vec<File>, PackageError> {
         let files = wit::fetch(name, version)?.into_iter();
-        Ok(files.map(|wit::File { path, data }| File { path, data }).collect())
+        Ok(files.map(|wit::File { path, data, extra: _ }| File { path, data }).collect())
+    }
+
+    pub(crate) fn releases(name: &str) -> Result<Vec<String>, PackageError> {
+        Ok(wit::releases(name)?.into_iter().map(|release| release.version).collect())
     }
 
     impl From<wit::Error> for PackageError {
@@ -90,7 +95,13 @@ pub(crate) mod inbox {
     use crate::inbox::InboxError;
 
     pub(crate) fn submit(text: &str, origin: Option<&str>) -> Result<(), InboxError> {
-        Ok(wit::submit(text, origin)?)
+        let input = wit::Input {
+            text: text.to_owned(),
+            attachments: Vec::new(),
+            origin: origin.map(str::to_owned),
+            extra: None,
+        };
+        Ok(wit::submit(&input)?)
     }
 
     impl From<wit::Error> for InboxError {
@@ -121,11 +132,14 @@ pub(crate) mod ui {
     use crate::ui::{CommandError, Style};
 
     pub(crate) fn submit_input(text: &str) -> Result<(), CommandError> {
-        Ok(wit::submit_input(text)?)
+        let input = wit::UserInput { text: text.to_owned(), attachments: Vec::new(), extra: None };
+        Ok(wit::submit_input(&input)?)
     }
 
-    pub(crate) fn confirm(confirmation_id: u64, approved: bool) -> Result<(), CommandError> {
-        Ok(wit::provide_confirmation(confirmation_id, approved)?)
+    pub(crate) fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError> {
+        let no = || wit::Decision::Deny(String::new());
+        let decision = if approved { wit::Decision::ApproveOnce } else { no() };
+        Ok(wit::provide_confirmation(confirmation_id, &decision)?)
     }
 
     pub(crate) fn cancel() -> Result<(), CommandError> {
@@ -140,7 +154,7 @@ pub(crate) mod ui {
             Style::Warning => render::Style::Warning,
             Style::Failure => render::Style::Failure,
         };
-        render::print(text, style);
+        render::print(text, &style);
     }
 
     pub(crate) use super::wit::render::status;

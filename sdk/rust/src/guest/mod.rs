@@ -13,7 +13,7 @@ pub(crate) mod state;
 use serde_json::{Value, json};
 
 use crate::{
-    CallContext, Content, Hints, Output, SetupError, ToolError, ToolSpec,
+    CallContext, Content, Hints, Output, SetupError, SignIn, ToolError, ToolSpec,
     log::Level,
     plugin::{self, Lifecycle, Tools},
     secrets::SecretError,
@@ -95,6 +95,10 @@ fn message(json: String) -> String {
     }
 }
 
+fn blob(media_type: String, data: Vec<u8>) -> wit::Blob {
+    wit::Blob { media_type, data, name: None, extra: None }
+}
+
 /// Returns a time in milliseconds, the longest there is for what is longer.
 fn milliseconds(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
@@ -107,7 +111,7 @@ impl From<wit::CallContext> for CallContext {
             session_id: context.session_id,
             user_id: context.user_id,
             conversation_id: context.conversation_id,
-            deadline_ms: context.deadline_ms,
+            deadline_ms: context.deadline_ms.map(u64::from),
             host_started_ms: context
                 .extra
                 .and_then(|extra| value(extra)["host_started_ms"].as_u64()),
@@ -120,10 +124,11 @@ impl From<ToolSpec> for wit::ToolSpec {
         let Hints { read_only, destructive, idempotent, open_world } = spec.hints;
         Self {
             name: spec.name.to_owned(),
+            title: spec.title.map(str::to_owned),
             description: spec.description,
             parameters: spec.parameters.to_string(),
             output: spec.output.as_ref().map(Value::to_string),
-            hints: wit::Hints { read_only, destructive, idempotent, open_world },
+            hints: wit::Hints { read_only, destructive, idempotent, open_world, extra: None },
             extra: None,
         }
     }
@@ -144,11 +149,15 @@ impl From<Content> for wit::Content {
     fn from(content: Content) -> Self {
         match content {
             Content::Text(text) => Self::Text(text),
-            Content::Image { media_type, data } => Self::Image(wit::Blob { media_type, data }),
-            Content::Audio { media_type, data } => Self::Audio(wit::Blob { media_type, data }),
-            Content::Link { uri, media_type, title } => {
-                Self::Link(wit::ResourceLink { uri, media_type, title })
-            }
+            Content::Image { media_type, data } => Self::Image(blob(media_type, data)),
+            Content::Audio { media_type, data } => Self::Audio(blob(media_type, data)),
+            Content::Link { uri, media_type, title } => Self::Link(wit::ResourceLink {
+                uri,
+                media_type,
+                title,
+                description: None,
+                extra: None,
+            }),
             Content::Other(value) => Self::Other(value.to_string()),
         }
     }
@@ -160,7 +169,9 @@ impl From<ToolError> for wit::ToolError {
             ToolError::InvalidArguments(message) => Self::InvalidArguments(message),
             ToolError::NotFound(message) => Self::NotFound(message),
             ToolError::Denied(message) => Self::Denied(message),
-            ToolError::AuthRequired(message) => Self::AuthRequired(message),
+            ToolError::AuthRequired(SignIn { message, connection, scopes }) => {
+                Self::AuthRequired(wit::SignIn { message, connection, scopes, extra: None })
+            }
             ToolError::Unavailable(message) => Self::Unavailable(message),
             ToolError::Failed(message) => Self::Failed(message),
             ToolError::Other { kind, message } => {

@@ -2,7 +2,13 @@
 
 use serde_json::Value;
 
-use super::{bindings::provider::exports::sallyport::plugin::provider as wit, value};
+use super::{
+    bindings::{
+        provider::exports::sallyport::plugin::provider as wit,
+        tools::sallyport::plugin::types::{CallContext, Content},
+    },
+    milliseconds, value,
+};
 use crate::{
     plugin::Provider,
     provider::{
@@ -13,11 +19,13 @@ use crate::{
 
 impl<P: Provider> wit::Guest for P {
     fn generate(
+        context: CallContext,
         history: Vec<wit::Message>,
         tools: Vec<wit::ToolDefinition>,
         settings: wit::Generation,
     ) -> Result<wit::Answer, wit::Error> {
         let request = Request {
+            context: context.into(),
             history: history.into_iter().map(Into::into).collect(),
             tools: tools.into_iter().map(Into::into).collect(),
             settings: settings.into(),
@@ -41,8 +49,11 @@ impl From<wit::Message> for Message {
 impl From<wit::UserMessage> for UserMessage {
     fn from(said: wit::UserMessage) -> Self {
         let files = said.attachments.into_iter();
-        let attachments =
-            files.map(|file| Attachment { media_type: file.media_type, data: file.data });
+        let attachments = files.map(|file| Attachment {
+            media_type: file.media_type,
+            data: file.data,
+            name: file.name,
+        });
         Self { text: said.text, attachments: attachments.collect() }
     }
 }
@@ -53,7 +64,7 @@ impl From<wit::AnswerMessage> for AnswerMessage {
         Self {
             text: said.text,
             calls: calls
-                .map(|wit::ToolCall { id, name, arguments }| ToolCall { id, name, arguments })
+                .map(|call| ToolCall { id: call.id, name: call.name, arguments: call.arguments })
                 .collect(),
             opaque: said.opaque.map(value),
         }
@@ -62,14 +73,25 @@ impl From<wit::AnswerMessage> for AnswerMessage {
 
 impl From<wit::ToolResult> for ToolResult {
     fn from(result: wit::ToolResult) -> Self {
-        let wit::ToolResult { call_id, name, content, failed } = result;
-        Self { call_id, name, content: value(content), failed }
+        let wit::ToolResult { call_id, name, data, content, failed, extra: _ } = result;
+        let attachments = content.into_iter().filter_map(attachment).collect();
+        Self { call_id, name, content: value(data), attachments, failed }
+    }
+}
+
+/// A picture or a sound of a result; its other parts are in the data or for people.
+fn attachment(content: Content) -> Option<Attachment> {
+    match content {
+        Content::Image(file) | Content::Audio(file) => {
+            Some(Attachment { media_type: file.media_type, data: file.data, name: file.name })
+        }
+        Content::Text(_) | Content::Link(_) | Content::Embedded(_) | Content::Other(_) => None,
     }
 }
 
 impl From<wit::ToolDefinition> for ToolDefinition {
     fn from(tool: wit::ToolDefinition) -> Self {
-        let wit::ToolDefinition { name, description, parameters } = tool;
+        let wit::ToolDefinition { name, description, parameters, extra: _ } = tool;
         Self { name, description, parameters: value(parameters) }
     }
 }
@@ -99,9 +121,15 @@ impl From<AnswerMessage> for wit::AnswerMessage {
         Self {
             text: said.text,
             calls: calls
-                .map(|ToolCall { id, name, arguments }| wit::ToolCall { id, name, arguments })
+                .map(|ToolCall { id, name, arguments }| wit::ToolCall {
+                    id,
+                    name,
+                    arguments,
+                    extra: None,
+                })
                 .collect(),
             opaque: said.opaque.as_ref().map(Value::to_string),
+            extra: None,
         }
     }
 }
@@ -130,7 +158,12 @@ impl From<ProviderError> for wit::Error {
         match error {
             ProviderError::Credentials(text) => Self::Credentials(text),
             ProviderError::Unreachable(text) => Self::Unreachable(text),
-            ProviderError::Busy(text) => Self::Busy(text),
+            ProviderError::Busy { message, retry_after } => Self::Busy(wit::BusyService {
+                message,
+                retry_after_ms: retry_after
+                    .map(|time| u32::try_from(milliseconds(time)).unwrap_or(u32::MAX)),
+                extra: None,
+            }),
             ProviderError::Refused(text) => Self::Refused(text),
         }
     }

@@ -57,10 +57,10 @@ impl<P: Shows> wit_ui::Guest for P {
 impl From<wit_listener::Signal> for Signal {
     fn from(signal: wit_listener::Signal) -> Self {
         match signal {
-            wit_listener::Signal::Opened(peer) => Self::Opened(peer),
+            wit_listener::Signal::Opened(opening) => Self::Opened(opening.peer),
             wit_listener::Signal::Text(text) => Self::Text(text),
             wit_listener::Signal::Binary(bytes) => Self::Binary(bytes),
-            wit_listener::Signal::Answered(text) => Self::Answered(text),
+            wit_listener::Signal::Answered(answer) => Self::Answered(answer.text),
             wit_listener::Signal::Closed => Self::Closed,
             wit_listener::Signal::Other(other) => Self::Other(value(other)),
         }
@@ -111,10 +111,12 @@ impl From<wit_ui::Message> for Message {
         let author = match message.author {
             wit_ui::Author::User => Author::User,
             wit_ui::Author::Assistant => Author::Assistant,
-            wit_ui::Author::Notice => Author::Notice,
+            // Nobody who takes part in the conversation.
+            wit_ui::Author::Notice | wit_ui::Author::Other(_) => Author::Notice,
         };
         let format = match message.format {
-            wit_ui::Format::Text => Format::Text,
+            // A form that is not known is shown as it is.
+            wit_ui::Format::Text | wit_ui::Format::Other(_) => Format::Text,
             wit_ui::Format::Markdown => Format::Markdown,
         };
         Self { author, content: message.content, format, origin: message.origin }
@@ -125,6 +127,7 @@ impl From<wit_ui::ToolCallRequest> for CallRequest {
     fn from(request: wit_ui::ToolCallRequest) -> Self {
         Self {
             confirmation_id: request.confirmation_id,
+            call_id: request.call_id,
             tool: request.tool,
             arguments: value(request.arguments),
             security_warning: request.security_warning,
@@ -134,8 +137,8 @@ impl From<wit_ui::ToolCallRequest> for CallRequest {
 
 impl From<wit_ui::ToolCallResult> for CallResult {
     fn from(result: wit_ui::ToolCallResult) -> Self {
-        let wit_ui::ToolCallResult { tool, outcome, data, extra: _ } = result;
-        Self { tool, outcome, data: value(data) }
+        let wit_ui::ToolCallResult { call_id, tool, outcome, data, extra: _ } = result;
+        Self { call_id, tool, outcome, data: value(data) }
     }
 }
 
@@ -144,7 +147,8 @@ impl From<wit_ui::Activity> for Activity {
         match activity {
             wit_ui::Activity::Ready => Self::Ready,
             wit_ui::Activity::Thinking => Self::Thinking,
-            wit_ui::Activity::Executing => Self::Executing,
+            // Whatever it does, it takes no input meanwhile.
+            wit_ui::Activity::Executing | wit_ui::Activity::Other(_) => Self::Executing,
             wit_ui::Activity::WaitingForApproval => Self::WaitingForApproval,
         }
     }

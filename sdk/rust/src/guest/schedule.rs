@@ -18,7 +18,13 @@ pub(crate) fn add(
     label: Option<&str>,
     payload: Value,
 ) -> Result<Timer, ScheduleError> {
-    Ok(wit::add(&moment.into(), label, &payload.to_string())?.into())
+    let timer = wit::NewTimer {
+        moment: moment.into(),
+        label: label.map(str::to_owned),
+        payload: payload.to_string(),
+        extra: None,
+    };
+    Ok(wit::add(&timer)?.into())
 }
 
 pub(crate) fn cancel(id: &str) -> Result<bool, ScheduleError> {
@@ -26,7 +32,7 @@ pub(crate) fn cancel(id: &str) -> Result<bool, ScheduleError> {
 }
 
 pub(crate) fn list() -> Result<Vec<Timer>, ScheduleError> {
-    Ok(wit::list()?.into_iter().map(Into::into).collect())
+    Ok(wit::list_timers()?.into_iter().map(Into::into).collect())
 }
 
 /// A clock before 1970 is a clock that was never set.
@@ -41,7 +47,7 @@ impl From<Moment> for wit::Moment {
             Moment::In(time) => Self::InMs(milliseconds(time)),
             Moment::Every(time) => Self::EveryMs(milliseconds(time)),
             Moment::Calendar { cron, time_zone } => {
-                Self::Calendar(wit::Calendar { cron, time_zone })
+                Self::Calendar(wit::Calendar { cron, time_zone, extra: None })
             }
             Moment::Other(other) => Self::Other(other.to_string()),
         }
@@ -54,7 +60,7 @@ impl From<wit::Moment> for Moment {
             wit::Moment::AtMs(at) => Self::AtMs(at),
             wit::Moment::InMs(time) => Self::In(Duration::from_millis(time)),
             wit::Moment::EveryMs(time) => Self::Every(Duration::from_millis(time)),
-            wit::Moment::Calendar(wit::Calendar { cron, time_zone }) => {
+            wit::Moment::Calendar(wit::Calendar { cron, time_zone, extra: _ }) => {
                 Self::Calendar { cron, time_zone }
             }
             wit::Moment::Other(other) => Self::Other(value(other)),

@@ -28,7 +28,7 @@ pub(crate) fn compare_and_set(
 }
 
 pub(crate) fn delete(key: &str) -> Result<bool, StateError> {
-    Ok(wit::delete(key)?)
+    Ok(wit::remove(key)?)
 }
 
 pub(crate) fn page(
@@ -36,7 +36,7 @@ pub(crate) fn page(
     after: Option<&str>,
     limit: u32,
 ) -> Result<(Vec<String>, Option<String>), StateError> {
-    let page = wit::list(prefix, after, limit)?;
+    let page = wit::list_keys(prefix, after, limit)?;
     Ok((page.keys, page.next))
 }
 

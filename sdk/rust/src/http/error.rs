@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-use crate::ToolError;
+use crate::{SignIn, ToolError};
 
 /// Why a request did not work; `?` turns it into the fitting [`ToolError`].
 ///
@@ -94,7 +94,7 @@ impl From<HttpError> for ToolError {
         let message = error.to_string();
         match error {
             HttpError::Denied { .. } => Self::Denied(message),
-            HttpError::Status { status: 401 } => Self::AuthRequired(message),
+            HttpError::Status { status: 401 } => Self::AuthRequired(SignIn::new(message)),
             HttpError::Timeout { .. }
             | HttpError::Unreachable { .. }
             | HttpError::Status { status: 408 | 429 | 500.. } => Self::Unavailable(message),

