@@ -5,7 +5,7 @@ use sallyport_sdk::{
     provider::{Answer, AnswerMessage, Finish, ProviderError, Usage},
 };
 
-use crate::{failure, parts::Parts};
+use crate::{failure, halves, parts::Parts};
 
 /// An answer as far as it has come.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Progress {
     ///
     /// What cannot be understood, or an error of the service in the middle of its answer.
     pub(crate) fn take(&mut self, data: &str) -> Result<(), ProviderError> {
-        let mut piece: Value = serde_json::from_str(data)
+        let mut piece: Value = halves::read(data)
             .map_err(|e| ProviderError::Refused(format!("the service sent no JSON: {e}")))?;
         if let Some(error) = piece.get("error").filter(|error| error.is_object()) {
             return Err(failure::told(error));

@@ -38,7 +38,7 @@ fn sorted(status: u16, words: &str) -> ProviderError {
     match status {
         401 | 403 => ProviderError::Credentials(message),
         400 if words.starts_with(NO_KEY) => ProviderError::Credentials(message),
-        429 | 503 | 529 => ProviderError::Busy(message),
+        429 | 503 | 529 => ProviderError::Busy { message, retry_after: None },
         500.. => ProviderError::Unreachable(message),
         _ => ProviderError::Refused(message),
     }

@@ -6,6 +6,7 @@
 
 mod answer;
 mod failure;
+mod halves;
 mod parts;
 mod request;
 
@@ -47,16 +48,13 @@ fn generate(request: Request) -> Result<Answer, ProviderError> {
     }
 }
 
-/// Reads an answer to its end. No event says that it was the last: an answer is whole once a reason
-/// for its end was told, and then it does not matter how the connection ends.
+/// Reads an answer to its end. No event says that it was the last, and a reason for the end may be
+/// told more than once, with words in between. So an answer is whole once such a reason was told and
+/// the stream came to its own end.
 fn read(events: http::Events) -> Result<Answer, ProviderError> {
     let mut progress = Progress::default();
     for event in events {
-        match event {
-            Ok(event) => progress.take(&event.data)?,
-            Err(_) if progress.is_complete() => break,
-            Err(error) => return Err(error.into()),
-        }
+        progress.take(&event?.data)?;
     }
     progress.finish()
 }

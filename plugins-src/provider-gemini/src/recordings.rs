@@ -67,7 +67,14 @@ fn check_way_back(mut history: Vec<Message>, answer: &Answer, body: &str, file: 
     history.push(Message::Assistant(answer.message.clone()));
     history.extend(answer.message.calls.iter().map(|call| {
         let (call_id, name) = (call.id.clone(), call.name.clone());
-        Message::Tool(ToolResult { call_id, name, content: Value::Null, failed: false })
+        let attachments = Vec::new();
+        Message::Tool(ToolResult {
+            call_id,
+            name,
+            content: Value::Null,
+            attachments,
+            failed: false,
+        })
     }));
     let _ = generate(Request { history, ..Request::default() });
     testing::deltas();

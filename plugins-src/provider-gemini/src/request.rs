@@ -26,6 +26,9 @@ const WITHOUT_SIGNATURES: [&str; 2] = ["gemini-1", "gemini-2"];
 /// Said in place of a message without words, which the service refuses.
 const NO_WORDS: &str = "(no words)";
 
+/// Bytes that are encoded at once; a multiple of three, so that no padding stands within the text.
+const BASE64_PIECE_BYTES: usize = 3 << 16;
+
 /// Kinds of files that the service reads as they are: whole types, or families with their slash.
 const FILES: [&str; 8] = [
     "application/pdf",
@@ -146,11 +149,21 @@ fn file(file: &Attachment) -> Value {
     };
     match std::str::from_utf8(&file.data) {
         _ if FILES.iter().any(is_taken) => {
-            json!({ "inlineData": { "mimeType": media_type, "data": BASE64.encode(&file.data) } })
+            json!({ "inlineData": { "mimeType": media_type, "data": base64(&file.data) } })
         }
         Ok(text) => json!({ "text": text }),
         Err(_) => json!({ "text": format!("(a file of the type {media_type:?})") }),
     }
+}
+
+/// Encodes piece by piece, because the library computes lengths in bits, and in the 32 bits of a
+/// component it refuses to for more than 8 MiB at once.
+fn base64(data: &[u8]) -> String {
+    let mut text = String::with_capacity(data.len().div_ceil(3) * 4);
+    for piece in data.chunks(BASE64_PIECE_BYTES) {
+        BASE64.encode_append(piece, &mut text);
+    }
+    text
 }
 
 /// Writes an answer, and notes under which ids the service knows its calls.

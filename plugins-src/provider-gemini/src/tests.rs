@@ -80,9 +80,13 @@ fn words_arrive_as_they_are_said() {
 #[test]
 fn the_request_says_what_was_asked() {
     service(200, events(&[ended("STOP", json!([]))]));
-    let picture = Attachment { media_type: "image/PNG; x=1".to_owned(), data: vec![1, 2, 3] };
-    let note = Attachment { media_type: "text/csv".to_owned(), data: b"a,b".to_vec() };
-    let blob = Attachment { media_type: "font/ttf".to_owned(), data: vec![0xff] };
+    let file = |media_type: &str, data: &[u8]| Attachment {
+        media_type: media_type.to_owned(),
+        data: data.to_vec(),
+        name: None,
+    };
+    let picture = file("image/PNG; x=1", &[1, 2, 3]);
+    let (note, blob) = (file("text/csv", b"a,b"), file("font/ttf", &[0xff]));
     let user = UserMessage { text: "Look".to_owned(), attachments: vec![picture, note, blob] };
     let tool = ToolDefinition {
         name: "clock__get_time".to_owned(),
@@ -96,7 +100,7 @@ fn the_request_says_what_was_asked() {
     };
     let history =
         vec![Message::System("Be kind.".to_owned()), Message::User(user), Message::user("")];
-    generate(Request { history, tools: vec![tool], settings }).unwrap();
+    generate(Request { history, tools: vec![tool], settings, ..Request::default() }).unwrap();
     let (url, body) = sent();
     let path = "v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse";
     assert_eq!(url, format!("https://gemini.example/{path}"));
@@ -136,7 +140,7 @@ fn calls_go_back_on_the_parts_that_brought_them() {
 
     let result = |id: &str, content: Value, failed| {
         let (call_id, name) = (id.to_owned(), "t".to_owned());
-        Message::Tool(ToolResult { call_id, name, content, failed })
+        Message::Tool(ToolResult { call_id, name, content, attachments: vec![], failed })
     };
     let mut history = hello();
     history.push(Message::Assistant(answer.message));
@@ -174,7 +178,7 @@ fn what_another_model_said_is_written_anew() {
     ] {
         let settings = Generation { model: Some(model.to_owned()), ..Generation::default() };
         let history = vec![Message::user("x"), said(opaque)];
-        generate(Request { history, tools: vec![], settings }).unwrap();
+        generate(Request { history, settings, ..Request::default() }).unwrap();
         let mut first = json!({ "functionCall": { "name": "t", "args": { "a": 1 } } });
         if signature {
             first["thoughtSignature"] = json!("skip_thought_signature_validator");
@@ -233,13 +237,13 @@ fn failures_are_told_in_their_kind() {
 }
 
 #[test]
-fn a_connection_that_breaks_after_the_end_does_not_matter() {
+fn a_stream_that_breaks_after_a_reason_to_finish_may_have_lost_words() {
     let whole = events(&[ended("STOP", json!([{ "text": "done" }]))]);
     service(200, format!("{whole}data: \u{1}"));
     assert_eq!(ask(hello()).unwrap().message.text, "done");
     let long = format!("{whole}: {}", "x".repeat(sallyport_sdk::http::EVENT_BYTES_MAX + 1));
     service(200, long);
-    assert_eq!(ask(hello()).unwrap().message.text, "done");
+    assert!(ask(hello()).is_err());
 }
 
 #[test]
@@ -265,4 +269,12 @@ fn a_name_leads_to_its_method_and_nowhere_else() {
         let want = want.map(|path| format!("{path}:streamGenerateContent?alt=sse"));
         assert_eq!(request::path(model).ok(), want, "{model:?}");
     }
+}
+
+#[test]
+fn half_a_character_does_not_end_an_answer() {
+    let piece = ended("STOP", json!([{ "text": "Hm" }]));
+    let body = events(&[piece]).replace("Hm", r"H\ud83dm");
+    service(200, body);
+    assert_eq!(ask(hello()).unwrap().message.text, "H\u{fffd}m");
 }

@@ -14,6 +14,7 @@ from wit_world.imports import packages, types
 
 from interpreter import library, loop, shelf, tools
 from interpreter.output import Output
+from interpreter.packages import Index
 from interpreter.refusal import Kind, Refusal
 from interpreter.session import Session
 
@@ -47,6 +48,13 @@ def _fetch(name: str, version: str) -> dict[str, bytes]:
         raise Refusal(kind, f"{name}=={version}: {error.value.value}") from None
 
 
+def _releases(name: str) -> list[str]:
+    try:
+        return [release.version for release in packages.releases(name)]
+    except Err as error:
+        raise Refusal(_FETCH_ERRORS[type(error.value)], error.value.value) from None
+
+
 def _session() -> Session:
     standard = library.Library()
     standard.take(_LIBRARY_FOLDER)
@@ -58,7 +66,7 @@ def _session() -> Session:
     # What was true where the component is built is not where it runs.
     os.environ.clear()
     sys.path[:] = [_WORK_FOLDER]
-    return Session(_fetch, output, _WORK_FOLDER)
+    return Session(Index(_fetch, _releases), output, _WORK_FOLDER)
 
 
 _SESSION = _session()
@@ -80,10 +88,14 @@ def _step_aside() -> None:
 
 def _spec(tool: tools.Tool) -> types.ToolSpec:
     hints = types.Hints(
-        read_only=None, destructive=True, idempotent=tool.is_idempotent or None, open_world=False
+        read_only=None,
+        destructive=True,
+        idempotent=tool.is_idempotent or None,
+        open_world=False,
+        extra=None,
     )
     parameters, output = json.dumps(tool.parameters), json.dumps(tool.output)
-    return types.ToolSpec(tool.name, tool.description, parameters, output, hints, None)
+    return types.ToolSpec(tool.name, None, tool.description, parameters, output, hints, None)
 
 
 class Tools(exports.Tools):

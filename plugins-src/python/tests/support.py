@@ -8,6 +8,7 @@ import unittest
 from collections.abc import Mapping
 from types import ModuleType
 
+from interpreter import packages
 from interpreter.output import Output
 from interpreter.refusal import Kind, Refusal
 from interpreter.session import Outcome, Session
@@ -31,7 +32,7 @@ class InterpreterTest(unittest.TestCase):
 
     def new_session(self) -> Session:
         """Returns an interpreter in which nothing has run yet."""
-        return Session(self.fetch, self.output, self.folder)
+        return Session(packages.Index(self.fetch, self.releases), self.output, self.folder)
 
     def fetch(self, name: str, version: str) -> Mapping[str, bytes]:
         """Stands in for the host."""
@@ -40,6 +41,12 @@ class InterpreterTest(unittest.TestCase):
             return self.index[name, version]
         except KeyError:
             raise Refusal(Kind.NOT_FOUND, f"{name}=={version}: there is none") from None
+
+    def releases(self, name: str) -> list[str]:
+        """Stands in for the host."""
+        if name == "pandas":
+            raise Refusal(Kind.NOT_FOUND, "the index has no wheel of pandas in pure Python")
+        return [version for known, version in self.index if known == name]
 
     def run_code(self, code: str, *dependencies: object) -> Outcome:
         """Runs code with dependencies."""

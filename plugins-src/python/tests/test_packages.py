@@ -148,3 +148,13 @@ class PackagesTest(InterpreterTest):
         self.session.reset()
         needed = self.run_code("1", "cells==2.1", "tables==1.0").missing
         self.assertEqual(needed, ["Rows.And-Columns<3,>=1"])
+
+    def test_a_dependency_without_a_version_says_which_can_be_had(self) -> None:
+        self.index = {("tables", f"{major}.0"): TABLES for major in range(12, 0, -1)}
+        told = "of tables you can have 12.0, 11.0, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, …"
+        for text in ("tables", " Tables ", "tables>=2", "tables[wide]==1", "tables==2.*"):
+            self.check_refused(Kind.INVALID_ARGUMENTS, told, text)
+        none = "of pandas none can be had: the index has no wheel of pandas in pure Python"
+        self.check_refused(Kind.INVALID_ARGUMENTS, none, "pandas")
+        self.check_refused(Kind.INVALID_ARGUMENTS, "no version of six is both", "six")
+        self.check_refused(Kind.INVALID_ARGUMENTS, "write name==version", "../tables")

@@ -23,9 +23,33 @@ const LABEL_CHARS_MAX: usize = 80;
 struct SetTimer {
     /// How long the timer runs, in seconds: 480 for eight minutes.
     #[schemars(range(min = 1, max = DURATION_SECONDS_MAX))]
-    duration_seconds: u64,
+    duration: Option<u64>,
+    /// Another name of `duration`; give one of the two.
+    #[schemars(range(min = 1, max = DURATION_SECONDS_MAX))]
+    duration_seconds: Option<u64>,
     /// What the timer is for, such as "pasta".
     label: Option<String>,
+}
+
+impl SetTimer {
+    /// How long it runs, by whichever name it is given.
+    fn seconds(&self) -> Result<u64, ToolError> {
+        let invalid = |reason| Err(ToolError::InvalidArguments(reason));
+        match (self.duration, self.duration_seconds) {
+            (None, None) => {
+                invalid("argument `duration` is missing: say how many seconds".to_owned())
+            }
+            (Some(one), Some(other)) if one != other => {
+                invalid("`duration` and `duration_seconds` differ: give one of the two".to_owned())
+            }
+            (Some(seconds), _) | (None, Some(seconds)) => match seconds {
+                1..=DURATION_SECONDS_MAX => Ok(seconds),
+                _ => invalid(format!(
+                    "argument `duration`: a timer runs from 1 to {DURATION_SECONDS_MAX} seconds"
+                )),
+            },
+        }
+    }
 }
 
 /// Which timer.
@@ -63,11 +87,7 @@ struct TimerList {
 /// conversation has ended by then.
 #[tool(destructive = false, idempotent = false, open_world = false)]
 fn set_timer(args: SetTimer) -> Result<Output<TimerReport>, ToolError> {
-    let seconds = args.duration_seconds;
-    if seconds == 0 || seconds > DURATION_SECONDS_MAX {
-        let reason = format!("a timer runs from 1 to {DURATION_SECONDS_MAX} seconds");
-        return Err(ToolError::InvalidArguments(format!("argument `duration_seconds`: {reason}")));
-    }
+    let seconds = args.seconds()?;
     let running = store::add(seconds, label(args.label.as_deref())?)?;
     let duration = words::duration(seconds);
     let speech = match running.label() {

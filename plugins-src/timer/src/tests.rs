@@ -53,12 +53,28 @@ fn a_timer_that_is_set_says_so() {
 }
 
 #[test]
+fn the_length_is_taken_under_both_of_its_names() {
+    granted();
+    for arguments in [
+        json!({ "duration": 90 }),
+        json!({ "duration_seconds": 90 }),
+        json!({ "duration": 90, "duration_seconds": 90 }),
+    ] {
+        let output = testing::call::<set_timer>(arguments).unwrap();
+        assert_eq!(output.data["duration_seconds"], 90);
+    }
+}
+
+#[test]
 fn a_timer_without_sense_is_refused() {
     granted();
     for arguments in [
         json!({ "duration_seconds": 0 }),
         json!({ "duration_seconds": -5 }),
         json!({ "duration_seconds": DURATION_SECONDS_MAX + 1 }),
+        json!({ "duration": 0 }),
+        json!({ "duration": 60, "duration_seconds": 61 }),
+        json!({ "duration": "60" }),
         json!({ "duration_seconds": 1.5 }),
         json!({ "duration_seconds": 1, "label": "x".repeat(LABEL_CHARS_MAX + 1) }),
         json!({ "duration_seconds": 1, "label": "a\nb" }),

@@ -12,6 +12,9 @@ _PIN = re.compile(
     r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*==\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)\s*",
     re.ASCII,
 )
+_NAME = re.compile(
+    r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:$|[\[=<>!~;])", re.ASCII
+)
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
@@ -40,6 +43,14 @@ def parse(text: object) -> Pin:
             'write name==version, such as "tabulate==0.9.0"'
         )
     return Pin(normal(found[1]), found[2].lower())
+
+
+def name_alone(text: object) -> str | None:
+    """Returns the name of a package that stands without an exact version."""
+    found = None
+    if isinstance(text, str) and len(text) <= PIN_CHARS_MAX:
+        found = _NAME.match(text)
+    return normal(found[1]) if found else None
 
 
 def normal(name: str) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import CodeType, ModuleType
 
-from interpreter import complaint, pin, shelf, value
+from interpreter import complaint, shelf, value
 from interpreter.baseline import Baseline
 from interpreter.output import Output
-from interpreter.packages import Fetch, Packages
+from interpreter.packages import Index, Packages
 from interpreter.shelf import Shelf
 
 SOURCES_MAX = 200
@@ -39,10 +39,10 @@ class Outcome:
 class Session:
     """An interpreter. Made while the component is built, and woken by the first call."""
 
-    def __init__(self, fetch: Fetch, output: Output, folder: str) -> None:
+    def __init__(self, index: Index, output: Output, folder: str) -> None:
         packages = Shelf()
         shelf.install(packages)
-        self._packages, self._output, self._folder = Packages(fetch, packages), output, folder
+        self._packages, self._output, self._folder = Packages(index, packages), output, folder
         self._calls, self._is_awake, self._is_fresh = 0, False, True
         # The limit is there for servers that read digits of strangers; here a call has its time.
         sys.set_int_max_str_digits(0)
@@ -57,7 +57,7 @@ class Session:
         Raises a refusal where a dependency cannot be had; the code has not run then.
         """
         self._wake()
-        missing = self._packages.install([pin.parse(text) for text in dependencies])
+        missing = self._packages.install([self._packages.pin(text) for text in dependencies])
         outcome = Outcome(missing=missing, fresh=self._is_fresh)
         self._is_fresh = False
         self._calls += 1
