@@ -22,7 +22,7 @@ impl Ui for Log {
             Event::NewMessage(message) => self.message(&message),
             Event::Delta(text) => self.extend_draft(&text),
             Event::ToolCallRequested(request) => self.open(request),
-            Event::ConfirmationClosed(id) => self.close(id),
+            Event::ConfirmationClosed(id) => self.close(&id),
             Event::ToolCallFinished(result) => self.call(&result),
             Event::StateChanged(activity) => self.set_activity(activity),
             Event::Line(line) => submit(&line),

@@ -32,10 +32,12 @@ pub(crate) enum Entry {
 /// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Question {
-    pub(crate) id: u64,
+    pub(crate) id: String,
     tool: String,
     arguments: String,
     warning: Option<String>,
+    /// Something of it is too long to be shown: it can only be denied here.
+    is_cut: bool,
 }
 
 /// What the page is told when it asks.
@@ -89,17 +91,26 @@ impl Log {
 
     pub(crate) fn open(&mut self, request: CallRequest) {
         if self.questions.len() < QUESTIONS_MAX {
+            let arguments = visible(&format!("{:#}", request.arguments));
+            let warning = request.security_warning.as_deref().map(visible);
+            let is_long = |text: &String| text.len() > TEXT_BYTES_MAX;
             self.questions.push_back(Question {
                 id: request.confirmation_id,
                 tool: visible(&request.tool),
-                arguments: cut(&visible(&format!("{:#}", request.arguments))),
-                warning: request.security_warning.as_deref().map(|text| cut(&visible(text))),
+                is_cut: is_long(&arguments) || warning.as_ref().is_some_and(is_long),
+                arguments: cut(&arguments),
+                warning: warning.as_deref().map(cut),
             });
         }
     }
 
-    pub(crate) fn close(&mut self, id: u64) {
+    pub(crate) fn close(&mut self, id: &str) {
         self.questions.retain(|question| question.id != id);
+    }
+
+    /// Whether a question can be agreed to: nobody agrees to what was not shown.
+    pub(crate) fn is_whole(&self, id: &str) -> bool {
+        !self.questions.iter().any(|question| question.id == id && question.is_cut)
     }
 
     pub(crate) fn set_activity(&mut self, activity: Activity) {
@@ -174,7 +185,8 @@ fn cut(text: &str) -> String {
     if text.len() <= TEXT_BYTES_MAX {
         return text.to_owned();
     }
-    format!("{}…", &text[..text.floor_char_boundary(TEXT_BYTES_MAX)])
+    let shown = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
+    format!("{shown}… ({} more bytes are not shown)", text.len() - shown.len())
 }
 
 #[cfg(test)]
@@ -214,6 +226,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_shown_whole_can_only_be_denied() {
+        let mut log = Log::default();
+        log.open(CallRequest::new(1, "a.b", json!("short")));
+        log.open(CallRequest::new(2, "a.b", json!("x".repeat(TEXT_BYTES_MAX))));
+        let mut warned = CallRequest::new(3, "a.b", Value::Null);
+        warned.security_warning = Some("\u{202e}".repeat(TEXT_BYTES_MAX / 3));
+        log.open(warned);
+        for (id, is_whole) in [(1, true), (2, false), (3, false)] {
+            assert_eq!(log.is_whole(&id.to_string()), is_whole, "{id}");
+        }
+        let questions = &news(&log, 0)["questions"];
+        assert!(questions[1]["arguments"].as_str().unwrap().ends_with("bytes are not shown)"));
+    }
+
+    #[test]
     fn no_flood_fills_the_memory_and_what_is_gone_is_told() {
         let mut log = Log::default();
         let long = "ä".repeat(TEXT_BYTES_MAX);
@@ -227,7 +254,8 @@ mod tests {
         assert!(log.draft.len() < TEXT_BYTES_MAX * 3);
         let told = news(&log, 5);
         assert_eq!(told["skipped"], true);
-        assert!(told["events"][0]["text"].as_str().unwrap().ends_with('…'));
+        let end = "… (65536 more bytes are not shown)";
+        assert!(told["events"][0]["text"].as_str().unwrap().ends_with(end));
         assert_eq!(told["next"], ENTRIES_MAX * 2 + 20);
     }
 }

@@ -5,7 +5,7 @@
 //! | `GET ` | the page |
 //! | `GET events?after=N` | what is new since entry N |
 //! | `POST input` | `{"text": "…"}` |
-//! | `POST confirm` | `{"id": 7, "approved": true}` |
+//! | `POST confirm` | `{"id": "7", "approved": true}` |
 //! | `POST cancel` | `{}` |
 
 use sallyport_sdk::{
@@ -29,7 +29,7 @@ struct Input {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Confirmation {
-    id: u64,
+    id: String,
     approved: bool,
 }
 
@@ -76,9 +76,10 @@ fn command<T: serde::de::DeserializeOwned>(
 
 /// The question leaves the page at once, so that nobody answers it a second time.
 fn confirm(Confirmation { id, approved }: Confirmation) -> Result<(), CommandError> {
-    let outcome = ui::confirm(id, approved);
+    let approved = approved && session::with(|log: &mut Log| log.is_whole(&id));
+    let outcome = ui::confirm(&id, approved);
     if matches!(outcome, Ok(()) | Err(CommandError::NoSuchQuestion)) {
-        session::with(|log: &mut Log| log.close(id));
+        session::with(|log: &mut Log| log.close(&id));
     }
     outcome
 }

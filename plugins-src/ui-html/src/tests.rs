@@ -49,8 +49,8 @@ fn everything_that_happens_gets_to_the_page() {
     happens(Event::Delta("Good ".to_owned()));
     happens(Event::Delta("mor".to_owned()));
     let result = |outcome: &str, data| {
-        let (tool, outcome) = ("lamp.on".to_owned(), outcome.to_owned());
-        Event::ToolCallFinished(CallResult { tool, outcome, data })
+        let (call_id, tool) = ("call-1".to_owned(), "lamp.on".to_owned());
+        Event::ToolCallFinished(CallResult { call_id, tool, outcome: outcome.to_owned(), data })
     };
     happens(result("completed", json!({ "big": "data" })));
     happens(result("failed", json!({ "outcome": "failed", "error": "no lamp" })));
@@ -66,14 +66,15 @@ fn everything_that_happens_gets_to_the_page() {
                 { "kind": "call", "tool": "lamp.on", "outcome": "completed", "text": "" },
                 { "kind": "call", "tool": "lamp.on", "outcome": "failed", "text": "no lamp" },
             ],
-            "questions": [{ "id": 7, "tool": "files.remove",
-                "arguments": "{\n  \"path\": \"/a<b>\"\n}", "warning": "It can change files." }],
+            "questions": [{ "id": "7", "tool": "files.remove",
+                "arguments": "{\n  \"path\": \"/a<b>\"\n}", "warning": "It can change files.",
+                "is_cut": false }],
             "state": "thinking",
             "draft": "Good mor",
         })
     );
     happens(Event::NewMessage(Message::new(Author::Assistant, "Good morning.")));
-    happens(Event::ConfirmationClosed(7));
+    happens(Event::ConfirmationClosed("7".to_owned()));
     let news = events("3");
     assert_eq!((&news["draft"], &news["questions"]), (&json!(""), &json!([])));
     assert_eq!(news["events"][0]["text"], "Good morning.");
@@ -87,11 +88,12 @@ fn what_the_person_does_becomes_a_command() {
     question(7);
     question(8);
     assert_eq!(post("/ui/input", r#"{"text":"Hello"}"#), 202);
-    assert_eq!(post("/ui/confirm", r#"{"id":7,"approved":true}"#), 202);
-    assert_eq!(post("/ui/confirm", r#"{"id":8,"approved":false}"#), 202);
+    assert_eq!(post("/ui/confirm", r#"{"id":"7","approved":true}"#), 202);
+    assert_eq!(post("/ui/confirm", r#"{"id":"8","approved":false}"#), 202);
     assert_eq!(post("/ui/cancel", "{}"), 202);
     happens(Event::Line("typed".to_owned()));
-    let confirm = |confirmation_id, approved| Command::Confirm { confirmation_id, approved };
+    let confirm =
+        |id: u64, approved| Command::Confirm { confirmation_id: id.to_string(), approved };
     let submit = |text: &str| Command::SubmitInput(text.to_owned());
     assert_eq!(
         testing::commands(),
@@ -108,11 +110,11 @@ fn what_cannot_be_done_is_refused_with_its_status() {
     testing::grant([Power::Ui]);
     question(7);
     for (path, body, status) in [
-        ("/ui/confirm", r#"{"id":9,"approved":true}"#, 409),
-        ("/ui/confirm", r#"{"id":7,"approved":false}"#, 202),
-        ("/ui/confirm", r#"{"id":7,"approved":true}"#, 409),
-        ("/ui/confirm", r#"{"id":"7","approved":true}"#, 400),
-        ("/ui/confirm", r#"{"id":7}"#, 400),
+        ("/ui/confirm", r#"{"id":"9","approved":true}"#, 409),
+        ("/ui/confirm", r#"{"id":"7","approved":false}"#, 202),
+        ("/ui/confirm", r#"{"id":"7","approved":true}"#, 409),
+        ("/ui/confirm", r#"{"id":7,"approved":true}"#, 400),
+        ("/ui/confirm", r#"{"id":"7"}"#, 400),
         ("/ui/confirm", r#"{"id":-1,"approved":true}"#, 400),
         ("/ui/input", "{", 400),
         ("/ui/input", r#"{"text":""}"#, 400),
@@ -126,7 +128,7 @@ fn what_cannot_be_done_is_refused_with_its_status() {
     let form = Request::new("POST", "/ui/input").header("Content-Type", "text/plain");
     assert_eq!(serve::answer(form.body(r#"{"text":"a"}"#)).status, 415);
     assert_eq!(serve::answer(Request::new("DELETE", "/ui")).status, 405);
-    let confirm = Command::Confirm { confirmation_id: 7, approved: false };
+    let confirm = Command::Confirm { confirmation_id: "7".to_owned(), approved: false };
     assert_eq!(testing::commands(), [confirm]);
 }
 

@@ -37,7 +37,7 @@ impl Ui for Lines {
             Event::NewMessage(message) => self.show(&message),
             Event::Delta(text) => self.extend_draft(&text),
             Event::ToolCallRequested(request) => self.ask(request),
-            Event::ConfirmationClosed(id) => self.close(id),
+            Event::ConfirmationClosed(id) => self.close(&id),
             Event::ToolCallFinished(result) => {
                 let style = if result.is_completed() { Style::Faint } else { Style::Failure };
                 ui::print(&words::result(&result), style);
@@ -100,7 +100,7 @@ impl Lines {
         ui::print(&words::question(request), Style::Strong);
     }
 
-    fn close(&mut self, confirmation_id: u64) {
+    fn close(&mut self, confirmation_id: &str) {
         let was_shown = self.is_shown(confirmation_id);
         self.questions.retain(|request| request.confirmation_id != confirmation_id);
         if was_shown {
@@ -108,21 +108,21 @@ impl Lines {
         }
     }
 
-    fn is_shown(&self, confirmation_id: u64) -> bool {
+    fn is_shown(&self, confirmation_id: &str) -> bool {
         self.questions.front().is_some_and(|first| first.confirmation_id == confirmation_id)
     }
 
     fn take(&mut self, line: &str) {
-        let question = self.questions.front().map(|request| request.confirmation_id);
+        let question = self.questions.front().map(|request| request.confirmation_id.clone());
         match question {
             _ if line.is_empty() => {}
             _ if line == CANCEL => tell(ui::cancel()),
-            Some(id) => self.answer(id, line),
+            Some(id) => self.answer(&id, line),
             None => tell(ui::submit_input(line)),
         }
     }
 
-    fn answer(&mut self, confirmation_id: u64, line: &str) {
+    fn answer(&mut self, confirmation_id: &str, line: &str) {
         let approved = match words::answer(line) {
             Some(Answer::Yes) => true,
             Some(Answer::No) => false,

@@ -15,7 +15,7 @@ fn request(confirmation_id: u64) -> Event {
 }
 
 fn confirm(confirmation_id: u64, approved: bool) -> Command {
-    Command::Confirm { confirmation_id, approved }
+    Command::Confirm { confirmation_id: confirmation_id.to_string(), approved }
 }
 
 /// Takes events and returns what was printed.
@@ -62,7 +62,7 @@ fn questions_are_asked_one_after_the_other() {
     testing::grant([Power::Ui]);
     let mut lines = Lines::default();
     assert_eq!(printed(&mut lines, [request(1), request(2), request(3)]).len(), 1);
-    let closed = Event::ConfirmationClosed;
+    let closed = |id: u64| Event::ConfirmationClosed(id.to_string());
     assert_eq!(printed(&mut lines, [closed(2)]), [] as [&str; 0]);
     assert_eq!(printed(&mut lines, [line("n")]), [r#"lamp.on {"n":3}: allow? [y/n]"#]);
     assert_eq!(printed(&mut lines, [closed(1), line("Yes"), closed(3)]), [] as [&str; 0]);
@@ -116,7 +116,12 @@ fn results_are_told_in_a_line() {
     let mut lines = Lines::default();
     let finished = |outcome: &str| {
         let (tool, data) = ("lamp.on".to_owned(), json!("no lamp"));
-        Event::ToolCallFinished(CallResult { tool, outcome: outcome.to_owned(), data })
+        Event::ToolCallFinished(CallResult {
+            call_id: "call-1".to_owned(),
+            tool,
+            outcome: outcome.to_owned(),
+            data,
+        })
     };
     lines.on_event(finished("completed"));
     lines.on_event(finished("failed"));

@@ -138,7 +138,9 @@
     if (question.warning) box.append(element("p", "warning", question.warning));
     box.append(element("pre", "arguments", question.arguments));
     const answers = element("div", "answers");
-    for (const [name, label, approved] of [["approve", "Approve", true], ["deny", "Deny", false]]) {
+    // Nobody agrees to what was not shown.
+    const offers = question.is_cut ? [] : [["approve", "Approve", true]];
+    for (const [name, label, approved] of [...offers, ["deny", "Deny", false]]) {
       const button = element("button", name, label);
       button.type = "button";
       button.setAttribute("aria-describedby", title.id);
