@@ -162,7 +162,7 @@ impl Situation {
     /// What a policy decides: about the call first, then about each request.
     pub fn decisions(&self, policy: &Policy) -> Vec<Decision> {
         let grant = self.grant(policy);
-        let of_request = |(method, url): &(String, Url)| match grant.net().check(method, url) {
+        let of_request = |(method, url): &(String, Url)| match grant.check_request(method, url) {
             Ok(permit) => {
                 policy.decide_access(&self.question(), &grant, method, url, &permit).decision
             }

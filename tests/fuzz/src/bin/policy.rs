@@ -73,7 +73,7 @@ fn check_explanations(policy: &Policy, situation: &Situation) {
     let call = policy.explain_call(&question, &grant);
     assert_eq!(Some(call.decision), decisions.next(), "{}", call.reason);
     for ((method, url), decision) in situation.requests().iter().zip(decisions) {
-        let found = policy.explain_net(&question, &grant, method, url);
+        let found = policy.explain_net(&question, &grant, method, url.as_str());
         assert_eq!(found.decision, decision, "{}", found.reason);
         policy.explain_path(&grant, url.path(), Access::ReadWrite);
         grant.deny_path(url.path(), Access::Read);

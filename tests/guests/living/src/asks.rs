@@ -7,7 +7,7 @@ use crate::contract::{
     sallyport::plugin::{
         notify::{self, Audience, Message},
         open_url, packages, progress,
-        schedule::{self, Calendar, Moment},
+        schedule::{self, Calendar, Moment, NewTimer},
         state::{self, Expected},
     },
 };
@@ -45,10 +45,10 @@ fn on_state(words: &[&str]) -> Option<String> {
             told(state::compare_and_set(key, &expected, value.as_bytes(), None), shown)
         }
         ["bump", key] => changed(key, |count| (number(count.unwrap_or("0")) + 1).to_string()),
-        ["del", key] => told(state::delete(key), shown),
+        ["del", key] => told(state::remove(key), shown),
         ["list", prefix, after, limit] => {
             let after = (after != "-").then_some(after);
-            let page = state::list(prefix, after, u32::try_from(number(limit)).unwrap());
+            let page = state::list_keys(prefix, after, u32::try_from(number(limit)).unwrap());
             told(page, |page| format!("{} next {:?}", page.keys.join(" "), page.next))
         }
         _ => return None,
@@ -57,7 +57,8 @@ fn on_state(words: &[&str]) -> Option<String> {
 
 fn on_schedule(words: &[&str]) -> Option<String> {
     let add = |moment, label: Option<&str>, payload: &str| {
-        told(schedule::add(&moment, label, payload), |timer| {
+        let (label, payload) = (label.map(str::to_owned), payload.to_owned());
+        told(schedule::add(&NewTimer { moment, label, payload, extra: None }), |timer| {
             format!("{} {:?} at {}", timer.id, timer.label, timer.next_ms)
         })
     };
@@ -66,24 +67,24 @@ fn on_schedule(words: &[&str]) -> Option<String> {
         ["doing", ms, step] => add(Moment::InMs(number(ms)), None, &format!("{step:?}")),
         ["every", ms] => add(Moment::EveryMs(number(ms)), None, "{}"),
         ["at", ms, payload] => add(Moment::AtMs(number(ms)), None, payload),
-        ["cron", cron, zone] => {
-            let calendar = Calendar { cron: cron.replace('_', " "), time_zone: Some(zone.into()) };
-            add(Moment::Calendar(calendar), None, "{}")
-        }
-        ["cron-of", n] => {
-            add(Moment::Calendar(Calendar { cron: text(n), time_zone: None }), None, "{}")
-        }
+        ["cron", cron, zone] => add(calendar(cron.replace('_', " "), Some(zone)), None, "{}"),
+        ["cron-of", n] => add(calendar(text(n), None), None, "{}"),
         ["at-other"] => add(Moment::Other("{}".to_owned()), None, "{}"),
         ["label-of", n] => add(Moment::InMs(1000), Some(&text(n)), "{}"),
         ["payload-of", n] => add(Moment::InMs(1000), None, &format!("{:?}", text(n))),
         ["cancel", id] => told(schedule::cancel(id), shown),
         ["cancel-of", n] => told(schedule::cancel(&text(n)), shown),
-        ["timers"] => told(schedule::list(), |timers| {
+        ["timers"] => told(schedule::list_timers(), |timers| {
             let ids: Vec<String> = timers.into_iter().map(|timer| timer.id).collect();
             ids.join(" ")
         }),
         _ => return None,
     })
+}
+
+fn calendar(cron: String, time_zone: Option<&str>) -> Moment {
+    let time_zone = time_zone.map(str::to_owned);
+    Moment::Calendar(Calendar { cron, time_zone, extra: None })
 }
 
 fn on_others(words: &[&str]) -> Option<String> {
@@ -94,6 +95,7 @@ fn on_others(words: &[&str]) -> Option<String> {
     Some(match *words {
         ["tell", text] => tell(text, None, Audience::Conversation),
         ["tell-user", text, speech] => tell(text, Some(speech), Audience::User),
+        ["tell-other", text, word] => tell(text, None, Audience::Other(word.to_owned())),
         ["tell-bytes", n] => tell(&text(n), None, Audience::Conversation),
         ["part", part, message] => {
             progress::report(part.parse().ok(), Some(message));
@@ -105,6 +107,10 @@ fn on_others(words: &[&str]) -> Option<String> {
         }
         ["open", url] => told(open_url::open(url), shown),
         ["open-of", n] => told(open_url::open(&format!("https://e.org/{}", text(n))), shown),
+        ["releases", name] => told(packages::releases(name), |releases| {
+            let versions: Vec<_> = releases.into_iter().map(|release| release.version).collect();
+            versions.join(" ")
+        }),
         ["fetch", name, version] => told(packages::fetch(name, version), |files| {
             let files = files.iter().map(|file| format!("{}={}", file.path, file.data.len()));
             files.collect::<Vec<_>>().join(" ")

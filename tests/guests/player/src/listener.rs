@@ -5,8 +5,8 @@ use crate::{
     contract::{
         exports::sallyport::plugin::listener::{Guest, Reply, Signal},
         sallyport::plugin::{
-            inbox::{self, Error},
-            types::ToolError,
+            inbox::{self, Error, Input},
+            types::{Blob, ToolError},
         },
     },
     spin,
@@ -23,6 +23,11 @@ impl Guest for Player {
         let Signal::Text(text) = signal else { return Ok(vec![told(&connection, &signal)]) };
         match text.split_once(' ').unwrap_or((&text, "")) {
             ("submit", text) => Ok(vec![Reply::Text(submit(text))]),
+            ("attach", text) => {
+                let (media_type, data) = ("audio/wav".to_owned(), vec![0; 44]);
+                let blob = Blob { media_type, data, name: None, extra: None };
+                Ok(vec![Reply::Text(hand_in(text, vec![blob]))])
+            }
             ("flood", _) => Ok(vec![Reply::Text(flood())]),
             ("large", _) => Ok(vec![Reply::Text(submit(&"x".repeat(100_000)))]),
             ("replies", count) => Ok(vec![Reply::Close; count.parse().unwrap_or_default()]),
@@ -45,10 +50,10 @@ impl Guest for Player {
 
 fn told(connection: &str, signal: &Signal) -> Reply {
     let text = match signal {
-        Signal::Opened(name) => format!("opened {name}"),
+        Signal::Opened(opening) => format!("opened {}", opening.peer),
         Signal::Text(text) => format!("text {text}"),
         Signal::Binary(data) => format!("binary {}", data.len()),
-        Signal::Answered(text) => format!("answered {text}"),
+        Signal::Answered(answer) => format!("answered {}", answer.text),
         Signal::Closed => "closed".to_owned(),
         Signal::Other(_) => "other".to_owned(),
     };
@@ -57,7 +62,12 @@ fn told(connection: &str, signal: &Signal) -> Reply {
 
 /// Hands in a text, and says what came of it.
 pub(crate) fn submit(text: &str) -> String {
-    match inbox::submit(text, Some("Ada")) {
+    hand_in(text, Vec::new())
+}
+
+fn hand_in(text: &str, attachments: Vec<Blob>) -> String {
+    let (text, origin) = (text.to_owned(), Some("Ada".to_owned()));
+    match inbox::submit(&Input { text, attachments, origin, extra: None }) {
         Ok(()) => "taken".to_owned(),
         Err(Error::NotGranted) => "not granted".to_owned(),
         Err(Error::Invalid(text)) => format!("invalid: {text}"),

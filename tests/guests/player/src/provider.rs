@@ -4,23 +4,24 @@ use crate::{
     Player,
     contract::{
         exports::sallyport::plugin::provider::{
-            Answer, AnswerMessage, Error, Finish, Generation, Guest, Message, ToolCall,
-            ToolDefinition, Usage,
+            Answer, AnswerMessage, BusyService, Error, Finish, Generation, Guest, Message,
+            ToolCall, ToolDefinition, Usage,
         },
-        sallyport::plugin::deltas,
+        sallyport::plugin::{deltas, types::CallContext},
     },
     spin,
 };
 
 impl Guest for Player {
     fn generate(
+        context: CallContext,
         history: Vec<Message>,
         tools: Vec<ToolDefinition>,
         settings: Generation,
     ) -> Result<Answer, Error> {
         let text = match history.last() {
             Some(Message::User(user)) => user.text.clone(),
-            Some(Message::Tool(result)) => format!("say {}", result.content),
+            Some(Message::Tool(result)) => format!("say {}", result.data),
             _ => String::new(),
         };
         let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
@@ -55,8 +56,9 @@ impl Guest for Player {
             "call_with" => calling(&["a"], &"x".repeat(rest.parse().unwrap_or_default())),
             "call_often" => calling(&vec!["a"; rest.parse().unwrap_or_default()], "{}"),
             "tell" => said(&told(&history, &tools, &settings)),
+            "who" => said(&format!("{} {:?}", context.user_id, context.conversation_id)),
             "opaque" => Answer {
-                message: AnswerMessage { opaque: Some(rest.to_owned()), ..said("kept").message },
+                message: AnswerMessage { opaque: Some(rest.to_owned()), ..message("kept") },
                 ..said("")
             },
             "loop" => spin(),
@@ -70,7 +72,10 @@ fn error(word: &str, text: &str) -> Option<Error> {
     match word {
         "credentials" => Some(Error::Credentials(text)),
         "unreachable" => Some(Error::Unreachable(text)),
-        "busy" => Some(Error::Busy(text)),
+        "busy" => {
+            let retry_after_ms = text.parse().ok();
+            Some(Error::Busy(BusyService { message: text, retry_after_ms, extra: None }))
+        }
         "refused" => Some(Error::Refused(text)),
         "other" => Some(Error::Other(text)),
         _ => None,
@@ -80,7 +85,7 @@ fn error(word: &str, text: &str) -> Option<Error> {
 fn said(text: &str) -> Answer {
     let usage = Usage { input_tokens: 7, output_tokens: u64::MAX, extra: None };
     Answer {
-        message: AnswerMessage { text: text.to_owned(), calls: Vec::new(), opaque: None },
+        message: message(text),
         is_final: true,
         finish: Finish::Stop,
         usage: Some(usage),
@@ -88,14 +93,19 @@ fn said(text: &str) -> Answer {
     }
 }
 
+fn message(text: &str) -> AnswerMessage {
+    AnswerMessage { text: text.to_owned(), calls: Vec::new(), opaque: None, extra: None }
+}
+
 fn calling(ids: &[&str], arguments: &str) -> Answer {
     let call = |id: &&str| ToolCall {
         id: (*id).to_owned(),
         name: "no_such_tool".to_owned(),
         arguments: arguments.to_owned(),
+        extra: None,
     };
     let calls = ids.iter().map(call).collect();
-    let message = AnswerMessage { text: String::new(), calls, opaque: None };
+    let message = AnswerMessage { calls, ..message("") };
     Answer { message, is_final: true, finish: Finish::ToolCalls, ..said("") }
 }
 
@@ -105,14 +115,18 @@ fn told(history: &[Message], tools: &[ToolDefinition], settings: &Generation) ->
     for message in history {
         words.push(match message {
             Message::System(text) => format!("system {text}"),
-            Message::User(user) => format!("user {} {}", user.text, user.attachments.len()),
+            Message::User(user) => {
+                let files = user.attachments.iter();
+                let names: Vec<_> = files.map(|file| file.name.as_deref().unwrap_or("-")).collect();
+                format!("user {} {} {}", user.text, names.len(), names.join(","))
+            }
             Message::Assistant(answer) => {
                 let calls = answer.calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>();
                 let opaque = answer.opaque.as_deref().unwrap_or("-");
                 format!("assistant {} {} {opaque}", answer.text, calls.join(","))
             }
             Message::Tool(result) => {
-                format!("tool {} {} {}", result.call_id, result.content, result.failed)
+                format!("tool {} {} {}", result.call_id, result.data, result.failed)
             }
             Message::Other(_) => "other".to_owned(),
         });

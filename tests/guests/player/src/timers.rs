@@ -4,7 +4,7 @@ use crate::{
     Player,
     contract::{
         exports::sallyport::plugin::timers::{CallContext, Firing, Guest},
-        sallyport::plugin::{commands, deltas, log, render, types::ToolError},
+        sallyport::plugin::{commands::Decision, deltas, log, render, types::ToolError},
     },
     listener, spin, ui,
 };
@@ -17,8 +17,10 @@ impl Guest for Player {
             "trap" => core::arch::wasm32::unreachable(),
             "reach" => reach(),
             payload => say(&format!(
-                "{} {} {payload} late={} missed={} again={} {:?}",
+                "{} {}/{} {} {payload} late={} missed={} again={} {:?}",
                 context.session_id,
+                context.user_id,
+                context.conversation_id.as_deref().unwrap_or("-"),
                 firing.timer.id,
                 firing.late,
                 firing.missed,
@@ -33,9 +35,9 @@ impl Guest for Player {
 /// Tries everything that belongs to another role.
 fn reach() {
     say(&format!("submit: {}", listener::submit("hello")));
-    say(&format!("confirm: {}", ui::told(commands::provide_confirmation(1, true))));
+    say(&format!("confirm: {}", ui::decide("1", Decision::ApproveOnce)));
     deltas::text("hello");
-    render::print("hello", render::Style::Plain);
+    render::print("hello", &render::Style::Plain);
     render::status(Some("hello"));
 }
 

@@ -5,7 +5,7 @@ use crate::{
     contract::{
         exports::sallyport::plugin::ui::{Event, Guest},
         sallyport::plugin::{
-            commands::{self, Error},
+            commands::{self, Decision, Error, UserInput},
             render::{self, Style},
         },
     },
@@ -16,13 +16,17 @@ impl Guest for Player {
     fn on_event(event: Event) {
         let Event::Line(line) = event else { return show(&format!("{event:?}")) };
         match line.split_once(' ').unwrap_or((&line, "")) {
-            ("submit", text) => show(&told(commands::submit_input(text))),
-            ("approve", id) => {
-                show(&told(commands::provide_confirmation(id.parse().unwrap_or_default(), true)));
+            ("submit", text) => show(&told(submit(text))),
+            ("approve", id) => show(&decide(id, Decision::ApproveOnce)),
+            ("approve_session", id) => show(&decide(id, Decision::ApproveForSession)),
+            ("approve_always", id) => show(&decide(id, Decision::ApproveAlways)),
+            ("deny", rest) => {
+                let (id, why) = rest.split_once(' ').unwrap_or((rest, ""));
+                show(&decide(id, Decision::Deny(why.to_owned())));
             }
             ("cancel", _) => show(&told(commands::cancel())),
             ("flood", _) => {
-                let taken = (0..1000).filter(|_| commands::submit_input("again").is_ok()).count();
+                let taken = (0..1000).filter(|_| submit("again").is_ok()).count();
                 let answered = (0..1000).filter(|_| commands::cancel().is_ok()).count();
                 show(&format!("{taken} taken, {answered} cancelled"));
             }
@@ -38,11 +42,21 @@ impl Guest for Player {
 }
 
 fn show(text: &str) {
-    render::print(text, Style::Strong);
+    render::print(text, &Style::Strong);
+}
+
+fn submit(text: &str) -> Result<(), Error> {
+    let text = text.to_owned();
+    commands::submit_input(&UserInput { text, attachments: Vec::new(), extra: None })
+}
+
+/// Answers a question, and says what came of it.
+pub(crate) fn decide(id: &str, decision: Decision) -> String {
+    told(commands::provide_confirmation(id, &decision))
 }
 
 /// What came of a command, in words.
-pub(crate) fn told(result: Result<(), Error>) -> String {
+fn told(result: Result<(), Error>) -> String {
     match result {
         Ok(()) => "taken".to_owned(),
         Err(Error::NotGranted) => "not granted".to_owned(),

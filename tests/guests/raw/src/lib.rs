@@ -4,17 +4,32 @@
 #![expect(unsafe_code, reason = "the generated exports are functions with raw pointers")]
 
 mod contract {
-    wit_bindgen::generate!({ path: "../../../wit", world: "managed-tool-plugin" });
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        inline: "
+            package test:raw;
+
+            world raw {
+                include sallyport:plugin/plugin@0.1.0;
+                export sallyport:plugin/lifecycle@0.1.0;
+                export sallyport:plugin/prompts@0.1.0;
+                export sallyport:plugin/resources@0.1.0;
+            }
+        ",
+        world: "test:raw/raw",
+        generate_all,
+    });
 }
 
 use contract::{
     exports::sallyport::plugin::{
         lifecycle::{self, SetupError},
+        prompts, resources,
         tools::{self, CallContext, ToolError, ToolOutput, ToolSpec},
     },
     sallyport::plugin::{
         config,
-        types::{Blob, Content, Hints, ResourceLink},
+        types::{Blob, Content, Hints, ResourceContents, ResourceData, ResourceLink, SignIn},
     },
 };
 
@@ -37,7 +52,19 @@ const DATA: [(&str, &str); 9] = [
 const ERRORS: [&str; 7] =
     ["invalid_arguments", "not_found", "denied", "auth_required", "unavailable", "failed", "other"];
 
-const CONTENTS: [&str; 6] = ["text", "image", "audio", "link", "other_part", "broken_part"];
+const CONTENTS: [&str; 11] = [
+    "text",
+    "image",
+    "audio",
+    "link",
+    "other_part",
+    "broken_part",
+    "embedded_text",
+    "embedded_image",
+    "embedded_audio",
+    "embedded_bytes",
+    "embedded_other",
+];
 
 struct Raw;
 
@@ -48,11 +75,12 @@ impl tools::Guest for Raw {
         let data = DATA.iter().map(|(name, _)| spec(name, "data_", Some(OUTPUT)));
         let errors = ERRORS.iter().map(|name| spec(name, "error_", None));
         let contents = CONTENTS.iter().map(|name| spec(name, "content_", None));
-        data.chain(errors).chain(contents).collect()
+        data.chain(errors).chain(contents).chain([spec("context", "", None)]).collect()
     }
 
-    fn call_tool(_: CallContext, name: String, _: String) -> Result<ToolOutput, ToolError> {
+    fn call_tool(context: CallContext, name: String, _: String) -> Result<ToolOutput, ToolError> {
         match name.split_once('_') {
+            None => Ok(output(&told(&context), Vec::new())),
             Some(("data", name)) => Ok(output(data(name), Vec::new())),
             Some(("error", name)) => Err(error(name)),
             Some(("content", name)) => Ok(output("{}", vec![content(name)])),
@@ -83,13 +111,51 @@ impl lifecycle::Guest for Raw {
     }
 }
 
+/// What nothing calls yet: that a component with these exports is a plugin like any other.
+impl prompts::Guest for Raw {
+    fn list_prompts(_: CallContext, _: Option<String>) -> Result<prompts::PromptPage, ToolError> {
+        Ok(prompts::PromptPage { prompts: Vec::new(), next: None, extra: None })
+    }
+
+    fn get_prompt(_: CallContext, name: String, _: String) -> Result<prompts::Prompt, ToolError> {
+        Err(ToolError::NotFound(name))
+    }
+}
+
+impl resources::Guest for Raw {
+    fn list_resources(
+        _: CallContext,
+        _: Option<String>,
+    ) -> Result<resources::ResourcePage, ToolError> {
+        Ok(resources::ResourcePage { resources: Vec::new(), next: None, extra: None })
+    }
+
+    fn list_templates(
+        _: CallContext,
+        _: Option<String>,
+    ) -> Result<resources::TemplatePage, ToolError> {
+        Ok(resources::TemplatePage { templates: Vec::new(), next: None, extra: None })
+    }
+
+    fn read_resource(_: CallContext, uri: String) -> Result<Vec<ResourceContents>, ToolError> {
+        Err(ToolError::NotFound(uri))
+    }
+}
+
 fn spec(name: &str, group: &str, output: Option<&str>) -> ToolSpec {
     ToolSpec {
         name: format!("{group}{name}"),
+        title: (name == "context").then(|| "  Who asks\u{202e}  ".to_owned()),
         description: format!("Answers with {name}."),
         parameters: r#"{"type":"object"}"#.to_owned(),
         output: output.map(str::to_owned),
-        hints: Hints { read_only: None, destructive: None, idempotent: None, open_world: None },
+        hints: Hints {
+            read_only: None,
+            destructive: None,
+            idempotent: None,
+            open_world: None,
+            extra: None,
+        },
         extra: None,
     }
 }
@@ -104,7 +170,12 @@ fn error(name: &str) -> ToolError {
         "invalid_arguments" => ToolError::InvalidArguments(text),
         "not_found" => ToolError::NotFound(text),
         "denied" => ToolError::Denied(text),
-        "auth_required" => ToolError::AuthRequired(text),
+        "auth_required" => ToolError::AuthRequired(SignIn {
+            message: text,
+            connection: Some("google-mail".to_owned()),
+            scopes: vec!["send".to_owned(), "read".to_owned()],
+            extra: None,
+        }),
         "unavailable" => ToolError::Unavailable(text),
         "other" => ToolError::Other(r#"{"kind":"odd","message":"the words of other"}"#.to_owned()),
         _ => ToolError::Failed(text),
@@ -112,7 +183,12 @@ fn error(name: &str) -> ToolError {
 }
 
 fn content(name: &str) -> Content {
-    let blob = |media_type: &str| Blob { media_type: media_type.to_owned(), data: vec![0, 1, 2] };
+    let blob = |media_type: &str| Blob {
+        media_type: media_type.to_owned(),
+        data: vec![0, 1, 2],
+        name: Some("a.bin".to_owned()),
+        extra: None,
+    };
     match name {
         "image" => Content::Image(blob("image/png")),
         "audio" => Content::Audio(blob("audio/ogg")),
@@ -120,11 +196,33 @@ fn content(name: &str) -> Content {
             uri: "https://example.com/a".to_owned(),
             media_type: Some("text/html".to_owned()),
             title: None,
+            description: Some("A page.".to_owned()),
+            extra: None,
         }),
+        "embedded_text" => embedded("text/plain", ResourceData::Text("held words".to_owned())),
+        "embedded_image" => embedded("image/png", ResourceData::Binary(vec![0, 1, 2])),
+        "embedded_audio" => embedded("audio/ogg", ResourceData::Binary(vec![0, 1, 2])),
+        "embedded_bytes" => embedded("application/zip", ResourceData::Binary(vec![0, 1, 2])),
+        "embedded_other" => embedded("a/b", ResourceData::Other(r#"{"later":1}"#.to_owned())),
         "other_part" => Content::Other(r#"{"type":"chart","points":[1,2]}"#.to_owned()),
         "broken_part" => Content::Other("{".to_owned()),
         _ => Content::Text("some words".to_owned()),
     }
+}
+
+fn embedded(media_type: &str, data: ResourceData) -> Content {
+    let (uri, media_type) = ("raw://held".to_owned(), Some(media_type.to_owned()));
+    Content::Embedded(ResourceContents { uri, media_type, data, extra: None })
+}
+
+/// Where a call comes from, as JSON.
+fn told(context: &CallContext) -> String {
+    let CallContext { call_id, session_id, user_id, conversation_id, deadline_ms, .. } = context;
+    let conversation = conversation_id.as_ref().map_or("null".to_owned(), |id| format!("{id:?}"));
+    format!(
+        r#"{{"call":{call_id:?},"session":{session_id:?},"user":{user_id:?},"conversation":{conversation},"has_deadline":{}}}"#,
+        deadline_ms.is_some(),
+    )
 }
 
 fn output(data: &str, content: Vec<Content>) -> ToolOutput {

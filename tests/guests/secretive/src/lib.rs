@@ -1,7 +1,7 @@
 //! Reads the secrets that it is told to read. A component of its own, since one that can ask for
 //! secrets is not loaded unless its manifest requests some.
 
-use sallyport_sdk::{prelude::*, secrets};
+use sallyport_sdk::{log, prelude::*, secrets};
 
 /// A secret.
 #[derive(Deserialize, JsonSchema)]
@@ -26,4 +26,23 @@ fn tries_secret(args: Name) -> Value {
     }
 }
 
-sallyport_sdk::export_plugin!(tools = [reads_secret, tries_secret]);
+/// A line of the log that ends in a secret.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    /// The name of the secret.
+    name: String,
+    /// How many letters are in front of it.
+    before: usize,
+}
+
+/// Writes a secret behind many letters, to the log and to standard error.
+#[tool]
+fn logs_secret(args: Line) -> Result<(), ToolError> {
+    let line = "x".repeat(args.before) + &secrets::get(&args.name)?;
+    log::info(&line);
+    eprintln!("{line}");
+    Ok(())
+}
+
+sallyport_sdk::export_plugin!(tools = [reads_secret, tries_secret, logs_secret]);
