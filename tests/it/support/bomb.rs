@@ -1,4 +1,8 @@
-//! Components that are small to write down and dear to compile, or to understand.
+//! Components that are small to write down and dear to compile, or to understand. Each exports what a
+//! plugin does, by its name, because what does not is refused before it is compiled.
+
+/// The name of what a plugin with tools exports.
+const TOOLS: &str = "sallyport:plugin/tools@0.1.0";
 
 /// One that holds its processor for many seconds: each branch meets all that the former left behind.
 pub(crate) fn if_chain(length: usize) -> Vec<u8> {
@@ -78,7 +82,7 @@ pub(crate) fn nested_components(depth: usize) -> Vec<u8> {
         reversed.extend(PREAMBLE.iter().rev());
     }
     reversed.reverse();
-    reversed
+    exporting(reversed)
 }
 
 /// A type of an instance in a type of an instance, and so on.
@@ -93,7 +97,21 @@ pub(crate) fn nested_instance_types(depth: usize) -> Vec<u8> {
     bytes.extend(leb128(ty.len() + 1));
     bytes.push(1);
     bytes.extend(ty);
-    bytes
+    exporting(bytes)
+}
+
+/// The same component with the export of a plugin, which holds nothing.
+fn exporting(mut component: Vec<u8>) -> Vec<u8> {
+    const INSTANCE_SECTION: u8 = 5;
+    const EXPORT_SECTION: u8 = 11;
+    component.extend([INSTANCE_SECTION, 3, 1, 1, 0]);
+    let mut export = vec![1, 0, u8::try_from(TOOLS.len()).unwrap()];
+    export.extend(TOOLS.as_bytes());
+    export.extend([5, 0, 0]);
+    component.push(EXPORT_SECTION);
+    component.extend(leb128(export.len()));
+    component.extend(export);
+    component
 }
 
 fn leb128(mut number: usize) -> Vec<u8> {
@@ -123,5 +141,5 @@ fn module(fields: &str) -> Vec<u8> {
 }
 
 fn component(fields: &str) -> Vec<u8> {
-    wat::parse_str(format!("(component {fields})")).unwrap()
+    exporting(wat::parse_str(format!("(component {fields})")).unwrap())
 }
