@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::Write,
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -12,7 +12,10 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::client;
+use super::{
+    client,
+    patience::{Heard, until},
+};
 
 /// Longest wait for something to appear on a page.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -176,10 +179,11 @@ impl Drop for Browser {
 
 /// The port that the driver says it has taken.
 fn port(driver: &mut Child) -> u16 {
-    let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-    let said = lines.map_while(Result::ok).find_map(|line| {
-        let rest = line.split("started successfully on port ").nth(1)?;
-        rest.trim_end_matches('.').parse().ok()
-    });
-    said.expect("the driver says its port")
+    let said = Heard::of(driver.stdout.take().unwrap());
+    until("the port of the driver", || {
+        let said = said.so_far();
+        // The end of the line is there too.
+        let (rest, _) = said.split("started successfully on port ").nth(1)?.split_once('.')?;
+        rest.parse().ok()
+    })
 }

@@ -2,23 +2,17 @@
 
 use std::{
     fs,
-    io::{Read, Write},
+    io::Write,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// No command of a test takes this long unless it hangs.
-const RUN_TIME_MAX: Duration = Duration::from_secs(90);
-
-/// How often a running program is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+use super::patience::{self, Heard, end_of};
 
 /// The program's own folder in the home of its user.
 const OWN: &str = "sallyport";
@@ -90,6 +84,7 @@ impl Home {
 
     /// An empty home whose cache is its own, and empty too.
     pub(crate) fn with_own_cache() -> Self {
+        patience::watch();
         let folder = TempDir::with_prefix("sallyport-it-").unwrap();
         fs::create_dir_all(folder.path().join(OWN).join("plugins")).unwrap();
         Self { folder: Arc::new(folder), env: Vec::new() }
@@ -164,6 +159,8 @@ impl Home {
             ("PATH".to_owned(), path),
             ("HOME".to_owned(), text(self.folder.path())),
             ("SALLYPORT_HOME".to_owned(), text(&self.folder.path().join(OWN))),
+            // On a busy machine every plugin is there all the same.
+            ("SALLYPORT_COMPILE_WAIT".to_owned(), "60s".to_owned()),
         ];
         env.extend(self.env.iter().cloned());
         env
@@ -186,8 +183,14 @@ impl Home {
 
     /// Starts the program and leaves it running.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sallyport"));
-        command.args(args).env_clear().envs(self.environment());
+        self.start_by(&[], args)
+    }
+
+    /// Starts the program by way of another one, which takes it and its arguments as its last ones.
+    pub(crate) fn start_by(&self, launcher: &[&str], args: &[&str]) -> Child {
+        let words = [launcher, &[env!("CARGO_BIN_EXE_sallyport")], args].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env_clear().envs(self.environment());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.current_dir(self.folder.path()).spawn().unwrap()
     }
@@ -216,30 +219,16 @@ pub(crate) fn manifest(name: &str, rest: &str) -> String {
 #[track_caller]
 pub(crate) fn finish(mut child: Child, args: &[&str]) -> Ran {
     drop(child.stdin.take());
-    let stdout = collect(child.stdout.take().unwrap());
-    let stderr = collect(child.stderr.take().unwrap());
-    let begin = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if begin.elapsed() > RUN_TIME_MAX {
-            child.kill().unwrap();
-            panic!("sallyport {args:?} hangs");
-        }
-        thread::sleep(LOOK_EVERY);
-    };
-    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    // A stream that goes elsewhere is not read here.
+    let stdout = child.stdout.take().map(Heard::of);
+    let stderr = child.stderr.take().map(Heard::of);
+    let so_far = |heard: &Option<Heard>| heard.as_ref().map(Heard::so_far).unwrap_or_default();
+    let status = end_of(&mut child, || {
+        format!("sallyport {args:?}\n{}\n{}", so_far(&stdout), so_far(&stderr))
+    });
+    let whole = |heard: Option<Heard>| heard.as_ref().map(Heard::whole).unwrap_or_default();
     // A signal has no exit code; no test expects one.
-    Ran { stdout, stderr, code: status.code().unwrap_or(-1) }
-}
-
-fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).unwrap();
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+    Ran { stdout: whole(stdout), stderr: whole(stderr), code: status.code().unwrap_or(-1) }
 }
 
 impl Ran {

@@ -11,7 +11,7 @@ use sallyport_sandbox::{
 use serde_json::{Map, json};
 use tokio::runtime::Runtime;
 
-use super::{home::guest, offers::Offers, warden::Scripted};
+use super::{home::guest, offers::Offers, patience, warden::Scripted};
 
 /// Everything that the guest asks for.
 pub(crate) const REQUESTS: &str = r#"
@@ -134,8 +134,9 @@ impl Living {
     }
 
     /// Runs a future to its end.
+    #[track_caller]
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+        patience::run(&self.runtime, future)
     }
 
     /// Runs a future beside the test.
@@ -158,6 +159,7 @@ fn policy(table: &str) -> String {
 
 /// A sandbox with the cache of all tests.
 pub(crate) fn sandbox() -> Arc<Sandbox> {
+    patience::watch();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
     let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
     let resolver = Arc::new(SystemResolver::default());

@@ -3,12 +3,15 @@
 pub(crate) mod bomb;
 pub(crate) mod browser;
 pub(crate) mod client;
+pub(crate) mod disk;
 pub(crate) mod events;
 pub(crate) mod home;
 pub(crate) mod living;
 pub(crate) mod offers;
 pub(crate) mod openai;
+pub(crate) mod patience;
 pub(crate) mod person;
+pub(crate) mod process;
 pub(crate) mod registry;
 pub(crate) mod running;
 pub(crate) mod server;

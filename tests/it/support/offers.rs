@@ -8,8 +8,9 @@ use std::{
 use sallyport_contract::{
     BoxFuture, CallContext, Owner, Services, ToolId,
     services::{
-        Expected, Kept, Notice, NoticeError, Notices, Opened, Opener, PackageError, PackageFile,
-        Packages, Plan, Progress, StateError, StateStore, Timer, TimerError, Timers, Write,
+        Delivery, Expected, Kept, Notice, NoticeError, Notices, Opened, Opener, PackageError,
+        PackageFile, Packages, Plan, Progress, StateError, StateStore, Timer, TimerError, Timers,
+        Write,
     },
 };
 
@@ -20,6 +21,8 @@ pub(crate) struct Offers {
     timers: Mutex<Vec<Timer>>,
     /// The messages that came.
     pub(crate) notices: Mutex<Vec<Notice>>,
+    /// When each of them is shown.
+    pub(crate) deliveries: Mutex<Vec<Delivery>>,
     /// The reports of progress that came.
     pub(crate) progress: Mutex<Vec<Progress>>,
     /// The pages that were opened.
@@ -137,11 +140,12 @@ impl Timers for Offers {
 }
 
 impl Notices for Offers {
-    fn notify(&self, notice: Notice) -> Result<(), NoticeError> {
+    fn notify(&self, notice: Notice, delivery: Delivery) -> Result<(), NoticeError> {
         if self.is_broken() {
-            return Err(NoticeError("nobody is there".to_owned()));
+            return Err(NoticeError::Unavailable("nobody is there".to_owned()));
         }
         self.notices.lock().unwrap().push(notice);
+        self.deliveries.lock().unwrap().push(delivery);
         Ok(())
     }
 
@@ -158,6 +162,15 @@ impl Opener for Offers {
 }
 
 impl Packages for Offers {
+    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>> {
+        Box::pin(async move {
+            if name == "nothing" {
+                return Err(PackageError::NotFound("there is no nothing".to_owned()));
+            }
+            Ok(["2.0", "0.9.0", "0.8"].map(str::to_owned).to_vec())
+        })
+    }
+
     fn fetch<'a>(
         &'a self,
         name: &'a str,

@@ -9,7 +9,7 @@ use std::{
     path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -20,7 +20,10 @@ use rustix::{
 };
 use vt100::Parser;
 
-use super::Home;
+use super::{
+    Home,
+    patience::{end_of, until_so},
+};
 
 /// Longest wait for something to appear, unless the program hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +40,9 @@ const SCROLLBACK: usize = 1000;
 /// A person with the program at a terminal of their own.
 pub(crate) struct Person {
     outer: File,
-    inner: OwnedFd,
+    /// Open as long as more may be shown.
+    inner: Option<OwnedFd>,
+    eye: JoinHandle<()>,
     screen: Arc<Mutex<Parser>>,
     pub(crate) child: Child,
 }
@@ -62,8 +67,8 @@ impl Person {
         let screen = Arc::new(Mutex::new(Parser::new(cells(24), cells(80), SCROLLBACK)));
         let outer: File = outer.into();
         let (eye, seen) = (outer.try_clone().unwrap(), Arc::clone(&screen));
-        thread::spawn(move || watch(eye, &seen));
-        Self { outer, inner, screen, child }
+        let eye = thread::spawn(move || watch(eye, &seen));
+        Self { outer, inner: Some(inner), eye, screen, child }
     }
 
     /// Types keys.
@@ -125,7 +130,7 @@ impl Person {
     /// a signal.
     pub(crate) fn has_usual_modes(&self) -> bool {
         let usual = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        tcgetattr(&self.inner).unwrap().local_modes.contains(usual)
+        tcgetattr(&self.outer).unwrap().local_modes.contains(usual)
     }
 
     /// Sends a signal to the program.
@@ -136,14 +141,12 @@ impl Person {
     /// Waits for the end of the program, and returns its code.
     #[track_caller]
     pub(crate) fn ends(&mut self) -> i32 {
-        let begin = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(begin.elapsed() < PATIENCE, "it does not end:\n{}", self.screen());
-            thread::sleep(LOOK_EVERY);
-        }
+        let screen = Arc::clone(&self.screen);
+        let status = end_of(&mut self.child, || screen.lock().unwrap().screen().contents());
+        // With nobody left to write, what comes has an end, and the screen shows all of it.
+        self.inner = None;
+        until_so("the last word", || self.eye.is_finished());
+        status.code().unwrap_or(-1)
     }
 }
 

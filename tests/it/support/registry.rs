@@ -3,25 +3,23 @@
 
 use std::sync::Arc;
 
-use sallyport::{
+use sallyport_contract::{BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, ToolCall};
+use sallyport_runtime::{
+    Host, HostOptions,
     config::{Env, Flags, Settings},
-    gate::{Gate, GateParts},
-    lock::Lock,
-    registry::{LoadParts, Registry, Selection},
+    notice::no_notices,
+    registry::{Registry, Selection},
 };
-use sallyport_contract::{
-    BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, Services, ToolCall, Toolbox,
-};
-use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, SystemResolver};
-use sallyport_session::NobodyToAsk;
+use sallyport_sandbox::{Compiler, SystemResolver};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::Home;
+use super::{Home, patience};
 
 /// The plugins of a home, loaded.
 pub(crate) struct Tools {
+    host: Host,
     pub(crate) registry: Arc<Registry>,
     runtime: Runtime,
     _folder: Arc<TempDir>,
@@ -43,37 +41,22 @@ impl Tools {
         let env = home.environment();
         let env = Env::of(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let settings = Settings::resolve(&Flags::default(), env).unwrap();
-        let cache_dir = Some(settings.paths.cache.join("compiled"));
-        let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
-        let (sandbox, warning) = Sandbox::new(SandboxOptions { cache_dir, compiler, resolver });
-        assert_eq!(warning, None);
-        let gate = Gate::open(GateParts {
-            files: settings.policy.clone(),
-            env: settings.env.clone(),
-            services: Services::default(),
-            consent: Arc::new(NobodyToAsk),
-            store: None,
-            tell: Arc::new(|_| {}),
-            activity: Arc::new(|_, _| {}),
-        });
-        let lock = Lock::read(&settings.paths.lock()).unwrap();
-        let load = Registry::load(LoadParts {
-            sandbox,
-            settings: &settings,
-            gate: gate.unwrap(),
-            selection: Selection::All,
-            lock: &lock,
-            pins: false,
-            agrees: &|_, _| false,
-        });
-        let registry = Arc::new(runtime.block_on(load).unwrap());
+        let compiler = Some(Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into()));
+        let options = HostOptions {
+            resolver,
+            compiler,
+            ..HostOptions::unattended(Selection::All, no_notices())
+        };
+        let host = patience::run(&runtime, Host::open(&settings, options)).unwrap();
+        let registry = Arc::clone(host.registry());
         assert_eq!(registry.problems(), []);
-        Self { registry, runtime, _folder: Arc::clone(&home.folder) }
+        Self { host, registry, runtime, _folder: Arc::clone(&home.folder) }
     }
 
     /// Runs a future to its end.
+    #[track_caller]
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+        patience::run(&self.runtime, future)
     }
 
     /// Calls a tool and waits.
@@ -96,14 +79,14 @@ impl Tools {
         tool: &str,
         arguments: &Value,
     ) -> BoxFuture<'static, CallReport> {
-        let registry = Arc::clone(&self.registry);
+        let toolbox = Arc::clone(self.host.toolbox());
         let context =
             CallContext { call_id: "c".into(), session_id: session.into(), ..Default::default() };
         let call =
             ToolCall { context, tool: tool.parse().unwrap(), arguments: arguments.to_string() };
         Box::pin(async move {
-            match registry.admit(call).await {
-                Ok(admitted) => registry.run(admitted).await,
+            match toolbox.admit(call).await {
+                Ok(admitted) => toolbox.run(admitted).await,
                 Err(report) => *report,
             }
         })

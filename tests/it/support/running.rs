@@ -1,16 +1,17 @@
 //! The program while it runs: what it has said so far, and how it is made to end.
 
 use std::{
-    io::Read,
     process::Child,
-    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::Home;
+use super::{
+    Home,
+    patience::{Heard, end_of},
+};
 
 /// Longest wait for the program to say or do something, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,22 +22,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// A run of the program that has not ended.
 pub(crate) struct Running {
     child: Child,
-    stdout: Arc<Mutex<String>>,
-    stderr: Arc<Mutex<String>>,
+    stdout: Heard,
+    stderr: Heard,
 }
 
 impl Running {
     /// Starts the program.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         let mut child = home.start(args);
-        let stdout = collect(child.stdout.take().unwrap());
-        let stderr = collect(child.stderr.take().unwrap());
+        let stdout = Heard::of(child.stdout.take().unwrap());
+        let stderr = Heard::of(child.stderr.take().unwrap());
         Self { child, stdout, stderr }
     }
 
     /// All that it has said so far: standard output, standard error.
     pub(crate) fn said(&self) -> (String, String) {
-        (self.stdout.lock().unwrap().clone(), self.stderr.lock().unwrap().clone())
+        (self.stdout.so_far(), self.stderr.so_far())
     }
 
     /// Waits until a text is on standard output.
@@ -85,14 +86,9 @@ impl Running {
     #[track_caller]
     pub(crate) fn ends(&mut self) -> (i32, String, String) {
         drop(self.child.stdin.take());
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(begin.elapsed() < PATIENCE, "it does not end: {:#?}", self.said());
-            thread::sleep(LOOK_EVERY);
-        };
+        let (stdout, stderr) = (&self.stdout, &self.stderr);
+        let said = || format!("{}\n{}", stdout.so_far(), stderr.so_far());
+        let status = end_of(&mut self.child, said);
         let (stdout, stderr) = self.said();
         (status.code().unwrap_or(-1), stdout, stderr)
     }
@@ -104,16 +100,4 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn collect(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
-    let said = Arc::new(Mutex::new(String::new()));
-    let kept = Arc::clone(&said);
-    thread::spawn(move || {
-        let mut bytes = [0; 4096];
-        while let Ok(count @ 1..) = from.read(&mut bytes) {
-            kept.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
-        }
-    });
-    said
 }

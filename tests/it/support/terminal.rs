@@ -6,7 +6,10 @@ use std::{
     io::Read,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::Instant,
 };
 
 use rustix::{
@@ -15,14 +18,19 @@ use rustix::{
     termios::{LocalModes, tcgetattr},
 };
 
-use super::Home;
+use super::{
+    Home,
+    patience::{PATIENCE, end_of},
+    process::doing,
+};
 
 /// A terminal with the program in it.
 pub(crate) struct Terminal {
     /// Where a person would type and look.
     pub(crate) outer: File,
     inner: OwnedFd,
-    pub(crate) child: Child,
+    shown: Receiver<Vec<u8>>,
+    child: Child,
 }
 
 impl Terminal {
@@ -37,7 +45,9 @@ impl Terminal {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sallyport"));
         command.args(args).env_clear().envs(home.environment());
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        Self { outer: outer.into(), inner, child }
+        let outer: File = outer.into();
+        let shown = read_all(outer.try_clone().unwrap());
+        Self { outer, inner, shown, child }
     }
 
     /// Whether what is typed now would be seen.
@@ -46,18 +56,58 @@ impl Terminal {
     }
 
     /// Reads what is shown up to and with a text.
+    #[track_caller]
     pub(crate) fn read_to(&mut self, text: &str) -> String {
-        let mut shown = Vec::new();
-        while !String::from_utf8_lossy(&shown).contains(text) {
-            let mut bytes = [0; 256];
-            let count = self.outer.read(&mut bytes).unwrap();
-            shown.extend_from_slice(&bytes[..count]);
+        let (mut bytes, begin) = (Vec::new(), Instant::now());
+        loop {
+            let shown = String::from_utf8_lossy(&bytes);
+            if shown.contains(text) {
+                return shown.into_owned();
+            }
+            let left = PATIENCE.saturating_sub(begin.elapsed());
+            let Ok(more) = self.shown.recv_timeout(left) else {
+                panic!("no {text:?} in {shown:?}\n{}", doing(self.child.id()));
+            };
+            bytes.extend(more);
         }
-        String::from_utf8_lossy(&shown).into_owned()
+    }
+
+    /// Waits for the end of the program.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> ExitStatus {
+        let rest = || self.shown.try_iter().flatten().collect::<Vec<u8>>();
+        end_of(&mut self.child, || String::from_utf8_lossy(&rest()).into_owned())
+    }
+
+    /// Ends the program.
+    pub(crate) fn kills(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// Sends a signal to the program.
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Of a test that failed; one that passed has ended already.
+        self.kills();
+    }
+}
+
+/// Passes on what comes, since reading a terminal that shows nothing more never ends.
+fn read_all(mut outer: File) -> Receiver<Vec<u8>> {
+    let (sender, shown) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = [0; 256];
+        while let Ok(count @ 1..) = outer.read(&mut bytes) {
+            if sender.send(bytes[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    shown
 }

@@ -25,6 +25,7 @@ use tokio::runtime::Runtime;
 use super::{
     Server,
     home::{guest, manifest},
+    patience,
 };
 
 /// What came of asking about a request.
@@ -233,6 +234,7 @@ impl Guarded {
         bytes: Vec<u8>,
         load: impl FnOnce(&Arc<Sandbox>, PluginParts<'_>) -> Result<Plugin, LoadError>,
     ) -> Result<Self, LoadError> {
+        patience::watch();
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
         let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
         let options = SandboxOptions { cache_dir: Some(cache), compiler, resolver };
@@ -276,8 +278,9 @@ impl Guarded {
     }
 
     /// Runs a future to its end.
+    #[track_caller]
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+        patience::run(&self.runtime, future)
     }
 
     /// Runs a future beside the test.

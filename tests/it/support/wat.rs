@@ -11,8 +11,11 @@ use wit_parser::Resolve;
 /// Where the list of tools lies in the module's memory.
 const LIST_AT: usize = 1024;
 
-/// Bytes of one `tool-spec`: four strings or options of one, and the hints.
-const SPEC_BYTES: usize = 56;
+/// Bytes of one `tool-spec`: three strings, three options of one, and the hints.
+const SPEC_BYTES: usize = 80;
+
+/// Bytes of a string that may be absent, such as the title.
+const OPTION_BYTES: usize = 12;
 
 /// The pieces of a module that exports tools. What a test does not name is as it should be.
 pub(crate) struct Module {
@@ -107,14 +110,17 @@ fn memory(specs: &[Spec<'_>]) -> Vec<u8> {
     let mut strings_at = records_at + specs.len() * SPEC_BYTES;
     let (mut records, mut strings) = (Vec::new(), Vec::new());
     for spec in specs {
-        for text in [spec.name, spec.description, spec.parameters] {
+        for (index, text) in [spec.name, spec.description, spec.parameters].iter().enumerate() {
             records.extend(word(strings_at));
             records.extend(word(text.len()));
             strings.extend(text.as_bytes());
             strings_at += text.len();
+            if index == 0 {
+                records.extend([0; OPTION_BYTES]);
+            }
         }
         // No output schema, no hints, nothing extra.
-        records.extend([0; SPEC_BYTES - 24]);
+        records.extend([0; SPEC_BYTES - OPTION_BYTES - 24]);
     }
     [word(records_at).to_vec(), word(specs.len()).to_vec(), records, strings].concat()
 }

@@ -17,7 +17,7 @@ use sallyport_sandbox::{
 use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
 
-use super::{Home, home, registry};
+use super::{Home, home, patience, registry};
 use crate::limits::NET;
 
 /// What the guest of these tests requests beside what it imports: any folder.
@@ -85,8 +85,9 @@ impl Watch {
     }
 
     /// Runs a future to its end.
+    #[track_caller]
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+        patience::run(&self.runtime, future)
     }
 
     /// Calls a tool and waits.
