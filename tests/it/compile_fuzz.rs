@@ -19,7 +19,10 @@ use sallyport_sandbox::{
     compile::{Limit, Limits},
 };
 
-use crate::support::home::{guest, manifest, plugin_component};
+use crate::support::{
+    home::{guest, manifest, plugin_component},
+    patience,
+};
 
 /// How long the test runs among the others.
 const USUAL_SECONDS: u64 = 5;
@@ -83,7 +86,7 @@ fn inspect(sandbox: &Arc<Sandbox>, bytes: Vec<u8>) -> Result<(), LoadError> {
     let file = ComponentFile::new(Path::new("damaged.wasm"), bytes)?;
     let manifest = Manifest::parse("plugin.toml", &manifest("damaged", "")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(sandbox.inspect(&file, &manifest)).map(drop)
+    patience::run(&runtime, sandbox.inspect(&file, &manifest)).map(drop)
 }
 
 /// How loading a damaged component ended, if in a way that it may.
@@ -95,6 +98,7 @@ fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
     match error {
         LoadError::NotAComponent { .. } => "no component",
         LoadError::Invalid { .. } => "invalid",
+        LoadError::NewerWasi { .. } => "newer WASI",
         LoadError::CompileLimit { limit, .. } => {
             assert!(is_ours(limit), "seed {seed}: {limit}");
             "too dear"
@@ -104,6 +108,7 @@ fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
         LoadError::Unrequested { .. } => "unrequested",
         LoadError::Mismatch { .. } => "mismatch",
         LoadError::BadTools { .. } => "bad tools",
+        LoadError::ImpossibleTools { .. } => "impossible tools",
         // A worker may fall, as that is what it is there for; the host must not notice otherwise.
         LoadError::Compiler { message } => {
             println!("the worker of seed {seed} fell: {message}");

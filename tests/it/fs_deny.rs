@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::support::{Home, Watch, registry, watch};
 
 /// A home with a folder in which something is denied.
-fn home() -> Home {
+pub(crate) fn home() -> Home {
     Home::new()
         .user_file("notes/plain.txt", "plain")
         .user_file("notes/.env", "KEY=the-secret")
@@ -26,18 +26,18 @@ fn home() -> Home {
 }
 
 /// The grant of that folder.
-fn table(home: &Home, deny: &str) -> String {
+pub(crate) fn table(home: &Home, deny: &str) -> String {
     let path = home.user_path("notes");
     format!(
         "fs = [{{ path = {path:?}, mount = \"/notes\", access = \"read-write\", deny = [{deny}] }}]"
     )
 }
 
-const DENY: &str = r#""**/.git/**", "**/.env*", "private""#;
+pub(crate) const DENY: &str = r#""**/.git/**", "**/.env*", "private""#;
 
 /// Each script ends with the step that is refused; the steps before it work.
 #[track_caller]
-fn check(home: &Home, rows: &[&[&str]]) {
+pub(crate) fn check(home: &Home, rows: &[&[&str]]) {
     let watch = Watch::of(home, &table(home, DENY));
     for steps in rows {
         let report = watch.call("follows_script", &json!({ "steps": steps }));
@@ -305,6 +305,16 @@ fn everything_else_works_beside_what_is_denied() {
         ("cat /notes/new.txt", "new"),
         ("mv /notes/new.txt /notes/sub/newer.txt", "ok"),
         ("ln /notes/sub/newer.txt /notes/again.txt", "ok"),
+        ("sym plain.txt /notes/slash/", "! no-entry"),
+        ("sym plain.txt /notes/sub/", "! exist"),
+        ("sym plain.txt /notes/plain.txt/", "! not-directory"),
+        ("ln /notes/sub/inner.txt /notes/slash/", "! no-entry"),
+        ("ln /notes/plain.txt/ /notes/slash", "! not-directory"),
+        ("lstat /notes/slash", "! no-entry"),
+        ("open r /notes/plain.txt r", "ok"),
+        ("write r 0 x", "! not-permitted"),
+        ("mkdir /notes/slashed/", "ok"),
+        ("rmdir /notes/slashed", "ok"),
         ("sym ../plain.txt /notes/sub/back", "ok"),
         ("cat /notes/sub/back", "plain"),
         ("rm /notes/sub/newer.txt", "ok"),

@@ -5,7 +5,7 @@ use std::{fs, os::unix::net::UnixListener, path::Path, process::Command, time::D
 use sallyport_contract::{CallReport, Effect};
 use serde_json::json;
 
-use crate::support::{Home, Watch, registry, watch};
+use crate::support::{Home, Watch, patience::until_so, registry, watch};
 
 const NO: &str = "! not-permitted";
 
@@ -41,9 +41,8 @@ fn halves(before: &str, first: &[&str], after: &str, second: &[&str]) -> (Vec<St
     let watch = Watch::of(&home, &table(&home, before));
     let steps = [first, &["put /sync/ready x", "wait /sync/go"], second].concat();
     let call = watch.spawn("follows_script", &json!({ "steps": steps }));
-    while !home.user_path("sync/ready").exists() {
-        std::thread::yield_now();
-    }
+    // One that has ended is not ready, and says why below.
+    until_so("the first half", || home.user_path("sync/ready").exists() || call.is_finished());
     watch.policy(&home, &table(&home, after));
     fs::write(home.user_path("sync/go"), "").unwrap();
     let report = watch.wait(call).unwrap();
@@ -162,9 +161,8 @@ fn h67_a_single_file_is_revoked_like_a_folder() {
         "wait /sync/go", "cat /in/one.txt", "list f", "read a 3", "ls /in", "ls /",
     ] });
     let call = watch.spawn("follows_script", &steps);
-    while !home.user_path("sync/ready").exists() {
-        std::thread::yield_now();
-    }
+    // One that has ended is not ready, and says why below.
+    until_so("the first half", || home.user_path("sync/ready").exists() || call.is_finished());
     watch.policy(&home, &table(&home, ""));
     fs::write(home.user_path("sync/go"), "").unwrap();
     let told = watch::told(&watch.wait(call).unwrap());
@@ -336,12 +334,13 @@ fn h20_ten_thousand_calls_that_are_cancelled_leave_nothing_behind() {
     let watch = Watch::of(&home, &table(&home, WRITE));
     let steps = ["open f /data d", "cat /data/plain.txt", "wait /data/never"];
     let steps = json!({ "steps": steps });
+    for n in 0..10_000_u32 {
+        let call = watch.begin("follows_script", &steps);
+        let pause = Duration::from_micros(u64::from(n % 500));
+        let cut = async { tokio::time::timeout(pause, call).await };
+        assert!(watch.wait(cut).is_err(), "it came to an end");
+    }
     watch.wait(async {
-        for n in 0..10_000_u32 {
-            let call = watch.begin("follows_script", &steps);
-            let pause = Duration::from_micros(u64::from(n % 500));
-            assert!(tokio::time::timeout(pause, call).await.is_err(), "it came to an end");
-        }
         let tasks = tokio::runtime::Handle::current().metrics();
         // What ran when its call was cancelled still has to notice.
         while tasks.num_alive_tasks() > 0 || open_below(home.folder.path()) > 0 {

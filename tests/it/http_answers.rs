@@ -281,18 +281,41 @@ fn h40_trailers_come_in_and_never_go_out() {
 #[test]
 fn h43_heads_without_end_are_named_as_what_they_are() {
     let interim = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n".repeat(100);
-    let limit = "65536 bytes or 100 lines of headers";
-    for (what, answer) in [
-        ("interim responses", Response::Flood(interim)),
-        ("one long header", Response::with(200, &[("x-a", &"x".repeat(70_000))], "x")),
-        ("many headers", Response::with(200, &vec![("x-a", "b"); 101], "x")),
+    let (bytes, lines) = ("65536 bytes of headers", "1000 header lines");
+    for (what, answer, limit) in [
+        ("interim responses", Response::Flood(interim), bytes),
+        ("one long header", Response::with(200, &[("x-a", &"x".repeat(70_000))], "x"), bytes),
+        ("many headers", Response::with(200, &vec![("x-a", "b"); 1001], "x"), lines),
     ] {
         check_failed(what, &fetch(answer, "time = \"20s\""), &[limit, "HeaderSectionSize"]);
     }
     let few = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n".repeat(3);
     let Response::Bytes(last) = Response::ok("hello") else { unreachable!() };
     check_whole("few of them", &fetch(Response::Bytes([few, last].concat()), ""), 5);
-    check_whole("99 headers", &fetch(Response::with(200, &vec![("x-a", "b"); 98], "x"), ""), 1);
+}
+
+#[test]
+fn hundreds_of_short_headers_are_not_too_large() {
+    for count in [98, 200, 998] {
+        let report = fetch(Response::with(200, &vec![("x-a", "b"); count], "x"), "");
+        check_whole(&format!("{count} headers"), &report, 1);
+        assert_eq!(headers(&report).iter().filter(|name| *name == "x-a").count(), count);
+    }
+}
+
+#[test]
+fn a_coding_of_the_transfer_is_refused_and_not_handed_on() {
+    let body = gzip("hello ".repeat(100).as_bytes());
+    for (coding, what) in
+        [("gzip", "gzip"), ("gzip, chunked", "gzip, chunked"), ("deflate", "deflate")]
+    {
+        let head = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n");
+        let chunked =
+            [format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
+        let sent = if coding.ends_with("chunked") { chunked } else { body.clone() };
+        let report = fetch(Response::Bytes([head.into_bytes(), sent].concat()), "");
+        check_failed(coding, &report, &["HttpResponseTransferCoding", what]);
+    }
 }
 
 /// Begins an answer and never ends it.

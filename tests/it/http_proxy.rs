@@ -12,9 +12,9 @@ use serde_json::json;
 use crate::{
     network::ScriptedNames,
     support::{
-        Guarded, Scripted, Server,
+        Guarded, Response, Scripted, Server,
         registry::{data, told},
-        warden::requests,
+        warden::{hostile, requests},
     },
     tls,
 };
@@ -112,6 +112,23 @@ fn what_the_policy_exempts_goes_straight() {
         let arguments = json!({ "authority": format!("{host}:{}", server.port) });
         assert_eq!(data(&tools.call("fetches", &arguments))["body"], want, "{host}");
     }
+}
+
+/// Over plain HTTP a proxy answers like the server behind it. Its own demand for credentials is no
+/// answer of that server, which may say so itself when nothing stands in between.
+#[test]
+fn a_plain_proxy_that_wants_credentials_is_not_taken_for_the_server() {
+    let wants =
+        || Server::start(|_| Response::with(407, &[("proxy-authenticate", "Basic")], "who?"));
+    let (proxy, server) = (wants(), wants());
+    let address = format!("http = \"http://127.0.0.1:{}\"", proxy.port);
+    let warden = proxied("GET http://api.example/**", "", &address);
+    let tools = Guarded::resolving(warden, ScriptedNames::new(&[&["93.184.216.34"]]));
+    let report = tools.call("fetches", &json!({ "authority": "api.example" }));
+    assert!(told(&report).contains("the proxy answered with status 407"), "{}", told(&report));
+    let straight = Guarded::by(hostile(&server, ""));
+    let report = straight.call("fetches", &json!({ "authority": server.authority() }));
+    assert_eq!(data(&report)["status"], 407, "{}", told(&report));
 }
 
 #[test]

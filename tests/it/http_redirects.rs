@@ -217,6 +217,41 @@ fn h41_credentials_stay_with_their_origin() {
     assert_eq!(carried(&other.seen()[0]), [false, false, false, false, true], "{:?}", other.seen());
 }
 
+/// A server that is granted sends the guest's request on to the origin of a secret, with a path of
+/// the server's own choice: what is asked there is asked without the secret.
+#[test]
+fn a_redirect_from_another_origin_gets_no_secret_of_the_place_that_it_leads_to() {
+    let own = Server::start(|request| match request.target.as_str() {
+        "/within" => redirect(302, "/there"),
+        _ => Response::ok("hello"),
+    });
+    let place = format!("{}/delete-all", own.url());
+    let other = Server::start(move |_| redirect(302, &place));
+    let patterns = [&own, &other].map(|server| format!("GET {}/**", server.url()));
+    let secret = "[[request.secrets]]\nname = \"token\"\nwhy = \"tests\"\n";
+    let request = requests(&[&patterns[0], &patterns[1]]) + secret;
+    let table = format!(
+        "{}\nsecrets = [{{ name = \"token\", to = \"{}\", header = \"x-token\" }}]\n[secret.token]\nenv = \"T\"\n",
+        follows(5),
+        own.url(),
+    );
+    let entries = [entry(&own, ""), entry(&other, "")];
+    let warden = Scripted::new("hostile", &request, &policy(&entries, &table))
+        .secret("token", Ok("token-4711"));
+    let tools = Guarded::by(warden);
+    for (server, path) in [(&other, "/"), (&own, "/within")] {
+        let report = tools.call("fetches", &to(server, path));
+        assert_eq!(data(&report)["status"], 200, "{}", told(&report));
+    }
+    let carried: Vec<(String, bool)> = own
+        .seen()
+        .iter()
+        .map(|request| (request.target.clone(), request.header("x-token").is_some()))
+        .collect();
+    let want = [("/delete-all", false), ("/within", true), ("/there", true)];
+    assert_eq!(carried, want.map(|(path, is_carried)| (path.to_owned(), is_carried)));
+}
+
 #[test]
 fn h46_a_redirect_cannot_carry_a_secret_away() {
     let other = Server::saying("hello");
