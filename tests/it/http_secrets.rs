@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     network::ScriptedNames,
     support::{
-        Guarded, Response, Scripted, Server,
+        Guarded, Home, Response, Scripted, Server,
         registry::{data, told},
         warden::{entry, hostile, policy, requests},
     },
@@ -140,6 +140,13 @@ fn carrying(authority: &str) -> Vec<(&'static str, Value)> {
         ("body", at("body", json!(format!("{{\"key\": \"{token}\"}}")))),
         ("hex in a body", at("body", json!("x 4162632d343731312d746f6b656e x"))),
         ("pieces of a body", pieces),
+        ("wrapped base64", at("body", json!("QWJjLTQ3MTE\r\ntdG9rZW4="))),
+        ("markup", at("body", json!("Abc&#x2D;4711&#45;token"))),
+        ("mail", at("body", json!("Abc=2D4711-to=\r\nken"))),
+        (
+            "letters of two bytes",
+            at("body", json!(token.chars().flat_map(|c| [c, '\0']).collect::<String>())),
+        ),
     ]
 }
 
@@ -163,6 +170,54 @@ fn h46_a_known_secret_does_not_leave_in_any_part_of_a_request() {
         let harmless =
             json!({ "method": "POST", "authority": server.authority(), "body": "Abc-4711-toke" });
         assert_eq!(data(&tools.call("fetches", &harmless))["status"], 200, "{what}");
+    }
+}
+
+/// A body that a guest sends in pieces, with a flush behind each: what may be the beginning of a
+/// secret waits, so that of one that comes to its end not a byte has left.
+#[test]
+fn nothing_of_a_secret_leaves_before_its_last_piece() {
+    let token = "Abc-4711-token";
+    let bytewise: Vec<String> = token.chars().map(String::from).collect();
+    let pieces = |pieces: &[&str]| pieces.iter().map(|piece| (*piece).to_owned()).collect();
+    let rows: Vec<(Vec<String>, &str)> = vec![
+        (pieces(&["Abc-4711-toke", "n"]), ""),
+        (pieces(&["x Abc-4711-toke", "n"]), "x "),
+        (pieces(&["Abc-Abc-4711-", "token"]), "Abc-"),
+        (bytewise, ""),
+        (pieces(&["QWJjLTQ3MTEt", "\r\n", "dG9rZW4"]), ""),
+        (pieces(&["4162632d3437313", "12d746f6b656e"]), ""),
+        (pieces(&["%41bc%2", "D4711%2Dtoken"]), ""),
+        (pieces(&["\\u0041bc-4711&#x2", "D;token"]), ""),
+        (pieces(&["A=\r", "\nbc-4711=2Dtoke", "n"]), ""),
+    ];
+    for (pieces, left) in rows {
+        let server = Server::saying("hello");
+        let tools = Guarded::by(hostile(&server, "").secret("token", Ok(token)));
+        let request = json!({
+            "method": "POST", "authority": server.authority(), "body": pieces[0], "pieces": pieces[1..],
+        });
+        let report = tools.call("fetches", &request);
+        assert_eq!(report.outcome.word(), "denied", "{pieces:?}: {}", told(&report));
+        let seen = server.seen();
+        let came: String = seen.iter().map(|request| request.body.as_str()).collect();
+        assert!(left.starts_with(&came), "{pieces:?}: {came:?}");
+    }
+}
+
+/// What only looks like a secret arrives whole, however it is cut.
+#[test]
+fn what_is_held_back_of_a_body_arrives_in_the_end() {
+    for pieces in [&["Abc-4711-toke"][..], &["Abc-", "4711-tok", "xAbc-4711"], &["&#4", "%", "="]] {
+        let server = Server::saying("hello");
+        let tools = Guarded::by(hostile(&server, "").secret("token", Ok("Abc-4711-token")));
+        let request = json!({
+            "method": "POST", "authority": server.authority(), "body": pieces[0], "pieces": pieces[1..],
+        });
+        let report = tools.call("fetches", &request);
+        assert_eq!(data(&report)["status"], 200, "{}", told(&report));
+        assert_eq!(server.seen()[0].body, pieces.concat());
+        assert!(server.seen()[0].trailers.is_some(), "the body has its end");
     }
 }
 
@@ -287,6 +342,25 @@ fn a_secret_that_is_shown_is_on_record_and_in_no_result() {
 }
 
 #[test]
+fn a_line_of_the_log_is_not_cut_in_the_middle_of_a_secret() {
+    let tools = Guarded::by(secretive(&reveal("pin"), "{ name = \"pin\", reveal = true }"));
+    let longest = 8 * 1024;
+    for before in [0, 1].into_iter().chain(longest - 12..=longest + 1) {
+        let report = tools.call("logs_secret", &json!({ "name": "pin", "before": before }));
+        let logged = report.effects.iter().filter_map(|effect| match effect {
+            Effect::Logged { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let logged: Vec<&str> = logged.collect();
+        assert!(logged.len() >= 2, "{before}: {report:?}");
+        assert!(
+            logged.iter().all(|line| !line.contains(|c: char| c.is_ascii_digit())),
+            "{before}: {logged:?}"
+        );
+    }
+}
+
+#[test]
 fn h48_other_secrets_look_as_if_there_were_none() {
     let granted = format!(
         "{{ name = \"pin\", reveal = true }}, {}",
@@ -337,4 +411,62 @@ fn h23_asking_for_secrets_has_to_be_requested() {
         let Some(LoadError::Unrequested { interface, .. }) = loaded else { panic!("{loaded:?}") };
         assert_eq!(interface, "sallyport:plugin/secrets@0.1.0");
     }
+}
+
+/// A home whose policy names a secret that nobody asks for.
+fn unasked(server: &Server) -> Home {
+    let allow = format!("GET,POST {}/**", server.url());
+    let grant = format!("{{ allow = \"{allow}\", to-private = true }}");
+    let secrets = "[secret.token]\nenv = \"TOKEN\"\n[secret.unset]\nenv = \"UNSET\"\n";
+    crate::network::home(&[&allow], &[&grant], secrets).env("TOKEN", "Abc-4711-token")
+}
+
+#[test]
+fn h73_a_secret_that_nobody_asked_for_yet_is_known_all_the_same() {
+    let echo = Server::start(|request| Response::ok(&format!("\"{}\"", request.target)));
+    let said = Server::saying("{\"was\": \"Abc-4711-token\"}");
+    for (what, mut request) in carrying("") {
+        let home = unasked(&echo);
+        request["authority"] = json!(echo.authority());
+        let (told, code) = home.call("hostile.fetches", &request);
+        assert_eq!(code, 3, "{what}: {told}");
+        assert!(told.to_string().contains("carry the secret token"), "{what}: {told}");
+    }
+    let came: Vec<_> =
+        echo.seen().into_iter().map(|request| (request.target, request.body)).collect();
+    assert!(came.iter().all(|(target, body)| target == "/" && !body.contains("oken")), "{came:?}");
+    let home = unasked(&said);
+    let (told, _) = home.call("hostile.fetches", &to(&said));
+    assert!(told.to_string().contains("[secret token]"), "{told}");
+    assert!(!told.to_string().contains("4711"), "{told}");
+    home.run(&["audit", "show", "--output", "json"]).ended(0).hides(&["Abc-4711"]);
+}
+
+#[test]
+fn a_secret_that_cannot_be_read_is_named_where_plugins_run_and_nowhere_else() {
+    let server = Server::saying("hello");
+    let home = unasked(&server);
+    let called = home.run(&["call", "hostile.fetches", &to(&server).to_string()]).ended(0);
+    called.remarks(&["the secret unset cannot be read", "set UNSET before"]);
+    for args in [&["--version"][..], &["plugin", "list"], &["tool", "list"], &["policy", "check"]] {
+        let looked = home.run(args);
+        assert!(!looked.stderr.contains("cannot be read"), "{args:?}: {looked:?}");
+    }
+}
+
+/// The key of a model is a secret like any other, though no policy names it.
+#[test]
+fn the_key_of_a_model_is_taken_out_of_what_servers_say() {
+    let server =
+        Server::saying("{\"key\": \"sk-4711-of-a-model\", \"written\": \"sk-0815-of-a-table\"}");
+    let home = unasked(&server)
+        .env("OPENAI_API_KEY", "sk-4711-of-a-model")
+        .config("[model.work]\nprovider = 'openai'\nmodel = 'm'\nkey = 'sk-0815-of-a-table'\n");
+    let (told, _) = home.call("hostile.fetches", &to(&server));
+    let told = told.to_string();
+    assert!(
+        told.contains("[secret OPENAI_API_KEY]") && told.contains("[secret model.work.key]"),
+        "{told}"
+    );
+    assert!(!told.contains("4711") && !told.contains("0815"), "{told}");
 }

@@ -1,7 +1,7 @@
 //! Limits of a call: each guest takes too much of one thing, is stopped by the limit of that thing,
 //! and the next call finds everything as it was.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs, sync::Arc, time::Duration};
 
 use sallyport_contract::{CallReport, Outcome};
 use serde_json::{Value, json};
@@ -180,8 +180,26 @@ fn h17_deep_recursion_is_a_stack_overflow_and_nothing_more() {
 fn h19_a_trap_or_a_panic_is_an_outcome() {
     let tools = tools("time = \"20s\"");
     check(&tools, "hostile.traps", &none(), "failed: the plugin trapped");
-    let report = check(&tools, "hostile.panics", &none(), "failed: the plugin trapped");
+    let report = check(&tools, "hostile.panics", &none(), "failed: the plugin panicked");
     assert!(log(&report).iter().any(|line| line.contains("the ship is sinking")), "{report:?}");
+    let Outcome::Failed(failure) = &report.outcome else { panic!("{report:?}") };
+    let panic = failure.panic.as_deref().unwrap();
+    assert!(panic.starts_with("at ") && panic.contains("machine.rs:"), "{panic}");
+    assert!(panic.ends_with(": the ship is sinking"), "{panic}");
+    let to_model = report.outcome.to_model().to_string();
+    assert!(!to_model.contains("ship") && !to_model.contains("machine.rs"), "{to_model}");
+}
+
+#[test]
+fn a_panic_is_shown_to_the_person_at_once_and_an_exit_without_a_made_up_code() {
+    let home = home("time = \"20s\"");
+    home.run(&["call", "hostile.panics", "{}"]).ended(7).remarks(&[
+        "the plugin panicked at",
+        "machine.rs:",
+        "the ship is sinking",
+    ]);
+    let exits = home.run(&["call", "hostile.exits", r#"{"n":3}"#]).ended(7);
+    exits.remarks(&["ended itself and reported a failure"]).hides(&["code 1"]);
 }
 
 #[test]
@@ -234,11 +252,35 @@ fn h21_a_rate_is_kept() {
     assert!(told(&report).contains("3 times a minute"), "{report:?}");
 }
 
+/// A rate over all plugins counts every call of a tool, whoever's it is.
+#[test]
+fn h21_a_rate_over_all_plugins_is_kept() {
+    let home = Home::new().plugins(&["clock", "system-info"]);
+    let home = home.policy("[limits]\ncalls-per-minute = 3\ntime = \"20s\"\n");
+    let tools = Tools::of(&home);
+    for tool in ["clock.get_time", "system-info.get_system_info", "clock.get_time"] {
+        let report = tools.call(tool, &json!({}));
+        assert!(!told(&report).contains("per minute"), "{report:?}");
+    }
+    for tool in ["clock.get_time", "system-info.get_system_info"] {
+        let report = tools.call(tool, &json!({}));
+        assert!(
+            told(&report).contains("the limit for all plugins is reached: 3 calls"),
+            "{report:?}"
+        );
+    }
+    // The policy of the moment counts.
+    fs::write(home.path("policy.toml"), "[limits]\ncalls-per-minute = 4\n").unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    let report = tools.call("clock.get_time", &json!({}));
+    assert!(!told(&report).contains("per minute"), "{report:?}");
+}
+
 #[test]
 fn h24_a_guest_that_exits_has_failed() {
     let tools = tools("time = \"20s\"");
     for code in [0, 1] {
-        check(&tools, "hostile.exits", &amount(code), "exit code");
+        check(&tools, "hostile.exits", &amount(code), "the plugin ended itself");
     }
 }
 

@@ -186,6 +186,62 @@ fn h38_h39_urls_that_two_readers_read_differently_are_refused() {
     }
 }
 
+/// What the policy says about a URL is what becomes of it, in whatever form it is written.
+#[test]
+fn h76_a_url_is_explained_as_a_call_meets_it() {
+    let server = Server::saying("hello");
+    let port = server.port;
+    let patterns =
+        ["127.0.0.1", "10.0.0.1", "localhost"].map(|host| format!("GET http://{host}:{port}/**"));
+    let requests: Vec<&str> = patterns.iter().map(String::as_str).collect();
+    let grants = [
+        format!("{{ allow = \"{}\", to-private = true }}", patterns[0]),
+        format!("\"{}\"", patterns[1]),
+        format!("\"{}\"", patterns[2]),
+    ];
+    let grants: Vec<&str> = grants.iter().map(String::as_str).collect();
+    let home = home(&requests, &grants, "");
+    let tools = Tools::of(&home);
+    let mut allowed = 0;
+    for (authority, path) in [
+        (format!("127.0.0.1:{port}"), "/a"),
+        (format!("127.0.0.1:{port}"), ""),
+        (format!("127.0.0.1:{port}"), "?a=http://x.example/"),
+        (format!("127.0.0.1:{port}"), "/a/../b"),
+        (format!("127.0.0.1:{port}"), "/a/..%2fb"),
+        (format!("127.0.0.1:{port}"), "/a\\b"),
+        (format!("127.0.0.1:{port}"), "//a"),
+        (format!("2130706433:{port}"), "/"),
+        (format!("127.1:{port}"), "/"),
+        (format!("0x7f.0.0.1:{port}"), "/"),
+        (format!("127.0.0.1.:{port}"), "/"),
+        (format!("u@127.0.0.1:{port}"), "/"),
+        (format!("[::ffff:127.0.0.1]:{port}"), "/"),
+        (format!("10.0.0.1:{port}"), "/"),
+        (format!("localhost:{port}"), "/"),
+    ] {
+        let before = server.seen().len();
+        let report =
+            tools.call("hostile.fetches", &json!({ "authority": authority, "path": path }));
+        let request = format!("GET http://{authority}{path}");
+        let ran = home.run(&[
+            "policy",
+            "explain",
+            "hostile.fetches",
+            "--net",
+            &request,
+            "--output",
+            "json",
+        ]);
+        let explained = ran.ended(0).json();
+        let arrived = server.seen().len() > before;
+        let want = if arrived { "allow" } else { "deny" };
+        assert_eq!(explained[0]["decision"], want, "{request}: {explained} {}", told(&report));
+        allowed += usize::from(arrived);
+    }
+    assert!((3..8).contains(&allowed), "{allowed} arrived");
+}
+
 #[test]
 fn h35_a_name_that_leads_to_a_private_address_is_denied_after_it_was_resolved() {
     let server = Server::saying("hello");
@@ -207,6 +263,12 @@ fn h35_a_name_that_leads_to_a_private_address_is_denied_after_it_was_resolved() 
         "fd00::1",
         "2002:7f00:1::",
         "224.0.0.1",
+        "168.63.129.16",
+        "100.100.100.200",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "2606:4700::5efe:7f00:1",
+        "2606:4700::200:5efe:a9fe:a9fe",
     ] {
         let tools = Tools::resolving(&home(), ScriptedNames::new(&[&[address]]));
         let report = tools.call("hostile.fetches", &arguments);

@@ -1,6 +1,6 @@
 //! The operator's commands about the policy: what it says, why, and how it is changed.
 
-use std::{fs, io::Write};
+use std::{fs, io::Write, os::unix::fs::PermissionsExt};
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn a_decision_is_explained_with_every_rule_and_entry() {
     let home = home();
     let call = "weather.get_weather";
     let atlantis = r#"{"location":"Atlantis"}"#;
-    let rows: [(&[&str], &[&str]); 12] = [
+    let rows: [(&[&str], &[&str]); 15] = [
         (&[call, atlantis], &["deny", "it sank", "→ policy.toml:8", "when args.location"]),
         (
             &[call, r#"{"location":"Paris"}"#],
@@ -66,6 +66,9 @@ fn a_decision_is_explained_with_every_rule_and_entry() {
         (&["weather", "--read", "/etc/passwd"], &["deny", "does not request"]),
         (&["weather", "--write", "/tmp/x"], &["deny", "does not request"]),
         (&["weather", "--net", "DELETE https://api.open-meteo.com/v1/forecast"], &["deny"]),
+        (&["weather", "--net", "GET https://2130706433/"], &["deny", "not in plain form"]),
+        (&["weather", "--net", &format!("{SEARCH}\\x")], &["deny", "holds a backslash"]),
+        (&["weather", "--net", &format!("{SEARCH} ")], &["deny", "is not a URL"]),
         (&["weather", "--open-url", "https://a.example/"], &["deny", "does not request"]),
         (&["weather", "--capability", "notify"], &["deny", "does not request"]),
         (&["weather.role:timer", r#"{"location":"Paris"}"#], &["allow", "the timer is its own"]),
@@ -159,14 +162,15 @@ fn a_grant_is_shown_written_and_recorded_and_a_revocation_restores_the_file() {
         (&["--allow", "*"], &["--rule", "*", "--decision", "allow"], "decision = \"allow\""),
     ];
     for (grant, revoke, text) in rows {
-        let grant = [&["policy", "grant", "weather", "--yes"], grant].concat();
-        let ran = home.run(&grant).ended(0).answers(&["+ ", text, "Written"]);
+        // Most of it the plugin does not request.
+        let grant = [&["policy", "grant", "weather", "--yes", "--force"], grant].concat();
+        let ran = home.run(&grant).ended(0).answers(&["+ ", text, "Saved"]);
         assert!(!ran.stdout.contains("- #"), "{ran:#?}");
         let written = policy(&home);
         assert!(written.contains(text) && written.contains("# finds places"), "{written}");
         home.run(&grant).ended(0).answers(&["says so already"]);
         let revoke = [&["policy", "revoke", "weather", "--yes"], revoke].concat();
-        home.run(&revoke).ended(0).answers(&["- ", "Written"]);
+        home.run(&revoke).ended(0).answers(&["- ", "Saved"]);
         assert_eq!(policy(&home), COMMENTED, "{grant:?}");
     }
     let shown = home.run(&["audit", "show", "--kind", "policy"]).ended(0);
@@ -188,13 +192,13 @@ fn a_rule_can_be_bound_to_the_component_that_is_installed() {
 fn nothing_is_written_that_was_not_agreed_to_or_is_not_sound() {
     let secret = &["--secret", "token", "--to", "https://a.example", "--header", "Authorization"];
     for (args, code, words) in [
-        (&["--env", "LANG"][..], 6, "nobody is there to ask"),
+        (&["--env", "LANG", "--force"][..], 6, "nobody is there to ask"),
         (&["--net", "GET api.example", "--yes"], 2, "begins with neither"),
         (&["--net", "GET https://**", "--yes"], 2, ""),
         (&["--limit", "time", "--yes"], 2, "write KEY=VALUE"),
         (&["--limit", "tim=1s", "--yes"], 2, "tim"),
-        (&["--read", "~/.ssh", "--yes"], 3, "policy.toml"),
-        (&[secret.as_slice(), &["--yes"]].concat(), 3, "token"),
+        (&["--read", "~/.ssh", "--yes", "--force"], 3, "policy.toml"),
+        (&[secret.as_slice(), &["--yes", "--force"]].concat(), 3, "token"),
         (&["--secret", "token", "--yes"], 2, "--to"),
         (&["--env", "A", "--net", "GET https://a.example/"], 2, "cannot be used with"),
         (&["--env", "A", "--mount", "/x"], 2, "--mount"),
@@ -214,12 +218,131 @@ fn nothing_is_written_that_was_not_agreed_to_or_is_not_sound() {
         home.run(&args).ended(2).remarks(&["there is no"]).remarks(&[words]);
     }
     let project = home.user_file(".sallyport/policy.toml", "[plugin.weather]\nenv = [\"TZ\"]\n");
-    let grant = ["policy", "grant", "weather", "--env", "LANG", "--yes"];
+    let grant = ["policy", "grant", "weather", "--env", "LANG", "--yes", "--force"];
     project.run(&grant).ended(3).remarks(&[".sallyport/policy.toml:2:"]);
     assert_eq!(policy(&project), COMMENTED, "it would not stand beside the project's policy");
     let broken = Home::new().policy("[plugin.weather\n");
     let ran = broken.run(&["policy", "grant", "weather", "--env", "TZ", "--yes"]).ended(3);
     ran.remarks(&["policy.toml:1:"]);
+}
+
+#[test]
+fn a_grant_that_could_not_have_the_effect_that_is_meant_is_refused() {
+    let home = Home::new().plugins(&["weather", "system-info", "files"]).policy("# mine\n");
+    let rows: [(&[&str], &[&str]); 12] = [
+        (&["wether", "--env", "TZ"], &["there is no plugin", "did you mean weather?"]),
+        (&["nothing", "--limit", "time=5s"], &["there is no plugin"]),
+        (&["weather", "--allow", "get_wether"], &["has no tool get_wether", "get_weather?"]),
+        (&["weather", "--allow", "set_*"], &["no tool that is installed matches weather.set_*"]),
+        (&["*", "--allow", "*nonsense*"], &["no tool that is installed matches *.*nonsense*"]),
+        (&["weather", "--net", "GET https://a.example/"], &["does not request", "--force"]),
+        (&["weather", "--read", "/srv/notes"], &["does not request"]),
+        (&["weather", "--env", "HOME"], &["grants the variable HOME", "does not request"]),
+        (&["weather", "--capability", "notify"], &["does not request"]),
+        (&["system-info", "--write", "/etc/os-release"], &["only read access", "--read"]),
+        (
+            &["system-info", "--read", "/etc/os-release", "--mount", "/o"],
+            &["looks for /etc/os-release, but would see it as /o", "leave out --mount"],
+        ),
+        (&["weather*", "--env", "TZ"], &["only calls, and limits for all plugins"]),
+    ];
+    for (args, words) in rows {
+        let args = [&["policy", "grant", "--yes"], args].concat();
+        home.run(&args).ended(2).remarks(words);
+        assert_eq!(policy(&home), "# mine\n", "{args:?}");
+    }
+    let private = ["--net", "GET http://127.0.0.1:9/**"];
+    let guest = Home::new()
+        .guest("hostile", "[[request.net]]\nallow = 'GET http://127.0.0.1:9/**'\nwhy = 'w'\n");
+    let grant = [&["policy", "grant", "--yes", "hostile"][..], &private].concat();
+    guest.run(&grant).ended(2).remarks(&["has a private address", "add --to-private"]);
+    guest.run(&[&grant[..], &["--to-private"]].concat()).ended(0);
+    // A file that is requested by its path is seen under it, and the plugin works.
+    let read = ["policy", "grant", "system-info", "--read", "/etc/os-release", "--yes"];
+    home.run(&read).ended(0).answers(&["mount = \"/etc/os-release\""]);
+    home.run(&["call", "system-info.get_system_info"]).ended(0);
+    let force = ["policy", "grant", "nothing", "--env", "TZ", "--yes", "--force"];
+    home.run(&force).ended(0).answers(&["[plugin.nothing]"]);
+}
+
+#[test]
+fn what_a_plugin_lacks_is_told_before_it_is_refused() {
+    let home = Home::new().plugins(&["weather"]).policy("");
+    let call = ["policy", "explain", "weather.get_weather", r#"{"location":"Paris"}"#];
+    let lacks = "not granted: GET https://geocoding-api.open-meteo.com/v1/search. To grant it: \
+                 sallyport policy grant weather --net 'GET https://geocoding-api.open-meteo.com/v1/search'";
+    let ran = home.run(&call).ended(0);
+    ran.answers(&["get_weather: allow", "not granted all that it requests", lacks]);
+    home.run(&["policy", "check"]).ended(0).answers(&[lacks]);
+    home.run(&["plugin", "show", "weather"]).ended(0).answers(&["Requested and not", lacks]);
+    let doctor = home.run(&["doctor"]);
+    doctor.answers(&["is not granted GET https://geocoding", "policy grant weather --net"]);
+    for command in [&call[..], &["plugin", "show", "weather"]] {
+        let json = home.run(&[command, &["--output", "json"]].concat()).ended(0).json();
+        let told = if json.is_array() { &json[0]["ungranted"] } else { &json["ungranted"] };
+        assert_eq!(told[0]["request"], SEARCH, "{json}");
+        assert_eq!(told[0]["needed"], true, "{json}");
+    }
+    for pattern in [SEARCH, FORECAST] {
+        home.run(&["policy", "grant", "weather", "--yes", "--net", pattern]).ended(0);
+    }
+    home.run(&call).ended(0).hides(&["lacks", "not granted all"]);
+    home.run(&["plugin", "show", "weather"]).ended(0).hides(&["lacks"]);
+}
+
+/// Which folder is meant only the operator knows, and a plugin that was refused one was refused
+/// something.
+#[test]
+fn a_folder_that_only_you_know_is_not_called_nothing() {
+    let home = Home::new().plugins(&["files"]).policy("");
+    let write = r#"{"path":"/notes/a.txt","text":"x","mode":"append"}"#;
+    let rule = "[[rule]]\ntool = \"files.*\"\ndecision = \"allow\"\n";
+    let home = home.policy(rule);
+    let learn = ["policy", "learn", "files", "--yes", "--", "call", "files.write", write];
+    let ran = home.run(&learn).ended(3).hides(&["refused nothing"]);
+    ran.remarks(&["sallyport policy grant files --write FOLDER", "/notes/a.txt"]);
+}
+
+#[test]
+fn rules_and_limits_over_all_plugins_are_granted_explained_and_revoked() {
+    let rule = "[[rule]]\ntool = \"*.*remove*\"\ndecision = \"deny\"\nmessage = \"by hand\"\n";
+    let home = Home::new().plugins(&["clock", "files"]).policy(rule);
+    let call = ["call", "files.remove", r#"{"path":"/notes/a.txt"}"#];
+    home.run(&call).ended(3).remarks(&["by hand (rule at policy.toml:1)"]);
+    let shown = ["→ policy.toml:1", "rule deny *.*remove*"];
+    explained(&home, &["files.remove", r#"{"path":"/a"}"#], &shown);
+    home.run(&["policy", "revoke", "*", "--rule", "*remove*", "--yes"]).ended(0);
+    assert_eq!(policy(&home), "");
+    // What allows calls of any plugin is the user's right, and told.
+    let wide = "also for plugins that you add later";
+    home.run(&["policy", "grant", "*", "--allow", "*", "--yes"]).ended(0).remarks(&[wide]);
+    assert!(policy(&home).contains("tool = \"*\""), "{}", policy(&home));
+    home.run(&["policy", "check"]).ended(0).remarks(&[wide]);
+    home.run(&["doctor"]).answers(&[wide]);
+    home.run(&["policy", "revoke", "*", "--rule", "*", "--yes"]).ended(0);
+    let limit = ["policy", "grant", "*", "--limit", "calls-per-minute=2", "--yes"];
+    home.run(&limit).ended(0).answers(&["[limits]"]);
+    home.run(&["policy", "check"]).ended(0).answers(&["may be called 2 times a minute"]);
+    home.run(&["policy", "revoke", "*", "--limit", "calls-per-minute", "--yes"]).ended(0);
+    assert_eq!(policy(&home).trim(), "");
+    home.run(&["policy", "revoke", "*", "--all", "--yes"]).ended(2).remarks(&["several plugins"]);
+}
+
+/// What the walls keep from a program only the program knows; the advice is the host's.
+#[test]
+fn a_script_that_is_kept_from_a_file_is_denied_with_the_text_for_a_folder() {
+    let definition = r#"{"name":"tool","description":"Does it.","parameters":{}}"#;
+    let program =
+        "#!/bin/sh\ncat \"$(dirname \"$0\")/../../policy.toml\" >/dev/null && echo '{}'\n";
+    let rule = "[[rule]]\ntool = \"tool.*\"\ndecision = \"allow\"\n";
+    let home = Home::new()
+        .file("plugins/tool/definition.json", definition)
+        .file("plugins/tool/run.sh", program)
+        .policy(format!("[plugin.tool]\nprocess = true\n\n{rule}"));
+    let file = home.path("plugins/tool/run.sh");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = home.run(&["call", "tool.tool"]).ended(3);
+    ran.remarks(&["its policy grants no folder", "path = \"/path/to/folder\"", "process = true"]);
 }
 
 #[test]
@@ -230,8 +353,8 @@ fn a_person_at_a_terminal_is_asked() {
         let shown = terminal.read_to("[n]o: ");
         assert!(shown.contains("- [plugin.weather]"), "{shown}");
         writeln!(terminal.outer, "{answer}").unwrap();
-        terminal.read_to(if is_written { "Written" } else { "Nothing was changed" });
-        assert!(terminal.child.wait().unwrap().success());
+        terminal.read_to(if is_written { "Saved" } else { "Nothing was changed" });
+        assert!(terminal.ends().success());
         assert_eq!(!policy(&home).contains("[plugin.weather]"), is_written);
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use sallyport_contract::{Outcome, Toolbox};
+
 use crate::support::{
     Home, Tools,
     registry::{data, told},
@@ -22,8 +24,8 @@ fn h62_output_that_breaks_its_promise_is_refused() {
         ("twice", "stands twice"),
         ("not_a_number", "not valid JSON"),
         ("two_documents", "not valid JSON"),
-        ("other_type", "its own schema forbids"),
-        ("no_object", "its own schema forbids"),
+        ("other_type", "does not match its schema"),
+        ("no_object", "does not match its schema"),
     ] {
         let text = told(&tools.call(&format!("raw.data_{name}"), &json!({})));
         assert!(text.starts_with("failed: ") && text.contains(words), "{name}: {text}");
@@ -47,6 +49,10 @@ fn every_error_of_the_contract_becomes_an_outcome_with_its_words() {
         assert!(report.outcome.word() == word && text.contains(words), "{name}: {text}");
     }
     let other = told(&tools.call("raw.error_other", &json!({})));
+    let Outcome::Failed(failure) = tools.call("raw.error_auth_required", &json!({})).outcome else {
+        panic!("it is no failure");
+    };
+    assert_eq!(failure.detail.as_deref(), Some("connection google-mail; scopes send, read"));
     assert!(!other.contains("kind"), "a person reads the message, not the JSON around it: {other}");
 }
 
@@ -62,6 +68,19 @@ fn every_part_of_an_output_is_read() {
     assert_eq!(part("audio"), json!({ "type": "audio", "media_type": "audio/ogg", "bytes": 3 }));
     assert_eq!(part("link")["uri"], "https://example.com/a");
     assert!(part("other_part").to_string().contains("chart"));
+    assert_eq!(part("embedded_text"), json!({ "type": "text", "text": "held words" }));
+    assert_eq!(part("embedded_image"), part("image"));
+    assert_eq!(part("embedded_audio"), part("audio"));
+    assert_eq!(part("embedded_bytes")["uri"], "raw://held");
+    assert!(part("embedded_other").to_string().contains("later"));
     let broken = told(&tools.call("raw.content_broken_part", &json!({})));
     assert!(broken.starts_with("failed: "), "{broken}");
+}
+
+#[test]
+fn a_title_is_kept_and_shortened_to_what_it_says() {
+    let tools = tools();
+    let titles: Vec<_> = tools.registry.tools().iter().filter_map(|t| t.title.clone()).collect();
+    assert_eq!(titles.len(), 1, "{titles:?}");
+    assert!(titles[0].starts_with("Who asks"), "{titles:?}");
 }
