@@ -11,6 +11,7 @@ use crate::{
     support::{
         Home, Response, Server,
         home::finish,
+        patience::until_so,
         warden::{entry, requests},
     },
 };
@@ -135,7 +136,11 @@ fn the_doctor_looks_at_the_record_and_the_secrets() {
     assert!(!home.path("state").exists());
     home.run(&["call", "clock.get_time", r#"{"timezone":"UTC"}"#]).ended(0);
     let home = home.policy("[secret.token]\nenv = \"TOKEN\"\n");
-    home.run(&["doctor"]).ended(0).answers(&["2 records, whole", "token cannot be read", "(user)"]);
+    home.run(&["doctor"]).ended(0).answers(&[
+        "2 records, intact",
+        "token cannot be read",
+        "(user)",
+    ]);
     tamper(&home, "\"completed\"", "\"cancelled\"");
     home.run(&["doctor"]).answers(&["it is not whole", "`sallyport audit verify` tells where"]);
     let home = Home::new().file("state", "in the way");
@@ -148,7 +153,7 @@ fn old_records_are_removed_when_somebody_agrees() {
     let prune = ["audit", "prune", "--before", "2999-01-01T00:00:00Z"];
     home.run(&prune).ended(6).remarks(&["--yes"]);
     assert_eq!(records(&home, &[]).len(), 5);
-    home.run(&[&prune[..], &["--yes"]].concat()).ended(0).answers(&["5 records are removed"]);
+    home.run(&[&prune[..], &["--yes"]].concat()).ended(0).answers(&["Removed 5 records"]);
     assert_eq!(records(&home, &["--kind", "call"]).len(), 0);
     home.run(&["audit", "verify"]).ended(0).answers(&["is whole"]);
     home.run(&["call", "clock.get_time", r#"{"timezone":"UTC"}"#]).ended(0);
@@ -214,10 +219,10 @@ fn h68_a_call_that_is_stopped_from_outside_leaves_its_record() {
         let arguments = to(&server);
         let args = ["-v", "call", "hostile.fetches", arguments.as_str()];
         let mut child = home.start(&args);
-        while server.seen().is_empty() {
+        until_so("a request", || {
             assert_eq!(child.try_wait().unwrap(), None);
-            std::thread::yield_now();
-        }
+            !server.seen().is_empty()
+        });
         kill_process(Pid::from_child(&child), signal).unwrap();
         finish(child, &args).ended(130);
         let ended = records(&home, &["--kind", "call"]);

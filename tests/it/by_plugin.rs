@@ -32,7 +32,7 @@ fn a_plugin_answers_in_place_of_a_model() {
     let home = home("");
     ask(&home, &["say hello there"]).ended(0).answers(&["hello there"]).hides(&["offline"]);
     let told = ask(&home, &["-m", "small", "--system", "Be brief.", "tell all"]).ended(0);
-    told.answers(&["system Be brief.", "user tell all 0", "Some(\"small\") None None"]);
+    told.answers(&["system Be brief.", "user tell all 0 ", "Some(\"small\") None None"]);
     let model = ["run", "-m", "plugin:player/large", "tell"];
     home.run(&model).ended(0).answers(&["Some(\"large\")"]);
     let named = home.config(
@@ -44,6 +44,21 @@ fn a_plugin_answers_in_place_of_a_model() {
     list.answers(&["bird", "plugin:player m", "(used: default_model"]);
     let config = named.run(&["config", "show"]).ended(0);
     config.answers(&["in-use.plugin", "player"]);
+}
+
+#[test]
+fn a_session_tells_its_plugins_and_the_audit_whose_it_is() {
+    let home = home("");
+    ask(&home, &["who"]).ended(0).answers(&["local Some(\""]);
+    let shown = home.run(&["audit", "show", "--output", "json"]).ended(0).stdout;
+    let records = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let records = records.map(|line| line["record"].clone());
+    let of_calls: Vec<Value> = records.filter(|record| record["kind"] == "call").collect();
+    assert!(!of_calls.is_empty());
+    for record in of_calls {
+        assert_eq!(record["user"], "local", "{record}");
+        assert_eq!(record["conversation"], record["session"], "{record}");
+    }
 }
 
 #[test]
@@ -120,10 +135,10 @@ fn the_gate_decides_about_a_plugin_as_about_any_call() {
 fn what_is_no_provider_is_told_before_anything_is_asked() {
     let home = home("").plugins(&["clock"]);
     for (provider, code, words) in [
-        ("plugin:clock", 3, "clock is no provider: it plays tools"),
+        ("plugin:clock", 3, "clock is not a provider: its roles are tools"),
         ("plugin:plaver", 3, "did you mean player?"),
-        ("plugin:../x", 3, "names no plugin"),
-        ("plugin:", 3, "names no plugin"),
+        ("plugin:../x", 3, "is not the name of a plugin"),
+        ("plugin:", 3, "is not the name of a plugin"),
         ("plug", 3, "there is no provider \"plug\""),
     ] {
         home.run(&["run", "--provider", provider, "hi"]).ended(code).remarks(&[words]);
@@ -160,13 +175,13 @@ fn a_conversation_can_go_over_to_a_plugin() {
     person.types("/model plugin:pla\t");
     person.sees_last("offline> /model plugin:player");
     person.types("\r");
-    person.sees("from now on answers plugin:player");
+    person.sees("Now talking to plugin:player.");
     person.sees_last("plugin:player>");
     person.types("say good evening\r");
     person.sees("\ngood evening");
     person.sees_last("plugin:player>");
     person.types("/new\r");
-    person.sees("a new session begins");
+    person.sees("New session.");
     person.sees_last("plugin:player>");
     person.types("say hello again\r");
     person.sees("\nhello again");
@@ -195,7 +210,7 @@ fn a_check_says_whether_a_plugin_can_stand_for_a_model() {
         "failed",
         "trapped",
     ]);
-    check("plugin:clock").ended(3).answers(&["failed", "clock is no provider"]);
+    check("plugin:clock").ended(3).answers(&["failed", "clock is not a provider"]);
     let doctor = home.config("[model.p]\nprovider = 'plugin:clock'").run(&["doctor"]);
-    doctor.ended(1).answers(&["clock is no provider"]);
+    doctor.ended(1).answers(&["clock is not a provider"]);
 }

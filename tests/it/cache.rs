@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::support::{
     Home, Ran, Tools,
     home::{finish, guest, manifest, plugin_component},
-    watch,
+    patience, watch,
 };
 
 const CALL: [&str; 2] = ["call", "clock.get_time"];
@@ -223,7 +223,7 @@ fn h65_a_file_that_is_swapped_after_it_was_read_does_not_run() {
     fs::write(&path, guest("hostile")).unwrap();
     let sandbox = watch::sandbox(&home);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let metadata = runtime.block_on(sandbox.inspect(&file, &manifest)).unwrap();
+    let metadata = patience::run(&runtime, sandbox.inspect(&file, &manifest)).unwrap();
     assert_eq!(metadata.tools.len(), 1, "the tools of the bytes that were hashed");
     assert_eq!(metadata.digest, ComponentFile::new(&path, honest).unwrap().digest());
 }

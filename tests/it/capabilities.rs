@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::{
     CallContext, Denial,
-    services::{Audience, Progress},
+    services::{Audience, Delivery, Progress},
 };
 use sallyport_policy::Manifest;
 use sallyport_sandbox::{ComponentFile, LoadError, PluginParts};
@@ -72,6 +72,29 @@ fn what_is_kept_belongs_to_a_user() {
     let of_ann = |steps: &[&str]| told(&living.wait(living.begin_in(context.clone(), steps)));
     assert_eq!(of_ann(&["get mine", "set hers 2"]), ["nothing", "1"]);
     assert_eq!(living.offers.keys(), ["ann hers", "tester mine"]);
+}
+
+#[test]
+fn the_versions_that_can_be_had_are_those_of_the_index_that_are_granted() {
+    let living = Living::fresh(&ALL.replace("\"nothing\"", "\"nothing\", \"six\""));
+    check(
+        &living,
+        &[
+            ("releases tabulate", "0.9.0"),
+            ("releases six", "2.0 0.9.0 0.8"),
+            ("releases nothing", "there is no nothing"),
+            ("releases pandas", "no grant covers it; granted: tabulate==0.9.0, nothing, six"),
+            ("fetch tabulate 2.0", "no grant covers it; granted: tabulate==0.9.0, nothing, six"),
+            ("releases ../six", "it is not the name and version of a package"),
+        ],
+    );
+    assert_eq!(living.step("releases tabulate"), "0.9.0", "and no other");
+}
+
+#[test]
+fn an_audience_that_is_not_known_is_refused() {
+    let living = Living::fresh(ALL);
+    check(&living, &[("tell-other hello everybody", "! Error::Invalid")]);
 }
 
 #[test]
@@ -179,11 +202,16 @@ fn messages_are_passed_on_and_counted_over_all_calls() {
             ("tell hunter2hunter2!", "ok"),
             ("tell-user hello hi", "ok"),
             ("tell-bytes 4096", "ok"),
-            ("tell x", "! Error::TooMany(\"the limit of 3 messages a minute (notify.per-minute)"),
+            ("tell x", "ok"),
+            ("tell y", "ok"),
         ],
     );
     let notices = living.offers.notices.lock().unwrap();
-    assert_eq!(notices.len(), 3);
+    assert_eq!(notices.len(), 5);
+    let shown = living.offers.deliveries.lock().unwrap();
+    assert_eq!(shown[..2], [Delivery::AtOnce; 2]);
+    // What is beyond three a minute is gathered in the third.
+    assert!(shown[2..].iter().all(|one| matches!(one, Delivery::Gathered(_))), "{shown:?}");
     assert!(!notices[0].text.contains("hunter2"), "{notices:?}");
     let second = &notices[1];
     assert_eq!((second.session_id.as_str(), second.plugin.as_str()), ("s", "living"));

@@ -67,7 +67,7 @@ fn a_tool_that_fails_ends_a_call_with_7() {
     let home = Home::new().guest("hostile", NET);
     home.run(&["call", "hostile.traps"])
         .ended(7)
-        .remarks(&["error: the plugin trapped", "-v shows more"]);
+        .remarks(&["error: the plugin trapped", "run again with -v for details"]);
     home.run(&["-v", "call", "hostile.traps"]).ended(7).remarks(&["wasm backtrace"]);
     let told = home.run(&["call", "hostile.traps", "--output", "json"]).ended(7).json();
     assert_eq!(told["outcome"], "failed");

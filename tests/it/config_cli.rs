@@ -86,7 +86,7 @@ fn a_mistake_has_its_place_and_its_remedy() {
         ("[model.a]\nmodel = 'x'", "1:1: key \"provider\" is missing", ""),
         ("[price.'*']\ninput = 1", "key \"output\" is missing", ""),
         ("[model.a]\nprovider = 'vllm'\nreasoning = 'huge'", "3:13:", "low, medium, high"),
-        ("default_model = 'x'", "there is no [model.x]", "known are: offline"),
+        ("default_model = 'x'", "there is no [model.x]", "known models: offline"),
     ];
     for (config, message, hint) in rows {
         Home::new().config(config).run(&["model", "list"]).ended(3).remarks(&[message, hint]);
@@ -174,7 +174,7 @@ fn words_of_other_programs_are_answered() {
 fn the_manual_has_a_page_for_every_command() {
     let home = Home::new();
     home.run(&["man"]).ended(0).answers(&[".TH sallyport 1", "Exit codes"]);
-    home.run(&["man", "pages/man1"]).ended(0).remarks(&["sallyport.1 is the first"]);
+    home.run(&["man", "pages/man1"]).ended(0).remarks(&["Start with sallyport.1"]);
     for page in ["sallyport", "sallyport-run", "sallyport-model-check", "sallyport-policy-grant"] {
         let text = std::fs::read_to_string(home.user_path(&format!("pages/man1/{page}.1")));
         assert!(text.unwrap().contains(".SH NAME"), "{page}");
@@ -187,4 +187,13 @@ fn the_manual_has_a_page_for_every_command() {
 fn a_date_is_shown_as_it_is_written() {
     let home = Home::new().config("[settings.weather]\nsince = 2026-01-31\n");
     home.run(&["config", "show"]).ended(0).answers(&["settings.weather.since = \"2026-01-31\""]);
+}
+
+#[test]
+fn settings_for_a_plugin_that_is_not_there_are_told() {
+    let home = Home::new().plugins(&["clock"]).config("[settings.clok]\nzone = 'UTC'\n");
+    let ran = home.run(&["plugin", "list"]).ended(0);
+    for want in ["[settings.clok] has no effect", "did you mean [settings.clock]?"] {
+        assert!(ran.stderr.contains(want), "{}", ran.stderr);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{fs, io::Write};
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
@@ -39,7 +40,7 @@ fn answered(home: &Home, args: &[&str], answers: &[(&str, &str)], end: &str) -> 
         writeln!(terminal.outer, "{answer}").unwrap();
     }
     shown.push_str(&terminal.read_to(end));
-    (terminal.child.wait().unwrap().code().unwrap(), shown)
+    (terminal.ends().code().unwrap(), shown)
 }
 
 /// Makes another component of the one that is installed: it does the same and has another digest.
@@ -169,10 +170,99 @@ fn a_request_of_a_running_call_is_agreed_to_on_its_own() {
 }
 
 #[test]
+fn what_a_request_sends_is_shown_before_somebody_agrees_to_it() {
+    const CUT_PROMPT: &str = "not everything is shown: ";
+    let server = Server::saying("hello");
+    let entry = entry(&server, ", decision = \"ask\"");
+    let rule = "[[rule]]\ntool = \"hostile.*\"\ndecision = \"allow\"\n";
+    let home = Home::new()
+        .guest("hostile", &requests(&[&format!("GET,HEAD,POST {}/**", server.url())]))
+        .policy(format!("[plugin.hostile]\nnet = [{entry}]\n{rule}"));
+    let call = |query: &str, body: &str| {
+        let headers = json!([["x-own", "of the plugin"], ["content-type", "text/plain"]]);
+        let at = json!({ "authority": server.authority(), "path": format!("/x{query}") });
+        // Most of it is written when the request is under way, and the guest has to go on until then.
+        let (first, rest) = body.split_at(body.len() / 2);
+        let pieces: Vec<&str> = rest.split_inclusive('\n').collect();
+        let mut arguments =
+            json!({ "method": "POST", "headers": headers, "body": first, "pieces": pieces });
+        arguments.as_object_mut().unwrap().extend(at.as_object().unwrap().clone());
+        arguments.to_string()
+    };
+    let no = [(PROMPT, "n")];
+    let small = call("", "the body");
+    let (code, shown) = answered(&home, &["call", "hostile.fetches", &small], &no, "said no");
+    assert_eq!((code, server.seen().len()), (3, 0), "{shown}");
+    for part in ["POST http", "x-own: of the plugin", "text/plain, 8 bytes, blake3", "│ the body"]
+    {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+    // A yes to what was cut shows the rest, and only the next one is an answer.
+    let body = format!("{}the end", "a line\n".repeat(500));
+    let long = call(&format!("?q={}behind", "x".repeat(9_000)), &body);
+    let call = ["call", "hostile.fetches", &long];
+    let (code, shown) = answered(&home, &call, &[(CUT_PROMPT, "y"), (PROMPT, "y")], "hello");
+    assert_eq!((code, server.seen().len()), (0, 1), "{shown}");
+    assert_eq!(server.seen()[0].body, body, "what was shown is what is sent");
+    let (brief, whole) = shown.split_once(CUT_PROMPT).unwrap();
+    for part in [
+        "characters are not shown",
+        "behind",
+        "lines are not shown",
+        "│ the end",
+        "BLAKE3 of everything",
+    ] {
+        assert!(brief.contains(part), "{part:?} is not in {brief}");
+    }
+    assert_eq!(whole.matches("│ a line").count(), 500);
+    assert!(whole.contains(&"x".repeat(9_000)));
+    // Who has not seen it cannot have agreed to it.
+    let refused =
+        answered(&home, &call, &[(CUT_PROMPT, "n, too long")], "the user said no: too long");
+    assert_eq!((refused.0, server.seen().len()), (3, 1), "{}", refused.1);
+}
+
+#[test]
 fn what_would_be_needed_is_printed_as_a_policy() {
     let home = home();
     let call = [&CALL[..], &["--emit-needed-grants"]].concat();
     let text = home.run(&call).ended(6).stdout;
     let home = home.policy(format!("{POLICY}{text}"));
     home.run(&call).ended(0).answers(&["hi there"]);
+}
+
+/// Stops a call while its question is open, and returns what the audit says of it.
+fn stopped(home: &Home, args: &[&str]) -> String {
+    let mut terminal = Terminal::start(home, args);
+    terminal.read_to("[n]o");
+    terminal.send(Signal::TERM);
+    assert_eq!(terminal.ends().code(), Some(130));
+    home.run(&["audit", "verify"]).ended(0);
+    home.run(&["audit", "show"]).ended(0).stdout
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_its_question_is_open_leaves_the_question_on_record() {
+    let shown = stopped(&home(), &CALL);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].ends_with("decision hostile.echo ask cancelled"), "{shown}");
+    assert!(lines[1].contains("cancelled while waiting for an approval"), "{shown}");
+    assert_eq!(lines.len(), 2, "{shown}");
+}
+
+#[test]
+fn a_request_that_is_cancelled_while_its_question_is_open_leaves_the_question_on_record() {
+    let server = Server::saying("hello");
+    let rule = "[[rule]]\ntool = \"hostile.*\"\ndecision = \"allow\"\n";
+    let asked = entry(&server, ", decision = \"ask\"");
+    let home = Home::new()
+        .guest("hostile", &requests(&[&format!("GET,HEAD,POST {}/**", server.url())]))
+        .policy(format!("[plugin.hostile]\nnet = [{asked}]\n{rule}"));
+    let arguments = json!({ "authority": server.authority() }).to_string();
+    let shown = stopped(&home, &["call", "hostile.fetches", &arguments]);
+    assert!(shown.contains("call hostile.fetches cancelled in "), "{shown}");
+    assert!(!shown.contains("cancelled in 0 ms") && !shown.contains("MiB"), "{shown}");
+    let question = format!("asked about GET {}/: the call was cancelled before", server.url());
+    assert!(shown.contains(&question), "{question} in {shown}");
+    assert_eq!(server.seen().len(), 0);
 }

@@ -86,7 +86,7 @@ fn plugins_and_tools_are_listed_for_people() {
         "system-info.",
     ]);
     home.run(&["tool", "show", "files.remove"]).ended(0).answers(&[
-        "may destroy something",
+        "destructive",
         "recursive",
         "Arguments",
     ]);
@@ -144,9 +144,9 @@ fn the_doctor_finds_everything_in_place() {
 #[test]
 fn the_policy_is_explained_before_there_is_one() {
     home().run(&["policy", "check"]).ended(0).answers(&[
-        "does not exist: nothing is granted by it",
+        "does not exist, so it grants nothing",
         "get_time: allow",
-        "can do nothing but compute",
+        "nothing granted",
     ]);
 }
 
@@ -160,10 +160,10 @@ fn completions_are_made_for_every_shell() {
 #[test]
 fn without_any_plugin_every_command_says_so() {
     let home = Home::new();
-    home.run(&["plugin", "list"]).ended(0).remarks(&["There is no plugin", "--plugin-dir"]);
+    home.run(&["plugin", "list"]).ended(0).remarks(&["No plugins found", "--plugin-dir"]);
     home.run(&["tool", "list"]).ended(0).answers(&["reminder.list"]);
     home.run(&["doctor"]).ended(0).answers(&["warning", "0 plugins"]);
     home.run(&["run", "what time is it?"]).ended(0).hides(&["panicked"]);
     let bare = home.config("[internal]\nreminder = false\n");
-    bare.run(&["tool", "list"]).ended(0).remarks(&["There is no tool"]);
+    bare.run(&["tool", "list"]).ended(0).remarks(&["No tools found"]);
 }

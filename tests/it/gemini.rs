@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use data_encoding::BASE64;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -90,6 +91,31 @@ fn a_conversation_goes_through_the_plugin_with_the_key_of_the_host() {
 }
 
 #[test]
+fn files_as_large_as_the_documents_allow_reach_the_service() {
+    for (bytes, name, head, kind) in [
+        (9_090_000, "cat.png", &b"\x89PNG\r\n\x1a\n"[..], "image/png"),
+        (10 << 20, "large.png", b"\x89PNG\r\n\x1a\n", "image/png"),
+        (15 << 20, "large.wav", b"RIFF\0\0\0\0WAVEfmt ", "audio/"),
+    ] {
+        let server = Server::start(|_| pieces(&[piece(&json!([{ "text": "yes" }]), Some("STOP"))]));
+        let limits = "limits = { time = \"60s\", http-body = \"32MiB\", http-total = \"96MiB\" }\n\
+                      [secret.gemini]";
+        let policy = policy(&server.url()).replace("[secret.gemini]", limits);
+        let mut file = head.to_vec();
+        file.resize(bytes, b'x');
+        let home = home(&server).policy(policy).user_file(name, &file);
+        let path = home.user_path(name);
+        let flags = ["--attach", path.to_str().unwrap(), "What is it?"];
+        home.run(&[&GEMINI[..], &flags].concat()).ended(0).answers(&["yes"]);
+        let body: Value = serde_json::from_str(&server.seen()[0].body).unwrap();
+        let sent = &body["contents"][0]["parts"][0]["inlineData"];
+        assert!(sent["mimeType"].as_str().unwrap().starts_with(kind), "{name}");
+        let data = BASE64.decode(sent["data"].as_str().unwrap().as_bytes()).unwrap();
+        assert!(data == file, "{name}: every byte arrives");
+    }
+}
+
+#[test]
 fn what_the_plugin_lacks_is_told_with_the_text_of_the_policy() {
     let server = service();
     let home = home(&server);
@@ -118,4 +144,12 @@ fn what_the_service_refuses_keeps_its_meaning() {
     let server = Server::start(|_| pieces(&[piece(&json!([{ "text": "yes" }]), Some("STOP"))]));
     let home = home(&server).policy(policy(&server.url()));
     home.run(&["model", "check", "plugin:provider-gemini"]).ended(0).answers(&["it says \"yes\""]);
+}
+
+#[test]
+fn an_answer_that_ended_for_a_reason_of_the_service_says_so_and_is_none() {
+    let reason = "MALFORMED_FUNCTION_CALL";
+    let server = Server::start(move |_| pieces(&[piece(&json!([]), Some(reason))]));
+    let home = home(&server).policy(policy(&server.url()));
+    home.run(&[&GEMINI[..], &["hi"]].concat()).ended(1).remarks(&[reason]);
 }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::support::{Home, OpenAi, Reply, transcript};
+use crate::support::{Home, OpenAi, Reply, home::finish, transcript};
 
 /// How often the program is killed.
 const KILLS: u64 = 50;
@@ -58,7 +58,7 @@ fn start(home: &Home, question: &str) -> Child {
 fn whole_run(home: &Home) -> Duration {
     let time = |_| {
         let begin = Instant::now();
-        assert!(start(home, "how long?").wait().unwrap().success());
+        finish(start(home, "how long?"), &RUN).ended(0);
         begin.elapsed()
     };
     (0..3).map(time).max().unwrap()

@@ -164,7 +164,7 @@ fn a_reminder_comes_back_to_its_own_conversation_alone() {
 #[test]
 fn limits_and_refusals_are_told_to_the_plugin() {
     let home = living_home(LIVING);
-    let rows: [(&[&str], &[&str]); 9] = [
+    let rows: [(&[&str], &[&str]); 10] = [
         (&["set-bytes a 1000", "set-bytes b 1000", "set-bytes c 1000"], &["QuotaReached"]),
         (&["set-bytes a 1025"], &["Invalid"]),
         (&["set-key-of 1000000"], &["Invalid"]),
@@ -172,7 +172,8 @@ fn limits_and_refusals_are_told_to_the_plugin() {
         (&["cron 0_0_30_2_* UTC"], &["Invalid"]),
         (&["every 1"], &["Invalid"]),
         (&["in 900000 a", "in 900000 b", "in 900000 c"], &["t-1", "t-2", "QuotaReached"]),
-        (&["tell a", "tell b", "tell c", "tell d"], &["TooMany", "per-minute"]),
+        (&["tell a", "tell b", "tell c", "tell d"], &["ok\",\n  \"ok\",\n  \"ok\",\n  \"ok"]),
+        (&["tell-bytes 4096"; 20], &["TooMany", "per-minute"]),
         (&["fetch six 1.0"], &["Unavailable", "[packages] index"]),
     ];
     for (steps, texts) in rows {
@@ -424,7 +425,7 @@ fn a_plugin_that_lets_timers_fire_without_end_waits_for_the_next_minute() {
     let mut person = Person::start(&home, &["chat", "--model", "offline"]);
     waits_until("they have fired", || timers(&home).is_empty());
     acts(&home, &["doing 1 tally"]).ended(0);
-    person.sees("living lets timers fire more than 61 times a minute: the others wait");
+    person.sees("living fires timers more than 61 times a minute; the others wait");
     assert_eq!(timers(&home).len(), 1);
     person.types(END);
     assert_eq!(person.ends(), 0);
@@ -437,12 +438,12 @@ fn a_person_sees_and_undoes_what_plugins_keep_and_plan() {
     home.run(&["state", "list"]).ended(0).answers(&["living  2 keys, 26 bytes"]);
     home.run(&["state", "list", "living"]).ended(0).answers(&["greeting\npad"]);
     home.run(&["state", "get", "living", "greeting"]).ended(0).answers(&["hello"]);
-    home.run(&["state", "get", "living", "nothing"]).ended(1).remarks(&["keeps nothing under"]);
+    home.run(&["state", "get", "living", "nothing"]).ended(1).remarks(&["has no key"]);
     home.run(&["state", "clear", "living", "pad"]).ended(6).remarks(&["--yes"]);
-    home.run(&["state", "clear", "living", "pad", "--yes"]).ended(0).answers(&["1 key forgotten"]);
-    home.run(&["state", "clear", "living", "--yes"]).ended(0).answers(&["1 key forgotten"]);
-    home.run(&["state", "list"]).ended(0).remarks(&["No plugin keeps anything."]);
-    home.run(&["state", "list", "living"]).ended(0).remarks(&["living keeps nothing."]);
+    home.run(&["state", "clear", "living", "pad", "--yes"]).ended(0).answers(&["Deleted 1 key"]);
+    home.run(&["state", "clear", "living", "--yes"]).ended(0).answers(&["Deleted 1 key"]);
+    home.run(&["state", "list"]).ended(0).remarks(&["No plugin has state."]);
+    home.run(&["state", "list", "living"]).ended(0).remarks(&["living has no state."]);
     home.run(&["timer", "list"]).ended(0).answers(&["t-1  in 15 minutes  living  \"tea\""]);
     home.run(&["timer", "cancel", "t-1"]).ended(0).answers(&["Cancelled: t-1"]);
     home.run(&["timer", "cancel", "t-1"]).ended(1).remarks(&["there is no timer t-1"]);

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::{authority, home, post, token};
-use crate::support::{Home, Person, Running, client};
+use crate::support::{Home, Person, Running, client, patience};
 
 const WEBHOOK: &str = "[plugin.webhook]\nlisten = [\"http://127.0.0.1:0/hooks\"]\n";
 const WS_CHAT: &str = "[plugin.ws-chat]\nlisten = [\"ws://127.0.0.1:0/chat\"]\n";
@@ -37,7 +37,7 @@ fn a_web_hook_becomes_input_with_its_origin() {
     assert_eq!((code, stdout.lines().count()), (0, 1), "{stdout}");
     let kept = home.run(&["session", "list", "--output", "json"]).ended(0).json();
     let id = kept[0]["id"].as_str().unwrap();
-    let back = format!("to go on: sallyport listen --listener webhook --session {id}");
+    let back = format!("Resume with: sallyport listen --listener webhook --session {id}");
     assert!(stderr.contains(&back), "{stderr}");
     home.run(&["session", "show", id]).ended(0).answers(&["1. Kim, by webhook\n"]);
     assert_eq!(records(&home, "\"role:http\""), 2, "the decision, and the run");
@@ -146,10 +146,10 @@ fn what_cannot_be_listened_to_is_told_before_anything_starts() {
         at("second", "http://127.0.0.1:0/a")
     );
     let rows: [(&str, &[&str], i32, &[&str]); 6] = [
-        (&in_use, &[], 1, &["webhook cannot listen at", "listens there already", "line 2"]),
-        ("", &[], 3, &["no plugin is granted anything to listen to"]),
+        (&in_use, &[], 1, &["webhook cannot listen at", "already in use", "line 2"]),
+        ("", &[], 3, &["no plugin has a `listen` grant"]),
         ("", &["--listener", "webhook"], 3, &["webhook", "[plugin.webhook]", "listen = ["]),
-        ("", &["--listener", "clock"], 3, &["clock is no listener"]),
+        ("", &["--listener", "clock"], 3, &["clock is not a listener"]),
         ("", &["--listener", "webhok"], 3, &["did you mean webhook?"]),
         (&both, &[], 3, &["second and webhook both listen at http://127.0.0.1:0/a"]),
     ];
@@ -254,7 +254,7 @@ fn inputs_that_still_wait_at_the_end_are_told() {
     person.sees("allow?");
     person.sends(Signal::INT);
     assert_eq!(person.ends(), 0);
-    person.sees("taken and got no answer: 2");
+    person.sees("2 accepted inputs got no answer");
 }
 
 #[test]
@@ -278,6 +278,8 @@ fn a_listener_that_needs_an_approval_to_begin_gets_it_at_the_terminal() {
 /// A client at the web socket of the program.
 struct Client {
     socket: WebSocketStream<tokio::net::TcpStream>,
+    /// With which the other side closed.
+    code: Option<u16>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -288,19 +290,20 @@ impl Client {
             let stream = tokio::net::TcpStream::connect(authority(url)).await.unwrap();
             tokio_tungstenite::client_async(url, stream).await.unwrap().0
         });
-        Self { socket, runtime }
+        Self { socket, code: None, runtime }
     }
 
     fn sends(&mut self, message: Message) {
-        self.runtime.block_on(self.socket.send(message)).unwrap();
+        patience::run(&self.runtime, self.socket.send(message)).unwrap();
     }
 
     /// The next text, or why the connection was closed.
     fn hears(&mut self) -> String {
         loop {
-            match self.runtime.block_on(self.socket.next()) {
+            match patience::run(&self.runtime, self.socket.next()) {
                 Some(Ok(Message::Text(text))) => return text.as_str().to_owned(),
                 Some(Ok(Message::Close(Some(frame)))) => {
+                    self.code = Some(frame.code.into());
                     return format!("closed: {}", frame.reason);
                 }
                 Some(Ok(_)) => {}
@@ -352,5 +355,79 @@ fn h70_a_web_socket_needs_the_token_and_floods_nobody() {
     }
     let heard: Vec<String> = (0..200).map(|_| client.hears()).collect();
     assert!(heard.iter().any(|heard| heard == "closed: too many messages"), "{heard:?}");
+    assert_eq!(program.interrupted().0, 0);
+}
+
+/// The bytes of a frame: with a mask of zeros, unless it is to have none.
+fn frame(first: u8, is_masked: bool, payload: &[u8]) -> Vec<u8> {
+    let mask = if is_masked { 0x80 } else { 0 };
+    let mut bytes = vec![first];
+    match payload.len() {
+        length @ 0..126 => bytes.push(mask | u8::try_from(length).unwrap()),
+        length => {
+            bytes.push(mask | 127);
+            bytes.extend((length as u64).to_be_bytes());
+        }
+    }
+    bytes.extend(is_masked.then_some([0; 4]).into_iter().flatten());
+    bytes.extend(payload);
+    bytes
+}
+
+/// What each kind of frame that may not be ends with, and that the others are served all the same.
+#[test]
+fn h86_a_frame_that_may_not_be_is_answered_with_its_code() {
+    const TEXT: u8 = 0x81;
+    let home = home(&["ws-chat", "clock"], WS_CHAT);
+    let program = Running::start(&home, &["listen", "--model", "offline"]);
+    let url = program.behind("ws-chat listens at ");
+    let long = vec![b'x'; 65_537];
+    let first_piece = frame(0x01, true, &long[..60_000]);
+    let fragments = [first_piece, frame(0x80, true, &long[..60_000])].concat();
+    let floods = frame(0x89, true, b"ping").repeat(500);
+    for (what, bytes, code, reason) in [
+        ("a long one", frame(TEXT, true, &long), 1009, "65536 bytes"),
+        ("a length alone", frame(TEXT, true, &long)[..20].to_vec(), 1009, "65536 bytes"),
+        ("a long one in pieces", fragments, 1009, "65536 bytes"),
+        ("no mask", frame(TEXT, false, b"hello"), 1002, "no frame"),
+        ("an opcode that is none", frame(0x83, true, b"hello"), 1002, "no frame"),
+        ("a piece of nothing", frame(0x80, true, b"hello"), 1002, "no frame"),
+        ("a long ping", frame(0x89, true, &[0; 126]), 1002, "no frame"),
+        ("no UTF-8", frame(TEXT, true, b"\xff"), 1007, "UTF-8"),
+        ("a flood of pings", floods, 1008, "too many messages"),
+    ] {
+        let mut client = Client::connect(&url);
+        let stream = client.socket.get_mut();
+        client.runtime.block_on(async {
+            let _ = tokio::io::AsyncWriteExt::write_all(stream, &bytes).await;
+        });
+        let heard = client.hears();
+        assert!(heard.contains(reason), "{what}: {heard}");
+        assert_eq!(client.code, Some(code), "{what}");
+    }
+    let mut honest = Client::connect(&url);
+    honest.sends("what time is it".into());
+    assert!(honest.hears().contains("UTC."));
+    assert_eq!(program.interrupted().0, 0);
+}
+
+#[test]
+fn a_web_hook_and_a_web_socket_cannot_have_one_address() {
+    let home = |at: &str| {
+        let listen = |name, kind| format!("[plugin.{name}]\nlisten = [\"{kind}://{at}\"]\n");
+        home(
+            &["webhook", "ws-chat"],
+            &[listen("webhook", "http"), listen("ws-chat", "ws")].concat(),
+        )
+    };
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let words = ["webhook and ws-chat both listen at", "grant one of them another path"];
+    home(&format!("{free}/in")).run(&["listen", "--model", "offline"]).ended(3).remarks(&words);
+    // A port that is free is looked for together, and who asks says what for.
+    let shared = home("127.0.0.1:0/in");
+    let program = Running::start(&shared, &["listen", "--model", "offline"]);
+    let mut client = Client::connect(&program.behind("ws-chat listens at "));
+    client.sends(" ".into());
+    assert!(client.hears().starts_with("Sorry, "));
     assert_eq!(program.interrupted().0, 0);
 }

@@ -74,7 +74,7 @@ fn a_ui_that_is_not_granted_is_told_with_what_would_grant_it() {
     let chat = |name| ["chat", "--model", "offline", "--ui", name];
     let bare = home(&["ui-lines", "ui-html", "clock"], "");
     bare.run(&chat("ui-lines")).ended(3).remarks(&["[plugin.ui-lines]", "ui = true"]);
-    bare.run(&chat("clock")).ended(3).remarks(&["clock is no ui"]);
+    bare.run(&chat("clock")).ended(3).remarks(&["clock is not a ui"]);
     bare.run(&chat("ui-line")).ended(3).remarks(&["did you mean ui-line"]);
     let half = home(&["ui-html"], "[plugin.ui-html]\nui = { confirm = true }\n");
     half.run(&chat("ui-html")).ended(3).remarks(&["serve its page", "listen = ["]);
@@ -111,9 +111,9 @@ fn a_session_goes_on_without_a_ui_that_breaks_and_nobody_approves() {
         person.types("submit what time is it\r");
         person.sees("ToolCallRequested");
         person.types(&format!("{line}\r"));
-        person.sees("player shows this session no more");
+        person.sees("player stopped showing this session");
         person.sees(why);
-        person.sees("the session goes on here");
+        person.sees("the session continues without it");
         person.sees("nobody is there to ask");
         person.sends(Signal::INT);
         assert_eq!(person.ends(), 9);
@@ -134,7 +134,7 @@ fn h67_a_ui_that_is_granted_no_more_is_told_no_more() {
         // The file is looked at once a millisecond.
         std::thread::sleep(std::time::Duration::from_millis(5));
         person.types("status hello\r");
-        person.sees("player shows this session no more");
+        person.sees("player stopped showing this session");
         person.sees(why);
         person.sends(Signal::INT);
         assert_eq!(person.ends(), 9);

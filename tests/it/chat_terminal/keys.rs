@@ -21,7 +21,7 @@ fn a_line_is_answered_and_the_way_back_is_told() {
     openai/m> how are you?
     All is well.
     openai/m>
-    to go on: sallyport chat --session ID
+    Resume with: sallyport chat --session ID
     ");
 }
 
@@ -38,7 +38,7 @@ fn nothing_is_told_where_nothing_was_said_or_kept() {
         person.sees_last(PROMPT);
         person.types("/quit\r");
         assert_eq!(person.ends(), 0);
-        assert!(!person.screen().contains("to go on"), "{}", person.screen());
+        assert!(!person.screen().contains("Resume with"), "{}", person.screen());
     }
 }
 
@@ -124,7 +124,7 @@ fn what_is_typed_ahead_waits_for_the_next_line() {
     let home = home(&model);
     let mut person = chat(&home);
     person.types("go\r");
-    person.sees("asks again in ");
+    person.sees("retrying in ");
     person.types("later");
     person.sees("Here I am.");
     person.sees_last("openai/m> later");

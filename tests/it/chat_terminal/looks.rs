@@ -52,7 +52,7 @@ fn a_provider_that_could_not_answer_is_asked_again() {
     let home = home(&model);
     let mut person = chat(&home);
     person.types("go\r");
-    person.sees("asks again in ");
+    person.sees("retrying in ");
     person.sees("Here I am.");
     person.sees_last(PROMPT);
     insta::assert_snapshot!(told(&person), @"

@@ -119,7 +119,7 @@ fn arguments_can_be_edited_and_are_asked_about_again() {
     person.types("\u{1}\u{b}\u{15}");
     person.types("\u{1b}[1;5F\u{15}");
     person.types("{\"text\": \"edited\"}\r");
-    person.sees("the arguments are others now");
+    person.sees("arguments changed");
     person.sees_last_with(KEYS);
     person.types("y");
     person.sees("All done.");

@@ -41,6 +41,25 @@ fn a_session_goes_on_where_it_ended() {
 }
 
 #[test]
+fn a_session_that_was_removed_while_it_is_open_is_not_offered_on_leaving() {
+    let model = OpenAi::start(echoing());
+    let home = home(&model);
+    let mut person = chat(&home);
+    person.types("say hi\r");
+    person.sees("All done.");
+    person.sees_last(PROMPT);
+    let list = home.run(&["session", "list", "--output", "json"]).ended(0).json();
+    let id = list[0]["id"].as_str().unwrap().to_owned();
+    home.run(&["session", "remove", &id, "--yes"]).ended(0);
+    person.types("/session\r");
+    person.sees("This session was removed.");
+    person.sees_last(PROMPT);
+    person.types(END);
+    assert_eq!(person.ends(), 0);
+    assert!(!person.screen().contains("Resume with"), "{}", person.screen());
+}
+
+#[test]
 fn an_unknown_command_is_never_sent() {
     let model = OpenAi::start(echoing());
     let home = home(&model);
@@ -63,20 +82,20 @@ fn commands_tell_what_there_is() {
         ("/help", "write the session to a .md or .json file"),
         ("/help save", "/save [FILE]"),
         ("/tools echo", "hostile.echo"),
-        ("/tools no such thing", "no tool fits"),
+        ("/tools no such thing", "No tool matches."),
         ("/plugins", "1.0.0"),
         ("/plugins hostlie", "did you mean hostile?"),
-        ("/grants hostile", "changes nothing and reaches nothing outside"),
+        ("/grants hostile", "nothing granted"),
         ("/model", "* openai/m"),
-        ("/model offline", "from now on answers offline"),
-        ("/session", "it is kept from its first message on"),
+        ("/model offline", "Now talking to offline."),
+        ("/session", "This session is saved from its first message on."),
         ("/undo", "nothing has been said yet"),
         ("/retry", "nothing has been said yet"),
         ("/pin", "nothing has been said yet"),
         ("/compact", "there is nothing to sum up"),
         ("/cost", "session"),
-        ("/memory", "all of the session is sent"),
-        ("/new", "a new session begins"),
+        ("/memory", "The model gets the whole session."),
+        ("/new", "New session."),
     ];
     let model = OpenAi::start(echoing());
     let home = home(&model);
@@ -99,10 +118,10 @@ fn turns_are_taken_back_pinned_asked_again_and_saved() {
     let mut person = chat(&home);
     for (line, want) in [
         ("first", "One."),
-        ("/pin", "turn 1 is never forgotten"),
+        ("/pin", "Pinned turn 1."),
         ("/memory", "pinned 1  first"),
-        ("/undo", "taken back: first"),
-        ("/pin second", "turn 1 is never forgotten"),
+        ("/undo", "Took back: first"),
+        ("/pin second", "Pinned turn 1."),
         ("/retry", "Three."),
         ("/session", "sallyport chat --session "),
         ("/cost", "1 answer, 0 calls"),
@@ -137,7 +156,7 @@ fn files_go_with_the_message_that_names_them() {
     insta::assert_snapshot!(told(&person), @"
     openai/m> @gone.md and @notes.md please
     @gone.md: no such file
-    sent along: notes.md, flag.txt
+    attached: notes.md, flag.txt
     Read.
     openai/m>
     ");
@@ -181,9 +200,9 @@ fn another_model_takes_over_and_a_new_session_keeps_it() {
     person.sees_last("one>");
     for (line, want, prompt) in [
         ("hello", "I am one.", "one>"),
-        ("/model tw\t", "from now on answers m at", "two>"),
+        ("/model tw\t", "Now talking to m at", "two>"),
         ("hello again", "I am two.", "two>"),
-        ("/new", "a new session begins", "two>"),
+        ("/new", "New session.", "two>"),
         ("and now?", "Still two.", "two>"),
     ] {
         person.types(&format!("{line}\r"));
@@ -204,7 +223,7 @@ fn old_turns_are_summed_up_when_that_is_asked() {
         ("first", "One."),
         ("second", "Two."),
         ("third", "Three."),
-        ("/compact", "a summary stands for"),
+        ("/compact", "Replaced 6 messages with a summary"),
     ] {
         person.types(&format!("{line}\r"));
         person.sees(want);
