@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, process::Child, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, living::REQUESTS};
+use crate::support::{Home, Running, living::REQUESTS, patience::until_so};
 
 /// How often the program is killed.
 const KILLS: u64 = 50;
@@ -38,8 +38,8 @@ impl Dice {
 }
 
 /// A session in which nobody says anything, and timers fire.
-fn listener(home: &Home) -> Child {
-    home.start(&["chat", "--model", "offline"])
+fn listener(home: &Home) -> Running {
+    Running::start(home, &["chat", "--model", "offline"])
 }
 
 /// Counts, and sets timers that fire some tens of milliseconds apart.
@@ -95,13 +95,11 @@ fn a_killed_program_tears_loses_and_doubles_nothing() {
             set.extend(ids(&home.run(&call).ended(0).json()));
         }
         thread::sleep(Duration::from_millis(dice.roll(LIFE_MS_MAX)));
-        kill(listener);
+        drop(listener);
     }
     let last = listener(&home);
-    while !no_timer_is_left(&home) {
-        thread::sleep(Duration::from_millis(100));
-    }
-    kill(last);
+    until_so("the last firing", || no_timer_is_left(&home));
+    drop(last);
     let kept = kept(&home);
     let count: u64 = kept["count"].parse().unwrap();
     assert!((counted..=begun).contains(&count), "{counted} ≤ {count} ≤ {begun}");

@@ -44,7 +44,9 @@ fn h66_what_is_no_component_is_called_by_its_name() {
     let component = plugin_component("clock");
     let mut wrong = component.clone();
     wrong[4] = 0x63;
-    let rows: [(&[u8], &str); 9] = [
+    let newer =
+        ::wat::parse_str(r#"(component (import "wasi:cli/run@0.3.0" (instance)))"#).unwrap();
+    let rows: [(&[u8], &str); 10] = [
         (b"", "an empty file"),
         (b"\0asm", "cut short"),
         (b"\0asm\x01\0\0\0", "a core WebAssembly module"),
@@ -53,6 +55,7 @@ fn h66_what_is_no_component_is_called_by_its_name() {
         (b"PK\x03\x04zip", "a zip archive"),
         (b"#!/bin/sh\n", "not WebAssembly"),
         (&component[..component.len() / 2], "does not compile"),
+        (&newer, "is built for WASI 0.3, which this version"),
         (&wrong, "WebAssembly of an unknown version"),
     ];
     for (bytes, words) in rows {
@@ -109,9 +112,9 @@ fn h23_exports_and_imports_have_to_be_those_of_the_contract() {
 
 #[test]
 fn h23_unknown_imports_are_named() {
-    let wit = "package evil:power@1.0.0; interface all { take: func(); } world w { import all; }";
-    let text = "(module (import \"evil:power/all@1.0.0\" \"take\" (func)))";
-    let component = wat::of_world(text, wit, "w");
+    let import = r#"(import "evil:power/all@1.0.0" (instance (export "take" (func))))"#;
+    let export = r#"(instance $i) (export "sallyport:plugin/tools@0.1.0" (instance $i))"#;
+    let component = ::wat::parse_str(format!("(component {import} {export})")).unwrap();
     check_component(&component, &["imports what this host does not offer", "evil:power/all@1.0.0"]);
 }
 
@@ -229,7 +232,7 @@ fn h53_h55_h61_what_a_component_says_of_its_tools_is_checked() {
         (vec![taking(r#"{"type":"object","patternProperties":{"(?=a)":{}}}"#)], "schema of act"),
     ];
     for (specs, words) in rows {
-        let words = ["could not list its tools", words];
+        let words = ["lists a tool that cannot be", words];
         check_module(&Module::listing(&specs), &words);
     }
 }
@@ -261,21 +264,21 @@ fn h55_a_long_description_is_cut_and_a_hidden_one_is_shown() {
 fn h63_a_mistake_in_a_manifest_has_its_place() {
     let rows = [
         (
-            "nmae = \"bad\"\nversion = \"1\"\ndescription = \"\"\n",
+            "nmae = \"bad\"\nversion = \"1.0.0\"\ndescription = \"\"\n",
             &["line 1, column 1", "did you mean", "name"][..],
         ),
-        ("name = \"bad\"\nversion = \"1\"\n", &["description"]),
-        ("name = \"Bad Name\"\nversion = \"1\"\ndescription = \"\"\n", &["line 1, column 8"]),
-        ("name = \"../../etc\"\nversion = \"1\"\ndescription = \"\"\n", &["line 1, column 8"]),
-        ("name = \"bad\"\nname = \"bad\"\nversion = \"1\"\ndescription = \"\"\n", &["line 2"]),
+        ("name = \"bad\"\nversion = \"1.0.0\"\n", &["description"]),
+        ("name = \"Bad Name\"\nversion = \"1.0.0\"\ndescription = \"\"\n", &["line 1, column 8"]),
+        ("name = \"../../etc\"\nversion = \"1.0.0\"\ndescription = \"\"\n", &["line 1, column 8"]),
+        ("name = \"bad\"\nname = \"bad\"\nversion = \"1.0.0\"\ndescription = \"\"\n", &["line 2"]),
         ("name = \"bad\"\nversion = 1\ndescription = \"\"\n", &["line 2, column 11"]),
         ("name = \"bad\nversion", &["line 1"]),
         (
-            "name = \"bad\"\nversion = \"1\"\ndescription = \"\"\n[[request.nett]]\n",
+            "name = \"bad\"\nversion = \"1.0.0\"\ndescription = \"\"\n[[request.nett]]\n",
             &["line 4", "net"],
         ),
         (
-            "name = \"bad\"\nversion = \"1\"\ndescription = \"\"\n[[request.net]]\nallow = \"GET https://*\"\nwhy = \"x\"\n",
+            "name = \"bad\"\nversion = \"1.0.0\"\ndescription = \"\"\n[[request.net]]\nallow = \"GET https://*\"\nwhy = \"x\"\n",
             &["line 5"],
         ),
     ];
@@ -337,7 +340,7 @@ fn a_folder_of_plugins_that_cannot_be_read_is_named() {
     for folder in ["nowhere", "a-file"] {
         let folder = home.path(folder).to_str().unwrap().to_owned();
         let ran = home.run(&["--plugin-dir", &folder, "plugin", "list"]).ended(0);
-        ran.answers(&["cannot look for plugins here", &folder]);
+        ran.answers(&["cannot read this folder of plugins", &folder]);
     }
 }
 

@@ -61,11 +61,13 @@ fn h54_a_plugin_that_has_changed_is_stopped_until_that_is_agreed_to() {
         home.run(&["plugin", "list"]).ended(0).answers(&["changed: ", difference]);
         home.run(&["doctor"]).answers(&["sly has changed", difference]);
         home.run(&["run", "act"]).remarks(&[difference]);
-        home.run(&["plugin", "accept", "sly"]).ended(0).answers(&["as it is now", difference]);
+        home.run(&["plugin", "accept", "sly"])
+            .ended(0)
+            .answers(&["with these changes", difference]);
         home.run(&ACT).ended(RAN).hides(&[difference]);
         home.run(&["plugin", "accept", "sly"]).ended(0).answers(&["already"]);
         home.run(&["audit", "show", "--kind", "policy", "--plugin", "sly"])
-            .answers(&["agreed to as it is now"]);
+            .answers(&["accepted as it is now"]);
     }
 }
 
@@ -85,11 +87,11 @@ fn a_change_is_agreed_to_at_a_terminal() {
         write(&home, "", &[Spec { description: "Acts well.", ..Spec::GOOD }]);
         let mut terminal = Terminal::start(&home, &ACT);
         let shown = terminal.read_to("[n]o: ");
-        assert!(shown.contains("sly has changed since it was agreed to"), "{shown}");
+        assert!(shown.contains("sly has changed since you accepted it"), "{shown}");
         assert!(shown.contains("described in another way"), "{shown}");
         writeln!(terminal.outer, "{answer}").unwrap();
         terminal.read_to("error:");
-        assert_eq!(terminal.child.wait().unwrap().code(), Some(code), "{answer:?}");
+        assert_eq!(terminal.ends().code(), Some(code), "{answer:?}");
         home.run(&ACT).ended(code);
     }
 }
@@ -98,4 +100,15 @@ fn a_change_is_agreed_to_at_a_terminal() {
 fn a_broken_lock_is_not_taken_for_an_empty_one() {
     let home = home().file("sallyport.lock", "version = 1\nplugin = 7\n");
     home.run(&ACT).ended(3).remarks(&["sallyport.lock is broken", "restore it"]);
+}
+
+#[test]
+fn a_lock_that_was_removed_does_not_make_all_plugins_new_in_silence() {
+    let home = home();
+    home.run(&ACT).ended(RAN).hides(&["sallyport.lock"]);
+    fs::remove_file(home.path("sallyport.lock")).unwrap();
+    for look in [&["plugin", "list"][..], &ACT] {
+        home.run(look).remarks(&["sallyport.lock is missing", "plugin list"]);
+    }
+    home.run(&ACT).ended(RAN).hides(&["sallyport.lock"]);
 }

@@ -60,7 +60,7 @@ fn a_server_tells_which_models_it_has() {
     env.run(&["model", "list", "--remote", "--provider", "openai"]).ended(0).answers(&["large"]);
     env.run(&list).ended(3).remarks(&["no model is configured", "OPENAI_BASE_URL is set"]);
     let nobody = ["model", "list", "--remote", "--provider", "nobody"];
-    env.run(&nobody).ended(3).remarks(&["there is no provider", "known are openai"]);
+    env.run(&nobody).ended(3).remarks(&["there is no provider", "the providers are openai"]);
     env.run(&["model", "list", "--provider", "openai"]).ended(2).remarks(&["--remote"]);
 }
 
@@ -86,14 +86,14 @@ fn a_check_that_fails_ends_with_the_code_of_its_reason() {
     home(&broken.url()).run(&check).ended(1);
     Home::new().run(&check).ended(3).remarks(&["no model is configured"]);
     let several = Home::new().env("ANTHROPIC_API_KEY", "k").env("GEMINI_API_KEY", "k");
-    several.run(&["model", "check", "x"]).ended(3).remarks(&["write anthropic/x or gemini/x"]);
+    several.run(&["model", "check", "x"]).ended(3).remarks(&["anthropic/x or gemini/x"]);
 }
 
 #[test]
 fn the_doctor_misses_a_key_that_will_be_asked_for() {
     let home = Home::new().env("SALLYPORT_MODEL", "mistral/small");
     let remedy = "set MISTRAL_API_KEY, or `key` in its [model.NAME] table";
-    home.run(&["doctor"]).ended(0).answers(&["warning", "without a key", remedy]);
+    home.run(&["doctor"]).ended(0).answers(&["warning", "mistral/small needs a key", remedy]);
     home.env("MISTRAL_API_KEY", "k")
         .run(&["doctor"])
         .ended(0)

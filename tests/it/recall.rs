@@ -85,7 +85,7 @@ fn an_early_turn_comes_back_by_its_meaning() {
     let home = home(&server, "");
     talk(&home);
     say(&home, "now something else", &["--continue"]);
-    say(&home, "what pet do I have?", &["--continue"]).hides(&["by their words"]);
+    say(&home, "what pet do I have?", &["--continue"]).hides(&["found by words"]);
     let sent = last(&server);
     assert!(sent.contains("Turn 2 of this conversation") && sent.contains("Miez"), "{sent}");
     let elsewhere = say(&home, "tell me of my pet", &[]);
@@ -103,7 +103,7 @@ fn without_vectors_words_are_enough_and_the_person_is_told_once() {
     talk(&home);
     let ran = say(&home, "what is my cat called?", &["--continue"]);
     assert!(last(&refusing).contains("Miez"), "{}", last(&refusing));
-    assert_eq!(ran.stderr.matches("found by their words").count(), 1, "{ran:#?}");
+    assert_eq!(ran.stderr.matches("found by words only").count(), 1, "{ran:#?}");
     let other = self::server(true);
     let config = format!(
         "[chat]\nmemory = 'vector-db'\n\
@@ -111,12 +111,12 @@ fn without_vectors_words_are_enough_and_the_person_is_told_once() {
         other.url()
     );
     let home = home.config(&config);
-    let ran = say(&home, "my cat", &[]).remarks(&["no model is set up that makes vectors"]);
+    let ran = say(&home, "my cat", &[]).remarks(&["no embedding model is configured"]);
     assert!(last(&other).contains("Miez"), "{ran:#?}");
     let embedding =
         format!("[embedding]\nprovider = 'openai'\nmodel = 'e'\nbase_url = '{}/v1'\n", other.url());
     let home = home.config(config + &embedding);
-    say(&home, "which pet?", &[]).hides(&["by their words"]);
+    say(&home, "which pet?", &[]).hides(&["found by words"]);
     assert!(last(&other).contains("Miez"), "what had no vector has one now");
 }
 

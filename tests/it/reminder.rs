@@ -84,7 +84,7 @@ fn they_stand_among_plugins_and_can_be_switched_off() {
 fn nobody_else_has_their_name() {
     let component = plugin_component("clock");
     let home = Home::new().component("mine", &manifest("reminder", ""), &component);
-    let words = "reminder is the name of tools that the program brings along";
+    let words = "reminder is the name of a built-in plugin";
     home.run(&["plugin", "list"]).ended(0).answers(&["rejected", words, "internal"]);
     assert_eq!(texts(&home), Vec::<String>::new());
     // What they have set goes on while they are switched off.
@@ -94,5 +94,5 @@ fn nobody_else_has_their_name() {
 
 #[test]
 fn a_host_with_nothing_but_them_says_that_there_is_no_plugin() {
-    Home::new().run(&["plugin", "list"]).ended(0).remarks(&["There is no plugin"]);
+    Home::new().run(&["plugin", "list"]).ended(0).remarks(&["No plugins found"]);
 }

@@ -10,6 +10,7 @@ use crate::support::{
     Home, OpenAi, Ran, Reply, Response, Server,
     events::{events, of_kind, result},
     home::finish,
+    patience::until_so,
 };
 
 /// A picture of one pixel.
@@ -62,9 +63,9 @@ fn a_question_that_cannot_be_read_is_refused_before_anybody_is_asked() {
     let rows: [(&[&str], &str, &str); 5] = [
         (&["run"], "", "the input is empty"),
         (&["run", "--attach", "/nowhere"], "x", "there is no file"),
-        (&["run", "--audio", "a.png"], "x", "is no sound"),
+        (&["run", "--audio", "a.png"], "x", "is not a sound file"),
         (&["run", "--session", "nowhere"], "x", "there is no session"),
-        (&["run"], &long, "more than 1048576 bytes"),
+        (&["run"], &long, "larger than 1048576 bytes"),
     ];
     for (args, piped, words) in rows {
         let model = OpenAi::start(vec![Reply::Text("Aye.")]);
@@ -167,6 +168,70 @@ fn every_ending_has_its_code() {
 }
 
 #[test]
+fn a_name_that_means_no_model_or_lacks_its_key_sends_nothing() {
+    let model = OpenAi::start(vec![Reply::Text("Aye.")]);
+    let rows: [(&[&str], i32, &str); 6] = [
+        (&["run", "-m", "fkae", "go"], 3, "openai/fkae"),
+        (&["run", "-m", "claude-sonnet-4-5", "go"], 3, "anthropic/claude-sonnet-4-5"),
+        (&["chat", "-m", "fkae"], 3, "is not the name of a model"),
+        (&["model", "check", "fkae"], 3, "openai/fkae"),
+        (&["run", "-m", "anthropic/claude-sonnet-4-5", "go"], 4, "ANTHROPIC_API_KEY is not set"),
+        (&["model", "check", "gemini/gemini-2.5-flash"], 4, "GEMINI_API_KEY"),
+    ];
+    for (args, code, want) in rows {
+        let ran = Home::new().env("OPENAI_API_KEY", "k").run(args).ended(code);
+        assert!(format!("{}{}", ran.stdout, ran.stderr).contains(want), "{args:?}: {}", ran.stderr);
+    }
+    let remote = ["model", "list", "--remote", "--provider", "mistral"];
+    assert!(Home::new().run(&remote).ended(4).stderr.contains("MISTRAL_API_KEY"));
+    assert!(model.bodies().is_empty());
+}
+
+#[test]
+fn a_wait_for_the_provider_is_told_while_it_lasts() {
+    let model = OpenAi::start(vec![Reply::Status(503), Reply::Text("Aye.")]);
+    let ran = home(&model).run(&["run", "-m", "scripted", "go"]).ended(0);
+    assert!(ran.stderr.contains("retrying in"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the provider says no"), "{}", ran.stderr);
+    assert_eq!(ran.stdout.trim(), "Aye.");
+}
+
+#[test]
+fn what_had_arrived_of_an_answer_that_broke_off_is_printed() {
+    let model = OpenAi::start(vec![Reply::Cut]);
+    let ran = home(&model).run(&["run", "-m", "scripted", "go"]).ended(1);
+    assert!(ran.stdout.starts_with("It is\n[incomplete"), "{}", ran.stdout);
+    let told = run_as(&home(&model), &[], "json").ended(1).json();
+    assert_eq!((&told["incomplete_text"], &told["text"]), (&json!("It is"), &json!("")));
+}
+
+#[test]
+fn h83_a_conversation_goes_on_after_calls_that_no_server_takes_back() {
+    let broken = ["{\"cut", "{\"half\":\"\\ud83d\"}", "[1]", "NaN", "{\"k\":1,\"k\":2}"];
+    let calls = broken.iter().map(|arguments| ("call_a", "7 bad.name", (*arguments).to_owned()));
+    let model = OpenAi::start(vec![Reply::Calls(calls.collect()), Reply::Text("Aye.")]);
+    home(&model).run(&["run", "-m", "scripted", "go"]).ended(0);
+    let [_, request] = &model.bodies()[..] else { panic!("not asked twice") };
+    let messages = request["messages"].as_array().unwrap();
+    let calls = messages.iter().flat_map(|m| m["tool_calls"].as_array().into_iter().flatten());
+    let mut ids = Vec::new();
+    for call in calls {
+        let arguments = call["function"]["arguments"].as_str().unwrap();
+        assert!(serde_json::from_str::<Value>(arguments).unwrap().is_object(), "{arguments}");
+        let name = call["function"]["name"].as_str().unwrap();
+        assert!(name.starts_with('_') && !name.contains([' ', '.']), "{name}");
+        assert!(!ids.contains(&call["id"]));
+        ids.push(call["id"].clone());
+    }
+    let results: Vec<Value> = messages
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["tool_call_id"].clone())
+        .collect();
+    assert_eq!((ids.len(), &results), (broken.len(), &ids));
+}
+
+#[test]
 fn a_run_that_is_interrupted_or_out_of_time_says_so() {
     let interrupt = |child: &Child| kill_process(Pid::from_child(child), Signal::INT).unwrap();
     let rows: [(&[&str], bool, i32, &str); 2] =
@@ -177,9 +242,7 @@ fn a_run_that_is_interrupted_or_out_of_time_says_so() {
         let args = [&["run", "-m", "scripted", "--output", "jsonl", "go"], flags].concat();
         let mut child = home.start(&args);
         drop(child.stdin.take());
-        while interrupted && silent.seen().is_empty() {
-            std::thread::yield_now();
-        }
+        until_so("a request", || !interrupted || !silent.seen().is_empty());
         if interrupted {
             interrupt(&child);
         }

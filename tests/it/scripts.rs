@@ -89,7 +89,7 @@ fn what_a_script_prints_and_how_it_ends_is_the_outcome() {
             &["exit code 3", "no such"],
         ),
         ("printf '\\033[31mred' >&2; exit 1", "failed", &["\\\\u{1b}[31mred"]),
-        ("exit 2", "failed", &["exit code 2", "did not say why"]),
+        ("exit 2", "failed", &["exit code 2", "without a message"]),
         ("kill -SEGV $$", "failed", &["signal 11"]),
     ];
     for (body, outcome, words) in rows {
@@ -130,7 +130,7 @@ fn without_the_grant_nothing_runs_and_the_text_of_the_grant_is_shown() {
     assert!(!home.path(mark).exists());
     home.run(&["policy", "check"]).ended(0).answers(&["cannot run", "tool: deny (its policy does"]);
     let explained = home.run(&["policy", "explain", "tool.tool"]).ended(0);
-    explained.remarks(&["the call would be refused before", "does not grant \"process\""]);
+    explained.remarks(&["the call would fail before", "does not grant \"process\""]);
     let denied = home.policy("[plugin.tool]\nprocess = false\n");
     denied.run(&["call", "tool.tool"]).ended(3).hides(&["process = true"]);
     denied.run(&["audit", "show"]).ended(0).answers(&["tool.tool"]);
@@ -209,7 +209,7 @@ fn what_is_wrong_with_a_folder_is_said() {
         rejected(&home("run.sh", "#!/bin/sh\ncat", &definition(keys)), words);
     }
     let sound = definition(json!({}));
-    rejected(&home("other", "", &sound), "holds no program");
+    rejected(&home("other", "", &sound), "contains no program");
     rejected(&home("run.sh", "#!/bin/sh\ncat", "{"), "not valid JSON");
     let closed = home("run.sh", "#!/bin/sh\ncat", &sound);
     let path = closed.path("plugins/tool/run.sh");
@@ -230,7 +230,7 @@ fn a_changed_script_is_asked_about_anew() {
     let home = shell("echo 1");
     home.run(&["call", "tool.tool"]).ended(0);
     let home = home.file("plugins/tool/run.sh", "#!/bin/sh\necho 2\n");
-    home.run(&["call", "tool.tool"]).ended(3).remarks(&["has changed since it was agreed to"]);
+    home.run(&["call", "tool.tool"]).ended(3).remarks(&["has changed since you accepted it"]);
     home.run(&["plugin", "accept", "tool"]).ended(0);
     home.run(&["call", "tool.tool"]).ended(0).answers(&["2"]);
 }

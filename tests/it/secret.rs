@@ -35,7 +35,7 @@ fn a_value_is_put_into_a_file_of_its_own_and_taken_away() {
     let ready = ["filed", "ready", "values/filed", "given", "variable GIVEN"];
     home.run(&["secret", "list"]).ended(0).answers(&ready).hides(&[VALUE, "no value"]);
     home.run(&["secret", "check"]).ended(0).answers(&["filed is ready", "given is ready"]);
-    home.run(&["secret", "remove", "filed"]).ended(0).remarks(&["no value any more"]);
+    home.run(&["secret", "remove", "filed"]).ended(0).remarks(&["Removed the value"]);
     assert!(!file.exists());
     home.run(&["secret", "remove", "filed"]).ended(3).remarks(&["it is not there"]);
 }
@@ -116,7 +116,7 @@ fn what_is_typed_at_a_terminal_is_not_shown() {
     writeln!(terminal.outer, "{VALUE}").unwrap();
     let shown = terminal.read_to("filed is in");
     assert!(!shown.contains(VALUE), "{shown}");
-    assert!(terminal.child.wait().unwrap().success());
+    assert!(terminal.ends().success());
     assert!(terminal.shows_what_is_typed());
     assert_eq!(fs::read_to_string(home.user_path("values/filed")).unwrap(), VALUE);
 }
@@ -127,8 +127,8 @@ fn a_line_that_a_terminal_would_cut_is_refused() {
     let mut terminal = Terminal::start(&home, &["secret", "set", "filed"]);
     terminal.read_to("not shown");
     writeln!(terminal.outer, "{}", "x".repeat(4200)).unwrap();
-    terminal.read_to("too long for a line");
-    assert_eq!(terminal.child.wait().unwrap().code(), Some(2));
+    terminal.read_to("too long for a terminal line");
+    assert_eq!(terminal.ends().code(), Some(2));
     assert!(!home.user_path("values/filed").exists());
 }
 
@@ -140,7 +140,7 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
         terminal.read_to("not shown");
         write!(terminal.outer, "half of it").unwrap();
         terminal.send(signal);
-        assert_eq!(terminal.child.wait().unwrap().code(), Some(130));
+        assert_eq!(terminal.ends().code(), Some(130));
         assert!(terminal.shows_what_is_typed());
         assert!(!home.user_path("values/filed").exists());
     }

@@ -152,7 +152,7 @@ fn what_was_agreed_to_for_a_session_holds_when_it_goes_on_and_in_no_other() {
     terminal.read_to("no, REASON: ");
     writeln!(terminal.outer, "s").unwrap();
     terminal.read_to("Done.");
-    assert!(terminal.child.wait().unwrap().success());
+    assert!(terminal.ends().success());
     ask(&home, "again", &["--continue"]);
     home.run(&["run", "-m", "scripted", "a new one"]).ended(6);
     let first = list(&home)[1].clone();

@@ -170,8 +170,8 @@ fn what_a_run_was_refused_is_learned_step_by_step() {
     ran.remarks(&["nobody is there to ask"]);
     assert_eq!(policy(&home), "# mine\n", "a run grants nothing by itself");
     assert!(service.seen().is_empty());
-    let ran = learn(&["--yes"]).ended(0).remarks(&["Agreed to by --yes", "refused nothing"]);
-    assert_eq!(ran.stdout.matches("Written.").count(), 3, "{ran:#?}");
+    let ran = learn(&["--yes"]).ended(0).remarks(&["Accepted by --yes", "refused nothing"]);
+    assert_eq!(ran.stdout.matches("Saved.").count(), 3, "{ran:#?}");
     let written = policy(&home);
     assert!(written.starts_with("# mine\n") && written.contains("digest = "), "{written}");
     for path in ["/v1/search\"", "/v1/forecast\""] {
@@ -191,9 +191,8 @@ fn what_is_learned_is_agreed_to_at_a_terminal() {
         let mut terminal = Terminal::start(&home, &[&learn[..], &QUESTION].concat());
         terminal.read_to("Write this? [y]es / [n]o: ");
         writeln!(terminal.outer, "{answer}").unwrap();
-        terminal.read_to(if is_written { "Written." } else { "Nothing was changed." });
-        terminal.child.kill().unwrap();
-        terminal.child.wait().unwrap();
+        terminal.read_to(if is_written { "Saved." } else { "Nothing was changed." });
+        terminal.kills();
         assert_eq!(home.path("policy.toml").exists(), is_written);
     }
 }

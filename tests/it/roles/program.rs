@@ -13,6 +13,7 @@ use crate::support::{
 fn spec() -> ToolSpec {
     ToolSpec {
         id: "program.run".parse().unwrap(),
+        title: None,
         description: "Acts.".to_owned(),
         parameters: json!({ "type": "object" }),
         output: None,
@@ -38,7 +39,8 @@ fn arguments_go_in_and_what_is_printed_is_the_result() {
         ("warns", json!({})),
         ("reads_on", json!(0)),
         ("lists_root", json!(false)),
-        ("shows_environment", json!([0, 0])),
+        // Its own name is its one argument, and there are no variables.
+        ("shows_environment", json!([1, 0])),
     ] {
         assert_eq!(data(&act(&program, told)), &want, "{told}");
     }
@@ -52,7 +54,7 @@ fn what_goes_wrong_is_told_in_the_words_of_the_program() {
     let program = program("[plugin.program]\nlimits = { time = \"300ms\", output = \"64KiB\" }\n");
     for (told_it, want) in [
         ("fails", "failed: no such project"),
-        ("fails_silently", "failed: the program failed and did not say why"),
+        ("fails_silently", "failed: the program failed without a message"),
         ("nothing", "failed: the program did not print a result as JSON"),
         ("no_json", "failed: the program did not print a result as JSON"),
         ("panics", "failed: thread 'main'"),

@@ -1,5 +1,7 @@
 //! Providers: a conversation goes in, words and an answer come out, and none of them without end.
 
+use std::time::Duration;
+
 use sallyport_sandbox::roles::{
     AnswerMessage, Answered, Blob, Delta, Generated, Generation, GenerationSettings, Message,
     ProviderFailure, ToolDefinition, ToolRequest, ToolResult, UserMessage,
@@ -45,7 +47,11 @@ fn text(heard: &[Delta]) -> String {
 
 #[test]
 fn a_provider_is_told_everything() {
-    let blob = Blob { media_type: "image/png".to_owned(), data: vec![1] };
+    let blob = Blob {
+        media_type: "image/png".to_owned(),
+        data: vec![1],
+        name: Some("cat.png".to_owned()),
+    };
     let call = ToolRequest { id: "a".to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() };
     let opaque = Some("{\"x\":1}".to_owned());
     let generation = Generation {
@@ -76,7 +82,7 @@ fn a_provider_is_told_everything() {
     let answer = answered.answer.unwrap();
     assert_eq!(
         answer.message.text,
-        "system be kind | user look 1 | assistant so a {\"x\":1} | tool a 7 false | user tell 0 \
+        "system be kind | user look 1 cat.png | assistant so a {\"x\":1} | tool a 7 false | user tell 0  \
          | tool t {} | Some(\"m\") Some(0.5) Some(9)"
     );
     assert!(answer.is_final && answer.usage.unwrap().output_tokens < u64::MAX);
@@ -148,13 +154,18 @@ fn h52_calls_are_passed_on_as_the_model_wrote_them() {
     assert_eq!(calls[0].arguments, "{not even JSON");
 }
 
+fn busy(message: &str, retry_after: Option<Duration>) -> ProviderFailure {
+    ProviderFailure::Busy { message: message.to_owned(), retry_after }
+}
+
 #[test]
 fn every_failure_of_the_contract_is_told_with_its_words() {
     let player = Guarded::by(warden(""));
     for (told, want) in [
         ("credentials no key", ProviderFailure::Credentials("no key".to_owned())),
         ("unreachable no line", ProviderFailure::Unreachable("no line".to_owned())),
-        ("busy later", ProviderFailure::Busy("later".to_owned())),
+        ("busy later", busy("later", None)),
+        ("busy 1500", busy("1500", Some(Duration::from_millis(1500)))),
         ("refused no", ProviderFailure::Refused("no".to_owned())),
         ("other {\"message\":\"new\"}", ProviderFailure::Refused("new".to_owned())),
     ] {

@@ -34,7 +34,7 @@ fn a_plugin_is_told_what_fires() {
     let report = fire(&Guarded::by(warden("")), "tea");
     assert_eq!(report.outcome.word(), "completed");
     let line = log(&report)[0];
-    assert!(line.starts_with("s t1 tea late=true missed=3 again=false"), "{line}");
+    assert!(line.starts_with("s tester/- t1 tea late=true missed=3 again=false"), "{line}");
     assert!(line.contains("0 9 * * *"), "{line}");
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use sallyport_contract::{
-    CallReport,
+    Answer, CallReport,
     services::{Seat, SeatError, Style},
 };
 use sallyport_sandbox::roles::{
@@ -36,11 +36,11 @@ impl Seat for Session {
         Ok(())
     }
 
-    fn confirm(&self, confirmation_id: u64, approved: bool) -> Result<(), SeatError> {
+    fn confirm(&self, confirmation_id: u64, answer: Answer) -> Result<(), SeatError> {
         if confirmation_id != 7 || std::mem::replace(&mut *self.answered.lock().unwrap(), true) {
             return Err(SeatError::NoSuchQuestion);
         }
-        self.note(format!("confirm {confirmation_id} {approved}"));
+        self.note(format!("confirm {confirmation_id} {answer:?}"));
         Ok(())
     }
 
@@ -78,11 +78,14 @@ fn a_ui_is_told_every_event() {
     };
     let request = ToolCallRequest {
         confirmation_id: 7,
+        call_id: "call-3".to_owned(),
         tool: "files.write".to_owned(),
         arguments: "{}".to_owned(),
         security_warning: Some("it can write".to_owned()),
+        extra: None,
     };
     let result = ToolCallResult {
+        call_id: "call-3".to_owned(),
         tool: "files.write".to_owned(),
         outcome: "denied".to_owned(),
         data: "null".to_owned(),
@@ -90,9 +93,9 @@ fn a_ui_is_told_every_event() {
     for (told, words) in [
         (UiEvent::NewMessage(message), &["NewMessage", "Assistant", "hello", "Markdown"][..]),
         (UiEvent::Delta("he".to_owned()), &["Delta", "he"]),
-        (UiEvent::ToolCallRequested(request), &["files.write", "7", "it can write"]),
+        (UiEvent::ToolCallRequested(request), &["files.write", "7", "call-3", "it can write"]),
         (UiEvent::ConfirmationClosed(7), &["ConfirmationClosed", "7"]),
-        (UiEvent::ToolCallFinished(result), &["files.write", "denied"]),
+        (UiEvent::ToolCallFinished(result), &["files.write", "call-3", "denied"]),
         (UiEvent::ReadyForInput, &["ReadyForInput"]),
         (UiEvent::StateChanged(Activity::WaitingForApproval), &["WaitingForApproval"]),
     ] {
@@ -113,11 +116,26 @@ fn a_ui_submits_answers_cancels_and_draws() {
     check("submit hello", &["submit hello", "print Strong taken"], &["input (5 bytes)"]);
     check("submit ", &["print Strong invalid: the input is empty"], &[]);
     check("approve 8", &["print Strong no such question"], &[]);
-    check("approve 7", &["confirm 7 true", "print Strong taken"], &["question 7: approved"]);
+    check("approve 7", &["confirm 7 Once", "print Strong taken"], &["question 7: approved"]);
     check("approve 7", &["print Strong no such question"], &[]);
     check("cancel", &["cancel", "print Strong taken"], &["ended the turn"]);
     check("status thinking", &["status Some(\"thinking\")"], &[]);
     check("status ", &["status None"], &[]);
+}
+
+#[test]
+fn a_no_keeps_its_reason_and_a_yes_for_more_than_once_is_not_taken() {
+    let (player, session) = (Guarded::by(warden("")), Arc::default());
+    for told in ["approve_session 7", "approve_always 7"] {
+        let report = line(&player, &session, told);
+        assert_eq!(session.log(), ["print Strong not granted"]);
+        assert_eq!(refused(&report), ["player may not answer for more than once"]);
+    }
+    line(&player, &session, "approve seven");
+    assert_eq!(session.log(), ["print Strong no such question"]);
+    line(&player, &session, "deny 7 not on a Sunday");
+    let reason = "confirm 7 No { reason: Some(\"not on a Sunday\") }";
+    assert_eq!(session.log(), [reason, "print Strong taken"], "the question was still open");
 }
 
 #[test]
