@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::IsTerminal,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,10 +13,8 @@ use crate::{
     fuzz, pages,
     process::{cargo, output, root, run},
     programs, python,
+    wasm::{self, TARGET},
 };
-
-/// What plugins are compiled for.
-const TARGET: &str = "wasm32-wasip2";
 
 /// Where the plugins are that are scripts.
 pub(crate) const SCRIPTS: &str = "plugins-src/scripts";
@@ -31,11 +30,17 @@ pub(crate) fn setup() -> Result<()> {
     run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(root()))
 }
 
+/// On a terminal cargo shows what it does; elsewhere its hundreds of lines would hide ours.
+pub(crate) fn quiet() -> Option<&'static str> {
+    (!std::io::stderr().is_terminal()).then_some("--quiet")
+}
+
 /// Builds `plugins-src` and lays the results out as the host expects them: one folder a plugin.
 pub(crate) fn plugins() -> Result<()> {
     setup()?;
+    eprintln!("building the plugins …");
     let source = root().join("plugins-src");
-    build_wasm(&source)?;
+    wasm::build(&root(), &source)?;
     for folder in plugin_folders(&source)? {
         let name = file_name(&folder);
         let Some(wasm) = component(&folder, &name)? else { continue };
@@ -61,7 +66,8 @@ pub(crate) fn script_names() -> Result<Vec<String>> {
 
 /// Builds the program as it is developed, and returns where it is.
 pub(crate) fn host() -> Result<PathBuf> {
-    run(cargo().args(["build", "--quiet", "--package", "sallyport"]))?;
+    eprintln!("building the host …");
+    run(cargo().arg("build").args(quiet()).args(["--package", "sallyport"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), Into::into);
     Ok(target.join("debug/sallyport"))
 }
@@ -69,8 +75,9 @@ pub(crate) fn host() -> Result<PathBuf> {
 /// Builds the components that the integration tests run, those that the documents show among them.
 pub(crate) fn guests() -> Result<()> {
     setup()?;
-    build_wasm(&root().join("tests/guests"))?;
-    build_wasm(&pages::lay_out()?)
+    eprintln!("building the components of the tests …");
+    wasm::build(&root(), &root().join("tests/guests"))?;
+    wasm::build(&root(), &pages::lay_out()?)
 }
 
 /// Sets everything up and runs every test: of the host, of the SDK, and of the plugins natively;
@@ -98,20 +105,6 @@ fn component(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
     }
     let release = root().join("plugins-src/target").join(TARGET).join("release");
     Ok(Some(release.join(format!("{}.wasm", name.replace('-', "_")))))
-}
-
-fn build_wasm(workspace: &Path) -> Result<()> {
-    let manifest = workspace.join("Cargo.toml");
-    // A target folder that somebody set for the host would be looked for in vain below.
-    let mut command = cargo();
-    command.env_remove("CARGO_TARGET_DIR").args([
-        "build",
-        "--quiet",
-        "--release",
-        "--target",
-        TARGET,
-    ]);
-    run(command.arg("--manifest-path").arg(manifest))
 }
 
 fn python_tests() -> Result<()> {

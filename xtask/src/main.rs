@@ -8,6 +8,7 @@
 mod bench;
 mod build;
 mod demo;
+mod drawings;
 mod fuzz;
 mod pages;
 mod process;
@@ -15,6 +16,7 @@ mod programs;
 mod python;
 mod start;
 mod tidy;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -32,17 +34,24 @@ cargo xtask TASK
   setup           add the wasm32-wasip2 target if it is missing
   plugins         build plugins-src into plugins-wasm
   guests          build the components that the tests run, and the plugins of docs/roles
+  wasm ROOT WORKSPACE
+                  build components of other sources in the same way: ROOT holds all of them
   bench start     start-up time against /bin/true
   bench call      calls and starts against raw wasmtime
   bench python    the first call of a conversation to the code interpreter
   bench turn      a conversation with 1,000 tools against bare JSON
   demo [--write]  play the session that the README shows; print it, or put it there
+  drawings [--check]
+                  write the drawings in docs/images; or fail if a file differs
   fuzz [TARGET] [SECONDS]
                   random inputs: policy, manifest, url, compile, or all; 10 s each unless said
   tidy            the rules of the house alone: file and function sizes, dependency arrows
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = wasm::as_compiler() {
+        return code;
+    }
     let args: Vec<String> = std::env::args().skip(1).collect();
     match dispatch(&args) {
         Ok(code) => code,
@@ -63,9 +72,11 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
         "setup" => build::setup()?,
         "plugins" => build::plugins()?,
         "guests" => build::guests()?,
+        "wasm" => wasm::build_named(rest)?,
         "tidy" => tidy::tidy()?,
         "bench" => bench::bench(rest)?,
         "demo" => demo::demo(rest)?,
+        "drawings" => drawings::drawings(rest)?,
         "fuzz" => fuzz::fuzz(rest)?,
         "help" | "-h" | "--help" => print!("{HELP}"),
         other => bail!("there is no task {other:?}\n\n{HELP}"),

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, bail};
 
 use crate::{
-    fuzz,
+    drawings, fuzz,
     process::{cargo, output, root, run},
 };
 
@@ -29,8 +29,16 @@ const OWNERS: [(&str, &[&str]); 6] = [
 const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "tempfile"];
 const PURE_CRATES: [&str; 2] = ["contract", "policy"];
 
+/// What the host as a library must not depend on: it has no command line and no terminal.
+const PRINTERS: [&str; 7] =
+    ["clap", "anstream", "anstyle", "crossterm", "reedline", "miette", "sallyport-terminal"];
+
 /// Words that have no place in a folder, and why.
-const FORBIDDEN: [(&str, &str, &str); 9] = [
+const FORBIDDEN: [(&str, &str, &str); 13] = [
+    ("host/crates/runtime/src", "println!", "the library prints nothing"),
+    ("host/crates/runtime/src", "print!", "the library prints nothing"),
+    ("host/crates/runtime/src", "io::stdout", "the library prints nothing"),
+    ("host/crates/runtime/src", "io::stderr", "the library prints nothing"),
     ("host/crates/contract/src", "std::fs", "contract does no I/O"),
     ("host/crates/contract/src", "std::env", "contract does no I/O"),
     ("host/crates/policy/src", "std::fs", "policy does no I/O"),
@@ -42,14 +50,18 @@ const FORBIDDEN: [(&str, &str, &str); 9] = [
     ("host/crates/session/src", "SystemTime", "a session is given its clock"),
 ];
 
-/// Formatting, lints, documentation, and the rules below.
+/// Formatting, lints, documentation, drawings, and the rules below.
 pub(crate) fn check() -> Result<()> {
     tidy()?;
+    drawings::check()?;
     let workspaces = ["Cargo.toml", "plugins-src/Cargo.toml", "tests/guests/Cargo.toml"];
     for manifest in workspaces {
         run(cargo().args(["fmt", "--all", "--check", "--manifest-path", manifest]))?;
     }
-    run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    // The benchmarks are built with a feature of their own, and would be forgotten without it.
+    run(cargo()
+        .args(["clippy", "--workspace", "--all-targets", "--features", "sallyport/bench"])
+        .args(["--", "-D", "warnings"]))?;
     run(cargo()
         .args(["clippy", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"])
         .args(["--all-targets", "--", "-D", "warnings"]))?;
@@ -125,6 +137,10 @@ fn arrow_breaches(path: &Path, text: &str) -> Vec<String> {
         for package in IMPURE.iter().filter(|package| path == own && names(package)) {
             breaches.push(format!("{}: {pure} is pure and cannot use {package}", path.display()));
         }
+    }
+    let is_library = path == Path::new("host/crates/runtime/Cargo.toml");
+    for package in PRINTERS.iter().filter(|package| is_library && names(package)) {
+        breaches.push(format!("{}: the library cannot use {package}", path.display()));
     }
     breaches
 }
