@@ -48,6 +48,10 @@ bench *which:
 demo *args:
     cargo xtask demo {{ args }}
 
+# Write the drawings of the documents: just drawings, just drawings --check.
+drawings *args:
+    cargo xtask drawings {{ args }}
+
 # Check the rules of the house alone.
 tidy:
     cargo xtask tidy

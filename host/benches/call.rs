@@ -14,11 +14,10 @@ use std::{
     time::Instant,
 };
 
-use sallyport::{gate::Audited, registry::Registry};
-use sallyport_contract::{CallContext, Outcome, ToolCall, Toolbox};
+use sallyport_contract::{CallContext, Outcome, ToolCall};
 use sallyport_policy::Manifest;
+use sallyport_runtime::Host;
 use sallyport_sandbox::{ComponentFile, PluginParts, Sandbox, Unattended, raw::Raw};
-use sallyport_store::{Store, audit::Who};
 
 /// Batches of each measurement; the median of an odd number is one of them.
 const BATCHES: usize = 101;
@@ -36,22 +35,15 @@ fn main() {
 }
 
 async fn bench(home: &Path) {
-    let sandbox = ground::sandbox(home);
-    let tools = audited(ground::registry(&sandbox, home, "clock").await, home);
+    let host = ground::host(home, "clock").await;
+    let sandbox = host.sandbox();
     let wasm = ground::plugins().join("clock/clock.wasm");
     let file = ComponentFile::read(&wasm).expect("run `cargo xtask plugins` first");
-    let raw = Raw::new(&sandbox, &file);
+    let raw = Raw::new(sandbox, &file);
     for (what, arguments) in [("small arguments", small()), ("1 KiB of arguments", kilobyte())] {
-        isolated(&tools, &raw, what, &arguments).await;
+        isolated(&host, &raw, what, &arguments).await;
     }
-    start(&sandbox, &raw, &file);
-}
-
-/// The registry as every front end has it: with a record of each decision and each call.
-fn audited(registry: Registry, home: &Path) -> Audited {
-    let store = Store::open(&home.join("state")).expect("a store");
-    let log = Arc::new(store.audit_log());
-    Audited::new(Arc::new(registry), log, Who::of_process("bench"))
+    start(sandbox, &raw, &file);
 }
 
 fn small() -> String {
@@ -64,15 +56,14 @@ fn kilobyte() -> String {
 }
 
 /// A fresh instance for one call: through the whole host ÷ `InstancePre`, call, drop.
-async fn isolated(tools: &Audited, raw: &Raw, what: &str, arguments: &str) {
+async fn isolated(host: &Host, raw: &Raw, what: &str, arguments: &str) {
     let ours = async || {
         let call = ToolCall {
             context: CallContext { call_id: "bench".into(), ..CallContext::default() },
             tool: "clock.get_time".parse().expect("a tool"),
             arguments: arguments.to_owned(),
         };
-        let admitted = tools.admit(call).await.expect("admitted");
-        let report = tools.run(admitted).await;
+        let report = host.call(call).await;
         assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
     };
     let baseline = async || {

@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport::registry::Registry;
-use sallyport_contract::{CallContext, Outcome, ToolCall, Toolbox};
+use sallyport_contract::{CallContext, Outcome, ToolCall};
+use sallyport_runtime::Host;
 
 /// Conversations that are begun.
 const CONVERSATIONS: usize = 101;
@@ -29,16 +29,15 @@ fn main() {
 }
 
 async fn bench(home: &Path) {
-    let sandbox = ground::sandbox(home);
-    let registry = ground::registry(&sandbox, home, "python").await;
+    let host = ground::host(home, "python").await;
     // The first of all compiles.
-    execute(&registry, "warm").await;
+    execute(&host, "warm").await;
     let (mut fresh, mut warm) = (Vec::new(), Vec::new());
     for conversation in 0..CONVERSATIONS {
         let session = conversation.to_string();
-        fresh.push(execute(&registry, &session).await);
-        warm.push(execute(&registry, &session).await);
-        sandbox.end_session(&session).await;
+        fresh.push(execute(&host, &session).await);
+        warm.push(execute(&host, &session).await);
+        host.sandbox().end_session(&session).await;
     }
     println!("execute(\"1+1\"), {CONVERSATIONS} conversations");
     print("the first call of a conversation", &mut fresh);
@@ -47,7 +46,7 @@ async fn bench(home: &Path) {
 }
 
 /// Runs the code in a session, and returns how long that took.
-async fn execute(registry: &Registry, session: &str) -> Duration {
+async fn execute(host: &Host, session: &str) -> Duration {
     let context = CallContext { session_id: session.to_owned(), ..CallContext::default() };
     let call = ToolCall {
         context,
@@ -55,10 +54,11 @@ async fn execute(registry: &Registry, session: &str) -> Duration {
         arguments: r#"{"code":"1+1"}"#.to_owned(),
     };
     let begin = Instant::now();
-    let admitted = registry.admit(call).await.expect("run `cargo xtask plugins` first");
-    let report = registry.run(admitted).await;
+    let report = host.call(call).await;
     let elapsed = begin.elapsed();
-    let Outcome::Completed(output) = &report.outcome else { panic!("{report:?}") };
+    let Outcome::Completed(output) = &report.outcome else {
+        panic!("run `cargo xtask plugins` first: {report:?}")
+    };
     assert_eq!(output.data["result"], 2, "{report:?}");
     elapsed
 }
