@@ -1,22 +1,22 @@
-//! Strict JSON: what models and plugins write is parsed here.
+//! Strict JSON parsing of the text that models and plugins write.
 //!
-//! `serde_json` keeps the last of two equal keys. Policy and plugin could then read the same text
-//! differently, so a duplicate key is an error here.
+//! A duplicate key is an error here because `serde_json` keeps the last of two equal keys, and
+//! policy and plugin could then read the same text differently.
 
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Why a text is not acceptable JSON.
+/// Why a text is rejected as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// The text is longer than the caller allows.
     #[error("{bytes} bytes of JSON, at most {bytes_max} are accepted")]
     TooLong {
-        /// Its length.
+        /// Its length, in bytes.
         bytes: usize,
-        /// The most that is accepted.
+        /// The limit, in bytes.
         bytes_max: usize,
     },
     /// The text is not JSON, nests too deeply, or repeats a key.
@@ -28,8 +28,8 @@ pub enum JsonError {
 ///
 /// # Errors
 ///
-/// Text that is too long, that is not JSON (`NaN` and trailing text included), that nests deeper
-/// than 128 levels, or in which an object has one key twice.
+/// Text that is too long, that is not JSON (`NaN` and trailing text included), that nests 128
+/// levels or deeper, or that repeats a key within an object.
 pub fn parse(text: &str, bytes_max: usize) -> Result<Value, JsonError> {
     if text.len() > bytes_max {
         return Err(JsonError::TooLong { bytes: text.len(), bytes_max });

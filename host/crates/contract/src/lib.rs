@@ -1,9 +1,9 @@
-//! The words that every part of Sallyport shares: tools, calls, outcomes, and the few traits
-//! through which the lower crates reach outwards.
+//! Shared vocabulary of Sallyport: tools, calls, outcomes, and the traits through which the lower
+//! crates reach outwards.
 //!
-//! Everything here is plain data. The crate has no I/O, no async runtime and no WebAssembly, so
-//! that the policy, the sandbox, the models and the session can agree on what a tool call *is*
-//! without knowing how any of the others works.
+//! Everything here is plain data. The crate has no I/O, no async runtime and no WebAssembly, so the
+//! policy, the sandbox, the models and the session share one definition of a tool call without
+//! depending on each other.
 //!
 //! Suggested reading order: [`name`], [`tool`], [`call`], [`outcome`], [`toolbox`],
 //! [`services`].

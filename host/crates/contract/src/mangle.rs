@@ -1,8 +1,8 @@
-//! The name that a model sees, made and undone in this one place.
+//! The tool names that models see.
 //!
-//! Every provider accepts `[A-Za-z_][A-Za-z0-9_-]{0,63}` and nothing wider. A [`ToolId`] becomes
-//! `plugin__tool` with foreign characters replaced, and the way back is a table, never parsing:
-//! two ids that would look alike to the model are an error when the table is built.
+//! All providers accept `[A-Za-z_][A-Za-z0-9_-]{0,63}` and nothing wider. A [`ToolId`] becomes
+//! `plugin__tool` with other characters replaced by `_`. The reverse mapping is a table, never
+//! parsing: two ids with the same model name are an error when the table is built.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::name::ToolId;
 /// Longest function name that all providers accept.
 pub const MODEL_NAME_BYTES_MAX: usize = 64;
 
-/// Two tools would have had one name in the eyes of the model.
+/// Two tools have the same model name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "tools {first} and {second} would both be called {name:?} towards a model; rename one of the two"
 )]
 pub struct Collision {
-    /// The tool that had the name first, in the order of the list.
+    /// The tool that comes first in the list.
     pub first: ToolId,
-    /// The tool that came second.
+    /// The tool that comes second.
     pub second: ToolId,
     /// The name that both mangle to.
     pub name: String,
 }
 
-/// Both directions between [`ToolId`]s and the names that a model sees.
+/// The names that a model sees, and the [`ToolId`] of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameTable {
     by_name: BTreeMap<String, ToolId>,
@@ -48,8 +48,8 @@ impl NameTable {
         Ok(Self { by_name })
     }
 
-    /// Returns the tool behind a name that a model wrote. A model that writes the plain
-    /// `plugin.tool` is understood too.
+    /// Returns the tool for a name that a model wrote. The plain form `plugin.tool` is accepted
+    /// too.
     pub fn resolve(&self, name: &str) -> Option<&ToolId> {
         self.by_name.get(name).or_else(|| {
             let id: ToolId = name.parse().ok()?;
@@ -57,7 +57,7 @@ impl NameTable {
         })
     }
 
-    /// All names that the model sees, in their stable order.
+    /// Lists the names that the model sees, in a stable order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
@@ -78,8 +78,8 @@ fn is_safe(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// FNV-1a: tells long names apart that share a beginning. No security rests on it, a collision is
-/// an error of [`NameTable::new`].
+/// FNV-1a hash that distinguishes long names with a common prefix. Security does not depend on it:
+/// a collision is an error of [`NameTable::new`].
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

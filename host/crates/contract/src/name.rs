@@ -1,7 +1,7 @@
 //! Names of plugins and tools.
 //!
-//! A tool is known by a pair, written `plugin.tool`. Both halves are validated once, here, so that
-//! no other part has to ask whether a name could be a path, a control sequence or a wildcard.
+//! A tool is identified by a pair, written `plugin.tool`. Both halves are validated once, here, so
+//! no other code has to check a name for paths, control sequences or wildcards.
 
 use std::{fmt, str::FromStr};
 
@@ -26,7 +26,7 @@ pub enum NameError {
         "{0:?} is not a tool name: use up to 128 letters, digits, '_', '-', '.' and ':', starting with a letter, a digit or '_'"
     )]
     Tool(String),
-    /// There is no dot that could part plugin and tool.
+    /// The text has no dot between plugin and tool.
     #[error("{0:?} is not a tool id: write it as PLUGIN.TOOL")]
     Id(String),
 }
@@ -41,13 +41,13 @@ pub struct PluginName(String);
 #[serde(try_from = "String", into = "String")]
 pub struct ToolName(String);
 
-/// A tool's full name, written `plugin.tool`; the only form that policies, logs and audits see.
+/// A tool's full name, written `plugin.tool`; the only form in policies, logs and audits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolId {
     /// The plugin that exports the tool.
     pub plugin: PluginName,
-    /// The tool's name within it.
+    /// The tool's name within the plugin.
     pub tool: ToolName,
 }
 
@@ -98,7 +98,7 @@ impl FromStr for ToolId {
     }
 }
 
-/// A refused name may be megabytes of somebody's text: an error quotes its start only.
+/// Returns the start of a refused name for its error: the name may be megabytes of foreign text.
 fn shortened(s: &str) -> String {
     s.chars().take(PLUGIN_NAME_BYTES_MAX).collect()
 }

@@ -1,8 +1,8 @@
 //! How a tool call ended.
 //!
-//! A denial, a time-out, a trap or bad arguments are values that the model reads and acts on, never
-//! errors that end a session. What the model may read is kept apart from what only the person and
-//! the log see: host paths, backtraces and secrets belong to the second kind.
+//! A denial, a timeout, a trap or bad arguments are values that the model reads and acts on, never
+//! errors that end a session. Text for the model is separate from text for the user and the log:
+//! host paths, backtraces and secrets belong only to the latter.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 pub enum Outcome {
     /// The tool did its work.
     Completed(ToolOutput),
-    /// The tool tried and could not, or broke.
+    /// The tool reported an error, or broke.
     Failed(Failure),
-    /// Policy or person said no: to the call itself, or to something that the tool needed.
+    /// Policy or the user refused the call itself, or something that the tool needed.
     Denied(Denial),
     /// The arguments do not fit; the model can correct them and try again.
     InvalidArguments(Failure),
-    /// The call used up its time.
+    /// The call exceeded its time limit.
     TimedOut {
         /// The limit that ended it.
         limit: Duration,
     },
-    /// Somebody stopped the call.
+    /// The call was stopped.
     Cancelled,
 }
 
-/// What a tool gives back.
+/// The output of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
     /// The result for the model, as JSON.
@@ -37,12 +37,12 @@ pub struct ToolOutput {
     /// Further parts, for models and front ends that can show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<Content>,
-    /// A sentence to be said to the user as it is.
+    /// A sentence to speak to the user verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speech: Option<String>,
 }
 
-/// One part of a tool's output beside its data.
+/// One part of a tool's output in addition to its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Content {
@@ -65,42 +65,42 @@ pub enum Content {
         /// The bytes of the file.
         data: Vec<u8>,
     },
-    /// A reference to something elsewhere. It is shown, never fetched.
+    /// A reference to a resource elsewhere. It is shown, never fetched.
     Resource {
-        /// Where it is.
+        /// Its URI.
         uri: String,
         /// Media type, when known.
         media_type: Option<String>,
-        /// A name to show.
+        /// A display name.
         title: Option<String>,
     },
 }
 
-/// Why a call failed, with the words for each audience apart.
+/// Why a call failed, with a separate text for each audience.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// What kind of failure it is.
     pub kind: FailureKind,
-    /// What the model may read.
+    /// The message for the model.
     pub message: String,
-    /// More for the person at the terminal and the log; never sent to a model.
+    /// Details for the user at the terminal and the log; never sent to a model.
     pub detail: Option<String>,
-    /// Where and why the plugin's own code panicked, in its own words; for the person, who may be its
-    /// author. Untrusted, and never sent to a model.
+    /// Where and why the plugin's own code panicked, verbatim; for the user, who may be its author.
+    /// Untrusted, and never sent to a model.
     pub panic: Option<String>,
 }
 
-/// The kinds of failure, as the plugin contract and the sandbox tell them apart.
+/// The kinds of failure that the plugin contract and the sandbox distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// The arguments do not fit the tool's schema, or the tool itself refused them.
     InvalidArguments,
-    /// There is no such tool, or the tool did not find what it was asked for.
+    /// The tool does not exist, or did not find what it was asked for.
     NotFound,
     /// The user has to sign in somewhere first.
     AuthRequired,
-    /// A service, a setting or the whole plugin is not available just now.
+    /// A service, a setting or the whole plugin is currently unavailable.
     Unavailable,
     /// The tool's own error.
     Failed,
@@ -108,23 +108,24 @@ pub enum FailureKind {
     Trapped,
     /// A limit other than time was reached, such as memory or output.
     LimitReached,
-    /// The tool answered with something that is not what it promised.
+    /// The tool's answer does not have the form that it promised.
     BadOutput,
     /// A bug in the host. The call is lost, the session is not.
     Internal,
 }
 
-/// A refusal, always with the way to lift it.
+/// A refusal, with the way to lift it where policy can.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// What was refused, as a sentence: `weather may not GET https://api.open-meteo.com/v1/forecast`.
+    /// The refused action, as a sentence:
+    /// `weather may not GET https://api.open-meteo.com/v1/forecast`.
     pub what: String,
-    /// Why: no grant, a rule with its place, the person's own words.
+    /// The reason: no grant, a rule with its place, or the user's own words.
     pub why: String,
-    /// The exact policy text that would allow it, when policy can. For the person only: it may name
-    /// paths of the host.
+    /// The exact policy text that would allow it, when policy can. For the user only: it may name
+    /// host paths.
     pub fix: Option<String>,
-    /// True when a person could have said yes but nobody was there to ask.
+    /// True when the user could have allowed it but no user was connected.
     pub nobody_to_ask: bool,
 }
 
@@ -133,7 +134,7 @@ pub struct Denial {
 pub enum Effect {
     /// A line that the plugin logged, or wrote to its standard output or error.
     Logged {
-        /// How important the plugin says it is.
+        /// Its importance, as the plugin rates it.
         level: LogLevel,
         /// The text; untrusted.
         text: String,
@@ -154,32 +155,32 @@ pub enum Effect {
         /// Its path as the guest sees it; untrusted.
         path: String,
     },
-    /// A secret that the host used for the plugin, or handed to it.
+    /// A secret that the host used for the plugin, or passed to it.
     SecretUsed {
         /// Its name, never its value.
         name: String,
-        /// The origin that it was sent to; `None` when the guest itself was given it.
+        /// The origin that received it; `None` when the guest itself received it.
         to: Option<String>,
     },
-    /// A person was asked while the call ran.
+    /// The user was asked while the call ran.
     Asked {
-        /// What about: `GET https://api.open-meteo.com/v1/forecast`.
+        /// The subject of the question: `GET https://api.open-meteo.com/v1/forecast`.
         what: String,
-        /// What came of it, in words: `allowed once`, `refused: not today`.
+        /// The answer: `allowed once`, `refused: not today`.
         answer: String,
     },
-    /// Something that was done through a capability of the host.
+    /// A use of a host capability.
     Used {
-        /// The capability, as policies name it: `state`, `schedule`, `notify`, `open-url`.
+        /// The name of the capability in policies: `state`, `schedule`, `notify`, `open-url`.
         capability: String,
-        /// What: `set "best-score" (12 bytes)`; untrusted in its parts.
+        /// The action: `set "best-score" (12 bytes)`; parts of it are untrusted.
         what: String,
     },
     /// A host call that the gate refused.
     Refused(Denial),
 }
 
-/// How important a plugin says that a log line is.
+/// The importance of a log line, as the plugin rates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogLevel {
@@ -195,38 +196,38 @@ pub enum LogLevel {
     Error,
 }
 
-/// A finished call with all that is known about it.
+/// The report of a finished call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallReport {
     /// How it ended.
     pub outcome: Outcome,
-    /// What it did, in order. Bounded: a marker says where the list was cut.
+    /// What it did, in order. Bounded: a marker shows where the list was cut.
     pub effects: Vec<Effect>,
     /// Wall time from admission to outcome.
     pub elapsed: Duration,
-    /// Most memory that the guest held, in bytes; 0 when no guest ran.
+    /// Peak memory of the guest, in bytes; 0 when no guest ran.
     pub memory_bytes_peak: u64,
 }
 
 impl From<Outcome> for CallReport {
-    /// A report of a call that never reached a guest.
+    /// Reports a call that never reached a guest.
     fn from(outcome: Outcome) -> Self {
         Self { outcome, effects: Vec::new(), elapsed: Duration::ZERO, memory_bytes_peak: 0 }
     }
 }
 
 impl Failure {
-    /// A failure with words for the model only.
+    /// Creates a failure with a message for the model only.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), detail: None, panic: None }
     }
 
-    /// Adds what the plugin's code said as it panicked.
+    /// Adds the panic message of the plugin's code.
     pub fn with_panic(self, panic: Option<String>) -> Self {
         Self { panic, ..self }
     }
 
-    /// Adds what only the person and the log may see.
+    /// Adds details for the user and the log only.
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
@@ -234,7 +235,7 @@ impl Failure {
 }
 
 impl Outcome {
-    /// The word for this ending: `completed`, `failed`, `denied`, `invalid-arguments`,
+    /// Returns the name of this outcome: `completed`, `failed`, `denied`, `invalid-arguments`,
     /// `timed-out` or `cancelled`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -247,7 +248,7 @@ impl Outcome {
         }
     }
 
-    /// What the model reads: the tool's data, or an object `{outcome, error, hint}`.
+    /// Returns the value for the model: the tool's data, or an object `{outcome, error, hint}`.
     pub fn to_model(&self) -> Value {
         let error = |text: &str| json!({ "outcome": self.word(), "error": text });
         match self {
@@ -267,7 +268,8 @@ impl Outcome {
 }
 
 impl ToolOutput {
-    /// What the model reads. Text parts are data like the rest; binary parts are only named.
+    /// Returns the value for the model. Text parts are included; binary parts are reduced to their
+    /// type and size.
     fn to_model(&self) -> Value {
         if self.content.is_empty() {
             return self.data.clone();

@@ -1,7 +1,7 @@
-//! What would leave with a request, for the eyes of the person who is asked about it.
+//! Preview of an outgoing request for the user, who is asked about it.
 //!
-//! Records keep nothing of it but method and address. Known secrets are taken out of every part; all
-//! else is whole, because what is not shown cannot be agreed to.
+//! Records keep only its method and address. Known secrets are removed from every part; the rest is
+//! complete because the user cannot agree to what is not shown.
 
 use data_encoding::HEXLOWER;
 use schemars::JsonSchema;
@@ -54,14 +54,14 @@ pub enum BodyEncoding {
 }
 
 impl RequestPreview {
-    /// Method and address in one line: `POST https://api.example.org/v1/send`.
+    /// Returns method and address in one line: `POST https://api.example.org/v1/send`.
     pub fn what(&self) -> String {
         format!("{} {}", self.method.as_deref().unwrap_or("open"), self.address)
     }
 }
 
 impl BodyPreview {
-    /// The view of a body.
+    /// Creates the preview of a body: UTF-8 as text, anything else in hexadecimal.
     pub fn new(media_type: Option<String>, bytes: &[u8], digest: String) -> Self {
         let (encoding, content) = match std::str::from_utf8(bytes) {
             Ok(text) => (BodyEncoding::Text, text.to_owned()),

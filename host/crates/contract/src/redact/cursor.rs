@@ -1,11 +1,12 @@
-//! A place in a stream of bytes, with everything that may be a secret there.
+//! A position in a stream of bytes, with everything that may be a secret at that position.
 //!
-//! The bytes are read as they are, and at the same time with their escapes undone: once, twice and
-//! three times, since programs put texts into texts. Each of these is a [`Layer`], which reads what
-//! comes out of the one below. A layer without an escape in it says nothing new and sleeps, so that
-//! ordinary text is read once.
+//! The bytes are read raw and, at the same time, with their escapes undone once, twice and three
+//! times, because programs embed texts in texts. Each of these is a [`Layer`], which reads the
+//! output of the layer below. A layer without an escape adds nothing and sleeps, so ordinary text
+//! is read once.
 //!
-//! What looks like an escape may be none (`%41` in a password), so each layer follows both readings.
+//! Something that looks like an escape may not be one (`%41` in a password), so each layer follows
+//! both readings.
 
 use std::{array, collections::VecDeque};
 
@@ -15,32 +16,32 @@ use super::{
     table::Table,
 };
 
-/// The layers above the bytes themselves: which escapes are undone, and in which layer. That one
-/// comes before.
+/// The layers above the raw bytes: the family of escapes that is undone, and the layer that it
+/// reads, which comes earlier.
 const LAYERS: [(Family, usize); 5] = [
     (Family::Signs, 0),
     (Family::Signs, 1),
     (Family::Signs, 2),
-    // Mail comes as it is, and within JSON.
+    // Mail is undone in the raw bytes and within JSON.
     (Family::Mail, 0),
     (Family::Mail, 1),
 ];
 
-/// A place in a stream of bytes.
+/// A position in a stream of bytes.
 #[derive(Clone)]
 pub(super) struct Cursor {
     at: u64,
     layers: [Layer; LAYERS.len() + 1],
-    /// What was found and nobody has taken.
+    /// Hits that the caller has not taken yet.
     met: VecDeque<Hit>,
 }
 
 /// The bytes with their escapes undone some number of times.
 #[derive(Clone, Default)]
 struct Layer {
-    /// One for each view.
+    /// One per view.
     readers: [Reader; 3],
-    /// What is an escape when it goes on like one.
+    /// Bytes that form an escape if the next ones continue it.
     pending: Vec<Unit>,
     is_awake: bool,
 }
@@ -57,13 +58,13 @@ impl Cursor {
         Self { at: 0, layers, met: VecDeque::new() }
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes read.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Where the earliest form may have begun that is not complete yet. Unless `is_strict`, the first
-    /// letters of one whose line breaks after them count as passed.
+    /// Where the earliest incomplete form may have begun. Unless `is_strict`, the first letters of
+    /// a form whose line breaks after them count as passed.
     pub(super) fn open_since(&self, table: &Table, is_strict: bool) -> u64 {
         let awake = self.layers.iter().filter(|layer| layer.is_awake);
         let open = awake.flat_map(|layer| {
@@ -74,7 +75,7 @@ impl Cursor {
         open.min().unwrap_or(self.at)
     }
 
-    /// Reads bytes up to the next end of a stretch that is a secret, and leaves the others.
+    /// Reads bytes up to the end of the next secret, and leaves the rest in `bytes`.
     pub(super) fn next_hit(&mut self, table: &Table, bytes: &mut &[u8]) -> Option<Hit> {
         loop {
             if let Some(hit) = self.met.pop_front() {
@@ -93,7 +94,7 @@ impl Cursor {
         }
     }
 
-    /// Settles what was waiting for more bytes, once none will come.
+    /// Settles the bytes that wait for more, once no more will come.
     pub(super) fn end(&mut self, table: &Table) {
         for index in 1..self.layers.len() {
             self.settle(table, index, true);
@@ -116,7 +117,7 @@ impl Cursor {
         None
     }
 
-    /// The same, for bytes that nothing comes behind.
+    /// Works as [`find`](Self::find) does, for bytes that are the end of the stream.
     pub(super) fn find_in<'t>(
         mut self,
         table: &'t Table,
@@ -134,7 +135,7 @@ impl Cursor {
         bytes.is_idle() && above.iter().all(|layer| !layer.is_awake)
     }
 
-    /// A layer reads a character, or what it was escaped as, and then the layers above it do.
+    /// Reads a character, or its escaped form, in a layer and then in the layers above.
     fn read(&mut self, table: &Table, index: usize, plain: &[Unit], literal: &[Unit]) {
         if let [unit] = plain {
             self.wake_above(index, unit.byte);
@@ -153,7 +154,7 @@ impl Cursor {
         }
     }
 
-    /// Reads what waits in a layer, as far as it is clear what it is.
+    /// Reads the pending bytes of a layer as far as their meaning is clear.
     fn settle(&mut self, table: &Table, index: usize, is_all: bool) {
         let (family, _) = LAYERS[index - 1];
         while !self.layers[index].pending.is_empty() {
@@ -178,7 +179,7 @@ impl Cursor {
         }
     }
 
-    /// Before an escape the layers above see what this one does.
+    /// Wakes the layers above. Before an escape they see the same bytes as this layer.
     fn wake_above(&mut self, index: usize, byte: u8) {
         for above in above(index) {
             if !self.layers[above].is_awake && wakes(above, byte) {
@@ -188,7 +189,7 @@ impl Cursor {
         }
     }
 
-    /// A layer in which nothing has begun may sleep, unless one above it listens.
+    /// Puts a layer to sleep in which nothing has begun, unless a layer above it is awake.
     fn rest(&mut self, index: usize) {
         let is_heard = above(index).any(|above| self.layers[above].is_awake);
         if !is_heard && self.layers[index].is_idle() {
@@ -197,13 +198,13 @@ impl Cursor {
     }
 }
 
-/// The layers that read what comes out of this one.
+/// The layers that read the output of this one.
 fn above(index: usize) -> impl Iterator<Item = usize> {
     let above = LAYERS.iter().enumerate().filter(move |(_, (_, below))| *below == index);
     above.map(|(place, _)| place + 1)
 }
 
-/// Whether a byte can begin an escape that a layer undoes, or one above it.
+/// Whether a byte can begin an escape that this layer, or one above it, undoes.
 fn wakes(index: usize, byte: u8) -> bool {
     LAYERS[index - 1].0.begins_with(byte) || above(index).any(|above| wakes(above, byte))
 }

@@ -1,9 +1,9 @@
-//! The characters of markup that have a name: the signs of ASCII, and Latin-1.
+//! The named characters of markup: ASCII signs, and Latin-1.
 
 /// Longest name here, in bytes.
 pub(super) const NAME_BYTES_MAX: usize = 16;
 
-/// Signs of ASCII by their names; a name needs its semicolon.
+/// ASCII signs by name; a name needs its semicolon.
 const SIGNS: [(&str, char); 45] = [
     ("Tab", '\t'),
     ("NewLine", '\n'),
@@ -52,10 +52,10 @@ const SIGNS: [(&str, char); 45] = [
     ("rbrace", '}'),
 ];
 
-/// Names that browsers know without a semicolon as well.
+/// Names that browsers also accept without a semicolon.
 const BARE_SIGNS: [&str; 8] = ["amp", "AMP", "lt", "LT", "gt", "GT", "quot", "QUOT"];
 
-/// The characters from U+00A0 on, in order; browsers know them without a semicolon as well.
+/// The characters from U+00A0 on, in order; browsers also accept them without a semicolon.
 const LATIN_1: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg \
     macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 \
     iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute \
@@ -64,13 +64,13 @@ const LATIN_1: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ord
     igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute \
     ucirc uuml yacute thorn yuml";
 
-/// The character of a name that a semicolon ends.
+/// Returns the character for a name that ends with a semicolon.
 pub(super) fn named(name: &[u8]) -> Option<char> {
     let sign = SIGNS.iter().find(|(own, _)| own.as_bytes() == name);
     sign.map(|(_, c)| *c).or_else(|| latin_1(name))
 }
 
-/// The character of a name that needs no semicolon.
+/// Returns the character for a name that needs no semicolon.
 pub(super) fn bare(name: &[u8]) -> Option<char> {
     let is_bare = BARE_SIGNS.iter().any(|own| own.as_bytes() == name);
     if is_bare { named(name) } else { latin_1(name) }

@@ -1,37 +1,38 @@
-//! The escapes that programs write a text with on its way, undone one at a time: `%2F` of URLs, `\/`
-//! and `\u002f` of JSON and of languages, `&#x2F;` and `&sol;` of markup, `=2F` of mail.
+//! The escapes that programs apply to a text in transit, undone one at a time: `%2F` of URLs, `\/`
+//! and `\u002f` of JSON and programming languages, `&#x2F;` and `&sol;` of markup, `=2F` of mail.
 //!
-//! Encoders disagree about what needs an escape, so whatever looks like one is read as one. Whether
-//! it was meant as one nobody can know; the reader of the result follows both ways.
+//! Encoders disagree about which characters need an escape, so everything that looks like one is
+//! read as one. Whether it was meant as one cannot be known; the reader of the result follows both
+//! readings.
 
 use super::entities;
 
-/// Longest escape that is undone, in bytes: a character of two units, each written within JSON, or a
-/// number with some twenty zeros before it.
+/// Longest escape that is undone, in bytes: a character of two UTF-16 units, each written as in
+/// JSON, or a number with some twenty leading zeros.
 pub(super) const ESCAPE_BYTES_MAX: usize = 32;
 
 /// A family of escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
-    /// Of URLs, of JSON and languages, of markup.
+    /// Of URLs, of JSON and programming languages, of markup.
     Signs,
-    /// Of mail (quoted-printable). They are a family of their own because in addresses and forms an
-    /// equals sign stands before every value.
+    /// Of mail (quoted-printable). They are a separate family because in URLs and forms an equals
+    /// sign precedes every value.
     Mail,
 }
 
-/// What the beginning of some bytes is.
+/// The meaning of the first bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Escape {
-    /// Perhaps an escape, if it goes on.
+    /// A possible escape that needs more bytes.
     Open,
-    /// None.
+    /// Not an escape.
     None,
-    /// One of so many bytes that stands for this.
+    /// An escape of this many bytes, and the text that it encodes.
     Of(usize, Text),
 }
 
-/// At most one character, in UTF-8; or a byte.
+/// At most one character, in UTF-8, or one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Text {
     bytes: [u8; 4],
@@ -51,7 +52,7 @@ impl Text {
         Self { bytes, len }
     }
 
-    /// What is no character stands for the one that says so.
+    /// Encodes a code point; an invalid one becomes the replacement character.
     fn of_number(number: u32) -> Self {
         Self::of_char(char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
@@ -62,7 +63,7 @@ impl Text {
 }
 
 impl Family {
-    /// Whether an escape can begin with this byte.
+    /// Whether an escape of this family can begin with this byte.
     pub(super) fn begins_with(self, byte: u8) -> bool {
         match self {
             Self::Signs => matches!(byte, b'%' | b'\\' | b'&'),
@@ -70,7 +71,7 @@ impl Family {
         }
     }
 
-    /// Reads what the bytes begin with. `is_all` means that nothing comes behind them.
+    /// Reads the escape at the start of the bytes. `is_all` means that no bytes follow them.
     pub(super) fn read(self, bytes: &[u8], is_all: bool) -> Escape {
         let read = match bytes.first() {
             Some(b'%') if self == Self::Signs => percent(bytes),
@@ -86,7 +87,7 @@ impl Family {
     }
 }
 
-/// Undoes every escape of signs once.
+/// Undoes every escape of the [`Signs`](Family::Signs) family once.
 pub(super) fn undone(mut bytes: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(bytes.len());
     while let Some((first, rest)) = bytes.split_first() {
@@ -113,7 +114,7 @@ fn percent(bytes: &[u8]) -> Escape {
     }
 }
 
-/// `\x2F`, `\u002F`, `\u{2f}`, `\U0000002F`, `\n`, and any sign behind a backslash.
+/// `\x2F`, `\u002F`, `\u{2f}`, `\U0000002F`, `\n`, and any sign after a backslash.
 fn backslash(bytes: &[u8], is_all: bool) -> Escape {
     match bytes.get(1) {
         None => Escape::Open,
@@ -127,7 +128,7 @@ fn backslash(bytes: &[u8], is_all: bool) -> Escape {
         Some(b'b') => Escape::Of(2, Text::of_byte(8)),
         Some(b'f') => Escape::Of(2, Text::of_byte(12)),
         Some(b'%' | b'&') => match Family::Signs.read(&bytes[1..], is_all) {
-            // JSON within an address or markup that has no escape for the backslash itself.
+            // JSON within a URL or markup that does not escape the backslash itself.
             Escape::Of(..) => Escape::None,
             Escape::Open => Escape::Open,
             Escape::None => Escape::Of(2, Text::of_byte(bytes[1])),
@@ -139,7 +140,7 @@ fn backslash(bytes: &[u8], is_all: bool) -> Escape {
     }
 }
 
-/// A unit of UTF-16, as JSON counts; two of them may be one character.
+/// A UTF-16 unit, as in JSON; two of them may form one character.
 fn unit(bytes: &[u8]) -> Escape {
     const BYTES: usize = "\\u0000".len();
     let Some(first) = digits(bytes, 2, 4) else { return unfinished(bytes, 2, 4) };
@@ -174,8 +175,8 @@ fn braced(bytes: &[u8]) -> Escape {
     }
 }
 
-/// `&#47;`, `&#x2F;`, `&sol;`, with as many zeros as there are, and without a semicolon where
-/// browsers do without.
+/// `&#47;`, `&#x2F;`, `&sol;`, with any number of leading zeros, and without a semicolon where
+/// browsers accept that.
 fn markup(bytes: &[u8], is_all: bool) -> Escape {
     let (digits_at, base) = match bytes.get(1..) {
         Some([b'#', b'x' | b'X', ..]) => (3, 16),
@@ -209,7 +210,7 @@ fn named(bytes: &[u8], is_all: bool) -> Escape {
     bare.map_or(Escape::None, |(end, c)| Escape::Of(end + 1, Text::of_char(c)))
 }
 
-/// `=2F`, and the end of a line that goes on in the next one.
+/// `=2F`, and a soft line break.
 fn mail(bytes: &[u8]) -> Escape {
     match bytes {
         [_, b'\n', ..] => Escape::Of(2, Text::EMPTY),
@@ -219,7 +220,7 @@ fn mail(bytes: &[u8]) -> Escape {
     }
 }
 
-/// So many hexadecimal digits at a place.
+/// Reads exactly `count` hexadecimal digits at a position.
 fn number(bytes: &[u8], at: usize, count: usize, text: impl FnOnce(u32) -> Text) -> Escape {
     match digits(bytes, at, count) {
         Some(number) => Escape::Of(at + count, text(number)),
@@ -232,14 +233,14 @@ fn digits(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     digits.iter().all(u8::is_ascii_hexdigit).then(|| value(digits, 16))
 }
 
-/// Whether digits that are not all there may still come.
+/// Returns [`Escape::Open`] if the missing digits may still come.
 fn unfinished(bytes: &[u8], at: usize, count: usize) -> Escape {
     let begun = bytes.get(at..).unwrap_or_default();
     let may_go_on = begun.len() < count && begun.iter().all(u8::is_ascii_hexdigit);
     if may_go_on { Escape::Open } else { Escape::None }
 }
 
-/// The number that digits write; one that is too large is no character in any case.
+/// The number that the digits write; one that overflows is not a character in any case.
 fn value(digits: &[u8], base: u32) -> u32 {
     let digits = digits.iter().filter_map(|digit| char::from(*digit).to_digit(base));
     digits.fold(0, |value: u32, digit| value.saturating_mul(base).saturating_add(digit))

@@ -1,15 +1,15 @@
-//! What is looked for: each secret as three readers of a text would see it.
+//! The forms of each secret, as three readers of a text see it.
 //!
 //! Escapes are undone before a text gets here (see [`escape`](super::escape)), so a secret needs no
-//! form for every encoder and every mixture of them. What is left are three ways to look at the same
-//! bytes, each with few forms:
+//! form for every encoder and every mixture of encoders. Three views of the same bytes remain, each
+//! with few forms:
 //!
-//! - as text: without regard to the case of its letters, since hosts and headers lose it; a blank is
-//!   as good as a plus, as forms write it; and zero bytes between the letters count for nothing,
-//!   which is how UTF-16 writes most of them, in either order of its bytes;
-//! - as base64, in either alphabet, wherever in the encoded data the secret begins, and however its
-//!   lines are broken;
-//! - as hexadecimal digits, also with what is usually put between them.
+//! - as text, ignoring the case of letters, which hosts and headers lose; a space equals a plus, as
+//!   forms write it; and zero bytes between the letters are ignored, which covers most of UTF-16 in
+//!   either byte order;
+//! - as base64, in either alphabet, at any offset within the encoded data, and with any line
+//!   breaks;
+//! - as hexadecimal digits, also with the usual separators between them.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ use data_encoding::{BASE64, HEXLOWER};
 
 use super::{REDACTED_BYTES_MIN, escape};
 
-/// How often escapes within a secret itself are undone.
+/// How many times escapes within a secret itself are undone.
 const UNDONE_TIMES_MAX: usize = 3;
 
-/// How many bytes stand before the secret in its group of three, and how many letters of base64 mix
-/// their bits with its own.
+/// The number of bytes before the secret in its group of three, and the number of base64 letters
+/// that mix their bits with its own.
 const BEGINNINGS: [(usize, usize); 3] = [(0, 0), (1, 2), (2, 3)];
 
-/// A way to look at bytes.
+/// A view of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
     /// As text.
@@ -38,7 +38,7 @@ pub(super) enum View {
 impl View {
     pub(super) const ALL: [Self; 3] = [Self::Text, Self::Base64, Self::Hex];
 
-    /// What a byte counts as; nothing where it is as if it were not there.
+    /// Returns the byte that this view compares, or `None` for a byte that it ignores.
     pub(super) fn fold(self, byte: u8) -> Option<u8> {
         match (self, byte) {
             (_, 0) | (Self::Base64 | Self::Hex, b'\r' | b'\n' | b'\t' | b' ') => None,
@@ -47,7 +47,7 @@ impl View {
                 Some(byte.to_ascii_lowercase())
             }
             (Self::Hex, b':' | b'-' | b',' | b'.' | b'_') => None,
-            // No form holds it, so it ends whatever stood before it.
+            // No form contains it, so it ends any form before it.
             (Self::Hex, _) => Some(0),
             (Self::Base64, b'-') => Some(b'+'),
             (Self::Base64, b'_') => Some(b'/'),
@@ -55,8 +55,8 @@ impl View {
         }
     }
 
-    /// Returns the forms of a secret, as this view sees them. Blanks around it are lost in headers
-    /// and at the ends of lines, so it is known without them too.
+    /// Returns the forms of a secret in this view. A secret is also known without the blanks around
+    /// it, which headers and line ends lose.
     pub(super) fn forms(self, secret: &str) -> BTreeSet<Vec<u8>> {
         let values = BTreeSet::from([secret, secret.trim()]);
         let forms = values.into_iter().flat_map(|value| match self {
@@ -73,8 +73,8 @@ impl View {
     }
 }
 
-/// A secret as it is, in UTF-16, and as it is when what looks like an escape in it is undone, since
-/// whoever undoes those of an encoder undoes its own as well.
+/// A secret verbatim, in UTF-16, and with its own escapes undone: a reader that undoes an encoder's
+/// escapes undoes the secret's as well.
 fn texts(value: &str) -> Vec<Vec<u8>> {
     let units = || value.encode_utf16();
     let mut texts = vec![
@@ -90,8 +90,8 @@ fn texts(value: &str) -> Vec<Vec<u8>> {
     texts
 }
 
-/// The letters that are the secret's alone; and, for a secret that ends the data, with its last
-/// letter, and with the padding.
+/// The letters that encode the secret alone; and, for a secret at the end of the data, also with
+/// its last letter, and with the padding.
 fn base64(value: &str, (before, shared): (usize, usize)) -> [Vec<u8>; 3] {
     let data = [&[0; 2][..before], value.as_bytes()].concat();
     let padded = BASE64.encode(&data)[shared..].to_owned();

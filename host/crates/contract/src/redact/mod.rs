@@ -1,25 +1,25 @@
-//! Takes known secrets out of whatever leaves: results, messages, records, bodies of replies.
+//! Removes known secrets from all outgoing data: results, messages, records, bodies of replies.
 //!
-//! A server that was sent a credential may send it back, as it is or in any of the spellings that
-//! programs give a text on its way. A [`Redactor`] recognises every secret that it knows
+//! A server that received a credential may send it back, verbatim or in any of the encodings that
+//! programs apply to a text in transit. A [`Redactor`] recognises every secret that it knows
 //!
-//! - as it is, in any case of its ASCII letters, in UTF-8 and in UTF-16 of either order, and with
-//!   each blank as a plus;
-//! - in base64 of either alphabet, wherever in the data it begins, and however the lines are broken;
+//! - verbatim, in any case of its ASCII letters, in UTF-8 and in UTF-16 of either byte order, and
+//!   with each blank as a plus;
+//! - in base64 of either alphabet, at any offset within the data, and with any line breaks;
 //! - in hexadecimal digits, also with colons, dashes, commas, dots or blanks between them;
-//! - and each of these with any of its characters escaped: up to three times over as in URLs (`%2F`),
-//!   JSON and languages (`\/`, `\u002f`, `\x2f`) and markup (`&#x2F;`, `&sol;`), or once as in mail
-//!   (quoted-printable);
+//! - and each of these with any of its characters escaped: up to three times over as in URLs
+//!   (`%2F`), JSON and programming languages (`\/`, `\u002f`, `\x2f`) and markup (`&#x2F;`,
+//!   `&sol;`), or once as in mail (quoted-printable);
 //!
-//! and puts `[secret NAME]` in its place, also when it arrives in pieces. It is a net for accidents
-//! and for servers that echo, not a wall: compression, encryption, base32, base64 within base64, a
-//! secret read backwards or in two halves are not recognised, and code that holds a secret and wants
-//! it out can always invent a spelling of its own.
+//! and replaces it with `[secret NAME]`, also when it arrives in pieces. This catches accidents and
+//! servers that echo; it is not a security boundary. Compression, encryption, base32, base64 within
+//! base64, a reversed secret and a secret in two halves are not recognised, and code that has a
+//! secret and wants to leak it can always invent another encoding.
 //!
 //! - `escape`, `entities`: one escape.
-//! - `forms`, `table`: what is looked for, as automata.
-//! - `reader`, `cursor`: how far a stream of bytes has come in them.
-//! - `stream`: what is passed on, held back and replaced.
+//! - `forms`, `table`: the forms to look for, as automata.
+//! - `reader`, `cursor`: the progress of a stream of bytes through the automata.
+//! - `stream`: the bytes that are passed on, held back and replaced.
 
 mod cursor;
 mod entities;
@@ -42,11 +42,11 @@ use crate::secret::Secret;
 use cursor::Cursor;
 use table::Table;
 
-/// Shortest secret that is looked for, in bytes. Shorter ones stand in ordinary text by chance, so
-/// that taking them out would garble results and tell more than it hides.
+/// Shortest secret that is looked for, in bytes. Shorter ones occur in ordinary text by chance, so
+/// redacting them would garble results and reveal more than it hides.
 pub const REDACTED_BYTES_MIN: usize = 6;
 
-/// Knows secrets in all their forms, and takes them out of texts, values, bytes and streams.
+/// Knows secrets in all their forms, and removes them from texts, values, bytes and streams.
 #[derive(Clone)]
 pub struct Redactor {
     table: Option<Arc<Table>>,
@@ -59,7 +59,7 @@ impl Redactor {
         Self { table: None, too_short: Vec::new() }
     }
 
-    /// Knows the secrets by their names. Of two names for one value, the first is shown.
+    /// Knows the secrets by name. If two names have the same value, the first is shown.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a Secret)>) -> Self {
         let (known, short): (Vec<_>, Vec<_>) = secrets
             .into_iter()
@@ -73,7 +73,7 @@ impl Redactor {
         self.table.is_none()
     }
 
-    /// The names of secrets that are too short to be looked for; somebody should be told.
+    /// The names of secrets that are too short to be looked for; the caller should report them.
     pub fn too_short(&self) -> &[String] {
         &self.too_short
     }
@@ -82,7 +82,7 @@ impl Redactor {
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // A form that breaks off within a character leaves half of it behind.
+            // A form that ends within a character leaves half of that character.
             Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
         }
     }
@@ -95,7 +95,7 @@ impl Redactor {
         if replaced { Cow::Owned([&begin, end.as_slice()].concat()) } else { Cow::Borrowed(bytes) }
     }
 
-    /// Takes secrets out of a value: out of its strings, its keys, and the digits of its numbers.
+    /// Removes secrets from a value: from its strings, its keys, and the digits of its numbers.
     pub fn value(&self, value: &mut Value) {
         if self.is_empty() {
             return;
@@ -116,28 +116,28 @@ impl Redactor {
         }
     }
 
-    /// Returns the name of a secret that stands in the bytes.
+    /// Returns the name of a secret that the bytes contain.
     pub fn finds(&self, bytes: &[u8]) -> Option<&str> {
         self.finds_beside(bytes, &[])
     }
 
-    /// Returns the name of a secret that stands in the bytes, beside those that may.
+    /// Returns the name of a secret that the bytes contain, other than the spared ones.
     pub fn finds_beside(&self, bytes: &[u8], spared: &[String]) -> Option<&str> {
         let table = self.table.as_deref()?;
         Cursor::new().find_in(table, bytes, spared)
     }
 
-    /// Begins to take secrets out of something that arrives in pieces.
+    /// Starts removing secrets from data that arrives in pieces.
     pub fn stream(&self) -> RedactStream {
         RedactStream::new(self.table.clone())
     }
 
-    /// Begins to look for secrets in something that leaves in pieces.
+    /// Starts looking for secrets in data that leaves in pieces.
     pub fn scan(&self) -> ScanStream {
         self.scan_beside(&[])
     }
 
-    /// Begins to look for secrets, beside those that may leave.
+    /// Starts looking for secrets other than the spared ones.
     pub fn scan_beside(&self, spared: &[String]) -> ScanStream {
         ScanStream::new(self.table.clone(), spared)
     }
@@ -154,7 +154,7 @@ impl Redactor {
         }
         for (key, value) in mem::take(entries) {
             let mut key = self.text(&key).into_owned();
-            // Two keys may look alike without their secrets; neither entry is lost.
+            // Two keys may be equal without their secrets; neither entry is lost.
             while entries.contains_key(&key) {
                 key.push('\'');
             }
@@ -164,7 +164,7 @@ impl Redactor {
 }
 
 impl fmt::Debug for Redactor {
-    /// Names only.
+    /// Shows names only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.table.as_deref().map(Table::names).unwrap_or_default();
         f.debug_tuple("Redactor").field(&names).finish()

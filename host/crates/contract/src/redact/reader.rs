@@ -1,4 +1,4 @@
-//! What one view sees in one layer: how far which forms have come.
+//! One view in one layer: the forms in progress, and how far each has come.
 
 use std::{collections::VecDeque, mem};
 
@@ -9,19 +9,19 @@ use aho_corasick::{
 
 use super::table::{Forms, HEAD_BYTES_MAX};
 
-/// Most forms that one reader follows at once. Only a secret that repeats its own beginning is
-/// followed more than once; the oldest reach furthest.
+/// Most forms that one reader follows at the same time. Only a secret that repeats its own
+/// beginning is followed more than once; the oldest reach furthest.
 pub(super) const FOLLOWED_MAX: usize = 64;
 
-/// Most readings of one stretch that are told apart. Two are common where a secret itself holds what
-/// looks like an escape; more are a stretch made of nothing else.
+/// Most readings of one stretch that are kept apart. Two are common where a secret itself contains
+/// something that looks like an escape; more occur only in a stretch that consists of nothing else.
 const READINGS_MAX: usize = 8;
 
-/// How many letters or digits of a form a line has at least before it may break. Those of a shorter
-/// one are not waited for, since every message that ends its line with such a letter would wait.
+/// Fewest letters or digits of a form on a line before the line may break. Shorter ones are not
+/// held back, because otherwise every message that ends its line with such a letter would wait.
 pub(super) const LINE_LETTERS_MIN: usize = 4;
 
-/// A byte, and which bytes of the stream it stands for.
+/// A byte, and the bytes of the stream that it represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit {
     pub(super) byte: u8,
@@ -29,7 +29,7 @@ pub(super) struct Unit {
     pub(super) end: u64,
 }
 
-/// A stretch of bytes that is a secret; positions count from the beginning of a stream.
+/// A stretch of bytes that is a secret; positions count from the start of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) start: u64,
@@ -40,22 +40,22 @@ pub(super) struct Hit {
 /// The forms that may have begun.
 #[derive(Clone, Default)]
 pub(super) struct Reader {
-    /// None of them is where a form begins; with none at all nothing has begun.
+    /// No reading is in the start state; an empty list means that nothing has begun.
     readings: Vec<Reading>,
     pub(super) followed: Vec<Followed>,
 }
 
-/// One way to read what may be escapes.
+/// One way to read possible escapes.
 #[derive(Clone)]
 struct Reading {
     state: StateID,
-    /// Where the last units began, as many as a head can have.
+    /// The starts of the last units, at most as many as a head has.
     starts: VecDeque<u64>,
-    /// What begins before this has been passed on.
+    /// Everything that begins before this position has been passed on.
     floor: u64,
 }
 
-/// A form whose head was met at `start` and that the units since then go on with.
+/// A form whose head was found at `start` and that the units since then continue.
 #[derive(Clone)]
 pub(super) struct Followed {
     form: PatternID,
@@ -68,8 +68,8 @@ impl Reader {
         self.readings.is_empty() && self.followed.is_empty()
     }
 
-    /// Reads a character, or what it was escaped as, whichever is part of a form. `literal` is empty
-    /// where there was no escape.
+    /// Reads a character, or its escaped form, whichever is part of a form. `literal` is empty
+    /// without an escape.
     pub(super) fn read(
         &mut self,
         forms: &Forms,
@@ -101,8 +101,8 @@ impl Reader {
         self.readings = readings;
     }
 
-    /// Where the earliest form may have begun that is not complete yet; `is_strict` counts what has
-    /// been passed on as well.
+    /// Where the earliest incomplete form may have begun; `is_strict` also counts bytes that have
+    /// been passed on.
     pub(super) fn open_since(&self, forms: &Forms, is_strict: bool) -> Option<u64> {
         let open = self.readings.iter().filter_map(|reading| {
             let open = forms.open(reading.state);

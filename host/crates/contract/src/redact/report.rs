@@ -1,4 +1,4 @@
-//! A whole report without secrets: everything that a finished call says to anybody.
+//! Removes secrets from a whole report of a finished call.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::Redactor;
 use crate::outcome::{CallReport, Content, Denial, Effect, Failure, Outcome, ToolOutput};
 
 impl Redactor {
-    /// Takes secrets out of all that a report holds.
+    /// Removes secrets from every field of a report.
     pub fn report(&self, report: &mut CallReport) {
         if self.is_empty() {
             return;

@@ -1,13 +1,13 @@
-//! Redaction of something that passes in pieces, cut anywhere.
+//! Redaction of data that arrives in pieces, cut anywhere.
 //!
-//! Only what may be the beginning of a secret is held back, so a reader that waits for the end of a
-//! message gets it unless it looks like one.
+//! Only bytes that may be the beginning of a secret are held back, so a reader that waits for the
+//! end of a message receives it unless it looks like one.
 
 use std::{borrow::Cow, collections::VecDeque, fmt, sync::Arc};
 
 use super::{cursor::Cursor, reader::Hit, table::Table};
 
-/// Takes secrets out of bytes that arrive in pieces.
+/// Removes secrets from bytes that arrive in pieces.
 pub struct RedactStream(Option<State>);
 
 struct State {
@@ -17,18 +17,18 @@ struct State {
     held: Held,
 }
 
-/// What has arrived and is not decided, from position `base` on.
+/// Bytes that have arrived and are undecided, from position `base` on.
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
     base: u64,
 }
 
-/// The secrets that were found and not yet replaced, in order and apart from each other.
+/// The secrets that were found and not yet replaced, in order and without overlaps.
 #[derive(Default)]
 struct Found {
     waiting: VecDeque<Hit>,
-    /// Up to where the last replaced secret reaches; forms that begin before it belong to it.
+    /// Where the last replaced secret ends; forms that begin before it belong to it.
     covered: u64,
 }
 
@@ -50,12 +50,12 @@ impl RedactStream {
         }
     }
 
-    /// Returns the rest, once nothing more will come.
+    /// Returns the rest, once no more bytes will come.
     pub fn finish(self) -> Vec<u8> {
         self.end().0
     }
 
-    /// The rest, and whether anything was replaced.
+    /// Returns the rest, and whether anything was replaced.
     pub(super) fn end(self) -> (Vec<u8>, bool) {
         let Some(mut state) = self.0 else { return (Vec::new(), false) };
         state.cursor.end(&state.table);
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// Passes on what lies before a position at which no unfinished form can have begun.
+    /// Passes on the bytes before a position at which no unfinished form can have begun.
     fn release(&mut self, safe: u64) -> Vec<u8> {
         let mut out = Vec::new();
         self.held.take(self.found.covered);
@@ -97,7 +97,7 @@ impl State {
 }
 
 impl Held {
-    /// Takes a piece and passes on what lies before a position.
+    /// Takes a piece and passes on the bytes before a position.
     fn pass<'a>(&mut self, piece: &'a [u8], safe: u64) -> Cow<'a, [u8]> {
         if self.bytes.is_empty() && safe >= self.base {
             let (pass, hold) = piece.split_at(offset(self.base, safe));
@@ -116,18 +116,18 @@ impl Held {
     }
 }
 
-/// Bytes from one position to another; none when that lies behind.
+/// Bytes from one position to another; 0 when the second is smaller.
 fn offset(from: u64, to: u64) -> usize {
     usize::try_from(to.saturating_sub(from)).expect("no more than what is held in memory")
 }
 
 impl Found {
-    /// Whether bytes from a position on need no mark.
+    /// Whether the bytes from a position on need no mark.
     fn is_clear(&self, base: u64) -> bool {
         self.waiting.is_empty() && self.covered <= base
     }
 
-    /// Adds a hit. Hits that overlap become one.
+    /// Adds a hit. Overlapping hits become one.
     fn add(&mut self, mut hit: Hit) {
         if hit.start < self.covered {
             self.covered = self.covered.max(hit.end);
@@ -144,7 +144,7 @@ impl Found {
         self.waiting.insert(first, hit);
     }
 
-    /// The next hit that begins before a position, which is now replaced.
+    /// Returns the next hit that begins before a position, and counts it as replaced.
     fn replace_before(&mut self, safe: u64) -> Option<Hit> {
         let hit = self.waiting.pop_front_if(|hit| hit.start < safe)?;
         self.covered = hit.end;
@@ -152,8 +152,8 @@ impl Found {
     }
 }
 
-/// Two hits that overlap, called after the one that begins first, or of two that begin together after
-/// the longer.
+/// Merges two overlapping hits under the name of the one that begins first, or of the longer one if
+/// they begin together.
 fn one_of(earlier: Hit, later: Hit) -> Hit {
     let is_earlier = (earlier.start, later.end) <= (later.start, earlier.end);
     let name = if is_earlier { earlier.name } else { later.name };
@@ -161,8 +161,8 @@ fn one_of(earlier: Hit, later: Hit) -> Hit {
     Hit { start, end, name }
 }
 
-/// Looks for secrets in bytes that leave in pieces. Nothing leaves that may be the beginning of one,
-/// so of a secret that is found nothing has left.
+/// Looks for secrets in bytes that leave in pieces. A possible beginning of a secret is held back,
+/// so when a secret is found, none of it has left.
 pub struct ScanStream(Option<Scan>);
 
 struct Scan {
@@ -170,7 +170,7 @@ struct Scan {
     cursor: Cursor,
     held: Held,
     spared: Vec<String>,
-    /// The secret that was found; nothing leaves any more.
+    /// The secret that was found; nothing leaves afterwards.
     found: Option<String>,
 }
 
@@ -185,11 +185,11 @@ impl ScanStream {
         }))
     }
 
-    /// Takes the next piece and returns what may leave by now.
+    /// Takes the next piece and returns the bytes that may leave now.
     ///
     /// # Errors
     ///
-    /// The name of the secret that would have left; the same for whatever comes after it.
+    /// The name of the secret that would have left; later pieces return the same error.
     pub fn push<'a>(&mut self, piece: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
         match &mut self.0 {
             Some(scan) => scan.push(piece),
@@ -197,7 +197,7 @@ impl ScanStream {
         }
     }
 
-    /// Returns the rest, once nothing more will come.
+    /// Returns the rest, once no more bytes will come.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl Scan {
 }
 
 impl fmt::Debug for RedactStream {
-    /// What is held back may be half a secret.
+    /// Shows no content: the held bytes may be half a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedactStream").finish_non_exhaustive()
     }

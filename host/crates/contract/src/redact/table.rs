@@ -1,11 +1,11 @@
-//! All forms of all secrets: an automaton for each view of the bytes.
+//! All forms of all secrets: one automaton per view of the bytes.
 //!
-//! An automaton holds no more than the first [`HEAD_BYTES_MAX`] bytes of a form, so that a long
-//! secret costs neither much memory nor a long wait for the rest of it. A form whose head was met is
-//! followed for as long as the bytes go on like it: half of a long secret is taken out as well.
+//! An automaton contains at most the first [`HEAD_BYTES_MAX`] bytes of a form, so a long secret
+//! costs neither much memory nor a long wait for the rest of it. A form whose head was found is
+//! followed as long as the bytes continue it, so half of a long secret is removed as well.
 //!
-//! A secret comes to at most [`FORMS_MAX`] forms, so fifty of four kilobytes to no more than a few
-//! megabytes; a test holds that.
+//! A secret has at most [`FORMS_MAX`] forms, so fifty secrets of four kilobytes take no more than a
+//! few megabytes; a test checks that.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,12 +18,12 @@ use aho_corasick::{
 use super::{cursor::Cursor, escape::Family, forms::View};
 use crate::secret::Secret;
 
-/// Longest beginning of a form that an automaton holds, in bytes that are left once escapes are
-/// undone. Beginnings that many secrets share (of a private key, of a signed token) are shorter.
+/// Longest beginning of a form in an automaton, in bytes after undoing escapes. Beginnings that
+/// many secrets share (of a private key, of a signed token) are shorter.
 pub(super) const HEAD_BYTES_MAX: usize = 128;
 
-/// Most forms of one secret: as it is and without the blanks around it, six as text, nine as base64,
-/// one as digits each.
+/// Most forms of one secret: verbatim and without the blanks around it, each with six as text, nine
+/// as base64, one as digits.
 #[cfg(test)]
 const FORMS_MAX: usize = 2 * (6 + 9 + 1);
 
@@ -39,15 +39,15 @@ pub(super) struct Table {
 /// The forms of one view.
 pub(super) struct Forms {
     pub(super) view: View,
-    /// By the pattern that is their head.
+    /// Indexed by the pattern of its head.
     all: Vec<Form>,
     pub(super) heads: NFA,
     pub(super) start: StateID,
-    /// For every state, how many of the last bytes may be the beginning of a head that goes on.
+    /// For every state, how many of the last bytes may begin a head that is still incomplete.
     open: HashMap<StateID, usize>,
 }
 
-/// One form, behind its head.
+/// One form, without its head.
 pub(super) struct Form {
     pub(super) name: usize,
     pub(super) tail: Vec<u8>,
@@ -61,7 +61,8 @@ impl Table {
         Self { names, marks: Vec::new(), views, pairs }.with_marks()
     }
 
-    /// A mark may itself look like a secret, or a name like another's value; then it says less.
+    /// A mark may itself contain a secret, or a name may be another's value; then the bare mark is
+    /// used.
     fn with_marks(mut self) -> Self {
         let mark = |name: &String| format!("[secret {name}]");
         let hides = |mark: &String| Cursor::new().find_in(&self, mark.as_bytes(), &[]).is_none();
@@ -86,13 +87,13 @@ impl Table {
         &self.views
     }
 
-    /// Where something can begin at the earliest that is a form, or an escape in it.
+    /// The earliest position at which a form, or an escape in one, can begin.
     pub(super) fn first_in(&self, bytes: &[u8]) -> usize {
         self.pairs.first_in(bytes)
     }
 }
 
-/// What stands for a secret whose name would give one away; shorter than any form.
+/// Replaces a secret whose name would reveal a secret; shorter than any form.
 const BARE_MARK: &str = "[***]";
 
 impl Forms {
@@ -125,7 +126,7 @@ impl Forms {
 
     /// The first two bytes of every head.
     fn beginnings(&self) -> impl Iterator<Item = (u8, u8)> {
-        // The anchored automaton is asked, so that heads need not be kept beside it.
+        // The anchored automaton yields them, so the heads need not be stored separately.
         let root =
             self.heads.start_state(Anchored::Yes).expect("this automaton searches at a place");
         let next = |state, byte| self.heads.next_state(Anchored::Yes, state, byte);
@@ -138,8 +139,8 @@ impl Forms {
     }
 }
 
-/// Looks every state up that a search can be in. A head that cannot go on leaves open only what
-/// some shorter ending of it begins.
+/// Finds the open bytes of every state of a search. A complete head leaves open only the bytes that
+/// begin another head at one of its shorter endings.
 fn open_bytes(nfa: &NFA, start: StateID, heads: &[&[u8]]) -> HashMap<StateID, usize> {
     let root = nfa.start_state(Anchored::Yes).expect("this automaton searches at a place");
     let mut open = HashMap::from([(start, 0)]);
@@ -154,7 +155,7 @@ fn open_bytes(nfa: &NFA, start: StateID, heads: &[&[u8]]) -> HashMap<StateID, us
         }
         ends.push((*head, state));
     }
-    // The endings of a head are shorter than it, and so have their entry by then.
+    // The endings of a head are shorter than it, so they have their entry by then.
     ends.sort_by_key(|(head, _)| head.len());
     for (head, end) in ends {
         if !open.contains_key(&end) {
@@ -166,8 +167,8 @@ fn open_bytes(nfa: &NFA, start: StateID, heads: &[&[u8]]) -> HashMap<StateID, us
     open
 }
 
-/// The pairs of bytes that a form or an escape can begin with, as a set of bits. Most of ordinary
-/// text is passed over by looking at these alone, many times faster than the automata read.
+/// The pairs of bytes that can begin a form or an escape, as a bit set. Checking these alone skips
+/// most ordinary text, many times faster than the automata read.
 struct Pairs(Box<[u64; 1024]>);
 
 impl Pairs {
@@ -198,7 +199,8 @@ impl Pairs {
         self.0[word] |= bit;
     }
 
-    /// Where a form can begin at the earliest. Of the last byte nobody knows.
+    /// The earliest position at which a form can begin. The last byte counts as one: the byte after
+    /// it is not known yet.
     fn first_in(&self, bytes: &[u8]) -> usize {
         let may_begin = |pair: &[u8]| {
             let (word, bit) = Self::place(pair[0], pair[1]);
@@ -217,7 +219,7 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    /// What the forms of one secret may come to in memory, in bytes.
+    /// Most memory for the forms of one secret, in bytes.
     const SECRET_BYTES_MAX: usize = 256 * 1024;
 
     #[test]

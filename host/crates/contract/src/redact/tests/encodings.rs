@@ -1,5 +1,5 @@
-//! Encodings that no habit of an encoder foresees: mixtures, wrapped lines, other widths of letters,
-//! the escapes of template engines.
+//! Unusual encodings: mixtures, wrapped lines, other letter widths, the escapes of template
+//! engines.
 
 use super::{redactor, scanned};
 
@@ -9,7 +9,7 @@ const KEY: &str = "sk/Ab+c=d`e'f\"g<h>&1";
 /// A token as most services issue them.
 const TOKEN: &str = "s3cr3t-Tok3n_9";
 
-/// The form goes but for what is left at its ends; none of it leaves but for that.
+/// The form is removed except for the rest at its ends; nothing else of it leaves.
 #[track_caller]
 fn check(secret: &str, form: &[u8], left: (&[u8], &[u8])) {
     let redactor = redactor(&[("a", secret)]);
@@ -36,7 +36,7 @@ fn markup_as_template_engines_write_it_is_recognised() {
     check_whole(
         KEY,
         &[
-            // Signs by names and numbers of both kinds, slashes, equals signs and backticks too.
+            // Signs by names and numbers of both kinds; slashes, equals signs and backticks too.
             "sk&#x2F;Ab+c&#x3D;d&#x60;e&#39;f&quot;g&lt;h&gt;&amp;1",
             "sk/Ab+c&#x3D;d&#x60;e&#x27;f&quot;g&lt;h&gt;&amp;1",
             "sk/Ab&#43;c=d`e&#39;f&#34;g&lt;h&gt;&amp;1",
@@ -44,7 +44,7 @@ fn markup_as_template_engines_write_it_is_recognised() {
             "sk/Ab+c=d`e&#039;f&quot;g&lt;h&gt;&amp;1",
             "sk&sol;Ab&plus;c&equals;d&grave;e&apos;f&quot;g&lt;h&gt;&amp;1",
             "sk&#0047;Ab&#00043;c&#x003d;d&#X60;e&#x00000027;f&quot;g&LT;h&GT;&AMP;1",
-            // Where browsers do without a semicolon.
+            // Browsers accept these without a semicolon.
             "sk/Ab&#43c=d`e'f&quotg&lth&gt&amp1",
         ],
     );
@@ -84,7 +84,7 @@ fn what_looks_like_an_escape_in_a_secret_hides_nothing() {
             r#"a%41b\\\"c\\\\nd&lt;e"#,
         ],
     );
-    // What stands before it would make an escape of its first letters.
+    // The text before it would combine with its first letters to an escape.
     check("41secret", b"%4%31secret", (b"%", b""));
     check("41secret", b"%41sec%72et", (b"%", b""));
 }
@@ -100,8 +100,8 @@ fn base64_in_lines_of_any_width_is_recognised() {
             check(secret, form.as_bytes(), (b"", b""));
         }
     }
-    // Of a line that breaks within the first letters of a form these are let go where something is
-    // received, since it would wait for the next letter at the end of every line.
+    // If a line breaks within the first letters of a form, these are passed on when receiving,
+    // because every line end would otherwise wait for the next letter.
     let redactor = redactor(&[("a", TOKEN)]);
     assert_eq!(redactor.text("cz\nNjcjN0LVRvazNuXzk="), "cz\n[secret a]");
     assert_eq!(redactor.scan().push(b"cz\n").as_deref(), Ok(b"".as_slice()));
@@ -143,7 +143,7 @@ fn mail_is_recognised() {
     );
 }
 
-/// Where a stream ends, what may still have become an escape is read as it is.
+/// At the end of a stream, bytes that could still have become an escape are read verbatim.
 #[test]
 fn a_form_that_ends_the_stream_is_recognised() {
     let redactor = redactor(&[("a", "abcde/"), ("b", "12345&")]);

@@ -1,4 +1,4 @@
-//! Every spelling of a secret is known. The spellings stand here as other programs wrote them.
+//! Every encoding of a secret is recognised. The encoded texts here were written by other programs.
 
 use super::redactor;
 
@@ -8,7 +8,7 @@ const TOKEN: &str = "s3cr3t-Tok3n_9";
 /// A password with every kind of character that some encoder escapes.
 const ODD: &str = "p@ss w0/rd+\"q\\'&<é>=😀\n~";
 
-/// The whole form goes, and nothing beside it.
+/// The whole form is removed, and nothing next to it.
 #[track_caller]
 fn check(secret: &str, form: &str) {
     let redactor = redactor(&[("a", secret)]);
@@ -17,7 +17,7 @@ fn check(secret: &str, form: &str) {
     assert_eq!(redactor.finds(text.as_bytes()), Some("a"), "{form}");
 }
 
-/// The form goes but for the few letters at its ends that are not the secret's alone.
+/// The form is removed except for the few letters at its ends that are not the secret's alone.
 #[track_caller]
 fn check_within(secret: &str, text: &str, left: (&str, &str)) {
     let want = format!("{}[secret a]{}", left.0, left.1);
@@ -113,11 +113,11 @@ fn base64_wherever_the_secret_begins() {
     let rows = [
         (ODD, "cEBzcyB3MC9yZCsicVwnJjzDqT498J+YgAp+", ("", "")),
         (ODD, "cEBzcyB3MC9yZCsicVwnJjzDqT498J-YgAp-", ("", "")),
-        // `user:` before it, as in a header of the basic kind; one letter is half a colon.
+        // `user:` before it, as in a basic authentication header; one letter is half a colon.
         (ODD, "dXNlcjpwQHNzIHcwL3JkKyJxXCcmPMOpPj3wn5iACn4=", ("dXNlcjp", "")),
-        // `ab` before it and `xyz` behind.
+        // `ab` before it and `xyz` after it.
         (ODD, "YWJwQHNzIHcwL3JkKyJxXCcmPMOpPj3wn5iACn54eXo=", ("YWJ", "54eXo=")),
-        // `a` before it and `x` behind, in the alphabet of URLs.
+        // `a` before it and `x` after it, in the URL alphabet.
         (ODD, "YXBAc3MgdzAvcmQrInFcJyY8w6k-PfCfmIAKfng=", ("YX", "ng=")),
         // Within JSON that escapes slashes, and within a form.
         ("a?b?c?d?e?", r"YT9iP2M\/ZD9lPw", ("", "")),

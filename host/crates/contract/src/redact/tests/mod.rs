@@ -1,4 +1,4 @@
-//! What the themes share: redactors of a few secrets, and the ways to put bytes through them.
+//! Shared by the tests: redactors of a few secrets, and the ways to pass bytes through them.
 
 mod encodings;
 mod forms;
@@ -16,7 +16,7 @@ fn redactor(secrets: &[(&str, &str)]) -> Redactor {
     Redactor::new(secrets.iter().map(|(name, secret)| (*name, secret)))
 }
 
-/// Puts pieces through a stream.
+/// Passes pieces through a stream.
 fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut stream = redactor.stream();
     let mut out = Vec::new();
@@ -27,7 +27,7 @@ fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>)
     out
 }
 
-/// Lets pieces leave. Returns what has left, and whether that was all.
+/// Passes pieces through a scan. Returns the bytes that have left, and whether that was all.
 fn scanned<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, bool) {
     let mut scan = redactor.scan();
     let mut out = Vec::new();
