@@ -1,13 +1,13 @@
-//! A value that is used and shown to nobody: a provider's key, a plugin's password.
+//! A value that is used but never shown: a provider's key, a plugin's password.
 //!
-//! Settings and errors are printed in many places. A secret in a type of its own cannot slip into
-//! any of them by way of a derived `Debug`, and its memory is wiped when it is no longer needed.
+//! Settings and errors are printed in many places. A secret has a type of its own so that a derived
+//! `Debug` cannot print it. Its memory is wiped when it is dropped.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// What stands in place of a secret wherever text is shown.
+/// The text shown instead of a secret.
 const MASK: &str = "[key]";
 
 /// A secret. Neither `Debug` nor `Display` shows it.
@@ -15,7 +15,7 @@ const MASK: &str = "[key]";
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes a value out of sight.
+    /// Wraps a value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(Zeroizing::new(value.into()))
     }

@@ -1,8 +1,8 @@
-//! Foreign text on its way to a person's screen or into a record.
+//! Foreign text, made safe for a terminal or a record.
 //!
-//! Whatever a plugin, a model or a server wrote is shown, never obeyed: control characters, escape
-//! sequences and invisible or direction-changing characters are made visible. In the prose of an answer
-//! what languages and emoji need is left, see [`Prose`].
+//! Text from a plugin, a model or a server is shown, never obeyed: control characters, escape
+//! sequences and invisible or direction-changing characters are made visible. The prose of an
+//! answer keeps those that languages and emoji need; see [`Prose`].
 
 mod prose;
 
@@ -10,18 +10,19 @@ use std::fmt::Write;
 
 pub use prose::{Prose, prose};
 
-/// Returns the text with everything that a terminal could obey, or a reader could not see, escaped.
-/// Line breaks and tabs stay.
+/// Escapes everything that a terminal could obey or a reader could not see. Line breaks and tabs
+/// stay.
 pub fn visible(text: &str) -> String {
     escape(text, |c| c == '\n' || c == '\t')
 }
 
-/// Returns the text as [`visible`] does, on one line: line breaks and tabs are escaped too.
+/// Escapes as [`visible`] does, and line breaks and tabs as well, so the text fits on one line.
 pub fn one_line(text: &str) -> String {
     escape(text, |_| false)
 }
 
-/// Returns the text as [`one_line`] does, cut to about `chars_max` characters with a mark.
+/// Escapes as [`one_line`] does, after cutting the text to `chars_max` characters, and marks a cut
+/// with `…`.
 pub fn excerpt(text: &str, chars_max: usize) -> String {
     let mut short: String = text.chars().take(chars_max).collect();
     let cut = short.len() < text.len();
@@ -32,8 +33,8 @@ pub fn excerpt(text: &str, chars_max: usize) -> String {
     short
 }
 
-/// Returns a JSON text in which what [`visible`] escapes is written as JSON escapes it, so that it
-/// says the same to a program and nothing to a terminal.
+/// Escapes a JSON text as [`visible`] does, but with JSON escapes, so that a program reads the same
+/// value and a terminal obeys nothing.
 pub fn visible_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -55,7 +56,7 @@ fn escape(text: &str, keep: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Adds a character as it is, or escaped.
+/// Appends a character, verbatim or escaped.
 fn push(out: &mut String, c: char, as_it_is: bool) {
     if as_it_is {
         out.push(c);

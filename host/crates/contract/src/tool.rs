@@ -10,7 +10,7 @@ use crate::name::ToolId;
 pub struct ToolSpec {
     /// Plugin and tool.
     pub id: ToolId,
-    /// A short name for people, when the author gives one. Untrusted text.
+    /// A short display name, when the author gives one. Untrusted text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What the tool does, written by its author for a model to read. Untrusted text.
@@ -20,12 +20,12 @@ pub struct ToolSpec {
     /// JSON Schema of the result's `data`, when the author gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// The author's claims about the tool. They inform people; no decision rests on them.
+    /// The author's claims about the tool. They inform the user; no decision depends on them.
     #[serde(default)]
     pub hints: Hints,
 }
 
-/// An author's claims about a tool; absent means that nothing was claimed.
+/// An author's claims about a tool; `None` means that the author claims nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Hints {
@@ -35,7 +35,7 @@ pub struct Hints {
     /// The tool may destroy something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// Calling it twice with the same arguments is the same as calling it once.
+    /// Calling it twice with the same arguments has the same effect as calling it once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// The tool reaches things outside this machine.

@@ -1,7 +1,7 @@
-//! The few traits between the parts.
+//! The traits between the parts of the host.
 //!
-//! Every source of tools is a [`Toolbox`]. The lower crates ask for anything outside themselves
-//! through a trait of this file, and the composition root decides what answers: a terminal, a
+//! Every source of tools is a [`Toolbox`]. The lower crates reach outside themselves through a
+//! trait in this module, and the composition root supplies the implementation: a terminal, a
 //! database, or three lines in a test.
 
 use std::{future::Future, io, net::IpAddr, pin::Pin, sync::Arc};
@@ -15,40 +15,40 @@ use crate::{
     tool::ToolSpec,
 };
 
-/// A boxed future, so that the traits here can be used as objects.
+/// A boxed future, which makes the traits here usable as trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A source of tools.
 ///
-/// A call goes through two steps, so that a session can collect every decision of a turn before
-/// the first tool runs: [`admit`](Toolbox::admit) checks and asks, [`run`](Toolbox::run) executes.
+/// A call takes two steps, so that a session can collect every decision of a turn before the first
+/// tool runs: [`admit`](Toolbox::admit) checks and asks, [`run`](Toolbox::run) executes.
 pub trait Toolbox: Send + Sync {
-    /// All tools, in a stable order.
+    /// Lists all tools, in a stable order.
     fn tools(&self) -> &[ToolSpec];
 
-    /// Checks that the tool exists, that the arguments fit and that policy (and, where it says so,
-    /// the person) agrees. A refusal is a finished report.
+    /// Checks that the tool exists, that the arguments fit and that policy (and the user, where
+    /// policy asks) agrees. A refusal is a finished report.
     fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>>;
 
     /// Runs an admitted call. Dropping the future cancels the call.
     fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport>;
 }
 
-/// What policy says about an access. When several rules match, the strictest wins, so the order of
-/// the variants matters.
+/// The decision of a policy about an access. The strictest of several matching rules wins, so the
+/// order of the variants matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// Go ahead.
+    /// Allows the access.
     Allow,
-    /// A person decides.
+    /// Asks the user.
     Ask,
-    /// No.
+    /// Denies the access.
     Deny,
 }
 
 impl Decision {
-    /// The word that policies use for it.
+    /// Returns the word for it in policies.
     pub fn word(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -58,67 +58,67 @@ impl Decision {
     }
 }
 
-/// What a person is shown before they say yes or no.
+/// The details that the user sees before they answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest {
     /// The call, with the arguments that would be used, or that are being used.
     pub call: ToolCall,
-    /// What the question is about.
+    /// The subject of the question.
     pub subject: Subject,
-    /// What would leave, when something is reached for. It is for the eyes of the person alone, since
-    /// records keep nothing of it.
+    /// The outgoing request, when the question is about one. Only the user sees it; records keep
+    /// nothing of it.
     pub request: Option<Arc<RequestPreview>>,
-    /// Version of the plugin, as its manifest says.
+    /// Version of the plugin, from its manifest.
     pub plugin_version: String,
     /// Digest of the component that would run, in hexadecimal.
     pub plugin_digest: String,
-    /// Why somebody has to be asked: a rule with its place, or the default and its reason.
+    /// Why the user is asked: a rule with its place, or the default and its reason.
     pub reason: String,
-    /// The policy text that [`Answer::Always`] would write; `None` when a rule of the policy asks,
-    /// which no other rule can soften.
+    /// The policy text that [`Answer::Always`] would write; `None` when a policy rule asks, which
+    /// no other rule can soften.
     pub rule: Option<String>,
     /// What the plugin could do with its present grants, one sentence each.
     pub powers: Vec<String>,
 }
 
-/// What a person is asked about.
+/// The subject of a question to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// Making the call at all.
     Call,
-    /// Something that the running call reaches for; it waits for the answer.
+    /// An access that the running call needs; the call waits for the answer.
     Access {
-        /// The act, as records name it: `GET https://api.open-meteo.com/v1/forecast`.
+        /// The action in the form that records use: `GET https://api.open-meteo.com/v1/forecast`.
         what: String,
     },
 }
 
-/// A person's answer.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Yes, to this one.
     Once,
     /// Yes, and to the same question for the rest of the session.
     Session,
-    /// Yes, and the rule that was shown is to be written into the policy.
+    /// Yes, and write the displayed rule into the policy.
     Always,
     /// No, perhaps with a reason for the model.
     No {
-        /// The person's own words.
+        /// The user's own words.
         reason: Option<String>,
     },
-    /// There is nobody to ask.
+    /// No user is connected.
     Nobody,
 }
 
 impl Answer {
-    /// Whether it is a yes of any reach.
+    /// Returns true for a yes of any scope.
     pub fn is_yes(&self) -> bool {
         matches!(self, Self::Once | Self::Session | Self::Always)
     }
 }
 
-/// Asks the person.
+/// Asks the user.
 pub trait Consent: Send + Sync {
     /// Shows the request and waits for the answer.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer>;

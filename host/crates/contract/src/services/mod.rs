@@ -1,10 +1,10 @@
-//! What plugins keep, plan and say beyond a call, as the sandbox asks for it and the composition
-//! root answers it.
+//! Host services for plugins, such as state, timers and notices: the sandbox calls them and the
+//! composition root implements them.
 //!
-//! Whether a plugin may do it, and how much of it, is decided by policy before any of these traits is
-//! asked; they only do it. Each is asked by one host call of the sandbox, and some by tools of the host
-//! itself, so each is small and none knows the others. [`Inbox`] and [`Seat`] are not offered to all:
-//! a run is joined to them while it plays its role.
+//! Policy decides whether a plugin may use a service, and how much of it, before any of these
+//! traits is called; the traits only carry it out. Each is called by one host call of the sandbox,
+//! and some by tools of the host itself, so each is small and independent of the others. [`Inbox`]
+//! and [`Seat`] are not offered to every run: a run is connected to them while it plays its role.
 
 mod notices;
 mod packages;
@@ -24,28 +24,27 @@ pub use seat::{Inbox, Origin, Seat, SeatError, Style};
 pub use state::{Expected, Kept, StateError, StateStore, Write};
 pub use timers::{Firing, Moment, Plan, Timer, TimerError, Timers};
 
-/// Whose things they are: one plugin's, on behalf of one user.
+/// The owner of stored data: one plugin, on behalf of one user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner {
     /// The plugin.
     pub plugin: PluginName,
-    /// The user, by a name that the host gives them; on a machine of one's own there is one.
+    /// The user, by a name that the host assigns; a personal machine has one user.
     pub user: String,
 }
 
-/// Everything of this kind that the sandbox can ask for. What is missing is unavailable, with words
-/// that say so.
+/// The services that the sandbox can use. A missing one is unavailable, and its error states so.
 #[derive(Clone, Default)]
 pub struct Services {
     /// Keys and values.
     pub state: Option<Arc<dyn StateStore>>,
     /// Timers.
     pub timers: Option<Arc<dyn Timers>>,
-    /// Messages to the person.
+    /// Messages to the user.
     pub notices: Option<Arc<dyn Notices>>,
     /// The user's browser.
     pub opener: Option<Arc<dyn Opener>>,
-    /// Packages of a language.
+    /// Language packages.
     pub packages: Option<Arc<dyn Packages>>,
 }
 

@@ -1,4 +1,4 @@
-//! What plugins tell the person beside their answers.
+//! Messages from plugins to the user, outside their answers.
 
 use std::time::Duration;
 
@@ -9,85 +9,86 @@ use crate::{
     name::{PluginName, ToolId},
 };
 
-/// Whom a message is for.
+/// Who receives a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Audience {
-    /// The conversation that it belongs to, now or when it goes on.
+    /// The conversation that it belongs to, now or when it continues.
     Conversation,
     /// The user: that conversation if it is open, else any other.
     User,
 }
 
-/// A message to the person.
+/// A message to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Who says it: a plugin, or a tool of the host.
+    /// The sender: a plugin, or a tool of the host.
     pub plugin: PluginName,
     /// The session that it belongs to.
     pub session_id: String,
-    /// What is shown; untrusted.
+    /// The text to show; untrusted.
     pub text: String,
-    /// What is said aloud; untrusted.
+    /// The text to speak; untrusted.
     pub speech: Option<String>,
-    /// Whom it is for.
+    /// Who receives it.
     pub audience: Audience,
-    /// It comes later than it should have.
+    /// The message arrives later than it should have.
     pub late: bool,
 }
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// From 0 to 1, where that is known.
+    /// The completed fraction, from 0 to 1, where that is known.
     pub part: Option<f64>,
-    /// A few words; untrusted.
+    /// A short text; untrusted.
     pub message: Option<String>,
 }
 
-/// Longest message, shown and said together, in bytes. What is gathered into one is no longer either,
-/// and whoever passes a message on takes one of this length.
+/// Longest message, shown and spoken text together, in bytes. Gathered messages share this limit,
+/// and every implementation of [`Notices`] accepts a message of this length.
 pub const NOTICE_BYTES_MAX: usize = 64 << 10;
 
 /// When a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// As soon as somebody is there.
+    /// As soon as a user is connected.
     AtOnce,
-    /// After so long, in one message with what the same plugin says until then to the same people.
+    /// After this time, in one message with everything that the same plugin sends to the same
+    /// audience until then.
     Gathered(Duration),
 }
 
-/// A message can neither be shown nor kept.
+/// Why a message can neither be shown nor kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
-    /// What is being gathered is as long as a message may be; later there is room again.
+    /// The gathered messages have reached the limit; there is room again later.
     #[error("{NOTICE_BYTES_MAX} bytes of messages wait already")]
     Full,
-    /// Messages cannot be kept; for the log.
+    /// Messages cannot be kept; the text is for the log.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Passes messages on to the person.
+/// Delivers messages to the user.
 pub trait Notices: Send + Sync {
-    /// Shows a message, or keeps it until somebody is there. It may block.
+    /// Shows a message, or keeps it until a user is connected. It may block.
     ///
     /// # Errors
     ///
-    /// It can neither be shown nor kept. See [`NoticeError`].
+    /// The message can neither be shown nor kept. See [`NoticeError`].
     fn notify(&self, notice: Notice, delivery: Delivery) -> Result<(), NoticeError>;
 
-    /// Shows how far a running call has come. It does not block.
+    /// Shows the progress of a running call. It does not block.
     fn progress(&self, call: &CallContext, tool: &ToolId, progress: Progress);
 }
 
-/// What came of opening a page.
+/// The result of opening a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened {
-    /// The browser has it.
+    /// The browser received the address.
     Browser,
-    /// The person was shown the address.
+    /// The user was shown the address.
     Shown,
 }
 

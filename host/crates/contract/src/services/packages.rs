@@ -1,4 +1,4 @@
-//! Packages of a language, from an index.
+//! Language packages from an index.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ pub struct PackageFile {
     pub data: Vec<u8>,
 }
 
-/// Why a package cannot be had, in words that a plugin may read.
+/// Why a package is not available, in a text that a plugin may read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {
-    /// There is no such package, not in this version, or not in pure Python.
+    /// The package does not exist, not in this version, or not in pure Python.
     #[error("{0}")]
     NotFound(String),
-    /// The index cannot be reached, or what it sent is not what it announced.
+    /// The index cannot be reached, or sent something other than it announced.
     #[error("{0}")]
     Unavailable(String),
 }
 
 /// Fetches packages.
 pub trait Packages: Send + Sync {
-    /// Lists the versions of a package that could be fetched, the newest first; never none.
+    /// Lists the versions of a package that can be fetched, newest first; never empty.
     ///
     /// # Errors
     ///
     /// See [`PackageError`].
     fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>>;
 
-    /// Fetches one version of a package, checked and unpacked, without what it depends on.
+    /// Fetches one version of a package, checked and unpacked, without its dependencies.
     ///
     /// # Errors
     ///

@@ -1,89 +1,89 @@
-//! Where plugins sit that take part in a session: listeners that bring input, and UIs.
+//! Connections of plugins that take part in a session: listeners, which bring input, and UIs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{name::PluginName, toolbox::Answer};
 
-/// Where an input came from, when the person did not type it.
+/// The origin of an input that the user did not type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The plugin that brought it.
     pub plugin: PluginName,
-    /// Whose words they are, as the plugin says; untrusted.
+    /// The author of the words, as the plugin reports it; untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The connection that an answer goes back to.
+    /// The connection that receives the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
 }
 
-/// Why something was not taken.
+/// Why an input or an answer was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SeatError {
-    /// It is empty or too long; in words that a plugin may read.
+    /// It is empty or too long; the message is one that a plugin may read.
     #[error("{0}")]
     Invalid(String),
-    /// Too much waits already.
+    /// Too much is waiting already.
     #[error("too much is waiting already")]
     Full,
-    /// There is no such question, or it is answered already.
+    /// The question does not exist or is already answered.
     #[error("there is no such question")]
     NoSuchQuestion,
-    /// There is no session any more.
+    /// The session has ended.
     #[error("the session has ended")]
     Ended,
 }
 
-/// The way from a listener into a session. It does not block.
+/// A listener's way into a session. It does not block.
 pub trait Inbox: Send + Sync {
-    /// Hands in an input.
+    /// Submits an input.
     ///
     /// # Errors
     ///
-    /// It is not taken.
+    /// The input is rejected.
     fn submit(&self, text: String, origin: Origin) -> Result<(), SeatError>;
 }
 
-/// A UI's place at a session. It does not block.
+/// A UI's connection to a session. It does not block.
 pub trait Seat: Send + Sync {
     /// Starts a turn.
     ///
     /// # Errors
     ///
-    /// It is not taken.
+    /// The input is rejected.
     fn submit(&self, text: String) -> Result<(), SeatError>;
 
     /// Answers a question that was shown to this UI.
     ///
     /// # Errors
     ///
-    /// There is no such question, or it is answered.
+    /// The question does not exist or is already answered.
     fn confirm(&self, confirmation_id: u64, answer: Answer) -> Result<(), SeatError>;
 
-    /// Ends the present turn.
+    /// Ends the current turn.
     ///
     /// # Errors
     ///
     /// The session has ended.
     fn cancel(&self) -> Result<(), SeatError>;
 
-    /// Draws whole lines; untrusted.
+    /// Prints whole lines; untrusted.
     fn print(&self, text: &str, style: Style);
 
-    /// Shows words in place of the last status; untrusted.
+    /// Replaces the status text; untrusted.
     fn status(&self, text: Option<&str>);
 }
 
-/// What a text means that a UI draws.
+/// The meaning of a text that a UI draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Nothing special.
+    /// Ordinary text.
     Plain,
-    /// A heading or something that matters.
+    /// A heading or important text.
     Strong,
-    /// Beside the point.
+    /// Secondary text.
     Faint,
-    /// Something to look out for.
+    /// A warning.
     Warning,
     /// A failure.
     Failure,

@@ -1,93 +1,93 @@
-//! Keys and values that a plugin keeps.
+//! Keys and values that a plugin stores.
 
 use std::time::Duration;
 
 use super::Owner;
 
-/// A value that is kept.
+/// A stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The bytes.
     pub value: Vec<u8>,
-    /// Another number after every change of the key.
+    /// A number that differs after every change of the key.
     pub version: u64,
 }
 
-/// What a key has to be before it is written.
+/// The state that a key must have before it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Anything or nothing.
+    /// Any state.
     Anything,
-    /// It does not exist.
+    /// The key does not exist.
     Nothing,
-    /// It exists in this version.
+    /// The key exists in this version.
     Version(u64),
 }
 
-/// A value that is to be kept.
+/// A value to store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write<'a> {
     /// The bytes.
     pub value: &'a [u8],
-    /// What the key has to be now.
+    /// The state that the key must have.
     pub expected: Expected,
-    /// After which time it is forgotten.
+    /// The time after which it expires.
     pub expires_in: Option<Duration>,
-    /// Most bytes that all keys and values of the owner may come to.
+    /// Most bytes that all keys and values of the owner may occupy.
     pub quota_bytes: u64,
 }
 
-/// Why nothing came of it. Nothing has changed then.
+/// Why an operation failed. It has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// The key is not as it was expected.
+    /// The key is not in the expected state.
     #[error("the key has changed")]
     Conflict {
-        /// Its version now; `None` when it is gone.
+        /// The current version; `None` when the key does not exist.
         present: Option<u64>,
     },
-    /// It does not fit.
+    /// The value does not fit.
     #[error("{needed} bytes would be kept, at most {quota} are allowed")]
     QuotaReached {
-        /// What all keys and values would come to.
+        /// Bytes that all keys and values would occupy.
         needed: u64,
-        /// What they may come to.
+        /// The limit, in bytes.
         quota: u64,
     },
-    /// The store cannot be used; for the log.
+    /// The store is unavailable; the text is for the log.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Keeps keys and values, apart for every owner. It may block; whoever asks from async code does so
-/// apart from it. What a method returned is on the disk.
+/// Stores keys and values, separately for every owner. It may block, so async code calls it from a
+/// blocking task. When a method returns, its change is on disk.
 pub trait StateStore: Send + Sync {
-    /// Returns what is kept under a key and has not expired.
+    /// Returns the value of a key, unless it has expired.
     ///
     /// # Errors
     ///
-    /// The store cannot be used.
+    /// The store is unavailable.
     fn get(&self, owner: &Owner, key: &str) -> Result<Option<Kept>, StateError>;
 
-    /// Keeps a value and returns its version.
+    /// Stores a value and returns its version.
     ///
     /// # Errors
     ///
-    /// The key is not as expected, the value does not fit, or the store cannot be used.
+    /// The key is not in the expected state, the value does not fit, or the store is unavailable.
     fn set(&self, owner: &Owner, key: &str, write: Write<'_>) -> Result<u64, StateError>;
 
-    /// Forgets a key. Returns whether there was one.
+    /// Deletes a key. Returns whether it existed.
     ///
     /// # Errors
     ///
-    /// The store cannot be used.
+    /// The store is unavailable.
     fn delete(&self, owner: &Owner, key: &str) -> Result<bool, StateError>;
 
-    /// Lists keys that begin with `prefix` and come after `after`, in the order of their bytes.
+    /// Lists keys that begin with `prefix` and sort after `after`, in byte order.
     ///
     /// # Errors
     ///
-    /// The store cannot be used.
+    /// The store is unavailable.
     fn list(
         &self,
         owner: &Owner,

@@ -1,27 +1,27 @@
-//! The prose of an answer: escaped like other foreign text, but for the invisible characters that
-//! writing itself needs.
+//! The prose of an answer: escaped like other foreign text, except for the invisible characters
+//! that writing needs.
 //!
-//! Persian, Hindi and their neighbours cannot be written without joiners, and families of emoji hold
-//! together by them. A joiner stays between two letters of such a script or two emoji, and a mark of
-//! direction (not an override, an embedding or an isolate) stays in a line that has letters from right
-//! to left. Elsewhere each is shown, as everywhere in names, paths, arguments and cards.
+//! Persian, Hindi and related scripts cannot be written without joiners, and emoji families are
+//! held together by them. A joiner stays between two letters of such a script or two emoji. A
+//! direction mark (not an override, an embedding or an isolate) stays in a line that has
+//! right-to-left letters. Elsewhere both are escaped, as in names, paths, arguments and cards.
 
 use super::{is_hidden, push};
 
 const NON_JOINER: char = '\u{200c}';
 const JOINER: char = '\u{200d}';
 
-/// Escapes prose that comes piece by piece.
+/// Escapes prose that arrives in pieces.
 #[derive(Debug, Clone, Default)]
 pub struct Prose {
     before: Option<char>,
-    /// An invisible character that the next one decides about.
+    /// An invisible character whose escaping depends on the next character.
     held: Option<char>,
-    /// The line has letters from right to left.
+    /// The line has right-to-left letters.
     has_rtl: bool,
 }
 
-/// Escapes prose that is there as a whole. Line breaks and tabs stay.
+/// Escapes prose that is already complete. Line breaks and tabs stay.
 pub fn prose(text: &str) -> String {
     let mut prose = Prose::default();
     let mut out = prose.push(text);
@@ -30,8 +30,8 @@ pub fn prose(text: &str) -> String {
 }
 
 impl Prose {
-    /// Returns the next piece as it is shown. What only the piece after it decides about comes with
-    /// that.
+    /// Returns the next piece, escaped. A trailing character that depends on the next piece is
+    /// returned with that piece.
     pub fn push(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {
@@ -48,7 +48,7 @@ impl Prose {
         out
     }
 
-    /// Returns what was held back at the end of the text, and begins anew.
+    /// Returns the character held back at the end of the text, and resets.
     pub fn finish(&mut self) -> String {
         let mut out = String::new();
         self.release(&mut out, None);
@@ -72,16 +72,17 @@ fn both(before: Option<char>, next: Option<char>, is_so: fn(char) -> bool) -> bo
     before.is_some_and(is_so) && next.is_some_and(is_so)
 }
 
-/// Letters and their signs in scripts where a joiner changes the shape of what is beside it.
+/// Letters and signs of scripts in which a joiner changes the shape of its neighbours.
 fn is_joining(c: char) -> bool {
     match c {
-        // Arabic and its neighbours, Mongolian, Arabic forms, Adlam.
+        // Arabic and its neighbouring blocks, Mongolian, Arabic presentation forms, Adlam.
         '\u{600}'..='\u{8ff}'
         | '\u{1800}'..='\u{18af}'
         | '\u{fb50}'..='\u{fdff}'
         | '\u{fe70}'..='\u{fefc}'
         | '\u{1e900}'..='\u{1e94b}' => c.is_alphabetic(),
-        // The scripts of India and Sri Lanka, Burmese, Khmer; their viramas are no letters.
+        // The scripts of India and Sri Lanka, Burmese, Khmer. `is_alphabetic` does not fit: their
+        // viramas are not letters.
         '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => {
             !c.is_numeric() && !matches!(c, '\u{964}' | '\u{965}' | '\u{df4}')
         }
@@ -89,14 +90,14 @@ fn is_joining(c: char) -> bool {
     }
 }
 
-/// Pictures, tones of skin, and the sign that asks for a picture.
+/// Pictographs, skin tones, and the emoji variation selector.
 fn is_emoji(c: char) -> bool {
     matches!(c,
         '\u{fe0f}' | '\u{2190}'..='\u{21ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}'
         | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Letters that are written from right to left.
+/// Right-to-left letters.
 fn is_rtl(c: char) -> bool {
     c.is_alphabetic()
         && matches!(c,

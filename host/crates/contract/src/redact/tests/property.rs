@@ -1,19 +1,19 @@
-//! Properties over random secrets, neighbours, spellings and cuts. The spellings are made by encoders
-//! that know nothing of how they are recognised.
+//! Properties over random secrets, neighbours, encodings and cuts. The encoders know nothing of the
+//! recognition.
 
 use proptest::{collection, prelude::*, sample};
 
 use super::{redactor, scanned, streamed};
 use crate::redact::reader::LINE_LETTERS_MIN;
 
-/// Secrets of all kinds of characters. Brackets are left out: with the mark's own, a form could
-/// come to be where two things meet that hold nothing.
+/// Secrets of all kinds of characters. Brackets are left out: with the brackets of the mark, a form
+/// could arise where two texts meet that contain none.
 fn secret() -> impl Strategy<Value = String> {
     let words = prop_oneof![
         "[a-zA-Z0-9_-]{6,40}",
         "[!-Z\\\\^-~]{6,24}",
         "[!-Zé漢😀\n\t^-~]{8,20}",
-        // What looks like escapes.
+        // Text that looks like escapes.
         "(%[0-9a-f]{2}|\\\\[nux\"]|&[#lt;]|[a-z]){6,12}",
     ];
     words.prop_filter("long enough", |word| word.trim().len() >= 6)
@@ -23,7 +23,7 @@ fn neighbour() -> impl Strategy<Value = String> {
     prop_oneof!["[ -Z^-~é]{0,12}", "[a-zA-Z0-9+/=]{0,8}", "(%[0-9]|u00|&#x|\\\\|=){0,4}"]
 }
 
-/// How one character is written.
+/// The encoding of one character.
 #[derive(Debug, Clone, Copy)]
 enum Spelling {
     Plain,
@@ -78,8 +78,8 @@ impl Spelling {
     }
 }
 
-/// Each character in a way of its own. What would look like an escape is escaped, as every encoder
-/// does whose text can be read again.
+/// Encodes each character on its own. Text that would look like an escape is escaped, as every
+/// encoder does whose text can be read again.
 fn spelt(text: &str, ways: &[Spelling]) -> String {
     let spell = |(c, way): (char, &Spelling)| match (c, way) {
         ('%' | '&' | '\\', Spelling::Plain) | ('%' | '&', Spelling::Short) => {
@@ -90,7 +90,7 @@ fn spelt(text: &str, ways: &[Spelling]) -> String {
     text.chars().zip(ways.iter().cycle()).map(spell).collect()
 }
 
-/// A text as bytes that carry it: as it is, encoded, and broken into lines.
+/// A text as transported bytes: verbatim, encoded, and broken into lines.
 fn carried(text: &str, way: u8, width: usize) -> Vec<u8> {
     let base64 = data_encoding::BASE64.encode(text.as_bytes());
     let hex: Vec<String> = text.bytes().map(|byte| format!("{byte:02X}")).collect();
@@ -114,7 +114,7 @@ fn carried(text: &str, way: u8, width: usize) -> Vec<u8> {
     }
 }
 
-/// The ways that [`carried`] knows.
+/// The transports that [`carried`] supports.
 const WAYS: u8 = 10;
 
 fn pieces(data: &[u8], cuts: Vec<sample::Index>) -> Vec<&[u8]> {
@@ -148,7 +148,7 @@ proptest! {
             1 => spelt(secret, &once),
             _ => spelt(&spelt(secret, &once), &again),
         };
-        // Half an escape before a text that is escaped twice is more than is seen through.
+        // Half an escape before a text that is escaped twice is not seen through.
         let before = if times > 1 { before.replace(['%', '\\', '&'], "") } else { before };
         let text = format!("{before}{form}{behind}");
         let pieces = pieces(text.as_bytes(), cuts);
@@ -156,12 +156,12 @@ proptest! {
         prop_assert!(!holds(&out, form.as_bytes()), "{text:?} {:?}", String::from_utf8_lossy(&out));
         prop_assert_eq!(&out, &*redactor.bytes(text.as_bytes()));
         let (left, is_all) = scanned(&redactor, pieces);
-        // What stands before may make an escape of the first sign of one.
+        // The text before it may combine with its first sign to an escape.
         prop_assert!(!is_all && left.len() <= before.len() + 6, "{text:?} {left:?}");
     }
 
-    /// Of what is encoded as a whole no more than the letters at its edges is left, which are not the
-    /// secret's alone, and the first letters of the first line.
+    /// Of an encoded text at most the letters at its edges are left, which are not the secret's
+    /// alone, and the first letters of the first line.
     #[test]
     fn no_encoding_of_a_secret_comes_out(
         secret in secret(),
@@ -189,7 +189,8 @@ proptest! {
         text in "[ -jn-~é]{0,200}",
         cuts in collection::vec(any::<sample::Index>(), 0..6),
     ) {
-        // Without the letters of the secret only an encoding could spell it, and none is so short.
+        // Without the letters of the secret only an encoding could spell it, and none is this
+        // short.
         let redactor = redactor(&[("n", &secret)]);
         prop_assume!(redactor.finds(text.as_bytes()).is_none());
         let out = streamed(&redactor, pieces(text.as_bytes(), cuts.clone()));

@@ -51,7 +51,7 @@ fn effects() -> Vec<Effect> {
     ]
 }
 
-/// The bytes of pictures are printed as numbers, so they are looked at apart.
+/// The bytes of pictures are printed as numbers, so they are checked separately.
 fn binary_parts(report: &CallReport) -> Vec<&[u8]> {
     let Outcome::Completed(output) = &report.outcome else { return Vec::new() };
     let parts = output.content.iter().filter_map(|part| match part {

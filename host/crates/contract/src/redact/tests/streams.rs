@@ -1,4 +1,5 @@
-//! Pieces: wherever a stream is cut, the same comes out, and no more is held back than must be.
+//! Pieces: the output is the same wherever a stream is cut, and no more is held back than
+//! necessary.
 
 use super::{redactor, scanned, streamed};
 use crate::redact::{
@@ -7,7 +8,7 @@ use crate::redact::{
 
 const TOKEN: &str = "s3cr3t-Tok3n_9";
 
-/// Whole, byte by byte, and cut at every place into two and into three.
+/// Whole, byte by byte, and cut at every position into two and into three.
 #[track_caller]
 fn check(redactor: &Redactor, data: &[u8], want: &[u8]) {
     let found = redactor.finds(data).is_some();
@@ -17,7 +18,7 @@ fn check(redactor: &Redactor, data: &[u8], want: &[u8]) {
         assert_eq!(out, want, "{:?}", String::from_utf8_lossy(&out));
         let (left, is_all) = scanned(redactor, pieces.iter().copied());
         assert_eq!(is_all, !found);
-        // What left before a secret stood before it, and so in what is left without it.
+        // Bytes that left before a secret preceded it, and so they precede its replacement.
         let before = want.iter().zip(&left).take_while(|(want, left)| want == left).count();
         assert!(before == left.len(), "{:?}", String::from_utf8_lossy(&left));
     };
@@ -49,8 +50,8 @@ fn any_cut_gives_the_same() {
     }
 }
 
-/// A short secret within the spelling of a long one: first the short one is met, then the long one
-/// goes on, or breaks off.
+/// A short secret within an encoding of a long one: first the short one is found, then the long one
+/// continues, or breaks off.
 #[test]
 fn a_secret_within_another() {
     let redactor =
@@ -96,10 +97,10 @@ fn only_what_may_begin_a_secret_is_held_back() {
     check("\n\n", "s3cr3t-Tok3n_\n\n");
 }
 
-/// A whole head, each byte of it escaped as long as can be, once in each layer.
+/// A whole head, each byte of it escaped as long as possible, once in each layer.
 const HELD_BYTES_MAX: usize = HEAD_BYTES_MAX * ESCAPE_BYTES_MAX * 3;
 
-/// However a secret looks, what is held back is bounded.
+/// The held bytes are bounded for every secret.
 #[test]
 fn what_is_held_back_is_bounded() {
     let secrets = ["a".repeat(REDACTED_BYTES_MIN), "a".repeat(60_000), "\"\\".repeat(5000)];

@@ -1,4 +1,4 @@
-//! Texts, values and names: what is taken out, what is named, what is left alone.
+//! Texts, values and names: what is removed, what is named, what stays unchanged.
 
 use serde_json::{Value, json};
 
