@@ -1,56 +1,56 @@
-//! An index that finds the documents that some words are about.
+//! A search index that ranks documents by the words of a query.
 //!
-//! BM25 over several fields: a rare word counts more than a common one, a word in a short text more
-//! than one in a long text, and each field has a weight. Strangers write the documents, and some
-//! would like to be found always. Therefore lengths are compared with fixed ones, which no document
-//! can shift, a word counts once however often it stands in a field, and only the beginning of a
-//! long field counts at all.
+//! It uses BM25 over several fields: a rare word scores higher than a common one, a word in a short
+//! text higher than one in a long text, and each field has a weight. Documents are untrusted, and
+//! some authors want theirs to match every query. Therefore lengths are compared with constants
+//! that no document can shift, a word counts once per field, and only the beginning of a long field
+//! counts.
 
 use std::{cmp::Reverse, collections::HashMap};
 
 use crate::words::words;
 
-/// How soon it stops to count that a word stands in several fields. SQLite's `bm25()`, which ranks
-/// what the store finds, has the same constant.
+/// How quickly further fields with the same word stop adding to its score. SQLite's `bm25()`, which
+/// ranks the store's results, uses the same constant.
 const SATURATION: f64 = 1.2;
 
-/// How much the length of a text counts, from 0 to 1. SQLite's `bm25()` has the same constant.
+/// The influence of a text's length, from 0 to 1. SQLite's `bm25()` uses the same constant.
 const LENGTH_WEIGHT: f64 = 0.75;
 
-/// Longest query, in bytes: some sentences.
+/// Maximum length of a query, in bytes: a few sentences.
 const QUERY_BYTES_MAX: usize = 1024;
 
-/// Most different words of a query.
+/// Maximum number of distinct words in a query.
 const QUERY_WORDS_MAX: usize = 32;
 
-/// How much a field counts.
+/// The weight of a field.
 #[derive(Debug, Clone, Copy)]
 pub struct Weight {
-    /// How much a word in it counts.
+    /// The factor for each word in the field.
     pub boost: f64,
-    /// How many words such a field usually has.
+    /// The usual length of the field, in words.
     pub words_usual: f64,
-    /// How many words of it count.
+    /// Maximum number of words that count.
     pub words_max: usize,
 }
 
-/// A document that has a word of the query.
+/// A document that contains a word of the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Match {
-    /// The document's number, in the order in which the documents were added.
+    /// The document's position, in the order in which documents were added, from 0.
     pub document: usize,
-    /// How well it fits; only the ratio to other scores of the same query means anything.
+    /// The score. Only its ratio to other scores of the same query is meaningful.
     pub score: f64,
 }
 
-/// Knows in which documents each word stands.
+/// Maps each word to the documents that contain it.
 #[derive(Debug, Default)]
 pub struct Index {
     places: HashMap<String, Vec<Place>>,
     documents: usize,
 }
 
-/// That a word stands in a document, and how much it counts there.
+/// A document that contains a word, with the word's weight there.
 #[derive(Debug)]
 struct Place {
     document: usize,
@@ -58,7 +58,7 @@ struct Place {
 }
 
 impl Index {
-    /// Adds a document: the texts of each of its fields.
+    /// Adds a document: for each field, its weight and its texts.
     pub fn add<'a>(&mut self, fields: impl IntoIterator<Item = (Weight, Vec<&'a str>)>) {
         for (weight, texts) in fields {
             self.add_field(weight, &texts);
@@ -83,8 +83,8 @@ impl Index {
         }
     }
 
-    /// Returns the documents that have a word of the query, the best first; of equals, the one that
-    /// was added first.
+    /// Returns the documents that contain a word of the query, the best first. Documents with equal
+    /// scores keep the order in which they were added.
     pub fn find(&self, query: &str) -> Vec<Match> {
         let mut scores = vec![0.0; self.documents];
         for places in query_words(query).iter().filter_map(|word| self.places.get(word)) {
@@ -96,7 +96,8 @@ impl Index {
         let scored = scores.into_iter().enumerate();
         let matches = scored.map(|(document, score)| Match { document, score });
         let mut found: Vec<Match> = matches.filter(|found| found.score > 0.0).collect();
-        // Sorting is stable; scores are positive, so their bits order them as their values do.
+        // The sort is stable. Scores are positive, so their bits have the same order as their
+        // values.
         found.sort_by_key(|found| Reverse(found.score.to_bits()));
         found
     }

@@ -1,7 +1,7 @@
-//! Lexical search: the words of a text, and a BM25 index over them.
+//! Lexical search: splits text into words and ranks documents with BM25.
 //!
-//! Tool search and the offline matcher share the index. The store keeps its own index inside SQLite,
-//! next to the records, and shares the knowledge of which scripts put no spaces between words.
+//! Tool search and the offline matcher share the index. The store has its own index inside SQLite,
+//! next to the records, and uses only [`is_unspaced`].
 
 mod index;
 mod script;

@@ -1,7 +1,7 @@
-//! Scripts that put no spaces between words.
+//! Scripts without spaces between words.
 
-/// Blocks of these scripts, in their order: Thai and Lao, Tibetan, Myanmar, Khmer, the Tai scripts,
-/// Chinese and Japanese, and what belongs to them further up.
+/// Unicode blocks of these scripts, in order: Thai and Lao, Tibetan, Myanmar, Khmer, the Tai
+/// scripts, Chinese and Japanese, and their compatibility blocks.
 const UNSPACED: [(char, char); 12] = [
     ('\u{e00}', '\u{eff}'),
     ('\u{f00}', '\u{fff}'),
@@ -17,10 +17,11 @@ const UNSPACED: [(char, char); 12] = [
     ('\u{f900}', '\u{faff}'),
 ];
 
-/// Where the supplementary planes of Chinese characters begin and end.
+/// The range of the supplementary planes for Chinese characters.
 const IDEOGRAPHS: (char, char) = ('\u{20000}', '\u{3ffff}');
 
-/// Whether a character belongs to a script without spaces. Such a character is a word of its own.
+/// Returns whether a character belongs to a script without spaces. Such a character is a word of
+/// its own.
 pub fn is_unspaced(c: char) -> bool {
     let within = |&(first, last): &(char, char)| (first..=last).contains(&c);
     c >= UNSPACED[0].0 && UNSPACED.iter().chain([&IDEOGRAPHS]).any(within)

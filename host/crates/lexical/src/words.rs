@@ -1,15 +1,15 @@
-//! The words of a name or a description, alike for those who look for them and those who wrote them.
+//! Splits names and descriptions into words, for documents and queries alike.
 //!
-//! Names are written in every style there is: `get_time`, `getTime`, `HTTPServer`, `base64`. Words
-//! end where letters, digits and capitals change. Nothing here knows a language, except that a
-//! plural is taken for its singular: models search for "file" and for "files".
+//! Names come in every style: `get_time`, `getTime`, `HTTPServer`, `base64`. Words end where
+//! letters, digits and capitals change. The only rule of a language is that an English plural
+//! becomes its singular: models search for "file" as well as "files".
 
 use crate::script::is_unspaced;
 
-/// Longest word, in characters. Longer ones are keys, digests and the like.
+/// Maximum length of a word, in characters. Longer ones are usually keys and digests.
 const WORD_CHARS_MAX: usize = 40;
 
-/// Returns the words of a text, in lower case.
+/// Returns the words of a text, in lower case. Words of more than 40 characters are skipped.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text;
     let pieces = std::iter::from_fn(move || {
@@ -21,13 +21,13 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
     pieces.filter(|piece| piece.chars().count() <= WORD_CHARS_MAX).map(singular)
 }
 
-/// What a character does in a word.
+/// The class of a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Letter,
     Capital,
     Digit,
-    /// A sign of a script that puts no spaces between words. It stands for itself.
+    /// A character of a script without spaces. It is a word of its own.
     Sign,
     Between,
 }
@@ -44,13 +44,13 @@ impl Class {
     }
 }
 
-/// How long the word is with which a text begins.
+/// Returns the length of the text's first word, in bytes.
 fn piece_bytes(text: &str) -> usize {
     let mut chars = text.char_indices().map(|(at, c)| (at, Class::of(c)));
     let Some((mut last_at, mut last)) = chars.next() else { return 0 };
     for (at, class) in chars {
         match (last, class) {
-            // Of several capitals, the last belongs to the letters behind it.
+            // The last of several capitals belongs to the letters after it.
             (Class::Capital, Class::Letter) if last_at > 0 => return last_at,
             (Class::Capital, Class::Letter) => {}
             (Class::Sign, _) => return at,

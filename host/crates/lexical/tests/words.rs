@@ -1,4 +1,4 @@
-//! Words of names and descriptions.
+//! Tests of splitting names and descriptions into words.
 
 use sallyport_lexical::words;
 
