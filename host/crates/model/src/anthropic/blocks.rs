@@ -1,8 +1,8 @@
-//! The blocks of an answer, put together from their fragments.
+//! Assembles the content blocks of an answer from their fragments.
 //!
-//! A block begins with its type, its index and, for a call, id and name; fragments of its text, its
-//! thinking or its arguments follow under the same index. A block of an unknown type is kept like
-//! any other: it belongs to the message and goes back with it.
+//! A block begins with its type, its index and, for a call, its id and name. Fragments of its text,
+//! thinking or arguments follow under the same index. A block of an unknown type is kept like any
+//! other: it belongs to the message and is sent back with it.
 
 use serde_json::{Map, Value, json};
 
@@ -14,27 +14,27 @@ use crate::{
     },
 };
 
-/// Most blocks in one answer. No session runs more calls, and every fragment looks for its block.
+/// Most blocks in one answer. No session runs more calls, and each fragment searches the list.
 const BLOCKS_MAX: usize = 4096;
 
 /// Why a block or a fragment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BlockError {
-    /// The answer has none.
+    /// The answer has no content.
     #[error("there is no content in the answer")]
     NoContent,
-    /// It is not a JSON object.
+    /// A block is not a JSON object.
     #[error("a content block is not an object")]
     NotAnObject,
-    /// It continues a block that never began.
+    /// A fragment continues a block that never began.
     #[error("a fragment belongs to no content block")]
     NotBegun,
-    /// There are too many blocks.
+    /// There are more than [`BLOCKS_MAX`] blocks.
     #[error("more than {BLOCKS_MAX} content blocks")]
     TooMany,
 }
 
-/// The blocks so far, in the order in which they began.
+/// The blocks received so far, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Blocks(Vec<Block>);
 
@@ -42,12 +42,12 @@ pub(super) struct Blocks(Vec<Block>);
 pub(super) struct Block {
     index: Option<u64>,
     value: Map<String, Value>,
-    /// The arguments of a call, as they arrived.
+    /// The arguments of a call, as received.
     arguments: String,
 }
 
 impl Blocks {
-    /// Adds a block, and returns what it says already.
+    /// Adds a block and returns the delta that it begins with, if any.
     pub(super) fn begin(
         &mut self,
         index: Option<u64>,
@@ -63,7 +63,7 @@ impl Blocks {
         Ok(said)
     }
 
-    /// Adds a fragment to the block that it belongs to, and returns what it says.
+    /// Adds a fragment to its block and returns the delta that it carries, if any.
     pub(super) fn grow(
         &mut self,
         index: Option<u64>,
@@ -92,24 +92,24 @@ impl Blocks {
         })
     }
 
-    /// Returns the blocks, finished.
+    /// Returns the finished blocks.
     pub(super) fn into_vec(self) -> Vec<Block> {
         self.0
     }
 }
 
 impl Block {
-    /// Returns the text of a block of text.
+    /// Returns the text of a text block.
     pub(super) fn text(&self) -> Option<&str> {
         self.is("text").then(|| self.string("text"))
     }
 
-    /// Returns the id of a call, as the provider gave it. A block that is no call has none.
+    /// Returns the provider's id of a call, or `None` if the block is not a call.
     pub(super) fn call_id(&self) -> Option<&str> {
         self.is("tool_use").then(|| self.string("id"))
     }
 
-    /// Returns the call, under an id that may be another than the provider's.
+    /// Returns the call under `id`, which may differ from the provider's id.
     pub(super) fn call(&mut self, id: String) -> CallRequest {
         self.value.insert("id".to_owned(), json!(id));
         let arguments = match self.arguments.trim() {
@@ -119,13 +119,13 @@ impl Block {
         CallRequest { id, name: self.string("name").to_owned(), arguments }
     }
 
-    /// Returns the block in the form in which it goes back.
+    /// Returns the block in the form in which it is sent back.
     pub(super) fn into_value(self) -> Value {
         let mut value = self.value;
         if !self.arguments.is_empty() {
             value.insert("input".to_owned(), arguments_object(&self.arguments));
         }
-        // Says only who made the call, and is no part of a request.
+        // `caller` only names who made the call and is not part of a request.
         value.remove("caller");
         Value::Object(value)
     }
@@ -138,7 +138,8 @@ impl Block {
         self.value.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What the block says as it begins: all of it in a whole answer, mostly nothing in a stream.
+    /// Returns the content that the block begins with. A whole answer has all of it here, a stream
+    /// mostly none.
     fn said(&self) -> Option<Delta> {
         match self.string("type") {
             "text" => said(Delta::Text, self.string("text")),

@@ -1,7 +1,7 @@
-//! A finished answer, read into ours.
+//! Converts a finished answer into a [`Reply`].
 //!
-//! Both ways of answering end here: a whole answer brings its blocks, a streamed one has put them
-//! together.
+//! Whole and streamed answers both end here: a whole answer brings its blocks, a streamed one has
+//! assembled them.
 
 use serde_json::{Map, Value, json};
 
@@ -14,12 +14,12 @@ use crate::{
     },
 };
 
-/// An answer of the provider.
+/// A complete answer of the provider.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     pub(super) blocks: Blocks,
     pub(super) stop_reason: Option<String>,
-    /// The figures as the provider names them; the last word on each counts.
+    /// The token counts under the provider's names; the latest value of each applies.
     pub(super) usage: Map<String, Value>,
 }
 
@@ -42,8 +42,8 @@ impl Finished {
         Ok(finished)
     }
 
-    /// Takes what is said about the message: why it ended, and what it took. Figures grow from one
-    /// telling to the next and are not added up.
+    /// Reads the stop reason and the token counts of a message. The counts are running totals, so a
+    /// later one replaces an earlier one.
     pub(super) fn hear(&mut self, message: &Value) {
         let reason = message.get("stop_reason").and_then(Value::as_str);
         self.stop_reason = reason.map(str::to_owned).or(self.stop_reason.take());
@@ -54,8 +54,8 @@ impl Finished {
     }
 }
 
-/// Reads a finished answer. Ids that the conversation already knows are replaced; `origin` marks
-/// the provider's own form.
+/// Converts a finished answer. Ids that the conversation already contains are replaced; `origin`
+/// marks the provider's own form.
 pub(super) fn reply(finished: Finished, conversation: &[Message], origin: String) -> Reply {
     let mut blocks = finished.blocks.into_vec();
     let text = blocks.iter().filter_map(Block::text).collect();
@@ -85,7 +85,7 @@ fn reason(stop_reason: Option<&str>, has_calls: bool) -> Finish {
     }
 }
 
-/// The provider counts what it read from its cache and wrote into it apart from the rest.
+/// The provider does not include tokens read from or written to its cache in `input_tokens`.
 fn usage(figures: Map<String, Value>) -> Option<Usage> {
     if figures.is_empty() {
         return None;

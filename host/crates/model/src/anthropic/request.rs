@@ -1,8 +1,7 @@
-//! Our conversation, written as the JSON that `messages` takes.
+//! Writes the conversation as the JSON that `messages` takes.
 //!
-//! Roles alternate there: what tools gave back and what the person says next are one message, the
-//! results first. Text without a word in it is refused, although models write it, so it is left
-//! out.
+//! Roles alternate there: the results of tools and the user's next input form one message, the
+//! results first. Models write blank text but the provider refuses it, so it is left out.
 
 use std::borrow::Cow;
 
@@ -22,15 +21,15 @@ use crate::{
     },
 };
 
-/// The pictures that the provider takes.
+/// Image types that the provider accepts.
 const IMAGE_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 
-/// The document that the provider reads as it is.
+/// The document type that the provider accepts unchanged.
 const PDF: &str = "application/pdf";
 
-/// How many of the person's messages, from the last, are marked for the cache. The one before the
-/// last was marked when it was the last, so that all before it is read from the cache; with the
-/// marks behind the tools and the instructions it makes the four that the provider allows.
+/// How many of the latest user turns are marked for the cache. The second-to-last was marked when
+/// it was the last, so the provider reads everything before it from the cache. With the marks after
+/// the tools and the instructions, this makes the four marks that the provider allows.
 const MARKED_MESSAGES: usize = 2;
 
 /// The body of a request.
@@ -47,14 +46,14 @@ struct Body<'a> {
     tools: Option<&'a RawValue>,
 }
 
-/// What one side says before the other one does.
+/// Consecutive content of one role.
 #[derive(Serialize)]
 struct Turn {
     role: &'static str,
     content: Vec<Value>,
 }
 
-/// Returns the body of a request. `tools` are those of the request, written.
+/// Returns the body of a request. `tools` is the serialized list of the request's tools.
 pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
     let body = Body {
         model: endpoint.model.trim(),
@@ -67,7 +66,8 @@ pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&Raw
     serde_json::to_vec(&body).expect("JSON values can be written")
 }
 
-/// Returns the tools in the form of this protocol. They stay the same, so the last one is marked.
+/// Returns the tools in the form of this protocol. The last one is marked because the list stays
+/// the same between requests.
 pub(super) fn definitions(tools: &[ToolDefinition]) -> Vec<Value> {
     let mut definitions: Vec<Value> = tools.iter().map(definition).collect();
     definitions.last_mut().into_iter().for_each(mark);
@@ -120,12 +120,12 @@ fn blocks(message: &Message, origin: &str) -> (&'static str, Vec<Value>) {
     }
 }
 
-/// Marks the end of what stays the same, for the provider's cache.
+/// Marks a block as the end of a prefix that the provider may cache.
 fn mark(block: &mut Value) {
     block["cache_control"] = json!({ "type": "ephemeral" });
 }
 
-/// Files come before the words about them.
+/// Returns the content of an input: the files, then the text about them.
 fn input(said: &UserMessage) -> Vec<Value> {
     let files = said.attachments.iter().map(file);
     let mut content: Vec<Value> = files.chain(words(&said.told())).collect();
@@ -145,7 +145,7 @@ fn file(file: &Attachment) -> Value {
     })
 }
 
-/// Returns the kind of block that carries a file as it is; none where it cannot be sent.
+/// Returns the type of the block that carries a file unchanged, or `None` if it cannot be sent.
 pub(super) fn block_of(file: &Attachment) -> Option<&'static str> {
     match (file.kind(), file.essence()) {
         (Kind::Image, media_type) if IMAGE_TYPES.contains(&media_type) => Some("image"),
@@ -158,7 +158,7 @@ fn words(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-/// Returns the blocks that the provider gave, if it was this model and they still tell of the same
+/// Returns the provider's own blocks, if this model wrote them and they still contain the same
 /// calls.
 fn own_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
     let blocks = own_form(said, origin)?.get("content")?.as_array()?;
@@ -168,7 +168,7 @@ fn own_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
         return None;
     }
     let mut blocks: Vec<Value> = blocks.iter().filter(|block| !is_blank(block)).cloned().collect();
-    // Thinking that led to nothing cannot be the end of a message.
+    // A message cannot end with thinking.
     let end = blocks.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
     blocks.truncate(end);
     let own_calls = blocks.iter_mut().filter(|block| is_call(block));
@@ -176,7 +176,7 @@ fn own_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
     Some(blocks)
 }
 
-/// Writes our call into the provider's own: what its model broke was mended in ours.
+/// Writes our call, which has the model's mistakes repaired, over the provider's.
 fn settle(own: &mut Value, ours: &CallRequest) {
     own["id"] = json!(safe_id(&ours.id));
     own["name"] = json!(ours.name);
@@ -191,7 +191,7 @@ fn is_blank(block: &Value) -> bool {
     text(block, "type") == "text" && text(block, "text").trim().is_empty()
 }
 
-/// True for a block of thinking, readable or not.
+/// Returns true for a block of thinking, readable or redacted.
 pub(super) fn is_thinking(block: &Value) -> bool {
     matches!(text(block, "type"), "thinking" | "redacted_thinking")
 }

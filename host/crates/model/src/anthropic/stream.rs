@@ -1,4 +1,4 @@
-//! A streamed answer: named events that begin blocks, grow them and say why the message ended.
+//! Reads a streamed answer: named events that begin blocks, extend them and give the stop reason.
 
 use futures::StreamExt;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::{
 
 /// Why an event cannot be used.
 enum Flaw {
-    /// The server reports a failure of its own.
+    /// The server reports an error of its own.
     Error(Value),
     /// The stream is malformed.
     Malformed(BlockError),
@@ -31,7 +31,7 @@ pub(super) async fn read(
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => object(event, provider)?,
-            // All has been said; only the farewell is missing.
+            // The answer is complete; only the closing event is missing.
             Err(_) if finished.stop_reason.is_some() => break,
             Err(error) => return Err(error),
         };
@@ -48,7 +48,7 @@ pub(super) async fn read(
     }
 }
 
-/// Takes one event and returns what it says. Events that are not known say nothing.
+/// Applies one event and returns its delta, if any. Unknown events are ignored.
 fn take(finished: &mut Finished, event: &mut Value) -> Result<Option<Delta>, Flaw> {
     let index = event.get("index").and_then(Value::as_u64);
     match text(event, "type") {

@@ -1,7 +1,7 @@
-//! What a request says about how to answer: how long, how freely, and with how much thought.
+//! The settings of a request: the token limit, the temperature and the thinking.
 //!
-//! The provider wants a limit with every request, and its models differ in how they are told to
-//! think: the older ones take a number of tokens, the newer ones a word.
+//! The provider requires a limit with every request. Older models take a number of tokens for their
+//! thinking, newer ones an effort level.
 
 use serde_json::{Map, Value, json};
 
@@ -12,11 +12,11 @@ use crate::{
     wire::conversation::own_form,
 };
 
-/// Most tokens of one answer where nothing else was set: the most that all current models take, and
-/// far more than any answer needs.
+/// Most tokens of one answer if no limit is set. All current models accept this many, and no answer
+/// needs nearly as many.
 const OUTPUT_TOKENS_MAX: u32 = 32_000;
 
-/// Models whose answers are shorter, and the most that they take.
+/// Models with a lower limit on their answers, and that limit.
 const SHORT_ANSWERS: [(&str, u32); 4] = [
     ("claude-3-5", 8192),
     ("claude-3-opus", 4096),
@@ -24,8 +24,8 @@ const SHORT_ANSWERS: [(&str, u32); 4] = [
     ("claude-3-haiku", 4096),
 ];
 
-/// Models that take a number of tokens for their thinking. All that come later take a word, and
-/// most of them nothing else.
+/// Models that take a number of tokens for their thinking. All later models take an effort level,
+/// and most of them nothing else.
 const COUNTED_THINKING: [&str; 9] = [
     "claude-3",
     "claude-sonnet-4-0",
@@ -38,7 +38,7 @@ const COUNTED_THINKING: [&str; 9] = [
     "claude-haiku-4-5",
 ];
 
-/// Fewest tokens of thinking that can be asked for.
+/// Fewest thinking tokens that a request can ask for.
 const THINKING_TOKENS_MIN: u32 = 1024;
 
 /// Returns the fields of a body that depend on the model and the settings.
@@ -49,7 +49,7 @@ pub(super) fn tuning(endpoint: &Endpoint, messages: &[Message]) -> Map<String, V
         Some(effort) if can_think_on(messages, &endpoint.origin()) => by_number(effort, tokens_max),
         _ => Map::new(),
     };
-    // A model that thinks chooses its words in one way only.
+    // A model that thinks does not take a temperature.
     if let Some(temperature) = endpoint.temperature.filter(|_| fields.is_empty()) {
         fields.insert("temperature".to_owned(), json!(temperature));
     }
@@ -66,14 +66,14 @@ fn is_counted(model: &str) -> bool {
     COUNTED_THINKING.iter().any(|name| model.contains(name))
 }
 
-/// Some models keep their thinking to themselves unless they are asked to tell it.
+/// Asks for a summary: some models do not show their thinking unless asked to.
 fn by_word(effort: Effort) -> Map<String, Value> {
     let thinking = json!({ "type": "adaptive", "display": "summarized" });
     let effort = json!({ "effort": effort.word() });
     Map::from_iter([("thinking".to_owned(), thinking), ("output_config".to_owned(), effort)])
 }
 
-/// Half of a short answer is left for its words; one that is too short is given without thinking.
+/// Leaves half of a short answer for its text. An answer too short for both gets no thinking.
 fn by_number(effort: Effort, tokens_max: u32) -> Map<String, Value> {
     let wanted = match effort {
         Effort::Low => 2048,
@@ -88,8 +88,9 @@ fn by_number(effort: Effort, tokens_max: u32) -> Map<String, Value> {
     Map::from_iter([("thinking".to_owned(), thinking)])
 }
 
-/// A model that counts its thinking can go on thinking about results of tools only where it thought
-/// before it called them. A turn that another model began has no such thoughts.
+/// Returns true if the model can think in the current turn. A model that counts its thinking tokens
+/// can continue to think about results of tools only if it thought before it called them. A turn
+/// that another model began has no such thinking.
 fn can_think_on(messages: &[Message], origin: &str) -> bool {
     let turn = messages.iter().rev().take_while(|message| !matches!(message, Message::User(_)));
     let mut answers = turn.filter_map(|message| match message {

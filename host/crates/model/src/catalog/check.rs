@@ -1,4 +1,4 @@
-//! Whether a model can be used, step by step.
+//! Checks step by step whether a model can be used.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::{
     without_retries,
 };
 
-/// Longest wait for one answer of a check. A model at home may have to be loaded first.
+/// Longest wait for one answer of a check. A local model may have to be loaded first.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Most of an answer that is shown.
+/// Most characters of an answer that are shown.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// How alike two names have to be for one to be taken for the other, mistyped.
+/// Least similarity (Jaro-Winkler, up to 1) at which a listed name is suggested for a mistyped one.
 const LIKENESS_MIN: f64 = 0.8;
 
-/// Most names that are proposed for a mistyped one.
+/// Most names that are suggested for a mistyped one.
 const PROPOSALS_MAX: usize = 3;
 
 /// The tool that the model is asked to call.
@@ -31,34 +31,35 @@ const TOOL: &str = "repeat";
 /// One step of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// A stable name: `address`, `credentials`, `model`, `answer`, `tool-call`.
+    /// A stable id: `address`, `credentials`, `model`, `answer` or `tool-call`.
     pub id: &'static str,
-    /// How it went.
+    /// The result of the step.
     pub status: Status,
-    /// What was seen.
+    /// What the step found, in human-readable form.
     pub detail: String,
-    /// What the person can do about it, when it failed.
+    /// How the user can fix it, if the step failed.
     pub remedy: Option<String>,
 }
 
-/// How a step went.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// As it should.
+    /// The step succeeded.
     Ok,
-    /// It did not work.
+    /// The step failed.
     Failed,
-    /// It was not tried, or could not be found out.
+    /// The step was not tried, or its result could not be determined.
     Skipped,
 }
 
-/// What a request came to; nothing if it was not made.
+/// The result of a request; `None` if the request was not made.
 type Tried = Option<Result<Reply, ModelError>>;
 
-/// Goes the way of a conversation: is the address reached, are the credentials accepted, is the
-/// model known, does it answer, does it call a tool. Nothing is tried twice. The answer and the
-/// call cost a few tokens.
+/// Checks an endpoint in the order of a conversation.
+///
+/// The steps: the address is reachable, the credentials are accepted, the model is known, it
+/// answers, it calls a tool. No request is retried. The answer and the call cost a few tokens.
 pub async fn check(endpoint: &Endpoint) -> Vec<Step> {
     let time_max = endpoint.time_max.min(ANSWER_TIME_MAX);
     let model = match without_retries(Endpoint { time_max, ..endpoint.clone() }) {
@@ -70,7 +71,8 @@ pub async fn check(endpoint: &Endpoint) -> Vec<Step> {
         Err(CatalogError::Settings(error)) => return unusable(&error),
         Err(CatalogError::Model(error)) => Err(error),
     };
-    // A key may be good for answers and not for the list, so only the address ends it here.
+    // Only an unreachable address ends the check here, because a key may be valid for answers and
+    // not for the list.
     let answer = match listed {
         Err(ModelError::Unreachable { .. }) => None,
         _ => Some(ask(&*model, "Answer with the single word: ready", &[]).await),
@@ -88,7 +90,7 @@ pub async fn check(endpoint: &Endpoint) -> Vec<Step> {
     ]
 }
 
-/// What the model is told to make it call.
+/// The prompt that asks the model for a call.
 const CALL_WORDS: &str = "Call the tool `repeat` once, with the argument `text` set to `ready`.";
 
 fn tool() -> ToolDefinition {
@@ -113,7 +115,7 @@ async fn ask(
     model.generate(request, &mut |_| {}).await
 }
 
-/// The steps when the settings alone show that nothing can work.
+/// Returns the steps for settings that cannot work.
 fn unusable(error: &SettingsError) -> Vec<Step> {
     let id = match error {
         SettingsError::Key => "credentials",
@@ -171,7 +173,7 @@ fn known(endpoint: &Endpoint, listed: &Result<Vec<Listed>, ModelError>, answer: 
     }
 }
 
-/// Ollama leaves out the tag of the newest version, Gemini has a folder before the name.
+/// Ollama lists the newest version with the tag `:latest`; Gemini puts `models/` before the name.
 fn is_named(model: &Listed, name: &str) -> bool {
     let name = name.strip_prefix("models/").unwrap_or(name);
     model.name == name || model.name.strip_suffix(":latest") == Some(name)

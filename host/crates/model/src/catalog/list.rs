@@ -1,4 +1,4 @@
-//! The list of models that a server gives.
+//! Fetches the list of models from a server.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,37 +13,37 @@ use crate::{
     wire::{self, Line},
 };
 
-/// Longest wait for a list, or for one page of it; nothing has to be thought about.
+/// Longest wait for a list, or for one page of it. No model has to run for it.
 const LIST_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Most pages of a list. A page holds up to a thousand models; no provider has as many.
+/// Most pages of a list. A page contains up to 1000 models, more than any provider has.
 const PAGES_MAX: usize = 10;
 
-/// Most models of a list; a list of lists has a few hundred.
+/// Most models of a list. An aggregator lists a few hundred.
 const MODELS_MAX: usize = 10_000;
 
-/// Longest name that is shown; the longest known ones are paths of files.
+/// Longest name that is shown, in characters. The longest known names are file paths.
 const NAME_CHARS_MAX: usize = 200;
 
-/// A model that a server has.
+/// A model on a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// The name under which it is asked.
+    /// The model's name in requests.
     pub name: String,
-    /// The name that the provider shows to people, where it is another.
+    /// The provider's display name, if it differs from `name`.
     pub title: Option<String>,
-    /// How many tokens a conversation can have, where the server says so.
+    /// The longest conversation in tokens, if the server states it.
     pub context_tokens: Option<u64>,
-    /// How many tokens an answer can have, where the server says so.
+    /// The longest answer in tokens, if the server states it.
     pub output_tokens: Option<u64>,
 }
 
-/// Asks a server which models it has; they come in the order of their names. The endpoint's own
-/// model does not matter and may be empty.
+/// Returns the models of a server, sorted by name. The endpoint's own model is ignored and may be
+/// empty.
 ///
 /// # Errors
 ///
-/// Settings that cannot work, and every way in which the server can be lost.
+/// Returns an error if the settings cannot work, or if the server gives no list.
 pub async fn models(endpoint: &Endpoint) -> Result<Vec<Listed>, CatalogError> {
     let headers = wire::headers(endpoint)?;
     let mut listed = BTreeMap::new();
@@ -90,15 +90,15 @@ fn query(protocol: Protocol, after: Option<&str>) -> Vec<(&'static str, &str)> {
     [Some(size), after.map(|after| (token, after))].into_iter().flatten().collect()
 }
 
-/// Where the next page begins, if there is one.
+/// Returns the cursor of the next page, if there is one.
 fn next(page: &Value) -> Option<String> {
     let told = |key: &str| page.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let has_more = page.get("has_more") == Some(&Value::Bool(true));
     told("nextPageToken").or(told("last_id").filter(|_| has_more)).map(str::to_owned)
 }
 
-/// Lists stand under one of two names, or are the whole answer. Some servers write an empty one as
-/// null.
+/// Returns the entries of a list: under `data` or `models`, or the whole answer. Some servers write
+/// an empty list as null.
 fn entries(page: &Value) -> Option<&[Value]> {
     match page.get("data").or_else(|| page.get("models")).unwrap_or(page) {
         Value::Array(entries) => Some(entries),
@@ -107,7 +107,7 @@ fn entries(page: &Value) -> Option<&[Value]> {
     }
 }
 
-/// Reads one entry, whoever wrote it; nothing when it is not for conversations.
+/// Reads an entry in any server's form; `None` if the model is not for conversations.
 fn model(entry: &Value) -> Option<Listed> {
     let told = |key: &str| entry.get(key).and_then(Value::as_str);
     let name = told("id").or_else(|| told("name")).or_else(|| told("model"))?;
@@ -122,8 +122,8 @@ fn model(entry: &Value) -> Option<Listed> {
     })
 }
 
-/// Where servers tell of the longest conversation. The one that is loaded counts before the one
-/// that would be possible.
+/// JSON pointers to the longest conversation. The loaded context is read before the model's
+/// possible one.
 const CONTEXT: [&str; 8] = [
     "/meta/n_ctx",
     "/context_length",
@@ -135,7 +135,7 @@ const CONTEXT: [&str; 8] = [
     "/meta/n_ctx_train",
 ];
 
-/// Where servers tell of the longest answer.
+/// JSON pointers to the longest answer.
 const OUTPUT: [&str; 4] = [
     "/outputTokenLimit",
     "/top_provider/max_completion_tokens",
@@ -147,7 +147,7 @@ fn number(entry: &Value, pointers: &[&str]) -> Option<u64> {
     pointers.iter().find_map(|pointer| entry.pointer(pointer)?.as_u64()).filter(|&n| n > 0)
 }
 
-/// Gemini lists what else it has beside.
+/// Returns true if the model generates content. Gemini also lists models that do not.
 fn generates(entry: &Value) -> bool {
     let methods = entry.get("supportedGenerationMethods").and_then(Value::as_array);
     methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))

@@ -1,8 +1,7 @@
-//! What a server has: its models, and whether the one that is set can be used.
+//! A server's models, and whether the configured one can be used.
 //!
-//! Both ask the server and change nothing there. [`models`] reads the list in which a provider
-//! tells of its models; [`check`] goes the way of a conversation step by step and says at which one
-//! it ends.
+//! Neither changes anything on the server. [`models`] reads the provider's list of models;
+//! [`check`] follows the steps of a conversation and reports the one that fails.
 
 mod check;
 mod list;
@@ -20,13 +19,13 @@ pub enum CatalogError {
     /// The settings cannot work.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The server did not give it.
+    /// The server gave no list.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
 impl CatalogError {
-    /// What the person can do about it.
+    /// Returns how the user can fix it.
     pub fn hint(&self) -> Cow<'static, str> {
         match self {
             Self::Settings(error) => error.hint().into(),

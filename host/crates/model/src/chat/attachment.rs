@@ -1,4 +1,4 @@
-//! A file that a person sends along with their words.
+//! A file that the user sends with a message.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use data_encoding::BASE64;
 use sallyport_contract::text;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// A file for the model to look at. Cloning shares the bytes.
+/// A file for the model to read. Cloning shares the bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     /// The file's name, without its folder.
     pub name: String,
-    /// Media type, such as `image/png`.
+    /// The media type, such as `image/png`.
     pub media_type: String,
-    /// The bytes of the file.
+    /// The content of the file.
     #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
     pub data: Arc<[u8]>,
 }
 
-/// What a model can do with a file.
+/// The kinds of file, by how a model reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind<'a> {
-    /// Read it.
+    /// Text, with its content.
     Text(&'a str),
-    /// Look at it.
+    /// A picture.
     Image,
-    /// Hear it.
+    /// Sound.
     Audio,
-    /// Nothing that is known here.
+    /// Any other file.
     Other,
 }
 
 impl Attachment {
-    /// What can be done with it. Text that is not UTF-8 is none.
+    /// Returns the kind of the file. Text that is not valid UTF-8 is `Kind::Other`.
     pub fn kind(&self) -> Kind<'_> {
         match self.essence().split_once('/') {
             Some((family, kind)) if is_text(family, kind) => {
@@ -44,7 +44,7 @@ impl Attachment {
         }
     }
 
-    /// Returns `wav` or `mp3`, the sounds that models take; none for any other file.
+    /// Returns `wav` or `mp3`, the audio formats that models take; `None` for any other file.
     pub fn audio_format(&self) -> Option<&'static str> {
         match self.essence() {
             "audio/wav" | "audio/wave" | "audio/x-wav" | "audio/vnd.wave" => Some("wav"),
@@ -53,8 +53,8 @@ impl Attachment {
         }
     }
 
-    /// Tells of the file in words, for a model or a protocol that cannot take it as it is: what
-    /// stands in it if it is text, else that it was left out.
+    /// Describes the file as text, for a model or a protocol that cannot take it unchanged. A text
+    /// file is inlined; for any other file, the text states that it was left out.
     pub fn in_words(&self) -> String {
         let name = text::one_line(&self.name);
         match self.kind() {
@@ -67,23 +67,23 @@ impl Attachment {
         }
     }
 
-    /// The file as an address that holds it.
+    /// Returns the file as a `data:` URL.
     pub fn data_url(&self) -> String {
         format!("data:{};base64,{}", self.essence(), self.base64())
     }
 
-    /// The media type without its parameters.
+    /// Returns the media type without its parameters.
     pub fn essence(&self) -> &str {
         self.media_type.split(';').next().unwrap_or_default().trim()
     }
 
-    /// The bytes in the form in which JSON carries them.
+    /// Returns the content in base64, the form that JSON carries.
     pub fn base64(&self) -> String {
         BASE64.encode(&self.data)
     }
 }
 
-/// Much text does not call itself so.
+/// Returns true for text types, many of which are not under `text/`.
 fn is_text(family: &str, kind: &str) -> bool {
     let words = ["json", "xml", "yaml", "x-yaml", "toml", "javascript", "x-sh", "sql"];
     let ends = ["+json", "+xml", "+yaml"];

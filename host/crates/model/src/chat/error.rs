@@ -1,115 +1,115 @@
-//! Why a model gave no answer.
+//! Errors of a model that gives no answer.
 
 use std::{borrow::Cow, time::Duration};
 
-/// Why there is no answer. The texts are for the person; no key ever stands in one.
+/// Why there is no answer. The messages are for the user; no message contains a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The provider did not accept the key, or there is none.
     #[error("{provider} refused the credentials: {message}")]
     Credentials {
-        /// Who refused.
+        /// The provider that refused.
         provider: String,
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
-    /// No connection.
+    /// The connection failed.
     #[error("cannot reach {provider}: {message}")]
     Unreachable {
-        /// Who could not be reached.
+        /// The provider that could not be reached.
         provider: String,
         /// What went wrong.
         message: String,
     },
-    /// No complete answer in time.
+    /// No complete answer arrived in time.
     #[error("{provider} gave no complete answer within {time:?}")]
     TimedOut {
-        /// Who was waited for.
+        /// The provider that did not answer in time.
         provider: String,
-        /// How long.
+        /// The timeout.
         time: Duration,
     },
-    /// The conversation is longer than the model can hold.
+    /// The conversation is longer than the model's context.
     #[error("the conversation is too long for {provider}: {message}")]
     TooLong {
-        /// Who refused.
+        /// The provider that refused.
         provider: String,
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
-    /// The account of the key has no money left.
+    /// The key's account has no credit left.
     #[error("{provider} refused because the account has no credit left: {message}")]
     Spent {
-        /// Who refused.
+        /// The provider that refused.
         provider: String,
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
-    /// Too many requests; `retry_after` when the provider said how long to wait.
+    /// Too many requests.
     #[error("{provider} is limiting requests: {message}")]
     RateLimited {
-        /// Who limits.
+        /// The provider that limits requests.
         provider: String,
-        /// What it said.
+        /// The provider's message.
         message: String,
-        /// How long to wait.
+        /// How long to wait, if the provider states it.
         retry_after: Option<Duration>,
     },
     /// The provider answered with an error.
     #[error("{provider} answered with status {status}: {message}")]
     Refused {
-        /// Who answered.
+        /// The provider that answered.
         provider: String,
         /// HTTP status.
         status: u16,
-        /// What it said.
+        /// The provider's message.
         message: String,
-        /// How long to wait before asking again, when it said so.
+        /// How long to wait before the next request, if the provider states it.
         retry_after: Option<Duration>,
     },
-    /// The answer ended before its end, or is not what the protocol says.
+    /// The answer was cut off or violates the protocol.
     #[error("the answer of {provider} is broken: {message}")]
     Broken {
-        /// Who answered.
+        /// The provider that answered.
         provider: String,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         message: String,
     },
-    /// A plugin stands for the model, and refuses this request.
+    /// A plugin that serves as the model refused this request.
     #[error("{provider} refused the request: {message}")]
     Declined {
-        /// Who refused.
+        /// The plugin that refused.
         provider: String,
-        /// What it said.
+        /// The plugin's message.
         message: String,
     },
-    /// A plugin stands for the model, and was stopped or broke.
+    /// A plugin that serves as the model was stopped or failed.
     #[error("{provider} gave no answer: {message}")]
     Stopped {
-        /// Who gave none.
+        /// The plugin that gave no answer.
         provider: String,
-        /// What happened to it.
+        /// What happened to the plugin.
         message: String,
     },
-    /// A plugin stands for the model, and is not allowed what it needs.
+    /// A plugin that serves as the model lacks a permission that it needs.
     #[error("{provider} cannot answer: {message}")]
     Denied {
-        /// Who cannot.
+        /// The plugin that cannot answer.
         provider: String,
-        /// What it was denied, and why.
+        /// What was denied, and why.
         message: String,
-        /// The policy text that would lift it; for the person alone.
+        /// The policy text that would allow it; for the user alone.
         fix: Option<String>,
-        /// Somebody would have been asked, and nobody was there.
+        /// True if the user would have been asked but no user was connected.
         nobody_to_ask: bool,
     },
 }
 
-/// Longest wait that a person sits out in front of the terminal.
+/// Longest wait that a user at a terminal sits out.
 const SHORT_WAIT_MAX: Duration = Duration::from_secs(10 * 60);
 
 impl ModelError {
-    /// What the person can do about it.
+    /// Returns how the user can fix it.
     pub fn hint(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::Credentials { .. } => {
@@ -153,7 +153,7 @@ impl ModelError {
     }
 }
 
-/// Returns a duration of minutes or more as people say it.
+/// Formats a wait of minutes or more, such as `5 minutes` or `3 hours`.
 fn in_words(wait: Duration) -> String {
     let minutes = wait.as_secs().div_ceil(60);
     match minutes {

@@ -1,9 +1,8 @@
-//! What a person said, or somebody else in their place, and how a model reads it.
+//! One input of a conversation, and the text of it that a model reads.
 //!
-//! Not every input was typed by the person, and some come with what the host has to say first. A
-//! model sees one text, so whatever others wrote is quoted in it: each of its lines is marked, and
-//! nothing in it can pass for what stands outside the marks, be it the host's words or the
-//! person's.
+//! Not every input was typed by the user, and the host adds notes to some. A model reads one text,
+//! so text from others is quoted in it: each of its lines is marked, and nothing in it can pass for
+//! text outside the marks, from the host or the user.
 
 use std::borrow::Cow;
 
@@ -12,37 +11,37 @@ use serde::{Deserialize, Serialize};
 
 use super::Attachment;
 
-/// Stands before every line that is quoted.
+/// The prefix of every quoted line.
 pub const QUOTE_MARK: &str = "| ";
 
-/// Longest label of an origin, in characters, that a model reads: a name, not a message.
+/// Longest label of an origin that a model reads, in characters: enough for a name, not a message.
 const LABEL_CHARS_MAX: usize = 80;
 
-/// What a person said, and what they sent along.
+/// One input, with its attachments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
-    /// Their words.
+    /// The text.
     pub text: String,
     /// Files for the model to look at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-    /// Where it came from, when the person did not type it.
+    /// The source of the text, if the user did not type it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// What the host tells the model before the words; what others wrote is [`quoted`] in it.
+    /// The host's note before the text. Text from others is [`quoted`] in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,
 }
 
 impl<T: Into<String>> From<T> for UserMessage {
-    /// Words alone.
+    /// Creates a message of text alone.
     fn from(text: T) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }
 
 impl UserMessage {
-    /// Has the host tell one thing more before the words.
+    /// Adds a line to the host's note.
     pub fn note(&mut self, words: String) {
         self.aside = Some(match self.aside.take() {
             Some(before) => format!("{before}\n{words}"),
@@ -50,8 +49,8 @@ impl UserMessage {
         });
     }
 
-    /// Returns what a model reads: the words, after what the host has to say and, when the person
-    /// did not type them, quoted under the name of whoever did.
+    /// Returns the text that a model reads: the host's note, then the words. Words that the user
+    /// did not type are quoted under the name of their origin.
     pub fn told(&self) -> Cow<'_, str> {
         let words = match &self.origin {
             Some(origin) => Cow::Owned(format!("{}\n{}", head(origin), quoted(&self.text))),
@@ -64,7 +63,7 @@ impl UserMessage {
     }
 }
 
-/// The line that says whose words follow.
+/// Returns the line that names the origin of the quoted text.
 fn head(origin: &Origin) -> String {
     match &origin.label {
         Some(label) => {
@@ -75,14 +74,13 @@ fn head(origin: &Origin) -> String {
     }
 }
 
-/// Returns a foreign text with a mark before each of its lines, whatever a reader may take for the
-/// end of one.
+/// Quotes a foreign text: marks each of its lines, as [`lines`] splits them.
 pub fn quoted(text: &str) -> String {
     let lines: Vec<String> = lines(text).map(|line| format!("{QUOTE_MARK}{line}")).collect();
     lines.join("\n")
 }
 
-/// Returns the lines of a text, whatever a reader may take for the end of one.
+/// Returns the lines of a text. Every character that a reader may take for a line break ends one.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let is_break =
         |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');

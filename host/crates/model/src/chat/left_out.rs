@@ -1,22 +1,23 @@
-//! What a model is asked without.
+//! The parts of a request that a model does not receive.
 
 use std::fmt;
 
 use sallyport_contract::text;
 use serde::{Deserialize, Serialize};
 
-/// Something that the provider of a model cannot be sent.
+/// Something that the model's provider does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOut {
-    /// A tool whose parameters have no form that the provider takes.
+    /// A tool whose parameters have no form that the provider accepts.
     Tool {
         /// The name that the model would see.
         name: String,
-        /// Why, for the person.
+        /// The reason, for the user.
         why: String,
     },
-    /// A file of a kind that the provider does not take. The model reads that there was one.
+    /// A file of a type that the provider does not accept. The model reads that the file was left
+    /// out.
     File {
         /// Its name.
         name: String,

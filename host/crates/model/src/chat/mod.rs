@@ -1,4 +1,4 @@
-//! A conversation as every model adapter takes and gives it.
+//! The conversation, its messages and the interface of every model adapter.
 
 mod attachment;
 mod error;
@@ -22,21 +22,21 @@ pub use price::{Cost, Price};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case")]
 pub enum Message {
-    /// What the model should be and do.
+    /// The instructions to the model.
     System {
-        /// The instructions.
+        /// The text of the instructions.
         text: String,
     },
-    /// What the person said.
+    /// An input of the user.
     User(UserMessage),
-    /// What the model answered.
+    /// An answer of the model.
     Assistant(AssistantMessage),
-    /// What a tool gave back.
+    /// The result of a tool call.
     Tool(ToolResult),
 }
 
 impl Message {
-    /// What a person said, words alone.
+    /// Creates a user message of text alone.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(text.into().into())
     }
@@ -45,37 +45,37 @@ impl Message {
 /// A model's answer: text, calls, or both.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AssistantMessage {
-    /// Text for the person; may be empty.
+    /// Text for the user; may be empty.
     pub text: String,
-    /// Calls that the model wants made, in its order.
+    /// The calls that the model requests, in its order.
     pub calls: Vec<CallRequest>,
-    /// The provider's own form of this message, to be replayed as it came.
+    /// The provider's own form of this message, sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
 
-/// A message in the form that one provider gave it. Only the adapter that made it reads it, and only
-/// for the model that wrote it: signatures of one model mean nothing to another.
+/// A message in the form of one provider. Only the adapter that made it reads it, and only for the
+/// model that wrote it, because one model's signatures mean nothing to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opaque {
-    /// Protocol and model: `anthropic/claude-sonnet-4-5`.
+    /// The protocol and the model: `anthropic/claude-sonnet-4-5`.
     pub origin: String,
-    /// What came.
+    /// The message as the provider sent it.
     pub body: Value,
 }
 
-/// One call as the model wrote it. Nothing about it has been checked.
+/// One call as the model wrote it. Nothing in it has been checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// The provider's id of the call; made up by the adapter where the provider gives none.
+    /// The provider's id of the call; made up by the adapter if the provider gives none.
     pub id: String,
     /// The function name that the model wrote.
     pub name: String,
-    /// The arguments as text; empty means none were given.
+    /// The arguments as text; empty if the model gave none.
     pub arguments: String,
 }
 
-/// The result of one call, on its way back to the model.
+/// The result of one call, as the model receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// Id of the [`CallRequest`] that this answers.
@@ -84,23 +84,23 @@ pub struct ToolResult {
     pub name: String,
     /// The result as JSON text.
     pub content: String,
-    /// True unless the call completed; some providers have a flag for it.
+    /// True unless the call completed. Some providers have a flag for it.
     pub failed: bool,
 }
 
-/// A tool as a model is told of it.
+/// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {
-    /// Safe for every provider: `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
+    /// A name that every provider accepts: `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
     pub name: String,
-    /// What it does and when to use it.
+    /// What the tool does and when to use it.
     pub description: String,
-    /// JSON Schema of the arguments: an object schema.
+    /// JSON Schema of the arguments; an object schema.
     pub parameters: Value,
 }
 
 impl From<&ToolSpec> for ToolDefinition {
-    /// A tool under the name that a model sees.
+    /// Defines a tool under the name that a model sees.
     fn from(tool: &ToolSpec) -> Self {
         Self {
             name: mangle(&tool.id),
@@ -110,104 +110,106 @@ impl From<&ToolSpec> for ToolDefinition {
     }
 }
 
-/// What a model is asked. The default asks nothing.
+/// A request to a model. The default has no messages and no tools.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
     /// The conversation so far; ends with a user message or with tool results.
     pub messages: &'a [Message],
-    /// The tools that it may call, in a stable order.
+    /// The tools that the model may call, in a stable order.
     pub tools: &'a [ToolDefinition],
-    /// How freely it should answer, from 0 up, in place of what its endpoint says. It is a wish: a
-    /// model that takes none answers as it does.
+    /// The sampling temperature, from 0 up; overrides the endpoint's. It is a wish: a model that
+    /// takes none answers as usual.
     pub temperature: Option<f64>,
 }
 
-/// What a model answered.
+/// A model's reply to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The message to append to the conversation.
     pub message: AssistantMessage,
     /// Why the model stopped.
     pub finish: Finish,
-    /// Tokens used, when the provider says so.
+    /// Tokens used, if the provider reports them.
     pub usage: Option<Usage>,
 }
 
 /// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// It had said all.
+    /// The answer is complete.
     Stop,
-    /// It wants tools called.
+    /// The model requests tool calls.
     ToolCalls,
-    /// The answer was cut at the provider's limit.
+    /// The answer was cut at the token limit.
     Length,
     /// The provider withheld the answer.
     ContentFilter,
-    /// Something that this adapter does not know.
+    /// A reason that this adapter does not know.
     Other(String),
 }
 
 /// Tokens of one exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, those from a cache and into a cache included.
+    /// Tokens read, including those read from and written to a cache.
     pub input_tokens: u64,
-    /// Tokens written, those of its thinking included.
+    /// Tokens written, including those of the model's thinking.
     pub output_tokens: u64,
     /// Of the tokens read: those that came from the provider's cache.
     #[serde(default)]
     pub cached_input_tokens: u64,
-    /// Of the tokens read: those that were written into the provider's cache.
+    /// Of the tokens read: those that were written to the provider's cache.
     #[serde(default)]
     pub cache_write_tokens: u64,
-    /// Of the tokens written: those of its thinking.
+    /// Of the tokens written: those of the model's thinking.
     #[serde(default)]
     pub reasoning_tokens: u64,
 }
 
-/// A piece of an answer, while it arrives.
+/// A piece of an answer while it arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// Text for the person.
+    /// Text for the user.
     Text(String),
-    /// The model thinking aloud.
+    /// The model's thinking.
     Reasoning(String),
     /// The model has begun to write a call.
     CallBegun {
-        /// The function name, as it wrote it.
+        /// The function name, as the model wrote it.
         name: String,
     },
-    /// The provider could not answer; it is asked again after a wait.
+    /// The provider could not answer; the request is repeated after a wait.
     Retry {
-        /// Which attempt comes next, from 2.
+        /// The number of the next attempt, from 2.
         attempt: u32,
-        /// How long until then.
+        /// How long until the next attempt.
         wait: Duration,
-        /// Why, for the person.
+        /// The reason, for the user.
         reason: String,
     },
-    /// The model is asked without something that its provider cannot be sent.
+    /// The model is asked without something that its provider does not accept.
     LeftOut(LeftOut),
 }
 
-/// A language model, or what stands in for one.
+/// A language model, or anything that serves as one.
 pub trait ChatModel: Send + Sync {
-    /// A name for people: `offline`, `gpt-5-mini at https://api.openai.com/v1`.
+    /// Returns a display name: `offline`, `gpt-5-mini at https://api.openai.com/v1`.
     fn name(&self) -> &str;
 
-    /// What its tokens cost, when that is known.
+    /// Returns the price of the model's tokens, if it is known.
     fn price(&self) -> Option<Price> {
         None
     }
 
-    /// Asks for the next message. `on_delta` sees text while it arrives; the reply holds all of it.
+    /// Asks for the next message.
+    ///
+    /// `on_delta` receives pieces of the answer while they arrive; the reply contains all of it.
     /// Dropping the future cancels the request.
     ///
     /// # Errors
     ///
-    /// Every way in which a provider can be lost, see [`ModelError`]. A model that answers nonsense
-    /// is not an error here: broken arguments are the gate's business.
+    /// Returns a [`ModelError`] if the provider gives no complete answer. Nonsense from the model
+    /// is not an error here: the gate checks the arguments.
     fn generate<'a>(
         &'a self,
         request: Request<'a>,

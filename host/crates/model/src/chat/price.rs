@@ -1,4 +1,4 @@
-//! What an exchange costs.
+//! The cost of an exchange.
 
 use std::iter::Sum;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Usage;
 
-/// What tokens cost, in US dollars for a million of them.
+/// The price of tokens, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     /// Tokens read.
@@ -15,7 +15,7 @@ pub struct Price {
     pub output: f64,
     /// Tokens read from the provider's cache.
     pub cached_input: f64,
-    /// Tokens written into the provider's cache.
+    /// Tokens written to the provider's cache.
     pub cache_write: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct Cost {
 }
 
 impl Price {
-    /// What an exchange comes to, rounded up: a budget is never passed by rounding.
+    /// Returns the cost of an exchange, rounded up so that rounding never exceeds a budget.
     pub fn of(&self, usage: &Usage) -> Cost {
         let Usage { input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, .. } =
             *usage;
@@ -40,7 +40,7 @@ impl Price {
             (cache_write_tokens, self.cache_write),
             (output_tokens, self.output),
         ];
-        // Dollars for a million tokens are millionths of a dollar for one.
+        // Dollars per million tokens are millionths of a dollar per token.
         let micro_usd: f64 = parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum();
         Cost { micro_usd: micro_usd.ceil().max(0.0) as u64 }
     }

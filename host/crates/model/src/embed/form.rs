@@ -1,4 +1,4 @@
-//! The three ways in which servers are asked for vectors, and answer.
+//! The three request and answer forms of embedding servers.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     gemini,
 };
 
-/// How one server is asked.
+/// The form of requests and answers of one endpoint.
 #[derive(Debug)]
 pub(super) struct Form {
     /// The path of the method, below the base address.
@@ -19,7 +19,7 @@ pub(super) struct Form {
 
 #[derive(Debug, Clone, Copy)]
 enum Wire {
-    /// `embeddings`: OpenAI and the many servers that speak it.
+    /// `embeddings` of OpenAI and the many servers that implement it.
     OpenAi,
     /// `batchEmbedContents` of Gemini.
     Gemini,
@@ -28,11 +28,11 @@ enum Wire {
 }
 
 impl Form {
-    /// Finds the way of an endpoint.
+    /// Returns the form for an endpoint.
     ///
     /// # Errors
     ///
-    /// The protocol knows no embeddings.
+    /// Returns [`SettingsError::NoEmbeddings`] if the protocol has no embeddings.
     pub(super) fn of(endpoint: &EmbedEndpoint) -> Result<Self, SettingsError> {
         let model = endpoint.model.trim();
         let (wire, path, model) = match endpoint.protocol {
@@ -49,7 +49,7 @@ impl Form {
         Ok(Self { path, model, wire })
     }
 
-    /// Writes a request.
+    /// Returns the body of a request.
     pub(super) fn body(&self, texts: &[String]) -> Vec<u8> {
         let body = match self.wire {
             Wire::OpenAi | Wire::Ollama => json!({ "model": self.model, "input": texts }),
@@ -63,7 +63,7 @@ impl Form {
         body.to_string().into_bytes()
     }
 
-    /// Reads an answer: so many vectors, in the order of the texts.
+    /// Returns `count` vectors from an answer, in the order of the texts.
     pub(super) fn vectors(&self, answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> {
         let list = match self.wire {
             Wire::OpenAi => answer.get("data"),
@@ -83,7 +83,8 @@ impl Form {
     }
 }
 
-/// Puts vectors in the order of their texts; a server that does not number them has them so.
+/// Sorts vectors into the order of their texts. A server that does not number them sends them in
+/// order.
 fn in_order(list: &[Value]) -> Result<Vec<&Value>, String> {
     let mut placed: Vec<Option<&Value>> = vec![None; list.len()];
     for (place, one) in list.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Texts as vectors: what is alike in meaning lies near to each other.
+//! Turns texts into vectors that are close if the texts are alike in meaning.
 //!
-//! An embedding endpoint is asked over the same line as a chat model, with the same key, the same
-//! refusals and the same retries. What it answers is checked before anybody computes with it: as
-//! many vectors as there are texts, all of one dimension, all of finite numbers.
+//! An embedding endpoint uses the same connection as a chat model, with the same key, error
+//! handling and retries. An answer is checked before anything is computed from it: it contains one
+//! vector for each text, all of one dimension and with finite numbers only.
 
 mod form;
 
@@ -23,38 +23,37 @@ use crate::{
 
 use self::form::Form;
 
-/// Longest wait for the vectors of one batch; nothing has to be thought about, but a local server
-/// may load its model first.
+/// Longest wait for the vectors of one batch. A local server may load its model first.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Most texts of one request: below what every provider takes at once, and few enough that a small
-/// server answers in time.
+/// Most texts of one request: below the limit of every provider, and few enough for a small server
+/// to answer in time.
 const BATCH_TEXTS_MAX: usize = 64;
 
-/// Most bytes of all texts of one request, unless one alone is longer: far below the tokens that
-/// providers take at once.
+/// Most bytes of all texts of one request, unless a single text is longer. It is far below the
+/// token limits of providers.
 const BATCH_BYTES_MAX: usize = 128 * 1024;
 
-/// Most numbers of one vector; the largest known models have half as many.
+/// Most numbers of one vector. The largest known models return half as many.
 const DIMENSIONS_MAX: usize = 8192;
 
-/// Where and how to reach a model that makes vectors of texts.
+/// Where and how to reach an embedding model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbedEndpoint {
-    /// The wire format of its server.
+    /// The wire format of the server.
     pub protocol: Protocol,
-    /// Base address, as a chat model's: `https://api.openai.com/v1`.
+    /// Base address, like a chat model's: `https://api.openai.com/v1`.
     pub base_url: String,
     /// The model's name, as the provider knows it: `text-embedding-3-small`.
     pub model: String,
-    /// Sent as the protocol says; servers at home often need none.
+    /// The API key, sent as the protocol requires. Local servers often need none.
     pub key: Option<Secret>,
     /// Longest time for the vectors of one batch of texts, all attempts included.
     pub time_max: Duration,
 }
 
 impl EmbedEndpoint {
-    /// A model on the server of a chat model.
+    /// Creates an endpoint for a model on the server of a chat model, with its key.
     pub fn beside(endpoint: &Endpoint, model: impl Into<String>) -> Self {
         Self {
             key: endpoint.key.clone(),
@@ -62,13 +61,13 @@ impl EmbedEndpoint {
         }
     }
 
-    /// A model that needs no key and answers within a minute.
+    /// Creates an endpoint without a key and with a timeout of one minute.
     pub fn new(protocol: Protocol, base_url: impl Into<String>, model: impl Into<String>) -> Self {
         let (base_url, model) = (base_url.into(), model.into());
         Self { protocol, base_url, model, key: None, time_max: TIME_MAX }
     }
 
-    /// The same server as the line to it wants it.
+    /// Returns the chat endpoint that connects to the same server.
     fn endpoint(&self) -> Endpoint {
         Endpoint {
             key: self.key.clone(),
@@ -78,27 +77,29 @@ impl EmbedEndpoint {
     }
 }
 
-/// Makes vectors of texts.
+/// A model that turns texts into vectors.
 pub trait Embedder: Send + Sync {
-    /// A name for people that changes with the model: vectors of two names are not to be compared.
+    /// Returns a display name that changes with the model. Vectors of different names are not
+    /// comparable.
     fn name(&self) -> &str;
 
-    /// Returns one vector for each text, in their order. All that one embedder ever gives are of
-    /// one dimension. Providers refuse blank texts. Dropping the future cancels the request.
+    /// Returns one vector for each text, in their order. All vectors of one embedder have the same
+    /// dimension. Providers refuse blank texts. Dropping the future cancels the request.
     ///
     /// # Errors
     ///
-    /// Every way in which a provider can be lost, see [`ModelError`], and vectors that cannot be
-    /// computed with.
+    /// Returns a [`ModelError`] if the provider gives no complete answer, or if its vectors are
+    /// unusable.
     fn embed<'a>(&'a self, texts: &'a [String])
     -> BoxFuture<'a, Result<Vec<Vec<f32>>, ModelError>>;
 }
 
-/// Returns the embedder behind an endpoint. Nothing is opened or sent before the first text.
+/// Returns the embedder behind an endpoint. It does not connect before the first text.
 ///
 /// # Errors
 ///
-/// Settings that cannot work, with a hint; among them a protocol that knows no embeddings.
+/// Returns an error with a hint if the settings cannot work, for instance if the protocol has no
+/// embeddings.
 pub fn connect_embedder(endpoint: &EmbedEndpoint) -> Result<Arc<dyn Embedder>, SettingsError> {
     let form = Form::of(endpoint)?;
     let server = endpoint.endpoint();
@@ -107,13 +108,13 @@ pub fn connect_embedder(endpoint: &EmbedEndpoint) -> Result<Arc<dyn Embedder>, S
     Ok(Arc::new(Remote { form, line, time_max, dimension }))
 }
 
-/// A model on a server.
+/// An embedding model on a server.
 #[derive(Debug)]
 struct Remote {
     form: Form,
     line: Line,
     time_max: Duration,
-    /// How many numbers its vectors have, once the first has come.
+    /// The dimension of its vectors, known once the first vector has arrived.
     dimension: OnceLock<usize>,
 }
 
@@ -138,7 +139,7 @@ impl Embedder for Remote {
 }
 
 impl Remote {
-    /// Asks for the vectors of a batch until they come or no attempt is worth it any more.
+    /// Requests the vectors of a batch, with retries.
     async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let (begun, mut attempt) = (Instant::now(), 1);
         loop {
@@ -161,7 +162,7 @@ impl Remote {
         vectors.map_err(|problem| self.line.provider().broken(&problem))
     }
 
-    /// Checks that all vectors are of the dimension that the first one ever was of.
+    /// Checks that all vectors have the dimension of the first vector that this embedder received.
     fn of_one_dimension(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, String> {
         for vector in &vectors {
             let (dimension, wanted) = (vector.len(), self.dimension.get().copied());
@@ -174,7 +175,7 @@ impl Remote {
     }
 }
 
-/// Cuts texts into batches that a provider takes at once.
+/// Splits texts into batches that a provider accepts in one request.
 fn batches(mut texts: &[String]) -> impl Iterator<Item = &[String]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
