@@ -1,4 +1,4 @@
-//! What has to be known about a model before it can be asked anything.
+//! The settings of a model: its server, its protocol and its limits.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use sallyport_contract::Secret;
 
 use crate::chat::Price;
 
-/// Longest wait for one whole answer; slow local models think for minutes.
+/// Longest wait for one whole answer. Slow local models think for minutes.
 const TIME_MAX: Duration = Duration::from_secs(600);
 
-/// The wire formats that are spoken.
+/// The supported wire formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// `chat/completions`: OpenAI and the many servers that speak it.
+    /// `chat/completions` of OpenAI and the many servers that implement it.
     OpenAiChat,
     /// `responses` of OpenAI.
     OpenAiResponses,
@@ -25,28 +25,28 @@ pub enum Protocol {
     Ollama,
 }
 
-/// How a model is told of tools.
+/// How a model calls tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolCalling {
-    /// In the way of the protocol.
+    /// With the function calling of the protocol.
     Native,
-    /// As plain JSON in its text, for models that know no function calling.
+    /// With plain JSON in its text, for models without function calling.
     Json,
 }
 
 /// How long a model should think before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// As little as it can.
+    /// As little as the model can.
     Low,
     /// As much as is usual.
     Medium,
-    /// As much as it can.
+    /// As much as the model can.
     High,
 }
 
 impl Effort {
-    /// The word by which configuration and most providers name it.
+    /// Returns the name in the configuration and of most providers.
     pub fn word(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -65,31 +65,31 @@ pub struct Endpoint {
     /// `https://api.anthropic.com/v1`, `https://generativelanguage.googleapis.com/v1beta`,
     /// `http://localhost:11434` for Ollama.
     pub base_url: String,
-    /// The model's name, as the provider knows it.
+    /// The model's name at the provider.
     pub model: String,
-    /// Sent as the protocol says; servers at home often need none.
+    /// The API key, sent as the protocol requires. Local servers often need none.
     pub key: Option<Secret>,
-    /// Whether to have the answer while it is being written.
+    /// Whether to stream the answer.
     pub stream: bool,
     /// Longest time from the request to the last byte of the answer.
     pub time_max: Duration,
-    /// How freely the model answers; the provider's default when absent.
+    /// The sampling temperature; the provider's default if `None`.
     pub temperature: Option<f64>,
-    /// Most tokens of one answer; the provider's default when absent.
+    /// Most tokens of one answer; the provider's default if `None`.
     pub output_tokens_max: Option<u32>,
-    /// Tokens that the model is to hold at once; only Ollama has to be told, which cuts conversations
-    /// short otherwise and says nothing.
+    /// The context length in tokens. Only Ollama needs it: without it, Ollama cuts long
+    /// conversations and does not report that.
     pub context_tokens: Option<u64>,
-    /// How long to think; the provider's default when absent.
+    /// How long to think; the provider's default if `None`.
     pub effort: Option<Effort>,
-    /// How the model is told of tools.
+    /// How the model calls tools.
     pub tool_calling: ToolCalling,
-    /// What tokens cost; what is known of the model when absent.
+    /// The price of tokens; the model's known price if `None`.
     pub price: Option<Price>,
 }
 
 impl Protocol {
-    /// The word by which configuration and transcripts name it.
+    /// Returns the name in the configuration and in transcripts.
     pub fn word(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai",
@@ -101,41 +101,41 @@ impl Protocol {
     }
 }
 
-/// Why settings are not usable. The texts never repeat the address: people paste keys into the
-/// wrong field.
+/// Why settings cannot be used. The messages never repeat the address because users paste keys into
+/// the wrong field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The base address is no URL.
+    /// The base address is not a URL.
     #[error("the base address is not a URL: {problem}")]
     NotAUrl {
-        /// What is wrong with it.
+        /// What is wrong with the address.
         problem: String,
     },
     /// The scheme is neither http nor https.
     #[error("the base address is neither http nor https")]
     Scheme,
-    /// The address holds a user name or a password.
+    /// The address contains a user name or a password.
     #[error("the base address holds a user name or a password")]
     UserInfo,
-    /// The address has a query or a fragment, so that nothing can be put behind it.
+    /// The address has a query or a fragment, so no path can be appended.
     #[error("the base address has a query or a fragment")]
     Query,
     /// The model has no name.
     #[error("the model has no name")]
     Model,
-    /// The key cannot stand in a header.
+    /// The key contains characters that a header cannot carry.
     #[error("the key holds characters that cannot be sent")]
     Key,
     /// The temperature is not a number from 0 up.
     #[error("the temperature is not a number from 0 up")]
     Temperature,
-    /// The protocol has no way to ask for vectors.
+    /// The protocol has no embeddings.
     #[error("there are no embeddings in this protocol")]
     NoEmbeddings,
 }
 
 impl SettingsError {
-    /// What the person can do about it.
+    /// Returns how the user can fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotAUrl { .. } | Self::Scheme | Self::Query => {
@@ -151,7 +151,7 @@ impl SettingsError {
 }
 
 impl Endpoint {
-    /// A streamed answer within ten minutes, everything else as the provider has it.
+    /// Creates an endpoint with streaming, a timeout of ten minutes and the provider's defaults.
     pub fn new(protocol: Protocol, base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             protocol,
@@ -169,12 +169,12 @@ impl Endpoint {
         }
     }
 
-    /// Protocol and model, as the origin of a message.
+    /// Returns the protocol and the model, the origin of a message.
     pub(crate) fn origin(&self) -> String {
         format!("{}/{}", self.protocol.word(), self.model.trim())
     }
 
-    /// True for a server at one of these domains, or below it.
+    /// Returns true if the server is at one of these domains or their subdomains.
     pub(crate) fn is_at(&self, domains: &[&str]) -> bool {
         let url = Url::parse(self.base_url.trim()).ok();
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -182,7 +182,7 @@ impl Endpoint {
         domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(is_below))
     }
 
-    /// Returns the address of one method below the base, once all settings make sense.
+    /// Validates the settings and returns the URL of one of the model's methods.
     pub(crate) fn url(&self, path: &str) -> Result<Url, SettingsError> {
         if self.model.trim().is_empty() {
             return Err(SettingsError::Model);
@@ -190,7 +190,7 @@ impl Endpoint {
         self.address(path)
     }
 
-    /// Returns the address of a method that is not about one model.
+    /// Validates the settings except the model, and returns the URL of a method.
     pub(crate) fn address(&self, path: &str) -> Result<Url, SettingsError> {
         if self.temperature.is_some_and(|t| !t.is_finite() || t < 0.0) {
             return Err(SettingsError::Temperature);
@@ -221,7 +221,7 @@ fn check(url: &Url) -> Result<(), SettingsError> {
     Ok(())
 }
 
-/// An empty key would be sent as a header that says nothing, and refused far from here.
+/// Rejects an empty key too, which only the server would refuse otherwise.
 fn is_sendable(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic())
 }

@@ -1,17 +1,17 @@
-//! The forms that a value can have by a schema, each told without references and unions.
+//! Expands a schema into the forms that a value can have, without references and unions.
 //!
-//! `{"type": "object", "oneOf": [A, B]}` has two forms: an object that is A, and one that is B. Put
-//! so, forms can be listed, or united into one that lets through whatever any of them does. What
-//! comes out is never stricter than the schema, because the schema itself decides later.
+//! `{"type": "object", "oneOf": [A, B]}` has two forms: an object that is A, and one that is B. The
+//! forms can then be listed or united into one. They may be looser than the schema: the gate
+//! validates against the schema itself.
 
 use serde_json::{Map, Value, json};
 
 use super::taken::names_type;
 
-/// Most forms that are told apart; more are united.
+/// Most forms that are kept apart; more are united.
 const FORMS_MAX: usize = 64;
 
-/// Keywords that are resolved here.
+/// Keywords that this module resolves.
 const RESOLVED: [&str; 10] = [
     "$defs",
     "$dynamicRef",
@@ -29,19 +29,19 @@ const RESOLVED: [&str; 10] = [
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Form<'s> {
     pub(super) fields: Map<String, Value>,
-    /// The references that were followed on the way to it. One of them that comes again in it is a
-    /// recursion.
+    /// The references that were followed to reach the form. A reference that occurs again within it
+    /// is a recursion.
     pub(super) followed: Vec<&'s str>,
 }
 
-/// Where references lead.
+/// Resolves references within a root schema.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Forms<'s> {
     pub(super) root: &'s Value,
 }
 
 impl<'s> Forms<'s> {
-    /// Returns the forms of a value; none where no value fits. `followed` are the references that
+    /// Returns the forms of a value; empty if no value fits. `followed` lists the references that
     /// led to the schema.
     pub(super) fn of(self, schema: &Value, followed: &[&'s str]) -> Vec<Form<'s>> {
         let Some(fields) = schema.as_object() else {
@@ -77,13 +77,14 @@ impl<'s> Forms<'s> {
         if !followed.contains(&place) {
             return self.of(schema, &[followed, &[place]].concat());
         }
-        // Of what comes again only the type is told, or there would be no end to it.
+        // A recursive reference keeps only its type; expanding it would never end.
         let types = schema.get("type").map(|types| ("type".to_owned(), types.clone()));
         vec![Form { fields: types.into_iter().collect(), followed: followed.to_vec() }]
     }
 }
 
-/// Finds what a reference within a schema leads to, and a name for it that lives as long.
+/// Returns the target of a reference within a schema, and a name for it that lives as long as the
+/// schema.
 fn find<'s>(root: &'s Value, target: &str) -> Option<(&'s str, &'s Value)> {
     if target == "#" {
         return Some(("#", root));
@@ -114,7 +115,7 @@ fn own(fields: &Map<String, Value>) -> Map<String, Value> {
     own
 }
 
-/// Returns the forms that are one of the first and one of the second at once.
+/// Returns the combinations of one form of each list.
 fn product<'s>(one: Vec<Form<'s>>, other: Vec<Form<'s>>) -> Vec<Form<'s>> {
     let (one, other) = match one.len() * other.len() > FORMS_MAX {
         true => (vec![united(&one)], vec![united(&other)]),
@@ -123,7 +124,7 @@ fn product<'s>(one: Vec<Form<'s>>, other: Vec<Form<'s>>) -> Vec<Form<'s>> {
     one.iter().flat_map(|a| other.iter().filter_map(|b| both(a, b))).collect()
 }
 
-/// Returns the form that is both; none where nothing can be.
+/// Returns the form that satisfies both; `None` if no value can.
 fn both<'s>(one: &Form<'s>, other: &Form<'s>) -> Option<Form<'s>> {
     let mut fields = one.fields.clone();
     for (keyword, value) in &other.fields {
@@ -149,7 +150,7 @@ fn both<'s>(one: &Form<'s>, other: &Form<'s>) -> Option<Form<'s>> {
     Some(Form { fields, followed })
 }
 
-/// True when what closes one form does not know the properties of the other.
+/// Returns true if one form is closed and does not know the properties of the other.
 fn is_open(one: &Form<'_>, other: &Form<'_>) -> bool {
     let is_closed =
         |form: &Form<'_>| form.fields.get("additionalProperties") == Some(&json!(false));
@@ -181,7 +182,7 @@ fn common_choices(one: &Value, other: &Value) -> Option<Value> {
     (!common.is_empty()).then_some(Value::Array(common))
 }
 
-/// Drops choices of another type than the form's.
+/// Drops choices that do not have the form's type; `None` if no choice is left.
 fn settle_choices(fields: &mut Map<String, Value>) -> Option<()> {
     let Some(types) = fields.get("type").cloned() else { return Some(()) };
     let Some(Value::Array(choices)) = fields.get_mut("enum") else { return Some(()) };
@@ -189,7 +190,7 @@ fn settle_choices(fields: &mut Map<String, Value>) -> Option<()> {
     (!choices.is_empty()).then_some(())
 }
 
-/// True when a value is of one of these types.
+/// Returns true if a value has one of these types.
 pub(super) fn has_type(value: &Value, types: &Value) -> bool {
     let named = |names: &[&str]| names.iter().any(|name| names_type(types, name));
     match value {
@@ -224,7 +225,10 @@ fn all_properties(one: &Value, other: &Value) -> Value {
     Value::Object(properties)
 }
 
-/// Returns a form that lets through whatever any of these does.
+/// Unites forms into one that keeps only the keywords that all of them share.
+///
+/// The properties of all forms are merged. A property that only some forms describe is described
+/// that way for all of them.
 pub(super) fn united<'s>(forms: &[Form<'s>]) -> Form<'s> {
     let Some((first, rest)) = forms.split_first() else { return Form::default() };
     let same = |(key, value): &(&String, &Value)| {
@@ -233,7 +237,7 @@ pub(super) fn united<'s>(forms: &[Form<'s>]) -> Form<'s> {
     let kept = first.fields.iter().filter(same);
     let mut fields: Map<String, Value> =
         kept.map(|(key, value)| (key.clone(), value.clone())).collect();
-    // Where one form says nothing of its properties, what the others say is still worth telling.
+    // The properties are useful to the model even if one form has none.
     if forms.iter().any(|form| form.fields.contains_key("properties")) {
         fields.insert("properties".to_owned(), united_properties(forms));
         fields.insert("required".to_owned(), required_by_all(forms));

@@ -1,8 +1,8 @@
-//! A conversation of which every server takes each call back.
+//! Repairs the calls of a conversation, so that every server accepts them back.
 //!
-//! A server parses the calls that it is sent, also those that its own model wrote, and refuses the
-//! whole request over one that it cannot read. So what a model broke is mended before it goes out:
-//! the model still sees what it wrote, but inside of something that can be read.
+//! A server parses the calls that it receives, including those of its own model, and refuses the
+//! whole request if it cannot read one. A broken call is therefore repaired before it is sent: the
+//! model still sees its own text, but wrapped in readable JSON.
 
 use std::{
     borrow::Cow,
@@ -15,7 +15,8 @@ use crate::{
     wire::conversation::{is_safe_id, mended_arguments, safe_id, safe_name},
 };
 
-/// Returns a conversation with its calls mended. Ids that `origin` gave itself stay.
+/// Returns a conversation with its calls repaired. Ids that `origin` gave itself stay unless they
+/// repeat.
 pub(super) fn mended<'a>(
     messages: &'a [Message],
     origin: &str,
@@ -36,7 +37,7 @@ pub(super) fn mended<'a>(
     changed.map_or(Cow::Borrowed(messages), Cow::Owned)
 }
 
-/// The ids of calls that other models made, under which they go out.
+/// The ids of calls, and the replacements under which they are sent.
 #[derive(Default)]
 struct Ids {
     safe: HashMap<String, String>,

@@ -1,12 +1,11 @@
-//! A request in a form that its provider takes.
+//! Fits a request to the limits of its provider.
 //!
 //! Tools come with any JSON Schema, models write anything into a call, and every provider refuses
-//! something of both. One definition that is refused fails the whole request, and one call that is
-//! refused fails every request after it. So both are fitted before they are written: a schema that
-//! the provider would refuse is told in a plainer form ([`plain`]), properties whose names it
-//! refuses get other names on the way out and their own ones back on the way in ([`names`]), and
-//! calls of the conversation are mended ([`history`]). The full schema still decides at the gate,
-//! so a plainer form may say less than it, never more.
+//! some of both. One refused definition fails the whole request, and one refused call fails every
+//! later request. So both are fitted first: a schema that the provider would refuse is rewritten in
+//! a plainer form ([`plain`]), properties with refused names are renamed in requests and restored
+//! in answers ([`names`]), and the calls of the conversation are repaired ([`history`]). A plainer
+//! form may be looser than the schema because the gate still validates against the full schema.
 
 mod forms;
 mod history;
@@ -24,29 +23,29 @@ use crate::{
 };
 use names::PropertyNames;
 
-/// Longest description of a tool that OpenAI takes, in characters.
+/// Longest tool description that OpenAI accepts, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 1024;
 
-/// Where descriptions of tools are that short.
+/// Domains of the servers that limit tool descriptions to [`DESCRIPTION_CHARS_MAX`].
 const SHORT_DESCRIPTIONS: [&str; 2] = ["openai.com", "azure.com"];
 
-/// What a provider refuses in the definition of a tool, beyond what all of them do.
+/// The restrictions of a provider on tool definitions, beyond those of all providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
-    /// Names of properties have to match `[A-Za-z0-9_.-]{1,64}`.
+    /// Property names must match `[A-Za-z0-9_.-]{1,64}`.
     limits_names: bool,
     /// Keywords outside a short list are refused or not understood.
     limits_keywords: bool,
-    /// References are not followed.
+    /// References are not resolved.
     ignores_references: bool,
-    /// Patterns have to stand for a whole text, from `^` to `$`.
+    /// Patterns must match a whole text, from `^` to `$`.
     wants_whole_patterns: bool,
-    /// The rest of a description that is longer goes with the parameters.
+    /// The longest description; the rest of a longer one moves to the parameters.
     description_chars_max: Option<usize>,
 }
 
 impl Dialect {
-    /// Refuses whatever any provider refuses.
+    /// Has every restriction of any provider except the limit on descriptions.
     pub(crate) const STRICTEST: Self = Self {
         limits_names: true,
         limits_keywords: true,
@@ -63,10 +62,10 @@ impl Dialect {
         description_chars_max: None,
     };
 
-    /// What the server of an endpoint refuses.
+    /// Returns the restrictions of an endpoint's server.
     pub(crate) fn of(endpoint: &Endpoint) -> Self {
         match endpoint.protocol {
-            // llama.cpp speaks the same protocol and refuses a pattern without its ends.
+            // llama.cpp uses the same protocol and refuses a pattern without `^` and `$`.
             Protocol::OpenAiChat | Protocol::OpenAiResponses => Self {
                 wants_whole_patterns: true,
                 description_chars_max: endpoint
@@ -81,22 +80,22 @@ impl Dialect {
     }
 }
 
-/// The tools of a request as its provider takes them.
+/// The tools of a request in a form that its provider accepts.
 #[derive(Debug, Default)]
 pub struct Fit {
     tools: Vec<ToolDefinition>,
-    /// By the name of the tool; only tools of which a property had to be renamed.
+    /// Renamed properties by tool name; only tools with a renamed property are listed.
     names: HashMap<String, PropertyNames>,
     left_out: Vec<LeftOut>,
 }
 
 impl Fit {
-    /// Fits tools to a provider of which nothing is known.
+    /// Fits tools to an unknown provider.
     pub fn careful(tools: &[ToolDefinition]) -> Self {
         Self::new(tools, Dialect::STRICTEST)
     }
 
-    /// Fits tools to a provider.
+    /// Fits tools to a provider with these restrictions.
     pub(crate) fn new(tools: &[ToolDefinition], dialect: Dialect) -> Self {
         let mut fit = Self::default();
         for tool in tools {
@@ -115,23 +114,23 @@ impl Fit {
         fit
     }
 
-    /// The tools, without those that are left out.
+    /// Returns the fitted tools, without those that are left out.
     pub fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }
 
-    /// The tools that have no form which the provider takes.
+    /// Returns the tools that have no form that the provider accepts.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
-    /// Returns a conversation of which every server takes each call back. `origin` is whom the
-    /// request goes to: ids that it gave itself stay as they are.
+    /// Returns a conversation whose calls every server accepts. `origin` is the receiver of the
+    /// request: ids that it gave itself stay unless they repeat.
     pub fn history<'a>(&self, messages: &'a [Message], origin: &str) -> Cow<'a, [Message]> {
         history::mended(messages, origin, &self.names)
     }
 
-    /// Gives the properties in the arguments of calls the names that their tools know.
+    /// Restores the tool's own property names in the arguments of calls.
     pub fn restore(&self, calls: &mut [CallRequest]) {
         for call in calls {
             if let Some(names) = self.names.get(&call.name)
@@ -171,7 +170,7 @@ fn joined(text: &str, more: &str) -> String {
     if text.is_empty() { more.to_owned() } else { format!("{text}\n\n{more}") }
 }
 
-/// Moves what is too long for a description to the parameters, where no limit is known.
+/// Moves the end of a long description to the parameters, where no limit is known.
 fn shorten(tool: &mut ToolDefinition, chars_max: usize) {
     let Some((end, _)) = tool.description.char_indices().nth(chars_max) else { return };
     let cut = tool.description[..end].rfind(char::is_whitespace).unwrap_or(end);

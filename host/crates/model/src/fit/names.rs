@@ -1,8 +1,8 @@
-//! Names of properties that a provider refuses, and those that stand in their place.
+//! Replacements for property names that a provider refuses.
 //!
-//! A name stands for the same name wherever in the arguments it occurs, so that nothing has to be
-//! known about which part of a schema a value belongs to. No name that stands in for another is one
-//! of the schema's own.
+//! A replacement means the same name everywhere in the arguments, so the module does not have to
+//! know which part of a schema a value belongs to. No replacement equals one of the schema's own
+//! names.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use serde_json::{Map, Value};
 use super::taken::{is_property_name, subschemas};
 use crate::wire::ARGUMENTS_BYTES_MAX;
 
-/// Most characters of a name that are kept in the one that stands for it.
+/// Most characters of a name that its replacement keeps.
 const KEPT_CHARS_MAX: usize = 48;
 
-/// The names of one tool's properties that had to be replaced.
+/// The replaced property names of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PropertyNames {
-    /// A property's own name, and the one that the provider sees.
+    /// Pairs of a property's own name and the name that the provider sees.
     replaced: Vec<(String, String)>,
 }
 
 impl PropertyNames {
-    /// Finds a name for every property in a schema whose own one is refused.
+    /// Chooses a replacement for every refused property name in a schema.
     pub(super) fn of(schema: &Value) -> Self {
         let mut own = BTreeSet::new();
         collect(schema, &mut own);
@@ -50,14 +50,14 @@ impl PropertyNames {
         self.replaced.iter().find(|(_, safe)| safe == seen).map_or(seen, |(name, _)| name)
     }
 
-    /// Returns arguments under the names that the tool knows; nothing where they are not JSON or
-    /// have those names already.
+    /// Returns arguments under the tool's own names; `None` if they are not JSON or nothing
+    /// changes.
     pub(super) fn restored(&self, arguments: &str) -> Option<String> {
         rewritten(arguments, &|key| self.incoming(key).to_owned())
     }
 
-    /// Returns arguments under the names that the provider sees; nothing where they are not JSON or
-    /// have those names already.
+    /// Returns arguments under the names that the provider sees; `None` if they are not JSON or
+    /// nothing changes.
     pub(super) fn replaced(&self, arguments: &str) -> Option<String> {
         rewritten(arguments, &|key| self.outgoing(key).to_owned())
     }

@@ -1,7 +1,7 @@
-//! A schema in the words that every provider understands.
+//! Rewrites a schema with the keywords that every provider accepts.
 //!
-//! No references, no unions at the top, no keyword that some provider refuses. What cannot be said
-//! in those words is told in the description of what it is about, for the model to read.
+//! The result has no references, no unions at the top and no keyword that some provider refuses.
+//! The constraints that it cannot express are added to descriptions, for the model to read.
 
 use std::cell::Cell;
 
@@ -13,10 +13,10 @@ use super::{
     taken::{is_known_format, is_plain_choice, is_whole_pattern, names_type},
 };
 
-/// Levels that are told. What lies deeper is only said to be there.
+/// Deepest level that is described. Deeper schemas become `{}`.
 const LEVELS_MAX: usize = 16;
 
-/// Most parts of a schema that are told; a recursion could unfold into any number.
+/// Most parts of a schema that are described. A recursion could unfold into any number.
 const NODES_MAX: usize = 2_000;
 
 /// Longest note about one keyword, in characters.
@@ -25,7 +25,7 @@ const NOTE_CHARS_MAX: usize = 200;
 /// Longest list of the forms that the arguments can have, in characters.
 const FORMS_CHARS_MAX: usize = 1_500;
 
-/// Keywords that stay as they are.
+/// Keywords that are copied unchanged.
 const KEPT: [&str; 10] = [
     "default",
     "maxItems",
@@ -39,7 +39,7 @@ const KEPT: [&str; 10] = [
     "type",
 ];
 
-/// Keywords that are told in words, because some provider refuses them.
+/// Keywords that some provider refuses. They become notes.
 const NOTED: [&str; 8] = [
     "contains",
     "exclusiveMaximum",
@@ -51,19 +51,19 @@ const NOTED: [&str; 8] = [
     "uniqueItems",
 ];
 
-/// The parameters of a tool, in plain words.
+/// The plain parameters of a tool.
 #[derive(Debug)]
 pub(super) struct Plain {
     pub(super) parameters: Value,
-    /// What the parameters cannot say.
+    /// The forms of the arguments, which the parameters cannot express.
     pub(super) note: Option<String>,
 }
 
-/// Returns the parameters of a tool in plain words.
+/// Returns the plain parameters of a tool.
 ///
 /// # Errors
 ///
-/// No object can be what they ask for, in words for a person.
+/// Returns a human-readable message if no object can satisfy the schema.
 pub(super) fn parameters(schema: &Value, names: &PropertyNames) -> Result<Plain, String> {
     let telling = Telling { forms: Forms { root: schema }, names, nodes: Cell::new(0) };
     let mut forms = telling.forms.of(schema, &[]);
@@ -85,7 +85,7 @@ fn is_object(fields: &Map<String, Value>) -> bool {
     can_be && choices.is_none_or(|choices| choices.iter().any(Value::is_object))
 }
 
-/// A schema on its way into plain words.
+/// The state of rewriting one schema.
 struct Telling<'s> {
     forms: Forms<'s>,
     names: &'s PropertyNames,
@@ -93,7 +93,7 @@ struct Telling<'s> {
 }
 
 impl<'s> Telling<'s> {
-    /// Returns a schema that stands in another; nothing where no value fits.
+    /// Rewrites a nested schema; `None` if no value fits it.
     fn schema(&self, schema: &Value, followed: &[&'s str], level: usize) -> Option<Value> {
         self.nodes.set(self.nodes.get() + 1);
         if level > LEVELS_MAX || self.nodes.get() > NODES_MAX {
@@ -117,7 +117,7 @@ impl<'s> Telling<'s> {
         either(told, description)
     }
 
-    /// Returns one form.
+    /// Rewrites one form.
     fn told(&self, form: Form<'s>, level: usize) -> Value {
         let Form { fields, followed } = form;
         let mut notes = Vec::new();
@@ -132,7 +132,7 @@ impl<'s> Telling<'s> {
                 }
                 "format" | "pattern" => notes.push(noted(keyword, value)),
                 kept if KEPT.contains(&kept) => drop(told.insert(keyword.clone(), value.clone())),
-                // A boolean one belongs to an old dialect and says little alone.
+                // A boolean value belongs to an old dialect and means little on its own.
                 said if NOTED.contains(&said) && !value.is_boolean() => {
                     notes.push(noted(keyword, value));
                 }
@@ -221,7 +221,7 @@ impl<'s> Telling<'s> {
         }
     }
 
-    /// Lists the forms of a tool's arguments, each by what tells it from the others.
+    /// Lists the forms of a tool's arguments, each by its distinguishing properties.
     fn listed(&self, forms: &[Form<'_>]) -> String {
         let mut text = "The arguments have one of these forms: ".to_owned();
         for (n, form) in forms.iter().enumerate() {
@@ -257,7 +257,7 @@ impl<'s> Telling<'s> {
     }
 }
 
-/// Returns what one of several forms fits.
+/// Returns a schema that accepts any of several forms; `None` if there are none.
 fn either(mut forms: Vec<Value>, description: Option<Value>) -> Option<Value> {
     let mut told = match forms.len() {
         0 => return None,
@@ -271,7 +271,7 @@ fn either(mut forms: Vec<Value>, description: Option<Value>) -> Option<Value> {
     Some(told)
 }
 
-/// Unites forms that are each a choice of words, as the variants of an enumeration are.
+/// Merges forms that are each an enumeration, such as the variants of an enum.
 fn one_choice(forms: &[Value]) -> Option<Value> {
     let (mut choices, mut words): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     let types = forms.first()?.get("type")?;
@@ -295,7 +295,7 @@ fn one_choice(forms: &[Value]) -> Option<Value> {
     Some(told)
 }
 
-/// Some providers take nothing but words and numbers to choose from.
+/// Some providers accept only numbers and texts as choices. All others become a note.
 fn choices(fields: &Map<String, Value>, told: &mut Map<String, Value>, notes: &mut Vec<String>) {
     let Some(all) = fields.get("enum").and_then(Value::as_array) else { return };
     if !all.iter().all(is_plain_choice) {

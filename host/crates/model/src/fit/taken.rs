@@ -1,20 +1,20 @@
-//! Whether a provider takes a schema as it is.
+//! Checks whether a provider accepts a schema unchanged.
 //!
-//! Every rule here is one that a live service refuses a whole request for. A schema that passes is
+//! Every rule here is one for which a live service refuses a whole request. A schema that passes is
 //! sent as its author wrote it.
 
 use serde_json::{Map, Value};
 
 use super::Dialect;
 
-/// Levels of a schema. Services that read JSON into messages of their own give up at about a
-/// hundred levels of JSON, of which each level of a schema takes two and the request some.
+/// Most levels of a schema. Services that decode JSON into messages of their own fail at about 100
+/// levels of JSON. Each level of a schema takes two of them, and the request some more.
 const LEVELS_MAX: usize = 24;
 
-/// Longest name of a property where names are limited.
+/// Longest property name where names are limited.
 const NAME_CHARS_MAX: usize = 64;
 
-/// What may not stand at the top of a tool's parameters.
+/// Keywords that are not allowed at the top of a tool's parameters.
 const NOT_AT_THE_TOP: [&str; 10] = [
     "$ref",
     "$dynamicRef",
@@ -28,7 +28,7 @@ const NOT_AT_THE_TOP: [&str; 10] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords that every provider knows, or passes over.
+/// Keywords that every provider knows or ignores.
 const KNOWN: [&str; 30] = [
     "$anchor",
     "$defs",
@@ -78,11 +78,11 @@ const FORMATS: [&str; 12] = [
     "time",
 ];
 
-/// Where a schema may be a plain `true` or `false`.
+/// Keywords whose schema may be `true` or `false`.
 const MAY_BE_BOOLEAN: [&str; 4] =
     ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
 
-/// Keywords that hold one schema.
+/// Keywords that contain one schema.
 const WITH_ONE: [&str; 12] = [
     "additionalItems",
     "additionalProperties",
@@ -98,14 +98,14 @@ const WITH_ONE: [&str; 12] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords that hold a list of schemas.
+/// Keywords that contain a list of schemas.
 const WITH_LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 
-/// Keywords that hold schemas by name.
+/// Keywords that contain schemas by name.
 const WITH_NAMES: [&str; 5] =
     ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
-/// Returns the schemas that stand directly in a schema, each with the keyword that holds it.
+/// Returns the direct subschemas of a schema, each with its keyword.
 pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let keywords = schema.as_object().into_iter().flatten();
     keywords.flat_map(|(keyword, value)| {
@@ -120,7 +120,7 @@ pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
     })
 }
 
-/// True for a tool's parameters that go out as they are.
+/// Returns true if a tool's parameters can be sent unchanged.
 pub(super) fn is_taken(parameters: &Value, dialect: Dialect) -> bool {
     let Some(top) = parameters.as_object() else { return false };
     top.get("type").and_then(Value::as_str) == Some("object")
@@ -129,28 +129,28 @@ pub(super) fn is_taken(parameters: &Value, dialect: Dialect) -> bool {
         && is_node_taken(parameters, dialect, 0)
 }
 
-/// True for a name that a property can have everywhere.
+/// Returns true if every provider accepts the property name.
 pub(super) fn is_property_name(name: &str) -> bool {
     let is_safe = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-');
     (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_safe)
 }
 
-/// True for a format that every provider knows.
+/// Returns true if every provider knows the format.
 pub(super) fn is_known_format(format: &Value) -> bool {
     format.as_str().is_some_and(|format| FORMATS.contains(&format))
 }
 
-/// True for a value of an `enum` that every provider takes.
+/// Returns true if every provider accepts the value in an `enum`.
 pub(super) fn is_plain_choice(value: &Value) -> bool {
     value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
 }
 
-/// True for a pattern that stands for a whole text.
+/// Returns true if the pattern matches a whole text, from `^` to `$`.
 pub(super) fn is_whole_pattern(pattern: &Value) -> bool {
     pattern.as_str().is_some_and(|text| text.starts_with('^') && text.ends_with('$'))
 }
 
-/// True when a `type` names this one, alone or among others.
+/// Returns true if a `type` names `wanted`, alone or among others.
 pub(super) fn names_type(types: &Value, wanted: &str) -> bool {
     match types {
         Value::String(one) => one == wanted,
@@ -173,7 +173,7 @@ fn is_node_taken(node: &Value, dialect: Dialect, level: usize) -> bool {
         })
 }
 
-/// A list says what it is a list of, in one schema.
+/// Returns true unless a list lacks a single schema for its items.
 fn has_items(fields: &Map<String, Value>) -> bool {
     match fields.get("items") {
         Some(items) => items.is_object(),

@@ -1,4 +1,4 @@
-//! Schemas that some provider refuses, and what goes out in their place.
+//! Schemas that some provider refuses, and their fitted forms.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn fit(parameters: &Value, dialect: Dialect) -> Fit {
     Fit::new(&[tool(parameters.clone())], dialect)
 }
 
-/// Compares the parameters that go out, and what is added to the description.
+/// Compares the fitted parameters, and the note in the description.
 #[track_caller]
 fn check(parameters: Value, dialect: Dialect, want: Value, note: &str) {
     let fit = fit(&parameters, dialect);
@@ -54,7 +54,7 @@ fn the_four_ways_of_writing_a_rust_enum_become_one_object() {
     let circle =
         json!({ "type": "object", "properties": { "r": { "type": "number" } }, "required": ["r"] });
     let number = json!({ "type": "number" });
-    // Externally tagged; a variant without fields is no object, so no call can be it.
+    // Externally tagged. A variant without fields is not an object, so no call can have it.
     check(
         json!({ "type": "object", "properties": {}, "$defs": { "Circle": circle }, "oneOf": [
             { "type": "object", "properties": { "Circle": { "$ref": "#/$defs/Circle" } },
@@ -259,7 +259,7 @@ fn names_that_a_provider_refuses_go_out_and_come_back() {
     let mut calls = out.calls.clone();
     fit.restore(&mut calls);
     assert_eq!(serde_json::from_str::<Value>(&calls[0].arguments).unwrap(), own);
-    // Where names are free they stay.
+    // Names stay if the provider does not limit them.
     assert!(Fit::new(&[tool(schema.clone())], Dialect::GENEROUS).tools()[0].parameters == schema);
 }
 
@@ -313,7 +313,7 @@ fn calls_and_results_keep_together_when_they_are_mended() {
     assert!(matches!(Fit::default().history(&sound, "x/y"), Cow::Borrowed(_)));
 }
 
-/// The types that people write in place of those that there are.
+/// Replaces types that authors often write by the valid ones.
 fn settled(schema: &mut Value) {
     let kind = schema.get("type").and_then(Value::as_str).map(|kind| match kind {
         "dict" | "HashMap" | "Hashtable" | "Dictionary" => "object",

@@ -1,8 +1,8 @@
 //! Models behind Gemini's `generateContent`, streamed or whole.
 //!
-//! A message is a list of parts: text, thoughts, calls. A signature on a part stands for what the
-//! model thought before it, and the parts go back exactly as they came. Calls mostly have no id:
-//! results find them by name and order.
+//! A message is a list of parts: text, thoughts, calls. The signature of a part represents the
+//! model's thinking before it, and the parts are sent back exactly as they came. Most calls have no
+//! id: results are matched to them by name and order.
 //!
 //! Suggested reading order: `request`, `stream`, `parts`, `reply`.
 
@@ -22,7 +22,7 @@ use crate::{
     wire::{self, Exchange, Format, OnDelta, Pieces},
 };
 
-/// What a model's name may hold without being mistaken for another part of the address.
+/// Percent-encodes everything that could pass for another part of the address than a model's name.
 const IN_PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'@');
 
@@ -74,7 +74,7 @@ impl Format for GenerateContent {
     }
 }
 
-/// Returns the path of the method for one model.
+/// Returns the path of the model's method.
 fn path(endpoint: &Endpoint) -> String {
     let model = resource_path(&endpoint.model);
     match endpoint.stream {
@@ -83,14 +83,14 @@ fn path(endpoint: &Endpoint) -> String {
     }
 }
 
-/// Returns a model's full name. A name may bring its folder: `tunedModels/mine`.
+/// Returns a model's full name. A name may include its folder: `tunedModels/mine`.
 pub(crate) fn resource(model: &str) -> String {
     let model = model.trim();
     let folder = if model.contains('/') { "" } else { "models/" };
     format!("{folder}{model}")
 }
 
-/// Returns a model's full name as it stands in an address.
+/// Returns a model's full name, percent-encoded for a URL.
 pub(crate) fn resource_path(model: &str) -> String {
     utf8_percent_encode(&resource(model), IN_PATH).to_string()
 }

@@ -1,8 +1,7 @@
-//! The parts of an answer, as they arrive.
+//! Collects the parts of an answer while they arrive.
 //!
-//! Text comes in many parts and is put together; a signature stays on the very part that brought
-//! it. A part of an unknown kind is kept like any other: it belongs to the message and goes back
-//! with it.
+//! Consecutive texts are joined; a signature stays on the part that brought it. A part of an
+//! unknown kind is kept like any other: it belongs to the message and is sent back with it.
 
 use serde_json::Value;
 
@@ -14,29 +13,29 @@ use crate::{
 /// Most parts in one answer. No session runs more calls.
 const PARTS_MAX: usize = 4096;
 
-/// What a piece of plain text holds and nothing else.
+/// The only fields of a part of plain text.
 const PLAIN: [&str; 2] = ["text", "thought"];
 
 /// Why a part cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PartError {
-    /// The answer holds none, and no reason for that.
+    /// The answer has no candidate and gives no reason for it.
     #[error("there is no candidate in the answer")]
     NoCandidate,
-    /// It is not a JSON object.
+    /// A part is not a JSON object.
     #[error("a part is not an object")]
     NotAnObject,
-    /// There are too many parts.
+    /// There are more than [`PARTS_MAX`] parts.
     #[error("more than {PARTS_MAX} parts")]
     TooMany,
 }
 
-/// The parts so far.
+/// The parts received so far.
 #[derive(Debug, Default)]
 pub(super) struct Parts(Vec<Value>);
 
 impl Parts {
-    /// Adds a part, and returns what it says.
+    /// Adds a part and returns its delta, if any.
     pub(super) fn take(&mut self, part: Value) -> Result<Option<Delta>, PartError> {
         if !part.is_object() {
             return Err(PartError::NotAnObject);
@@ -52,23 +51,23 @@ impl Parts {
         Ok(said)
     }
 
-    /// Returns what the parts say to the person.
+    /// Returns the text of the parts, without thoughts.
     pub(super) fn text(&self) -> String {
         self.0.iter().filter(|part| !is_thought(part)).map(|part| text(part, "text")).collect()
     }
 
-    /// Returns the parts, finished.
+    /// Returns the finished parts.
     pub(super) fn into_vec(self) -> Vec<Value> {
         self.0
     }
 }
 
-/// Returns the calls among parts, in their order.
+/// Returns the calls among parts, in order.
 pub(super) fn calls(parts: &[Value]) -> impl Iterator<Item = &Value> {
     parts.iter().filter_map(|part| part.get("functionCall")).filter(|call| call.is_object())
 }
 
-/// Returns a call under an id of ours.
+/// Converts a call, under the given id.
 pub(super) fn call(call: &Value, id: String) -> CallRequest {
     let name = text(call, "name").to_owned();
     CallRequest { id, name, arguments: arguments_text(call.get("args")) }
@@ -86,12 +85,12 @@ fn is_thought(part: &Value) -> bool {
     part.get("thought") == Some(&Value::Bool(true))
 }
 
-/// True for a part that goes on with what the last one says.
+/// Returns true if a part continues the text or the thought of the last one.
 fn continues(last: &Value, part: &Value) -> bool {
     is_plain(last) && is_plain(part) && is_thought(last) == is_thought(part)
 }
 
-/// True for text that has nothing but its words, above all no signature.
+/// Returns true for a text without other fields, above all without a signature.
 fn is_plain(part: &Value) -> bool {
     let fields = part.as_object().filter(|_| part.get("text").is_some_and(Value::is_string));
     fields.is_some_and(|fields| fields.keys().all(|key| PLAIN.contains(&key.as_str())))

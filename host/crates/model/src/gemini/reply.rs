@@ -1,7 +1,7 @@
-//! A finished answer, read into ours.
+//! Converts a finished answer into a [`Reply`].
 //!
-//! Both ways of answering end here: a whole answer is one piece, a streamed one many of the same
-//! form.
+//! Whole and streamed answers both end here: a whole answer is one piece, a streamed one many of
+//! the same form.
 
 use serde_json::{Value, json};
 
@@ -14,12 +14,12 @@ use crate::{
     },
 };
 
-/// An answer of the provider, as far as it has come.
+/// An answer of the provider, as far as it has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     parts: Parts,
     finish: Option<String>,
-    /// Why the question itself was refused.
+    /// Why the provider refused the prompt.
     blocked: Option<String>,
     usage: Option<Usage>,
 }
@@ -39,7 +39,7 @@ impl Finished {
         Ok(finished)
     }
 
-    /// Takes a piece of the answer, and returns what it says.
+    /// Adds a piece of the answer and returns its deltas.
     pub(super) fn take(&mut self, piece: &mut Value) -> Result<Vec<Delta>, PartError> {
         self.usage = usage(piece).or(self.usage);
         let blocked = piece.pointer("/promptFeedback/blockReason").and_then(Value::as_str);
@@ -52,14 +52,14 @@ impl Finished {
         parts.into_iter().filter_map(|part| self.parts.take(part).transpose()).collect()
     }
 
-    /// True once the provider has said why the answer ended.
+    /// Returns true once the provider has given the reason why the answer ended.
     pub(super) fn is_complete(&self) -> bool {
         self.finish.is_some() || self.blocked.is_some()
     }
 }
 
-/// Reads a finished answer. Ids that are missing or that the conversation already knows are made
-/// up; `origin` marks the provider's own form.
+/// Converts a finished answer. Ids that are missing or that the conversation already contains are
+/// replaced by new ones; `origin` marks the provider's own form.
 pub(super) fn reply(finished: Finished, conversation: &[Message], origin: String) -> Reply {
     let Finished { parts, finish, blocked, usage } = finished;
     let text = parts.text();
@@ -80,13 +80,13 @@ fn calls(parts: &[Value], conversation: &[Message]) -> Vec<CallRequest> {
     parts::calls(parts).zip(ids).map(|(call, id)| parts::call(call, id)).collect()
 }
 
-/// Only one candidate is asked for; should there be more, the others are not ours.
+/// Requests ask for one candidate, so any others are ignored.
 fn first_candidate(piece: &mut Value) -> Option<&mut Value> {
     let candidates = piece.get_mut("candidates")?.as_array_mut()?;
     candidates.iter_mut().find(|one| one.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
 }
 
-/// The provider says `STOP` although it wants tools called.
+/// The provider sends `STOP` even if the model requests tool calls.
 fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
     match finish {
         None | Some("STOP") if has_calls => Finish::ToolCalls,
@@ -100,7 +100,7 @@ fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
     }
 }
 
-/// Thoughts are counted apart from the words of the answer, what came from the cache is not.
+/// The provider counts thoughts apart from the answer; the prompt's count includes cached tokens.
 fn usage(piece: &Value) -> Option<Usage> {
     let figures = piece.get("usageMetadata").filter(|usage| usage.is_object())?;
     let tokens = |pointer: &str| tokens(figures, pointer);

@@ -1,7 +1,7 @@
-//! Our conversation, written as the JSON that `generateContent` takes.
+//! Writes the conversation as the JSON that `generateContent` takes.
 //!
-//! A call goes back on the very part that brought it, with its signature. The results of one answer
-//! are one message, in the order of the calls.
+//! A call is sent back on the part that brought it, with its signature. The results of one answer
+//! form one message, in the order of the calls.
 
 use std::collections::HashMap;
 
@@ -23,18 +23,18 @@ use crate::{
     },
 };
 
-/// The pictures that the provider takes.
+/// Image types that the provider accepts.
 const IMAGE_TYPES: [&str; 5] =
     ["image/heic", "image/heif", "image/jpeg", "image/png", "image/webp"];
 
-/// The document that the provider reads as it is.
+/// The document type that the provider accepts unchanged.
 const PDF: &str = "application/pdf";
 
-/// Models that ask for no signature, and take a number of tokens for their thinking. All that come
-/// later refuse a call in the running turn without a signature, and take a word.
+/// Models that require no signatures and take a number of tokens for their thinking. All later
+/// models refuse a call in the current turn without a signature, and take a thinking level.
 const WITHOUT_SIGNATURES: [&str; 2] = ["gemini-1", "gemini-2"];
 
-/// What the provider takes for the signature of a call that another model made.
+/// The signature that the provider accepts for a call of another model.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The body of a request.
@@ -50,14 +50,14 @@ struct Body<'a> {
     tools: Option<&'a RawValue>,
 }
 
-/// What one side says before the other one does.
+/// Consecutive parts of one role.
 #[derive(Serialize)]
 struct Turn {
     role: &'static str,
     parts: Vec<Value>,
 }
 
-/// Returns the body of a request. `tools` are those of the request, written.
+/// Returns the body of a request. `tools` is the serialized list of the request's tools.
 pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
     let body = Body {
         contents: turns(request.messages, endpoint),
@@ -137,7 +137,7 @@ fn turns(messages: &[Message], endpoint: &Endpoint) -> Vec<Turn> {
     turns
 }
 
-/// Writes an answer, and notes under which ids the provider knows its calls.
+/// Returns the parts of an answer, and records the provider's ids of its calls.
 fn answer<'a>(
     said: &'a AssistantMessage,
     endpoint: &Endpoint,
@@ -151,7 +151,7 @@ fn answer<'a>(
     own.iter().cloned().map(|part| with_call(part, &mut calls)).collect()
 }
 
-/// Files come before the words about them.
+/// Returns the parts of an input: the files, then the text about them.
 fn input(said: &UserMessage) -> Vec<Value> {
     let files = said.attachments.iter().map(file);
     let mut parts: Vec<Value> = files.chain(words(&said.told())).collect();
@@ -170,7 +170,7 @@ fn file(file: &Attachment) -> Value {
     }
 }
 
-/// True for a file that can be sent as it is.
+/// Returns true for a file that can be sent unchanged.
 pub(super) fn takes(file: &Attachment) -> bool {
     let media_type = file.essence();
     match file.kind() {
@@ -185,8 +185,8 @@ fn words(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "text": text }))
 }
 
-/// Returns the parts that the provider gave, if it was this model and they still tell of the same
-/// calls. Their ids are no proof of that: mostly there are none.
+/// Returns the provider's own parts, if this model wrote them and they still contain the same
+/// calls. Most calls have no id, so names and arguments are compared.
 fn own_parts<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
     let parts = own_form(said, origin)?.get("parts")?.as_array()?;
     let mut own = parts::calls(parts).map(|call| parts::call(call, String::new()));
@@ -197,7 +197,7 @@ fn own_parts<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]
     are_same.then_some(parts.as_slice())
 }
 
-/// Writes our call into the part that brought it: what its model broke was mended in ours.
+/// Writes our call, which has the model's mistakes repaired, into the part that brought it.
 fn with_call<'a>(mut part: Value, calls: &mut impl Iterator<Item = &'a CallRequest>) -> Value {
     let own = part.get_mut("functionCall").and_then(Value::as_object_mut);
     if let Some(own) = own
@@ -205,7 +205,7 @@ fn with_call<'a>(mut part: Value, calls: &mut impl Iterator<Item = &'a CallReque
     {
         own.insert("name".to_owned(), json!(call.name));
         let arguments = arguments_object(&call.arguments);
-        // No arguments can be told by leaving them out.
+        // A call without arguments may omit `args`.
         if own.contains_key("args") || arguments != json!({}) {
             own.insert("args".to_owned(), arguments);
         }
@@ -213,7 +213,7 @@ fn with_call<'a>(mut part: Value, calls: &mut impl Iterator<Item = &'a CallReque
     part
 }
 
-/// Pairs the ids of a message's calls with those that the provider gave, where it gave any.
+/// Returns pairs of a call's id and the provider's id for it, where the provider gave one.
 fn given_ids<'a>(
     said: &'a AssistantMessage,
     own: &'a [Value],
@@ -223,7 +223,7 @@ fn given_ids<'a>(
     ids.filter(|(_, given)| !given.is_empty())
 }
 
-/// Of several calls at once only the first has a signature.
+/// Of several calls at once, only the first carries a signature.
 fn anew(said: &AssistantMessage, wants_signatures: bool) -> Vec<Value> {
     let mut calls: Vec<Value> = said.calls.iter().map(call).collect();
     if let Some(first) = calls.first_mut().filter(|_| wants_signatures) {
@@ -245,7 +245,8 @@ fn tool_result(result: &ToolResult, ids: &HashMap<&str, &str>) -> Value {
     json!({ "functionResponse": response })
 }
 
-/// Only an object can be sent back, and not one of many levels.
+/// Returns the result as an object, the only type that can be sent back. A deeply nested value is
+/// sent as text.
 fn payload(result: &ToolResult) -> Value {
     let key = if result.failed { "error" } else { "result" };
     let value = serde_json::from_str(&result.content).ok();

@@ -1,4 +1,4 @@
-//! A streamed answer: server-sent events, each a piece of the answer in the form of a whole one.
+//! Reads a streamed answer: server-sent events, each in the form of a whole answer.
 
 use futures::StreamExt;
 
@@ -8,9 +8,11 @@ use crate::{
     wire::{Events, Provider, answer::object},
 };
 
-/// Reads a streamed answer to its end. There is no event that ends it, and a reason for its end may
-/// be told more than once, with words in between. So an answer is whole once such a reason was told
-/// and the stream came to its own end.
+/// Reads a streamed answer to its end.
+///
+/// No event marks the end, and the stream may give a finish reason more than once, with text
+/// between. An answer is therefore complete if it has a finish reason and the stream ended
+/// normally.
 pub(super) async fn read(
     mut events: Events<'_>,
     provider: &Provider,

@@ -1,99 +1,99 @@
-//! What a model wrote, read as an answer of the protocol, or why it is none.
+//! Reads a model's text as an answer of the protocol.
 //!
 //! Small models write a fence around the object, a sentence before it, line breaks inside strings,
-//! arguments as a string. All of that has one meaning and is taken. What could be meant in two ways
-//! is refused, since a call that nobody meant is worse than another question.
+//! arguments as a string. All of these have one meaning and are accepted. An ambiguous answer is
+//! refused because an unintended call is worse than asking again.
 
 use sallyport_contract::json::{self, JsonError};
 use serde_json::{Map, Value};
 
 use super::scanner::Nest;
 
-/// Longest answer that is read as JSON; the arguments of a call are never that long.
+/// Longest answer that is read as JSON, in bytes. The arguments of a call are never that long.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Most characters of a strange key that are told back.
+/// Most characters of an unknown key that an error repeats.
 const KEY_CHARS_MAX: usize = 40;
 
-/// How models begin to think in the middle of their text, where nobody tells the two apart.
+/// The start of thinking within a model's text, where the server does not separate the two.
 pub(super) const THINKING_BEGINS: &str = "<think>";
 
-/// How they end it.
+/// The end of thinking.
 pub(super) const THINKING_ENDS: &str = "</think>";
 
-/// What stands before a call of models that were taught so.
+/// The tag that some models were trained to write before a call.
 const TAG: &str = "<tool_call>";
 
-/// What stands behind it.
+/// The tag after a call.
 const TAG_END: &str = "</tool_call>";
 
-/// What models call the arguments of a call.
+/// Keys under which models write the arguments of a call.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "input", "parameters"];
 
-/// Keys under which models think aloud. Arguments of a tool that were put beside its name would be
-/// lost without a word, so no other key is passed over.
+/// Keys under which models think. No other key is ignored: tool arguments written next to the
+/// tool's name would be lost silently.
 const THOUGHTS: [&str; 7] =
     ["analysis", "explanation", "rationale", "reasoning", "thinking", "thought", "thoughts"];
 
-/// What an answer says.
+/// The content of an answer.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Answer {
-    /// For the person.
+    /// The text for the user.
     pub(super) reply: String,
-    /// The tools to be used, in the model's order.
+    /// The requested calls, in the model's order.
     pub(super) calls: Vec<Wanted>,
 }
 
-/// A tool that the model wants used.
+/// A call that the model requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) name: String,
-    /// JSON text of an object.
+    /// The JSON text of an object.
     pub(super) arguments: String,
 }
 
-/// Why an answer is not understood. The texts are for the model.
+/// Why an answer cannot be read. The messages are for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Flaw {
-    /// It says nothing.
+    /// The answer is blank.
     #[error("the answer was empty")]
     Blank,
-    /// It is longer than any answer should be.
+    /// The answer is longer than [`ANSWER_BYTES_MAX`].
     #[error("the answer was longer than {ANSWER_BYTES_MAX} bytes")]
     TooLong,
-    /// It holds no object of the protocol.
+    /// The answer contains no object of the protocol.
     #[error("there was no JSON object with \"reply\" or \"tool\" in it")]
     NoObject,
-    /// An object has no end.
+    /// An object is not closed.
     #[error("a JSON object in it was not closed")]
     Unclosed,
     /// An object is not JSON.
     #[error("{0}")]
     NotJson(JsonError),
-    /// A call with words around it: it may be an example, and nobody wants an example carried out.
+    /// There is text around a call. The call may be an example, which must not be carried out.
     #[error("there was other text around the call of a tool, and a call has to stand alone")]
     NotAlone,
-    /// More than one object.
+    /// There is more than one object.
     #[error("there were {count} JSON objects in it, and one is wanted")]
     Several {
-        /// How many.
+        /// The number of objects.
         count: usize,
     },
-    /// A key that means nothing here.
+    /// A key has no meaning here.
     #[error("the key {key:?} has no meaning here; arguments of a tool belong into \"args\"")]
     Key {
         /// The key.
         key: String,
     },
-    /// One call and a list of calls.
+    /// The answer has both `tool` and `tools`.
     #[error("it had both \"tool\" and \"tools\"")]
     BothForms,
-    /// A value of another type.
+    /// A value has the wrong type.
     #[error("{key:?} was not {wanted}")]
     Type {
-        /// Where.
+        /// The key of the value.
         key: &'static str,
-        /// What it should be.
+        /// The expected type.
         wanted: &'static str,
     },
 }
@@ -107,7 +107,7 @@ pub(super) fn read(text: &str) -> Result<Answer, Flaw> {
         return Err(Flaw::TooLong);
     }
     let Found { mut objects, is_alone, is_listed } = objects(without_thinking(text))?;
-    // The same once more is no second answer, but in a list it is a second call.
+    // A repeated object is the same answer, except in a list, where it is a second call.
     if !is_listed {
         objects.dedup();
     }
@@ -124,7 +124,7 @@ pub(super) fn read(text: &str) -> Result<Answer, Flaw> {
 }
 
 impl Answer {
-    /// Returns what two objects of one list say.
+    /// Combines two objects of one list.
     fn and(mut self, other: Self) -> Self {
         let is_first = self.reply.is_empty();
         self.reply.push_str(if is_first || other.reply.is_empty() { "" } else { "\n\n" });
@@ -134,7 +134,7 @@ impl Answer {
     }
 }
 
-/// Returns an answer without the thinking that it begins with. Objects in there are drafts.
+/// Returns an answer without its leading thinking. Objects in there are drafts.
 pub(super) fn without_thinking(text: &str) -> &str {
     let mut said = text;
     while let Some(thinking) = said.trim_start().strip_prefix(THINKING_BEGINS) {
@@ -143,17 +143,17 @@ pub(super) fn without_thinking(text: &str) -> &str {
     said
 }
 
-/// The protocol's objects in a text.
+/// The objects of the protocol in a text.
 struct Found {
     objects: Vec<Map<String, Value>>,
-    /// There is nothing but them, and what models put around an object.
+    /// True if the text contains only these objects and the usual framing.
     is_alone: bool,
-    /// They are in a list or in tags, which say that several are meant.
+    /// True if the objects are in a list or in tags, which allow more than one.
     is_listed: bool,
 }
 
-/// Finds the protocol's objects in a text. An object that cannot be read is a flaw, wherever it
-/// stands: what follows it, or stands in it, may be a part of it.
+/// Finds the objects of the protocol in a text. Any unreadable object is an error: the text after
+/// it, or inside it, may be a part of it.
 fn objects(text: &str) -> Result<Found, Flaw> {
     let (mut objects, mut around) = (Vec::new(), String::new());
     let mut rest = text;
@@ -179,7 +179,8 @@ fn objects(text: &str) -> Result<Found, Flaw> {
     Ok(Found { objects, is_alone: is_frame(&around), is_listed })
 }
 
-/// True for nothing but what models put around an object: a fence, tags, the marks of a list.
+/// Returns true if the text is only framing that models put around an object: a fence, tags, the
+/// punctuation of a list.
 fn is_frame(around: &str) -> bool {
     let is_frame = |line: &str| {
         let line = line.replace(TAG, "").replace(TAG_END, "");
@@ -191,7 +192,7 @@ fn is_frame(around: &str) -> bool {
     around.lines().all(is_frame)
 }
 
-/// Returns where the object ends with which a text begins.
+/// Returns the end of the object at the start of a text.
 fn end_of(text: &str) -> Option<usize> {
     let mut nest = Nest::default();
     let closes = |(_, c): &(usize, char)| {
@@ -201,8 +202,8 @@ fn end_of(text: &str) -> Option<usize> {
     text.char_indices().find(closes).map(|(at, c)| at + c.len_utf8())
 }
 
-/// Mends what small models get wrong in an object, where it has one meaning: controls inside strings
-/// that should have been escaped, and commas behind the last item.
+/// Repairs unambiguous mistakes of small models: unescaped control characters in strings, and
+/// commas after the last item.
 fn mended(object: &str) -> String {
     let (mut nest, mut out) = (Nest::default(), String::with_capacity(object.len()));
     let mut comma = None;
@@ -231,7 +232,8 @@ fn of_the_protocol(value: Value) -> Option<Map<String, Value>> {
     ["reply", "tool", "tools"].iter().any(|key| object.contains_key(*key)).then_some(object)
 }
 
-/// Gives the parts of a call their names here. Models were taught other ones, and fall back on them.
+/// Renames the parts of a call to the names of this protocol. Models fall back on names that they
+/// were trained on.
 fn as_told(mut object: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(function)) = object.get("function").cloned() {
         for key in ["function", "type", "id"] {
@@ -268,7 +270,7 @@ fn answer(mut object: Map<String, Value>) -> Result<Answer, Flaw> {
         (None, Some(list)) => calls(list)?,
         (None, None) => Vec::new(),
     };
-    // Beside a reply alone, a model may think aloud as it likes.
+    // Next to a reply without calls, any other key is allowed as thinking.
     if !calls.is_empty() {
         nothing_left(&object)?;
     }
@@ -295,7 +297,7 @@ fn item(item: Value) -> Result<Wanted, Flaw> {
     call.ok_or(Flaw::Type { key: "tool", wanted: "the name of a tool" })
 }
 
-/// Reads a call out of its object. No name means no call.
+/// Takes a call out of its object. A blank name means that there is no call.
 fn call(name: Value, object: &mut Map<String, Value>) -> Result<Option<Wanted>, Flaw> {
     let name = text(Some(name), "tool")?.trim().to_owned();
     let arguments = arguments(object.remove("args").unwrap_or_default())?;

@@ -1,12 +1,12 @@
-//! Tools for models that know no function calling: plain JSON in place of calls.
+//! Tool calls as plain JSON, for models without function calling.
 //!
-//! The model is told to answer `{"reply": …}` or `{"tool": …, "args": …, "reply": …}` and never sees
-//! a tool in the provider's own way. Only the reply reaches the person, while it is being written.
-//! An answer that is not understood is asked for once more, with what was wrong; after that it
-//! stands as it is, as a plain reply.
+//! The instructions ask the model for `{"reply": …}` or `{"tool": …, "args": …, "reply": …}`. The
+//! model never sees a tool in the provider's own form, and the user sees only the reply, while it
+//! is written. If an answer cannot be read, the model is asked once more, with the error. If the
+//! second answer cannot be read either, it becomes a plain reply.
 //!
-//! Suggested reading order: `prompt` (what the model is told), `answer` (what it wrote), `scanner`
-//! (the same, while it arrives), `stage` (what the person sees).
+//! Suggested reading order: `prompt` (the instructions), `answer` (the whole answer), `scanner`
+//! (the answer while it arrives), `stage` (the text that the user sees).
 
 mod answer;
 mod prompt;
@@ -30,13 +30,13 @@ use crate::{
     wire,
 };
 
-/// A model that is asked for calls in plain JSON.
+/// A model that calls tools with plain JSON.
 pub struct JsonProtocol {
     inner: Arc<dyn ChatModel>,
 }
 
 impl JsonProtocol {
-    /// Puts the protocol around a model.
+    /// Wraps a model in the protocol.
     pub fn new(inner: Arc<dyn ChatModel>) -> Self {
         Self { inner }
     }
@@ -91,7 +91,7 @@ impl ChatModel for JsonProtocol {
     }
 }
 
-/// Reads a reply. A model that makes calls in its provider's way after all is taken at its word.
+/// Reads a reply. Calls in the provider's own form are accepted too.
 fn read(reply: &Reply) -> Result<Answer, Flaw> {
     let AssistantMessage { text, calls, .. } = &reply.message;
     let answer = answer::read(text);
@@ -104,13 +104,14 @@ fn read(reply: &Reply) -> Result<Answer, Flaw> {
     Ok(Answer { reply, calls: calls.iter().map(wanted).collect() })
 }
 
-/// True when asking again would meet the same limit.
+/// Returns true if the answer hit a limit that a second attempt would hit again.
 fn is_cut(reply: &Reply) -> bool {
     matches!(reply.finish, Finish::Length | Finish::ContentFilter)
 }
 
-/// Takes an answer that is not understood for a plain reply. Of an object that was cut, only what
-/// it said to the person makes sense; and what they have seen of it is not told twice.
+/// Turns an unreadable answer into a plain reply. If the user has seen a part of it, that part is
+/// the reply, so that nothing is repeated. Of an object that was cut off, only that part makes
+/// sense.
 fn as_it_is(reply: &Reply, flaw: &Flaw, seen: &str) -> Answer {
     let text = match flaw {
         Flaw::Unclosed if is_cut(reply) => seen,
@@ -120,7 +121,7 @@ fn as_it_is(reply: &Reply, flaw: &Flaw, seen: &str) -> Answer {
     Answer { reply: text.to_owned(), calls: Vec::new() }
 }
 
-/// Calls get ids of our own; those that the inner model gave know nothing of the conversation.
+/// Gives calls new ids. The inner model sees no earlier calls, so its own ids may repeat.
 fn finished(reply: Reply, text: String, calls: Vec<Wanted>, messages: &[Message]) -> Reply {
     let finish = match reply.finish {
         Finish::Stop | Finish::ToolCalls if calls.is_empty() => Finish::Stop,
@@ -134,7 +135,7 @@ fn finished(reply: Reply, text: String, calls: Vec<Wanted>, messages: &[Message]
     Reply { message, finish, usage: reply.usage }
 }
 
-/// Returns the tokens of two exchanges together, as far as they are known.
+/// Returns the total usage of two exchanges, as far as it is known.
 fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
     let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
     Some(Usage {

@@ -1,9 +1,9 @@
-//! A conversation with tools, told in plain messages.
+//! Rewrites a conversation with tools as plain messages.
 //!
-//! The model sees only system, user and assistant messages with text. Its own earlier answers stand
-//! in the form in which it is to answer, since small models imitate more than they obey. Results
-//! are the user's, as JSON lines, so that nothing in one looks like the next. Two messages of the
-//! user in a row are made one: many chat templates refuse them.
+//! The model sees only system, user and assistant messages with text. Its earlier answers are shown
+//! in the form of the protocol because small models imitate more than they obey. Results are sent
+//! as the user's, as JSON lines, so that no result can look like the next one. Many chat templates
+//! refuse consecutive user messages, so these are joined.
 
 use sallyport_contract::text::excerpt;
 use serde::de::IgnoredAny;
@@ -14,19 +14,19 @@ use crate::chat::{
     AssistantMessage, CallRequest, Message, ToolDefinition, ToolResult, UserMessage,
 };
 
-/// Most of all tools together. Beyond, a small model sees nothing but tools.
+/// Longest list of tools, in bytes. With a longer one, a small model would see nothing else.
 const TOOLS_BYTES_MAX: usize = 128 * 1024;
 
-/// Longest schema of one tool that is shown whole.
+/// Longest schema of one tool that is shown, in bytes.
 const SCHEMA_BYTES_MAX: usize = 8 * 1024;
 
 /// Longest description of one tool, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 4_000;
 
-/// Longest list of parameters that stands for a schema which is too long.
+/// Longest list of parameter names that replaces a schema, in characters.
 const NAMES_CHARS_MAX: usize = 1_000;
 
-/// Most of an answer that is held up to a model which is to write it anew.
+/// Longest part of an unreadable answer that is shown to the model again, in characters.
 const FLAWED_CHARS_MAX: usize = 8_000;
 
 const FORM: &str = r#"Answer with exactly one JSON object and nothing else: no Markdown, and no text before or after it.
@@ -46,7 +46,7 @@ The tools, one on each line:"#;
 
 const RESULTS: &str = "Results of the tools, one on each line:";
 
-/// Returns the conversation in plain messages, with the instructions in its system message.
+/// Returns the conversation as plain messages, with the instructions in its system message.
 pub(super) fn plain(messages: &[Message], tools: &[ToolDefinition]) -> Vec<Message> {
     let mut instructions = Some(instructions(tools));
     let mut plain = Vec::with_capacity(messages.len() + 1);
@@ -71,7 +71,7 @@ pub(super) fn plain(messages: &[Message], tools: &[ToolDefinition]) -> Vec<Messa
     plain
 }
 
-/// Adds what was wrong with an answer, and asks for it again.
+/// Adds an unreadable answer with its error, and asks for it again.
 pub(super) fn ask_again(plain: &mut Vec<Message>, answer: &str, flaw: &Flaw) {
     // Some servers refuse a message without text.
     if !answer.trim().is_empty() {
@@ -98,7 +98,8 @@ fn assistant(text: String) -> Message {
     Message::Assistant(AssistantMessage { text, ..AssistantMessage::default() })
 }
 
-/// Adds to what the model is told, in one text: what stands behind words of others is not theirs.
+/// Adds a message to the user's side, joined with the last one. It is rendered as text first, so
+/// that its origin applies only to its own words.
 fn push_user(plain: &mut Vec<Message>, mut said: UserMessage, between: &str) {
     let told = said.told().into_owned();
     match plain.last_mut() {
@@ -138,7 +139,7 @@ fn definition(tool: &ToolDefinition) -> String {
     format!(r#"{{"tool":{name},"description":{description},"parameters":{parameters}}}"#)
 }
 
-/// A schema that is too long is worth its names; half a schema would be none.
+/// Returns the schema, or only its parameter names if it is too long. Half a schema has no meaning.
 fn parameters(schema: &Value) -> Value {
     if schema.to_string().len() <= SCHEMA_BYTES_MAX {
         return schema.clone();
@@ -151,7 +152,7 @@ fn parameters(schema: &Value) -> Value {
     ))
 }
 
-/// Returns an answer of the model as it would have been written in this protocol.
+/// Returns an answer of the model in the form of this protocol.
 fn answer(said: &AssistantMessage) -> String {
     let reply = json!(said.text);
     match said.calls.as_slice() {
@@ -175,12 +176,12 @@ fn line(result: &ToolResult) -> String {
     format!(r#"{{"tool":{},{failed}"result":{}}}"#, json!(result.name), embedded(&result.content))
 }
 
-/// Returns JSON on one line: a text that is JSON as it is, any other as a string.
+/// Returns a text on one line: JSON unchanged, any other text as a JSON string.
 fn embedded(text: &str) -> String {
     let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
     if !is_json {
         return json!(text).to_string();
     }
-    // In JSON, line breaks stand between tokens only.
+    // In JSON, line breaks occur only between tokens.
     text.trim().replace(['\n', '\r'], " ")
 }

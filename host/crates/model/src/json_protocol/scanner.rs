@@ -1,47 +1,47 @@
-//! The reply inside an answer that is still being written.
+//! Extracts the reply from an answer while the model writes it.
 //!
-//! A person reads the value of `"reply"` while it arrives and sees nothing of the JSON around it.
-//! The scanner looks only at answers that begin with the object, perhaps behind thinking or a Markdown
-//! fence; everything else is known when the answer is whole. It never guesses: at the first character that
-//! it does not understand it falls silent, and [`answer`](super::answer) has the last word.
+//! The user reads the value of `"reply"` while it arrives, without the JSON around it. The scanner
+//! reads only answers that begin with the object, or with thinking or a Markdown fence before it;
+//! all others are read once they are complete. It never guesses: at the first unexpected character
+//! it stops, and [`answer`](super::answer) decides.
 
 use super::{
     answer::{THINKING_BEGINS, THINKING_ENDS},
     unescape::{Step, Unescape},
 };
 
-/// Longest opening that is waited through: a fence with the name of a language.
+/// Longest opening before the object: a fence with the name of a language.
 const OPENING_BYTES_MAX: usize = 32;
 
-/// Longest key or tool name that is remembered; those of the protocol are shorter.
+/// Longest key or tool name that is recorded. The protocol's own keys are shorter.
 const WORD_BYTES_MAX: usize = 256;
 
-/// What an answer has said up to now.
+/// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     /// More of the reply.
     Reply(String),
     /// The name of the tool.
     Tool(String),
-    /// More of what the model thinks.
+    /// More of the model's thinking.
     Thought(String),
 }
 
-/// An answer as far as it has come.
+/// The state of an answer that is still arriving.
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
     at: At,
     key: String,
-    /// A second `reply` makes the object ambiguous and is not shown.
+    /// A second `reply` makes the object ambiguous, so it is not shown.
     has_replied: bool,
     found: Vec<Found>,
 }
 
 #[derive(Debug)]
 enum At {
-    /// Before the object; what stands there.
+    /// Before the object, with the text so far.
     Opening(String),
-    /// In a model's thinking; how much of its end has come.
+    /// In the model's thinking, with the number of matched bytes of its end mark.
     Thinking(usize),
     Key,
     InKey(Unescape),
@@ -49,14 +49,14 @@ enum At {
     Value,
     InReply(Unescape),
     InTool(Unescape, String),
-    /// Inside a value that does not matter here.
+    /// In a value that is not shown.
     InOther(Nest),
     AfterValue,
-    /// The object is over, or is none.
+    /// After the object, or there is none.
     Over,
 }
 
-/// How deep in a value the text is.
+/// The nesting depth within a value.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Nest {
     pub(super) depth: usize,
@@ -71,7 +71,7 @@ impl Default for At {
 }
 
 impl Scanner {
-    /// Takes the next piece of the answer and returns what it adds.
+    /// Reads the next piece of the answer and returns the pieces found in it.
     pub(super) fn push(&mut self, piece: &str) -> Vec<Found> {
         for c in piece.chars() {
             let at = std::mem::replace(&mut self.at, At::Over);
@@ -106,7 +106,8 @@ impl Scanner {
             let all = matched + 1 == THINKING_ENDS.len();
             return if all { At::default() } else { At::Thinking(matched + 1) };
         }
-        // The mark begins with its only `<`, so nothing but a new beginning can follow a part of it.
+        // `<` occurs only at the start of the mark, so after a partial match only a new start can
+        // follow.
         THINKING_ENDS[..matched].chars().for_each(|c| self.think(c));
         match c {
             '<' => At::Thinking(1),
@@ -173,7 +174,7 @@ impl Scanner {
 }
 
 impl Nest {
-    /// Takes one character of a value.
+    /// Reads one character of a value.
     pub(super) fn take(&mut self, c: char) {
         match c {
             _ if std::mem::take(&mut self.is_escaped) => {}
@@ -206,7 +207,7 @@ fn opening(mut before: String, c: char) -> At {
     if may_open && before.len() <= OPENING_BYTES_MAX { At::Opening(before) } else { At::Over }
 }
 
-/// Nothing, or three backticks and the name of a language.
+/// Returns true for an empty text, or a fence with the name of a language.
 fn is_fence(before: &str) -> bool {
     let language = before.strip_prefix("```");
     before.is_empty() || language.is_some_and(|word| word.chars().all(|c| c.is_alphanumeric()))
@@ -223,7 +224,7 @@ fn other(mut nest: Nest, c: char) -> At {
     }
 }
 
-/// False when the word is longer than any that matters.
+/// Appends to a word; false once it exceeds [`WORD_BYTES_MAX`].
 fn remember(word: &mut String, step: Step) -> bool {
     if let Step::Char(c) = step {
         word.push(c);
