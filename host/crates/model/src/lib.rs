@@ -1,12 +1,13 @@
-//! Chat models: the only crate that knows a provider's wire format.
+//! Chat models: the only crate that knows the wire formats of providers.
 //!
-//! A *model* takes a conversation and a list of tools and answers with text or with calls. What a
-//! provider sends over the wire is turned into [`chat`]'s types at its door, and back; nothing of
-//! its JSON is seen elsewhere, except as an opaque part that is replayed untouched.
+//! A *model* takes a conversation and a list of tools and answers with text or with calls. Adapters
+//! convert between a provider's wire format and the types of [`chat`]. No provider's JSON leaves
+//! this crate, except as an opaque part that is sent back unchanged.
 //!
-//! [`connect`] is the one door: the adapter of the endpoint's protocol, inside the JSON protocol
-//! where the model knows no function calling, inside what gives up a refused wish, inside retries.
-//! [`adopt`] is for models that others bring, and [`connect_embedder`] is its neighbour, for models that make vectors of texts.
+//! [`connect`] is the entry point. It wraps the adapter of the endpoint's protocol in the JSON
+//! protocol if the model has no function calling, then in a layer that drops refused wishes, then
+//! in retries. [`adopt`] wraps models from elsewhere, and [`connect_embedder`] connects to
+//! embedding models.
 
 mod anthropic;
 pub mod catalog;
@@ -44,19 +45,19 @@ pub use tool_index::ToolIndex;
 pub use wire::Adapter;
 use wish::Wishing;
 
-/// Returns the model behind an endpoint. Nothing is opened or sent before the first request.
+/// Returns the model behind an endpoint. It does not connect before the first request.
 ///
 /// # Errors
 ///
-/// Settings that cannot work, with a hint.
+/// Returns an error with a hint if the settings cannot work.
 pub fn connect(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> {
     let time_max = endpoint.time_max;
     let wishing = Arc::new(Wishing::new(without_retries(endpoint)?));
     Ok(Arc::new(Retrying::new(wishing, time_max)))
 }
 
-/// Returns a model from elsewhere as [`connect`] would: told of tools as it takes them, and asked
-/// again when that is worth it, until `time_max` is over.
+/// Wraps a model from elsewhere in the form of tool calling that it needs and in retries, which end
+/// after `time_max`.
 pub fn adopt(
     model: Arc<dyn ChatModel>,
     tool_calling: ToolCalling,

@@ -1,7 +1,7 @@
-//! What the person has seen of an answer, and what is still to be shown.
+//! Tracks which part of an answer the user has seen, and shows the rest.
 //!
-//! The deltas of an answer, put together, are its text: also when the model was asked again after a
-//! part had been shown, which cannot be taken back.
+//! The deltas of an answer, joined, are its text. A part that was shown cannot be taken back, so
+//! this also applies if the model is asked again after it.
 
 use super::{
     answer::Wanted,
@@ -9,16 +9,17 @@ use super::{
 };
 use crate::chat::Delta;
 
-/// Between two attempts that say different things.
+/// Separates two attempts with different texts.
 const BETWEEN: &str = "\n\n";
 
-/// The way of an answer to the person.
+/// Passes an answer on to the user.
 pub(super) struct Stage<'a> {
     on_delta: &'a mut (dyn FnMut(Delta) + Send),
     scanner: Scanner,
     seen: String,
     calls_begun: usize,
-    /// Whether the attempt is shown while it arrives; one that follows a shown one is compared first.
+    /// Whether the attempt is shown while it arrives. After a shown attempt, the next one is
+    /// compared with it first.
     is_live: bool,
 }
 
@@ -34,7 +35,7 @@ impl<'a> Stage<'a> {
         self.is_live = self.seen.is_empty();
     }
 
-    /// Passes on what a person may see of a delta.
+    /// Passes on the part of a delta that the user may see.
     pub(super) fn pass(&mut self, delta: Delta) {
         match delta {
             Delta::Text(piece) if self.is_live => {
@@ -50,12 +51,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// What the person has seen of the reply.
+    /// Returns the part of the reply that the user has seen.
     pub(super) fn seen(&self) -> &str {
         &self.seen
     }
 
-    /// Shows what has not been shown yet, and returns all of it.
+    /// Shows the part of the reply that has not been shown yet, and returns everything shown.
     pub(super) fn settle(mut self, text: &str, calls: &[Wanted]) -> String {
         match text.strip_prefix(&self.seen) {
             Some(rest) => self.say(rest.to_owned()),

@@ -1,10 +1,10 @@
-//! One JSON string, decoded while it arrives.
+//! Decodes one JSON string while it arrives.
 
-/// A string of which every character so far has been decoded.
+/// The state of decoding a string.
 #[derive(Debug, Default)]
 pub(super) struct Unescape {
     at: At,
-    /// The first half of a pair; the second must follow.
+    /// The first half of a surrogate pair; the second must follow.
     high: Option<u32>,
 }
 
@@ -19,12 +19,12 @@ enum At {
     },
 }
 
-/// What one more character of the source comes to.
+/// The result of one more character of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// This character.
+    /// A decoded character.
     Char(char),
-    /// Nothing yet: an escape goes on.
+    /// Nothing yet, in the middle of an escape.
     Pending,
     /// The string is closed.
     End,
@@ -35,8 +35,8 @@ pub(super) enum Step {
 pub(super) struct NotAString;
 
 impl Unescape {
-    /// Takes the next character of the source, after the opening quote. Control characters that
-    /// should have been escaped are taken as they are: small models forget it in long replies.
+    /// Decodes the next character of the source, after the opening quote. Unescaped control
+    /// characters are accepted: small models forget to escape them in long replies.
     pub(super) fn take(&mut self, c: char) -> Result<Step, NotAString> {
         match self.at {
             At::Plain => self.plain(c),
@@ -86,7 +86,7 @@ impl Unescape {
         self.unit(value)
     }
 
-    /// Takes one UTF-16 code unit.
+    /// Decodes one UTF-16 code unit.
     fn unit(&mut self, unit: u32) -> Result<Step, NotAString> {
         let code = match (self.high.take(), unit) {
             (None, 0xd800..=0xdbff) => {

@@ -1,4 +1,4 @@
-//! What the matcher says about itself.
+//! The texts in which the matcher describes itself.
 
 use super::{
     decide::{Catalogue, Decision, Plan},
@@ -7,28 +7,29 @@ use super::{
     tool::{self, Tool},
 };
 
-/// How many examples are given.
+/// The number of examples in a help text.
 const EXAMPLES: usize = 3;
 
-/// How many tools are tried for them.
+/// Most tools that are tried for examples.
 const TRIED_MAX: usize = 8;
 
-/// Longest piece of an author's description that is repeated.
+/// Longest excerpt of an author's description, in characters.
 const ABOUT_CHARS_MAX: usize = 100;
 
-/// How many values of a choice are offered.
+/// Most values of a choice that are listed.
 const CHOICES_MAX: usize = 12;
 
-/// What it is.
+/// The introduction of the matcher.
 const INTRODUCTION: &str = "I am not a language model. I match simple requests in English with the \
     installed tools, and I call a tool only when I understand every word.";
 
-/// How to get a real model.
+/// Instructions for connecting a language model.
 const HOW_TO_GET_A_MODEL: &str = "For conversation, connect a language model: name it with --model, \
     and set OPENAI_API_KEY, or OPENAI_BASE_URL for a server other than OpenAI's. A [model.NAME] \
     table of the configuration file does the same for good.";
 
-/// Says what this is, gives examples that are near to what was said, and how to have more.
+/// Returns the help text: an introduction, examples close to the user's text, and how to connect a
+/// model.
 pub(super) fn help(catalogue: &Catalogue<'_>, said: &str) -> String {
     let mut text = String::new();
     if is_foreign(said) {
@@ -48,13 +49,13 @@ pub(super) fn help(catalogue: &Catalogue<'_>, said: &str) -> String {
             text.push_str(&format!("\n{all} tools are installed; /tools lists them in a chat.\n"));
         }
     }
-    // Without the empty line it would belong to the last entry of the list.
+    // Without the empty line, the text would belong to the last list entry.
     text.push('\n');
     text.push_str(HOW_TO_GET_A_MODEL);
     text
 }
 
-/// Says that a sentence is longer than what is read.
+/// Returns the message for a sentence that is too long.
 pub(super) fn too_long(bytes_max: usize) -> String {
     format!(
         "I am not a language model, and I read at most {bytes_max} bytes at once. \
@@ -62,7 +63,7 @@ pub(super) fn too_long(bytes_max: usize) -> String {
     )
 }
 
-/// Asks for what is missing.
+/// Returns a question for the missing arguments.
 pub(super) fn question(plan: &Plan<'_>) -> String {
     let wanted: Vec<String> = plan.missing.iter().map(wanted).collect();
     format!("To use {} I need: {}.", shown(&plan.tool.name), wanted.join("; "))
@@ -82,7 +83,7 @@ fn wanted(param: &Param<'_>) -> String {
     text
 }
 
-/// Returns words that call a tool; `None` when the matcher would not understand them itself.
+/// Returns a sentence that calls a tool; `None` if the matcher would not understand it.
 fn example(catalogue: &Catalogue<'_>, tool: &Tool<'_>) -> Option<String> {
     let name = sallyport_lexical::words(tool::split_name(&tool.definition.name));
     let name = name.collect::<Vec<_>>().join(" ");
@@ -114,13 +115,13 @@ fn sample<'p>(param: &Param<'p>) -> Option<&'p str> {
     })
 }
 
-/// Returns a tool's name as people know it.
+/// Returns a tool's name in the form that users know.
 pub(super) fn shown(name: &str) -> String {
     name.replacen("__", ".", 1)
 }
 
-/// Whether a text is in another language, as far as that can be told without knowing others: of its
-/// words, hardly any is one that English sentences are made of.
+/// Returns true if a text is probably not English: most of its letters are not ASCII, or it has
+/// three words or more and at most a quarter of them is known.
 fn is_foreign(said: &str) -> bool {
     let words: Vec<String> = said
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
@@ -133,7 +134,7 @@ fn is_foreign(said: &str) -> bool {
     other.len() > ascii.len() || (words.len() >= 3 && known * 4 <= words.len())
 }
 
-/// Returns the first sentence of a description, without its full stop and cut where it is long.
+/// Returns the first sentence of a description, shortened and without its full stop.
 fn first_sentence(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or("");
     let sentence = line.split_once(". ").map_or(line, |(first, _)| first);

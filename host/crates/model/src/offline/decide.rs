@@ -1,8 +1,8 @@
-//! What to do about a sentence.
+//! Decides which calls a sentence asks for.
 //!
-//! A tool is called only when the sentence is used up: each of its words is the tool's own, part of
-//! an argument, or one of the few that mean nothing. Words that turn the meaning are none of these,
-//! so a negation or a condition stops every call.
+//! A tool is called only if the sentence is used up: each of its words belongs to the tool, to an
+//! argument, or to the few words that mean nothing. Words that change the meaning are none of
+//! these, so a negation or a condition prevents every call.
 
 use std::collections::HashSet;
 
@@ -18,20 +18,20 @@ use super::{
 };
 use crate::{chat::ToolDefinition, tool_index::ToolIndex};
 
-/// How much better than the next one a tool has to fit.
+/// The factor by which the best tool must outscore the next one.
 const MARGIN: f64 = 1.1;
 
-/// What a word of the tool's own name counts, in other words that name it.
+/// The score of a word from the tool's own name. Other words that name the tool score 1.
 const OWN_NOUN: f64 = 3.0;
 
-/// What a sentence asks for.
+/// The result of matching a sentence with the tools.
 #[derive(Debug)]
 pub(super) enum Decision<'c> {
-    /// These calls.
+    /// The sentence asks for these calls.
     Call(Vec<Plan<'c>>),
-    /// A tool for which something is missing.
+    /// The sentence asks for a call but lacks arguments.
     Ask(Plan<'c>),
-    /// Nothing, or nothing clear.
+    /// The sentence asks for nothing, or is ambiguous.
     Nothing,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Plan<'c> {
     score: f64,
 }
 
-/// All tools, ready to be compared with sentences.
+/// All tools, prepared for matching.
 #[derive(Debug)]
 pub(super) struct Catalogue<'a> {
     pub(super) tools: Vec<Tool<'a>>,
@@ -60,7 +60,8 @@ impl<'a> Catalogue<'a> {
         Self { tools, index: ToolIndex::new(definitions), names }
     }
 
-    /// Decides about a text: one call, or two where it asks for two things, each of them whole.
+    /// Matches a text with the tools. It can ask for one call, or for two if both of its parts are
+    /// complete requests.
     pub(super) fn decide(&self, text: &str) -> Decision<'_> {
         let Some(sentence) = Sentence::new(text, &self.names) else { return Decision::Nothing };
         if sentence.is_turned() {
@@ -86,18 +87,18 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// Returns the tools that a text may be about, the best first, then all others.
+    /// Returns all tools, those nearest to the text first.
     pub(super) fn nearest(&self, text: &str) -> Vec<&Tool<'a>> {
         let found: Vec<usize> = self.index.find(text).iter().map(|found| found.document).collect();
         let others = (0..self.tools.len()).filter(|tool| !found.contains(tool));
         found.iter().copied().chain(others).map(|tool| &self.tools[tool]).collect()
     }
 
-    /// Returns the tool that is clearly meant.
+    /// Returns the plan of the best tool, if it is clearly ahead of the others.
     fn best(&self, sentence: &Sentence<'_>) -> Option<Plan<'_>> {
         let mut plans: Vec<Plan<'_>> =
             self.tools.iter().filter_map(|tool| understand(tool, sentence)).collect();
-        // What can be done with the whole sentence is meant rather than what would need more.
+        // A tool that is complete with this sentence is more likely meant than one that needs more.
         if plans.iter().any(Plan::is_complete) {
             plans.retain(Plan::is_complete);
         }
@@ -122,7 +123,7 @@ impl Plan<'_> {
     }
 }
 
-/// Reads a sentence as a request for a tool. `None` unless each word of it is used.
+/// Reads a sentence as a request for a tool. Returns `None` unless every word is used.
 fn understand<'c>(tool: &'c Tool<'c>, sentence: &Sentence<'_>) -> Option<Plan<'c>> {
     let first = sentence.tokens.get(sentence.lead)?;
     let is_query = language::begins_question(&first.lower);
@@ -163,8 +164,8 @@ fn understand<'c>(tool: &'c Tool<'c>, sentence: &Sentence<'_>) -> Option<Plan<'c
     (is_used_up && is_named && is_allowed).then_some(plan)
 }
 
-/// How well a path goes with the examples that an author gives: of two tools that read files, the one
-/// that speaks of "/notes" is meant by a path below it.
+/// Scores a path against the examples in the parameter's description. Of two tools that read files,
+/// a path below `/notes` is meant for the one whose description mentions "/notes".
 fn likeness(tool: &Tool<'_>, arguments: &Map<String, Value>) -> f64 {
     let is_alike = |param: &&Param<'_>| {
         let path = arguments.get(param.name).and_then(Value::as_str).unwrap_or_default();
@@ -177,12 +178,12 @@ fn likeness(tool: &Tool<'_>, arguments: &Map<String, Value>) -> f64 {
     if paths.filter(is_alike).count() > 0 { OWN_NOUN } else { 0.0 }
 }
 
-/// Whether a sentence can be a request by its first and last words.
+/// Returns true if a sentence can be a request, judged by its first and last words.
 fn has_form(sentence: &Sentence<'_>, is_query: bool) -> bool {
     let lower = |at: usize| sentence.tokens.get(at).map_or("", |token| token.lower.as_str());
     let (first, second) = (lower(sentence.lead), lower(sentence.lead + 1));
     let is_for_others = matches!(first, "remind" | "wake") && !matches!(second, "me" | "us");
-    // "What a day", "what is a timer".
+    // Matches "what a day" and "what is a timer".
     let third = lower(sentence.lead + 2);
     let is_thing = |word: &str| matches!(word, "a" | "an");
     let is_exclamation =
@@ -192,12 +193,14 @@ fn has_form(sentence: &Sentence<'_>, is_query: bool) -> bool {
     !(is_for_others || is_exclamation || is_loose || is_open)
 }
 
-/// Uses the words that belong to the tool or mean nothing, and returns how well they name it.
+/// Marks the words that belong to the tool or mean nothing as used, and returns the score of those
+/// that name the tool.
 fn vocabulary(clues: &mut Clues<'_, '_, '_>, request: &Request<'_>, is_query: bool) -> f64 {
     let (tool, looks_up) = (clues.tool, request.effect == Effect::LooksUp);
     let asks_or_tells = is_query || clues.is_request;
     let asks = (looks_up || clues.is_sum) && asks_or_tells;
-    // What a path leads to is no part of what is asked for, but where that is just this.
+    // Next to a path, a word such as "file" only describes it, unless the verb is vague and needs
+    // the word as its object.
     let is_place = clues.has_sight && clues.is_request && !request.is_vague;
     let (mut score, last) = (0.0, clues.used.len() - 1);
     for (at, token) in clues.sentence.tokens.iter().enumerate() {
@@ -223,14 +226,14 @@ fn vocabulary(clues: &mut Clues<'_, '_, '_>, request: &Request<'_>, is_query: bo
     score
 }
 
-/// Whether the form of a sentence asks for something to be done: a request, a polite question, or a
-/// thing and how long, as in "timer 5 minutes". A question about an act is none of these.
+/// Returns true if the form of a sentence asks for an action: a request, a polite question, or a
+/// thing with a duration, as in "timer 5 minutes". A question about an action is none of these.
 fn may_act(clues: &Clues<'_, '_, '_>, plan: &Plan<'_>, is_query: bool, is_action: bool) -> bool {
     let sentence = clues.sentence;
     if clues.is_sum {
         return true;
     }
-    // "Complete the task" does not say which.
+    // "Complete the task" does not name the task.
     if is_action && plan.arguments.len() == 1 {
         return false;
     }

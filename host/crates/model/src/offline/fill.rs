@@ -1,8 +1,8 @@
-//! Arguments, cut out of a sentence.
+//! Takes the arguments of a call from a sentence.
 //!
-//! Parameters are filled one after another, those whose value can be told by its look first. A token
-//! gives its value to one parameter only. A required parameter that finds nothing is reported, never
-//! invented.
+//! Parameters are filled one after another, first those whose values are recognizable by their
+//! form. A token gives its value to one parameter only. A required parameter without a value is
+//! reported, never invented.
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ use super::{
     tool::Tool,
 };
 
-/// Largest whole number that every reader of JSON keeps exactly: 2^53.
+/// 2^53, up to which every JSON reader keeps whole numbers exact.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Longest label or name of a place, in words.
+/// Longest label or place name, in words.
 const NAME_TOKENS_MAX: usize = 4;
 
-/// Signs of sums that people say as words.
+/// Operators that a sum may contain, as words or signs.
 const OPERATORS: &[(&str, &str)] = &[
     ("plus", "+"),
     ("minus", "-"),
@@ -32,26 +32,26 @@ const OPERATORS: &[(&str, &str)] = &[
     ("/", "/"),
 ];
 
-/// A sentence on its way into the arguments of a tool.
+/// The state of filling a tool's parameters from a sentence.
 #[derive(Debug)]
 pub(super) struct Clues<'c, 's, 't> {
     pub(super) tool: &'c Tool<'c>,
     pub(super) sentence: &'s Sentence<'t>,
-    /// Which tokens have been used.
+    /// The tokens that have been used.
     pub(super) used: Vec<bool>,
     pub(super) is_tail_used: bool,
-    /// Whether a value was found by its look: a path, an address.
+    /// Whether a value was found by its form: a path or an address.
     pub(super) has_sight: bool,
     /// Whether the code is a sum.
     pub(super) is_sum: bool,
-    /// Whether the sentence begins with a verb for the tool.
+    /// Whether the sentence begins with a verb of the tool.
     pub(super) is_request: bool,
     pub(super) effect: Effect,
 }
 
 impl<'c, 't> Clues<'c, '_, 't> {
-    /// Fills the parameters that are not given, and returns those that are required and for which
-    /// the sentence says nothing.
+    /// Fills the parameters that have no value yet. Returns the required ones for which neither the
+    /// sentence nor the schema has a value.
     pub(super) fn fill(&mut self, arguments: &mut Map<String, Value>) -> Vec<Param<'c>> {
         let mut missing = Vec::new();
         let tool = self.tool;
@@ -99,7 +99,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         self.used.get(at).is_some_and(|used| !used)
     }
 
-    /// The verb says how something is done as well: "append … to".
+    /// Returns true if a token is free, or is the verb, which can also set a mode: "append … to".
     fn says(&self, at: usize) -> bool {
         self.is_free(at) || (self.is_request && at == self.sentence.lead)
     }
@@ -119,7 +119,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         Some(self.take(at..at + 1))
     }
 
-    /// Takes the value whose words stand in the sentence.
+    /// Takes the first value that occurs in the sentence.
     fn choice(&mut self, values: &[&Value]) -> Option<Value> {
         let said = |value: &&&Value| {
             let word = value.as_str()?.to_lowercase();
@@ -131,7 +131,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         Some(value.clone())
     }
 
-    /// Whether the sentence speaks of what a name says, in the same or in other words.
+    /// Returns true if the sentence contains a word of a name or one of its synonyms.
     fn said(&mut self, name: &[String]) -> bool {
         let is_meant = |root: &str| {
             let mut names = name.iter();
@@ -142,7 +142,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         let all = 0..self.used.len();
         let found: Vec<usize> =
             all.filter(|&at| self.says(at) && is_it(&self.tokens()[at])).collect();
-        // What names the tool as well is left for that.
+        // A word that also names the tool stays free for that.
         let is_noun = |token: &Token<'_>| self.tool.is_noun(&token.lower, &token.root, self.effect);
         let taken: Vec<usize> =
             found.iter().copied().filter(|&at| !is_noun(&self.tokens()[at])).collect();
@@ -165,7 +165,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
             .collect()
     }
 
-    /// A moment in one piece, or in two that are one when put together: "tomorrow … at 6pm".
+    /// Takes a time in one part, or in several that form one together: "tomorrow … at 6pm".
     fn moment(&mut self) -> Option<String> {
         let ranges = self.sentence.moments.clone();
         let free: Vec<_> =
@@ -179,7 +179,8 @@ impl<'c, 't> Clues<'c, '_, 't> {
         Some(said)
     }
 
-    /// The only number, where the sentence says whose it is or the tool needs one.
+    /// Takes the first number, if a word before it names the parameter or the parameter is
+    /// required.
     fn number(&mut self, param: &Param<'_>) -> Option<Value> {
         let at = self.first(&[Kind::Number])?;
         let value = number(param, self.tokens()[at].text.replace(',', "").parse().ok()?)?;
@@ -196,7 +197,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         Some(value)
     }
 
-    /// The words behind a preposition, or, behind the first word, those with capitals.
+    /// Takes the words after a preposition, or capitalized words after the first word.
     fn place(&mut self) -> Option<String> {
         let leads = ["in", "for", "at", "near"];
         let tokens = self.tokens();
@@ -227,7 +228,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         begin..(begin..last).find(|&at| !belongs(at)).unwrap_or(last)
     }
 
-    /// Whether a token can be part of a name that the user gives.
+    /// Returns true if a token can be part of a name that the user gives.
     fn is_name(&self, at: usize) -> bool {
         let token = &self.tokens()[at];
         let is_time = self.sentence.moments.iter().any(|moment| moment.contains(&at));
@@ -245,7 +246,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         self.is_name(at) && self.tokens()[at].lower != "new"
     }
 
-    /// Code is what stands in quotation marks or behind a colon, or a sum; never a part of it.
+    /// Takes code: a quotation, the text after a colon, or a sum, always whole.
     fn code(&mut self) -> Option<String> {
         match self.first(&[Kind::Quoted]) {
             Some(at) => Some(self.take(at..at + 1).to_owned()),
@@ -267,7 +268,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         let sum = parts.join(" ");
         let operands = sum.split(|c: char| "+-*/% ^".contains(c)).filter(|part| !part.is_empty());
         let is_ended = sum.ends_with(|c: char| c.is_ascii_digit() || c == ')');
-        // "24/7" and "12-24" are no sums to most people.
+        // Most users do not mean "24/7" and "12-24" as sums.
         let is_plain = parts.len() > 1 || sum.contains(['+', '*', '%', '^']);
         let is_sum = operands.count() > 1 && is_ended && is_plain;
         if !is_sum {
@@ -289,7 +290,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         if is_meant { self.tail() } else { None }
     }
 
-    /// What stands in quotation marks, behind a colon, or in one piece between what is used.
+    /// Takes a quotation, the text after a colon, or one run of unused words.
     fn content(&mut self) -> Option<String> {
         if let Some(at) = self.first(&[Kind::Quoted]) {
             return Some(self.take(at..at + 1).to_owned());
@@ -320,7 +321,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         runs
     }
 
-    /// Leaves out words that lead to a text or from it to what follows: "to", "a reminder to".
+    /// Drops words that introduce a text or lead on from it: "to", "a reminder to".
     fn trimmed(&self, mut run: Range<usize>) -> Range<usize> {
         let lower = |at: usize| self.tokens()[at].lower.as_str();
         let is_article = |at: usize| matches!(lower(at), "a" | "an" | "the" | "my");
@@ -350,7 +351,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
         run
     }
 
-    /// The words behind "called", or right before the noun that names the tool.
+    /// Takes the words after "called", or directly before the noun that names the tool.
     fn label(&mut self) -> Option<String> {
         let tokens = self.tokens();
         let is_call = |at: &usize| matches!(tokens[*at].lower.as_str(), "called" | "named");
@@ -364,7 +365,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
             |at: &usize| self.tool.is_noun(&tokens[*at].lower, &tokens[*at].root, self.effect);
         let noun = (1..tokens.len()).find(is_noun)?;
         let begin = (0..noun).rev().take_while(|&at| self.is_label(at)).last()?;
-        // What begins a sentence may be a verb that is not known.
+        // The first word may be an unknown verb.
         if begin == self.sentence.lead || noun - begin >= NAME_TOKENS_MAX {
             return None;
         }
@@ -380,7 +381,7 @@ fn with_scheme(text: &str) -> String {
     if text.contains("://") { text.to_owned() } else { format!("https://{text}") }
 }
 
-/// Returns a number as a parameter takes it, if it may be that at all.
+/// Converts a number to the parameter's type; `None` if it does not fit.
 fn number(param: &Param<'_>, number: f64) -> Option<Value> {
     let types = param.schema.get("type").map(Value::to_string).unwrap_or_default().to_lowercase();
     let is_whole = number.fract() == 0.0 && number.abs() <= EXACT_MAX;
@@ -395,7 +396,7 @@ fn number(param: &Param<'_>, number: f64) -> Option<Value> {
     }
 }
 
-/// Whether a value keeps the limits of its schema.
+/// Returns true if a value is within the limits of its schema.
 fn fits(param: &Param<'_>, value: &Value) -> bool {
     let limit = |key: &str| param.schema.get(key).and_then(Value::as_f64);
     match value {

@@ -1,33 +1,32 @@
 //! The English that the matcher knows.
 //!
-//! The lists are short on purpose: each further word is one more way to take a sentence for a request
-//! that it is not. A word that is in none of them, and not in the tool's own words, stops the call.
+//! The lists are short on purpose, because each further word is one more way to mistake a sentence
+//! for a request. A word that is neither in a list nor one of the tool's own prevents the call.
 
 use std::{collections::HashSet, sync::LazyLock};
 
 use sallyport_lexical::words;
 
-/// What comes before a request without changing it.
+/// Introductions that do not change a request.
 const LEADS: &str = "\
     please|hey|hi|hello|ok|okay|kindly|now|just|i want to|i want you to|i'd like to|\
     i'd like you to|i would like to|i would like you to|go ahead and|can you|could you";
 
-/// Words that a sentence may have anywhere without asking for anything more by them.
+/// Words that may occur anywhere without adding to the request.
 const FILLERS: &str = "\
     a an the my me us please thanks of in on at to for from with into by and it its this here \
     there now current currently right just";
 
-/// Further ones in questions, and in requests to show something.
+/// Further such words in questions, and in requests to show something.
 const QUESTION_FILLERS: &str = "\
     what what's whats which how how's is are am be will do does have has i you know any much \
     many like running run active got today today's need";
 
-/// Words with which a question begins that may be one for a tool that looks something up.
+/// First words of questions that may ask a tool to look something up.
 const QUESTIONS: &str = "\
     what what's whats which how how's is are will do does";
 
-/// Words that say that something else is meant than the rest of the sentence does: negations,
-/// conditions, doubts, reports, the past.
+/// Words that change the meaning of a sentence: negations, conditions, doubts, reports, the past.
 const TURNS: &str = "\
     not never no none nothing nobody neither nor without instead except avoid cannot dont doesnt \
     didnt wont cant shouldnt wouldnt couldnt mustnt isnt if unless when whenever until till \
@@ -36,17 +35,17 @@ const TURNS: &str = "\
     say told asked asks wrote thinks thought was were had did been ago yesterday ignore \
     disregard forget rather refrain hardly";
 
-/// With these a text begins whose author changes their mind.
+/// First words of a text whose author changes their mind.
 const SECOND_THOUGHTS: &str = "\
     wait actually stop cancel sorry";
 
-/// Words that pick one or several of many. No name begins with one.
+/// Words that select one or several of many. No name begins with one.
 pub(super) const DETERMINERS: &str = "\
     your his her their its our my some any this that these those which what another other every \
     each all both everything next last same old first whole general";
 
-/// Verbs of one meaning, in the form of a request. The first is the one that names the group; a
-/// group either looks something up or does something.
+/// Groups of verbs with one meaning, as imperatives. The first verb names the group; a group either
+/// looks something up or acts.
 const VERBS: &[(Effect, &str)] = &[
     (Effect::LooksUp, "get tell show check display fetch describe"),
     (Effect::LooksUp, "list show enumerate ls"),
@@ -67,7 +66,7 @@ const VERBS: &[(Effect, &str)] = &[
     (Effect::Acts, "change modify update"),
 ];
 
-/// Verbs that stand for another one and its object.
+/// Verbs that include their object, with the verb and the object that they mean.
 const SHORT_FORMS: &[(&str, &str, &str)] = &[
     ("remind", "create", "reminder"),
     ("wake", "set", "timer"),
@@ -78,7 +77,7 @@ const SHORT_FORMS: &[(&str, &str, &str)] = &[
 /// Verbs that mean nothing without an object.
 const VAGUE_VERBS: &str = "create make add set start begin get cancel";
 
-/// Other words of one meaning. A word may stand in several groups.
+/// Groups of other words with one meaning. A word may be in several groups.
 const NOUNS: &[&str] = &[
     "time clock hour oclock late",
     "date today day weekday",
@@ -101,27 +100,27 @@ const NOUNS: &[&str] = &[
     "limit top first",
 ];
 
-/// Words of times.
+/// Words for times.
 const TIMES: &str = "\
     second seconds minute minutes hour hours day days week weeks fortnight month months year years \
     monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays \
     fridays saturdays sundays weekday weekdays weekend weekends today tonight tomorrow daily \
     morning afternoon evening night noon midday midnight";
 
-/// Whether a verb asks for something that is there, or for something to be done.
+/// Whether a verb asks for information or for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     LooksUp,
     Acts,
 }
 
-/// Whether a word stands in one of the lists above.
+/// Returns true if a list contains a word.
 fn has(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
 
-/// Returns how many of the first words only lead to the request, and whether they are a polite
-/// question ("can you …?").
+/// Returns the number of leading words that only introduce the request, and whether they make it a
+/// polite question ("can you …?").
 pub(super) fn lead(words: &[&str]) -> (usize, bool) {
     let (mut at, mut is_polite) = (0, false);
     let begins = |at: usize, lead: &str| {
@@ -139,12 +138,12 @@ pub(super) fn is_filler(word: &str) -> bool {
     has(FILLERS, word)
 }
 
-/// Whether a word is a preposition that leads to something behind it.
+/// Returns true for a preposition that needs a word after it.
 pub(super) fn leads_on(word: &str) -> bool {
     has("for to from with of by into in on at", word)
 }
 
-/// Whether a filler takes the place of a thing: "process this" does not ask for processes.
+/// Returns true for a filler that refers to an object: "process this" does not ask for processes.
 pub(super) fn is_pronoun(word: &str) -> bool {
     has("it this me us", word)
 }
@@ -157,7 +156,7 @@ pub(super) fn begins_question(word: &str) -> bool {
     has(QUESTIONS, word)
 }
 
-/// Whether a word speaks of a time.
+/// Returns true for a word about time.
 pub(super) fn is_time(word: &str) -> bool {
     has(TIMES, word)
 }
@@ -166,19 +165,19 @@ pub(super) fn is_determiner(word: &str) -> bool {
     has(DETERMINERS, word)
 }
 
-/// Whether a word turns the meaning of the sentence that it stands in.
+/// Returns true for a word that changes the meaning of its sentence.
 pub(super) fn turns(word: &str) -> bool {
     has(TURNS, word) || word.ends_with("n't")
 }
 
-/// Whether somebody changes their mind with the first word of a text.
+/// Returns true if the first word of a text takes back what came before.
 pub(super) fn is_second_thought(text: &str) -> bool {
     let word = text.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or("");
     let word = word.to_lowercase();
     has(SECOND_THOUGHTS, &word) || turns(&word)
 }
 
-/// Whether a word is English as far as the matcher knows it.
+/// Returns true for an English word that the matcher knows.
 pub(super) fn is_known(word: &str) -> bool {
     static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let lists =
@@ -188,7 +187,7 @@ pub(super) fn is_known(word: &str) -> bool {
     KNOWN.contains(word) || KNOWN.contains(root(word).as_str())
 }
 
-/// Every word that a misspelt one may have been meant to be, but for the tools' own.
+/// Returns every word that a misspelt one may be corrected to, except the tools' own.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     let verbs = VERBS.iter().map(|(_, group)| *group);
     let lists = verbs.chain(NOUNS.iter().copied()).chain([TURNS, TIMES]);
@@ -199,7 +198,7 @@ pub(super) fn is_verb(word: &str) -> bool {
     VERBS.iter().any(|(_, group)| has(group, word)) || short_form(word).is_some()
 }
 
-/// Returns the verb and the object that a verb stands for.
+/// Returns the verb and the object that a short form means.
 pub(super) fn short_form(word: &str) -> Option<(&'static str, &'static str)> {
     SHORT_FORMS.iter().find(|(form, ..)| *form == word).map(|(_, verb, object)| (*verb, *object))
 }
@@ -208,20 +207,21 @@ pub(super) fn is_vague(verb: &str) -> bool {
     has(VAGUE_VERBS, verb)
 }
 
-/// Returns the group of a word in the name of a tool: the one that it names, else any that has it.
+/// Returns the group of a verb in a tool's name: the group that it names, or else the first that
+/// contains it.
 pub(super) fn verb_group(word: &str) -> Option<(Effect, impl Iterator<Item = &'static str>)> {
     let named = VERBS.iter().find(|(_, group)| group.split(' ').next() == Some(word));
     let (effect, group) = named.or_else(|| VERBS.iter().find(|(_, group)| has(group, word)))?;
     Some((*effect, group.split(' ')))
 }
 
-/// Returns the words that mean the same, the word itself among them when it is known.
+/// Returns the words with the same meaning, including the word itself if it is known.
 pub(super) fn synonyms(noun: &str) -> impl Iterator<Item = &'static str> {
     NOUNS.iter().filter(move |group| has(group, noun)).flat_map(|group| group.split(' '))
 }
 
-/// Returns what the forms of a noun or a verb have in common: `timers` and `timer`, `raining` and
-/// `rain`, `e-mail` and `email`.
+/// Returns the common form of a word: `timer` for `timers`, `rain` for `raining`, `email` for
+/// `e-mail`.
 pub(super) fn root(word: &str) -> String {
     let word: String = words(word).collect();
     let stem = word.strip_suffix("ing").filter(|stem| stem.len() > 2);

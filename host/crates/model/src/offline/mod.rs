@@ -1,9 +1,9 @@
-//! A stand-in for a language model: no network, no weights, no surprise.
+//! A replacement for a language model, without network or weights.
 //!
-//! It compares what the user says with the names and descriptions of the tools, cuts the arguments
-//! out of the sentence and puts results into plain words. It does so the same way every time, which
-//! makes it good for a first try without a key, for demonstrations and for tests. It reads simple
-//! English and never acts on a guess: a sentence of which a word is left over calls nothing.
+//! It matches the user's text with the names and descriptions of the tools, takes the arguments
+//! from the sentence and phrases the results. The same input always gives the same output, which
+//! suits a first try without a key, demonstrations and tests. It reads simple English and never
+//! acts on a guess: a sentence with an unused word calls nothing.
 //!
 //! Suggested reading order: `language`, `sentence`, `tool`, `decide`, `params`, `fill`, `phrase`.
 
@@ -27,38 +27,39 @@ use crate::chat::{
     ToolResult,
 };
 
-/// Longest text that is read. Cutting a longer one would write half of what somebody pasted.
+/// Longest text that is read, in bytes. A longer one is not cut, because a call could then write
+/// half of a pasted text.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// What a call of a tool can do at worst, by the effective grant of its plugin. It says nothing of
-/// what the tool's author claims.
+/// The worst that a call of a tool can do under the effective grant of its plugin. The claims of
+/// the tool's author do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// It can change nothing and carry nothing away.
+    /// The call can neither change nor leak anything.
     Nothing,
-    /// It can change something, or carry something away.
+    /// The call can change or leak something.
     ChangesOrLeaks,
 }
 
-/// Returns the reach of the tool that a model knows by this name.
+/// Returns the reach of a tool, given the name that a model sees.
 pub type ReachOf = Arc<dyn Fn(&str) -> Reach + Send + Sync>;
 
-/// The stand-in that is always there.
+/// The built-in replacement for a model.
 #[derive(Clone)]
 pub struct Offline {
     reach: ReachOf,
 }
 
 impl Offline {
-    /// A matcher for tools of which `reach` knows what they can do at worst. It is asked anew for
-    /// each message, because a policy may change meanwhile.
+    /// Creates a matcher. It calls `reach` again for each message: the policy may change in
+    /// between.
     pub fn new(reach: ReachOf) -> Self {
         Self { reach }
     }
 }
 
 impl Default for Offline {
-    /// A matcher that takes every tool for one that can change or leak something.
+    /// Creates a matcher that assumes that every tool can change or leak something.
     fn default() -> Self {
         Self::new(Arc::new(|_: &str| Reach::ChangesOrLeaks))
     }
@@ -117,8 +118,8 @@ impl Offline {
     }
 }
 
-/// Takes a text that means nothing by itself as the answer to a question just asked. The answer and
-/// what it answers have to be a whole sentence together.
+/// Reads a text that means nothing on its own as the answer to the last question. The question's
+/// sentence and the answer must form one complete sentence.
 fn go_on<'c>(catalogue: &'c Catalogue<'_>, messages: &[Message], answer: &str) -> Decision<'c> {
     let [.., Message::User(said), Message::Assistant(asked), _] = messages else {
         return Decision::Nothing;
@@ -156,7 +157,7 @@ fn say(text: String) -> AssistantMessage {
     AssistantMessage { text, ..AssistantMessage::default() }
 }
 
-/// Ids go on counting through the conversation, so that no two calls share one.
+/// Creates the calls. Ids are numbered through the conversation, so that no two calls share one.
 fn call(calls: &[Plan<'_>], messages: &[Message]) -> AssistantMessage {
     let made: usize = messages
         .iter()

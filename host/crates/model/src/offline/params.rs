@@ -1,65 +1,65 @@
-//! What a tool wants to know, read from its JSON Schema.
+//! Reads a tool's parameters from its JSON Schema.
 //!
-//! Schemas come from many hands: with references, with unions, with the type names of other
-//! languages. Each parameter is reduced to one [`Sort`], which says where in a sentence its value
-//! may be found.
+//! Schemas have many origins: they use references, unions and the type names of other languages.
+//! Each parameter is reduced to one [`Sort`], which determines where a sentence may contain its
+//! value.
 
 use sallyport_lexical::words;
 use serde_json::Value;
 
-/// How often a reference is followed before it is taken for a circle.
+/// Most references that are followed. More are taken for a cycle.
 const REFERENCES_MAX: usize = 8;
 
-/// How many parameters of a tool are filled.
+/// Most parameters of a tool that are filled.
 const PARAMS_MAX: usize = 64;
 
-/// How many values of a choice are compared.
+/// Most values of a choice that are compared.
 const CHOICES_MAX: usize = 256;
 
-/// Where the value of a parameter may be found.
+/// The kind of a parameter, which determines where its value may be found.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Sort<'a> {
-    /// Always this value.
+    /// A constant.
     Fixed(&'a Value),
     Url,
     Path,
-    /// One of these.
+    /// One of these values.
     Choice(Vec<&'a Value>),
     Boolean,
-    /// A length of time, as a number of units of so many milliseconds.
+    /// A duration, as a number of units; the unit is given in milliseconds.
     Duration(u64),
-    /// A moment, or several, in words.
+    /// One or several points in time, in words.
     Moment,
     Number,
-    /// A city, a country, a time zone.
+    /// A city, a country or a time zone.
     Place,
-    /// Source text of a program.
+    /// Source code.
     Code,
-    /// Something to be written or said.
+    /// A text to write or send.
     Content,
     /// A name that the user gives to something.
     Label,
-    /// What to look for, or any other text.
+    /// A search text, or any other text.
     Text,
-    /// Lists and objects: nobody says one in a sentence.
+    /// A list or an object, which no sentence contains.
     Other,
 }
 
-/// One parameter.
+/// One parameter of a tool.
 #[derive(Debug, Clone)]
 pub(super) struct Param<'a> {
     pub(super) name: &'a str,
     /// The words of its name.
     pub(super) words: Vec<String>,
-    /// What its author says about it.
+    /// The author's description.
     pub(super) about: &'a str,
-    /// Its schema, references followed.
+    /// The schema, with references resolved.
     pub(super) schema: &'a Value,
     pub(super) sort: Sort<'a>,
     pub(super) is_required: bool,
 }
 
-/// Returns the parameters of an object schema, in the order in which they are to be filled.
+/// Returns the parameters of an object schema, in the order in which they are filled.
 pub(super) fn of(schema: &Value) -> Vec<Param<'_>> {
     let required: Vec<&str> = list(schema, "required").iter().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -72,8 +72,8 @@ pub(super) fn of(schema: &Value) -> Vec<Param<'_>> {
 }
 
 impl Sort<'_> {
-    /// What can be told by its look is filled first, so that the rest of the sentence remains for
-    /// what cannot.
+    /// Values that are recognizable by their form are filled first, so that the rest of the
+    /// sentence is left for the others.
     fn rank(&self) -> u8 {
         match self {
             Self::Fixed(_) | Self::Url | Self::Path => 0,
@@ -99,7 +99,7 @@ impl<'a> Param<'a> {
     }
 }
 
-/// Follows references and picks the first member of a union that can be something.
+/// Follows references and picks the first member of a union that is not null.
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let mut schema = schema;
     for _ in 0..REFERENCES_MAX {
@@ -137,7 +137,7 @@ fn sort_of<'a>(words: &[String], about: &str, schema: &'a Value) -> Sort<'a> {
     }
 }
 
-/// Returns the name of the type, in lower case; of several the first that can be something.
+/// Returns the name of the type in lower case; of several, the first that is not null.
 fn type_of(schema: &Value) -> String {
     let names = match schema.get("type") {
         Some(Value::Array(names)) => names.as_slice(),
@@ -148,7 +148,7 @@ fn type_of(schema: &Value) -> String {
     name.unwrap_or("").to_lowercase()
 }
 
-/// Returns the values of a union of constants, which is how some write a choice.
+/// Returns the values of a union of constants, which some authors write for a choice.
 fn constants(schema: &Value) -> Vec<&Value> {
     let members = ["oneOf", "anyOf"].iter().flat_map(|key| list(schema, key)).take(CHOICES_MAX);
     let constants: Option<Vec<&Value>> = members.map(|member| member.get("const")).collect();
@@ -204,7 +204,7 @@ fn text_sort<'a>(names: &[String], about: &str, schema: &Value) -> Sort<'a> {
     })
 }
 
-/// Names of parameters that take a place.
+/// Parameter names that ask for a place.
 const PLACES: &[&str] = &[
     "location",
     "city",

@@ -1,24 +1,24 @@
-//! Results of tools, put into plain words.
+//! Phrases the results of tools in plain text.
 
 use serde_json::{Map, Value};
 
 use super::about;
 use crate::chat::ToolResult;
 
-/// Longest text about one result. More is not read; the tool's own output is kept elsewhere.
+/// Longest text about one result, in characters. The tool's complete output is kept elsewhere.
 const CHARS_MAX: usize = 4_000;
 
-/// How deep nested values are shown.
+/// Deepest level of nested values that is shown.
 const DEPTH_MAX: usize = 5;
 
-/// What stands around text of several lines, so that nothing in it is read as Markdown. Text that
-/// holds a fence of its own is shown wrongly, and still whole.
+/// The fence around text of several lines, so that none of it is read as Markdown. Text that
+/// contains such a fence is rendered wrongly, but completely.
 const FENCE: &str = "````";
 
-/// Fields whose text says all that a person wants to hear, the most telling first.
+/// Fields whose text alone is enough for the user, the most informative first.
 const TELLING: &[&str] = &["speech", "summary", "text", "message", "answer", "description"];
 
-/// Phrases several results, one after another.
+/// Phrases several results in their order.
 pub(super) fn results(results: &[&ToolResult]) -> String {
     let texts: Vec<String> = results.iter().map(|result| phrase(result)).collect();
     texts.join("\n\n")
@@ -56,7 +56,8 @@ fn failure(value: &Value) -> Option<Failure<'_>> {
 }
 
 impl Failure<'_> {
-    /// The hint may hold lines to be pasted, so it stays as it is and uncut.
+    /// Returns the message for the user. The hint may contain lines to paste, so it stays unchanged
+    /// and is never cut.
     fn told(&self, name: &str) -> String {
         let what = match self.outcome {
             "denied" => format!("{name} was not allowed"),
@@ -84,7 +85,8 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// One telling text where there is one. Data with further content is both, one after the other.
+/// Returns one informative text if there is one. Data with further content gives both, in this
+/// order.
 fn object(fields: &Map<String, Value>) -> String {
     let text = |key: &&str| {
         fields.get(*key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
@@ -102,7 +104,7 @@ fn object(fields: &Map<String, Value>) -> String {
     }
 }
 
-/// A part of a tool's output beside its data.
+/// Phrases a part of the content that accompanies a tool's data.
 fn part(part: &Value) -> String {
     match part.get("text").and_then(Value::as_str) {
         Some(text) => text.to_owned(),
@@ -110,8 +112,8 @@ fn part(part: &Value) -> String {
     }
 }
 
-/// Writes a value as a list, of which Markdown makes the same as a plain terminal. What is empty is
-/// left out, unless nothing else is there.
+/// Writes a value as a list that reads the same in Markdown and in a plain terminal. Fields with
+/// empty text are left out.
 fn lines(value: &Value, depth: usize) -> String {
     match value {
         Value::Object(fields) => {
@@ -147,7 +149,7 @@ fn entry(lead: &str, value: &Value, depth: usize) -> String {
     }
 }
 
-/// Whether a value fits into a line.
+/// Returns true if a value fits on a line.
 fn is_short(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.trim_end().contains('\n'),

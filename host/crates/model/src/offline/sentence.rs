@@ -1,25 +1,25 @@
-//! A sentence, cut into tokens that know where they stand.
+//! Splits a sentence into tokens with their positions.
 //!
-//! Arguments are cut out of the sentence as the user wrote it, so every token remembers its place.
-//! Behind a colon, the rest of the text is one argument or nothing: it is not looked into.
+//! Arguments are taken from the sentence exactly as the user wrote it, so every token keeps its
+//! position. The text after a colon is one argument or nothing; it is not split.
 
 use std::{collections::HashSet, ops::Range};
 
 use super::language;
 
-/// Most tokens before a colon. Nobody needs more to say what to do.
+/// Most tokens before a colon. No request needs more.
 const TOKENS_MAX: usize = 60;
 
-/// Longest moment or length of time, in tokens.
+/// Longest point in time or duration, in tokens.
 const TIME_TOKENS_MAX: usize = 12;
 
-/// Shortest word in which a slip is mended; shorter ones have too many neighbours.
+/// Shortest word that is corrected, in characters. Shorter words have too many neighbours.
 const MENDED_CHARS_MIN: usize = 5;
 
-/// Words behind which a text stands as behind a colon.
+/// Words after which a text follows, as after a colon.
 const TEXT_LEADS: &[&str] = &["with the content", "with the text", "that says", "saying"];
 
-/// Pairs of quotation marks. The plain ones close with themselves.
+/// Pairs of quotation marks. Plain ones are their own closing marks.
 const QUOTES: [(&str, &str); 8] = [
     ("```", "```"),
     ("\"", "\""),
@@ -31,60 +31,60 @@ const QUOTES: [(&str, &str); 8] = [
     ("‘", "’"),
 ];
 
-/// Endings of names that are files rather than hosts.
+/// Endings by which a name is a file rather than a host.
 const FILE_ENDINGS: &str = "txt md csv json toml yaml yml log pdf html xml png jpg doc docx odt py rs js c sh zip ini conf";
 
-/// What a token looks like.
+/// The kind of a token, by its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Word,
     Number,
-    /// A sum in digits and signs, such as `2+2`, or a part of one.
+    /// A sum of digits and operators, such as `2+2`, or a part of one.
     Sum,
     Quoted,
     Url,
     /// A host, perhaps with a path: `example.com/news`.
     Host,
-    /// A path or the name of a file.
+    /// A path or a file name.
     Path,
 }
 
 /// One token.
 #[derive(Debug, Clone)]
 pub(super) struct Token<'t> {
-    /// As written, without the marks around it.
+    /// The text as written, without surrounding marks.
     pub(super) text: &'t str,
-    /// Where it stands in the text, with the marks around it.
+    /// The position in the text, including surrounding marks.
     pub(super) range: Range<usize>,
     pub(super) kind: Kind,
-    /// In lower case, slips mended.
+    /// The text in lower case, with corrections.
     pub(super) lower: String,
     /// See [`language::root`].
     pub(super) root: String,
-    /// Whether a punctuation mark stands behind it.
+    /// The punctuation mark after the token, if any.
     pub(super) pause: Option<char>,
 }
 
-/// A sentence and what can be told of it without any tool.
+/// A sentence and its properties that do not depend on a tool.
 #[derive(Debug, Clone)]
 pub(super) struct Sentence<'t> {
     pub(super) text: &'t str,
     pub(super) tokens: Vec<Token<'t>>,
-    /// What stands behind a colon.
+    /// The text after a colon.
     pub(super) tail: Option<&'t str>,
-    /// How many tokens only lead to the request.
+    /// The number of leading tokens that only introduce the request.
     pub(super) lead: usize,
-    /// Whether they make it a polite question.
+    /// Whether these make it a polite question.
     pub(super) is_polite: bool,
     pub(super) is_question: bool,
-    /// Lengths of time, in milliseconds.
+    /// Durations, in milliseconds.
     pub(super) lengths: Vec<(Range<usize>, u64)>,
     pub(super) moments: Vec<Range<usize>>,
 }
 
 impl<'t> Sentence<'t> {
-    /// Cuts a text. `names` are words of the tools, for which slips are mended too. `None` when the
-    /// text is longer than a request is.
+    /// Splits a text. `names` are the tools' words, to which typing errors are corrected too.
+    /// Returns `None` if the text is too long for a request.
     pub(super) fn new(text: &'t str, names: &HashSet<String>) -> Option<Self> {
         let (mut tokens, tail) = cut(text)?;
         for token in tokens.iter_mut().filter(|token| token.kind == Kind::Word) {
@@ -103,7 +103,7 @@ impl<'t> Sentence<'t> {
         Some(sentence)
     }
 
-    /// Whether something in the sentence turns its meaning.
+    /// Returns true if a word changes the meaning of the sentence.
     pub(super) fn is_turned(&self) -> bool {
         let in_time = |at: usize| self.moments.iter().any(|moment| moment.contains(&at));
         let turned = |(at, token): (usize, &Token<'_>)| {
@@ -113,7 +113,7 @@ impl<'t> Sentence<'t> {
         self.tokens.iter().enumerate().any(turned)
     }
 
-    /// Returns what stands from one token up to another, as written.
+    /// Returns the text of a range of tokens, as written.
     pub(super) fn slice(&self, range: &Range<usize>) -> &'t str {
         match &self.tokens[range.clone()] {
             [] => "",
@@ -123,13 +123,13 @@ impl<'t> Sentence<'t> {
         }
     }
 
-    /// Returns tokens as words, slips mended.
+    /// Returns the text of a range of tokens, with corrections.
     pub(super) fn said(&self, range: &Range<usize>) -> String {
         let said = self.tokens[range.clone()].iter().map(|token| token.lower.as_str());
         said.collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the text in two parts, at each "and", "then", semicolon and end of a sentence.
+    /// Returns the text in two parts, split at each "and", "then", semicolon and end of a sentence.
     pub(super) fn partings(&self) -> Vec<(&'t str, &'t str)> {
         let is_joint = |at: usize| matches!(self.tokens[at].lower.as_str(), "and" | "then");
         let start = |at: usize| self.tokens[at].range.start;
@@ -145,7 +145,7 @@ impl<'t> Sentence<'t> {
         parted.collect()
     }
 
-    /// Finds what is a time by the words of `schedule`, the longest first from each token on.
+    /// Finds the ranges that `read` accepts as times, the longest at each token.
     fn times<T>(&self, read: impl Fn(&str) -> Option<T>) -> Vec<(Range<usize>, T)> {
         let mut found: Vec<(Range<usize>, T)> = Vec::new();
         let mut at = self.lead;
@@ -166,7 +166,7 @@ impl<'t> Sentence<'t> {
         at: usize,
         read: &impl Fn(&str) -> Option<T>,
     ) -> Option<(Range<usize>, T)> {
-        // `schedule` takes some verbs and courtesies for a part of the moment; here they are not.
+        // `schedule` reads some verbs and polite words as part of a time; the matcher does not.
         let is_time = |token: &Token<'_>| {
             let is_other = matches!(token.lower.as_str(), "please" | "remind" | "wake" | "me");
             matches!(token.kind, Kind::Word | Kind::Number | Kind::Sum) && !is_other
@@ -185,7 +185,8 @@ impl<'t> Sentence<'t> {
     }
 }
 
-/// Cuts a text into tokens, up to a colon, and returns what stands behind that.
+/// Splits a text into tokens up to a colon, and returns the text after it. `None` if there are too
+/// many tokens.
 fn cut(text: &str) -> Option<(Vec<Token<'_>>, Option<&str>)> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut at = 0;
@@ -216,8 +217,8 @@ fn cut(text: &str) -> Option<(Vec<Token<'_>>, Option<&str>)> {
     Some((tokens, None))
 }
 
-/// Returns the inside of a quotation, and where it ends. One in single marks has to end where a word
-/// ends, else the mark is an apostrophe.
+/// Returns the inside and the end of a quotation. A single quotation mark must close at the end of
+/// a word; otherwise it is an apostrophe.
 fn quotation(text: &str, at: usize) -> Option<(&str, usize)> {
     let (open, close) = QUOTES.iter().find(|(open, _)| text[at..].starts_with(open))?;
     let begin = at + open.len();
@@ -235,7 +236,7 @@ fn quotation(text: &str, at: usize) -> Option<(&str, usize)> {
     Some((inside, begin + length + close.len()))
 }
 
-/// Cuts a piece without white space: punctuation off, a number from its unit.
+/// Splits a piece without white space: removes punctuation, and separates a number from its unit.
 fn push<'t>(tokens: &mut Vec<Token<'t>>, text: &'t str, range: Range<usize>) {
     let is_mark = |c: char| ",;:.!?()[]{}<>*\"'`…–—“”„‘’«»¿¡、。！？，：；".contains(c);
     let chunk = &text[range.clone()];
@@ -270,7 +271,7 @@ fn token(text: &str, range: Range<usize>, kind: Kind) -> Token<'_> {
     Token { text, range, kind, lower, root, pause: None }
 }
 
-/// Takes a word that is nearly a known one, and no other, for that one.
+/// Corrects an unknown word if exactly one known word is one typing error away.
 fn mend(token: &mut Token<'_>, names: &HashSet<String>) {
     let word = &token.lower;
     let is_known = |word: &str| {
@@ -287,7 +288,7 @@ fn mend(token: &mut Token<'_>, names: &HashSet<String>) {
             && known.len() >= MENDED_CHARS_MIN - 1
             && known.as_bytes()[0] == word.as_bytes()[0]
             && strsim::osa_distance(known, word) == 1
-            // One letter in the place of another makes too many other words: "minuten", "remote".
+            // A replaced letter is not corrected. It often makes another word: "minuten", "remote".
             && strsim::hamming(known, word).map_or(true, |apart| apart == 2)
     };
     let own = names.iter().map(String::as_str).filter(is_near).map(str::to_owned);
@@ -301,7 +302,7 @@ fn mend(token: &mut Token<'_>, names: &HashSet<String>) {
     }
 }
 
-/// Takes what stands behind "saying" and the like off the tokens.
+/// Removes the text after "saying" and the like from the tokens, and returns it.
 fn behind_lead<'t>(text: &'t str, tokens: &mut Vec<Token<'t>>) -> Option<&'t str> {
     let count = |lead: &str| lead.split(' ').count();
     let begins = |at: usize, lead: &str| {
@@ -348,7 +349,8 @@ fn is_path(core: &str) -> bool {
         || (core.contains('/') && file && !is_dotted(core))
 }
 
-/// A name with dots: labels, the last of letters. A path may follow, as in `example.com/x`.
+/// Returns true for a name with dots whose last label has only letters. A path may follow, as in
+/// `example.com/x`.
 fn is_dotted(core: &str) -> bool {
     let name = core.split(['/', '?', '#', ':']).next().unwrap_or(core);
     let label = |label: &str| {

@@ -1,4 +1,4 @@
-//! A tool as the matcher knows it: its verbs, its nouns, its parameters.
+//! The verbs, nouns and parameters of a tool, for matching.
 
 use std::collections::HashSet;
 
@@ -11,53 +11,53 @@ use super::{
 };
 use crate::chat::ToolDefinition;
 
-/// How much of a description is read. What a tool is for stands at the beginning.
+/// Longest part of a description that is read, in characters. The purpose of a tool comes first.
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
-/// Words at which the first noun of a description has ended.
+/// Words that end the first noun phrase of a description.
 const HEAD_ENDS: &[&str] =
     &["that", "which", "with", "for", "in", "of", "on", "from", "to", "by", "or", "what", "user"];
 
 /// Most words of a description that name the tool.
 const HEAD_WORDS_MAX: usize = 5;
 
-/// A tool and its words.
+/// A tool and the words that it matches.
 #[derive(Debug)]
 pub(super) struct Tool<'a> {
     pub(super) definition: &'a ToolDefinition,
     pub(super) params: Vec<Param<'a>>,
-    /// The verb of its name or its description.
+    /// The verb in its name or its description.
     verb: Option<String>,
-    /// Verbs that ask for it, in the form of a request.
+    /// Verbs that request it, as imperatives.
     verbs: HashSet<String>,
-    /// Its own verb is a vague one: without an object it says nothing.
+    /// Whether its verb is vague and needs an object.
     is_vague: bool,
     pub(super) effect: Effect,
-    /// Roots of its own nouns, and of words that mean the same.
+    /// Roots of its own nouns and their synonyms.
     nouns: HashSet<String>,
-    /// Roots of the nouns in its names.
+    /// Roots of the nouns in its name.
     pub(super) own: HashSet<String>,
-    /// Roots of words that say nothing about what is meant, but belong to it.
+    /// Roots of words that belong to the tool but do not identify it.
     known: HashSet<String>,
     /// The parameter whose value is the verb, as in `task(action = "add")`.
     action: Option<Action<'a>>,
 }
 
-/// A choice that says what is to be done.
+/// A choice of actions.
 #[derive(Debug)]
 struct Action<'a> {
     name: &'a str,
     values: Vec<&'a str>,
 }
 
-/// How the first word of a sentence asks for a tool.
+/// A request for a tool, as its verb makes it.
 #[derive(Debug, Clone)]
 pub(super) struct Request<'a> {
     pub(super) effect: Effect,
     pub(super) is_vague: bool,
-    /// Whether the word says the object too: "remind", "settimer".
+    /// Whether the verb names the object too: "remind", "settimer".
     pub(super) names_object: bool,
-    /// The parameter that the word sets, and its value.
+    /// The parameter that the verb sets, and its value.
     pub(super) action: Option<(&'a str, &'a str)>,
 }
 
@@ -74,8 +74,8 @@ impl<'a> Tool<'a> {
         let head: Vec<String> = head(&about);
         let verb = verb_of(&name, &head);
         let own_verb = verb.as_ref().map(|(word, _)| word.clone());
-        // A name that says the object says it better than the plugin's: "mkdir" of "files" makes
-        // folders.
+        // An object in the tool's name takes precedence over the plugin's name, because "mkdir" of
+        // "files" creates folders.
         let object = |words: &[String]| -> HashSet<String> {
             words.iter().filter(|word| Some(*word) != own_verb.as_ref()).cloned().collect()
         };
@@ -114,8 +114,8 @@ impl<'a> Tool<'a> {
         tool
     }
 
-    /// Takes the words of the parameters for known; the description's too, where a call that nobody
-    /// asked for could do no harm.
+    /// Adds the words of the parameters to the known words. Those of the description are added only
+    /// if an unintended call can do no harm.
     fn learn(&mut self, about: &str, reach: Reach) {
         let names = self.params.iter().flat_map(|param| &param.words).map(|word| root(word));
         self.known.extend(names);
@@ -125,7 +125,7 @@ impl<'a> Tool<'a> {
         }
     }
 
-    /// Returns how a word at the place of the verb asks for this tool; `None` when it does not.
+    /// Returns the request that a verb makes to this tool; `None` if it makes none.
     pub(super) fn request(&self, word: &str) -> Option<Request<'a>> {
         let joined = || {
             let name: Vec<String> = words(split_name(&self.definition.name)).collect();
@@ -148,7 +148,7 @@ impl<'a> Tool<'a> {
         is_own.then_some(Request { effect, is_vague, names_object, action: None })
     }
 
-    /// Whether a verb says how the tool is to do what it does: "append" to one that writes.
+    /// Returns true for a verb that sets a mode of the tool: "append" for one that writes.
     fn is_mode(&self, verb: &str) -> bool {
         let sets = |param: &Param<'_>| match &param.sort {
             Sort::Choice(values) => values.iter().any(|value| value.as_str() == Some(verb)),
@@ -158,7 +158,8 @@ impl<'a> Tool<'a> {
         self.effect == Effect::Acts && self.params.iter().any(sets)
     }
 
-    /// Returns what a question about the tool's things sets, where the tool can look them up.
+    /// Returns the request that a question makes to this tool; `None` if its actions include no
+    /// listing.
     pub(super) fn question(&self) -> Option<Request<'a>> {
         let Some(action) = &self.action else {
             let effect = self.effect;
@@ -167,8 +168,9 @@ impl<'a> Tool<'a> {
         action.request("list")
     }
 
-    /// Whether a word names what the tool is about. A tool that does something, or needs a path, is
-    /// about one thing: "cancel my timers" is not said to what cancels one.
+    /// Returns true if a word names the object of the tool. A tool that acts or needs a path
+    /// handles one object, so a plural does not match: "cancel my timers" does not ask to cancel
+    /// one.
     pub(super) fn is_noun(&self, lower: &str, root: &str, effect: Effect) -> bool {
         let is_plural = lower.ends_with('s') && lower != root && !root.ends_with('s');
         let is_about_one = effect == Effect::Acts || self.needs_path();
@@ -183,8 +185,8 @@ impl<'a> Tool<'a> {
         self.known.contains(root)
     }
 
-    /// Whether a text may follow a verb without marks around it. "Create" and "make" are said of the
-    /// thing, not of the text, unless they are the tool's own.
+    /// Returns true if unquoted text may follow a verb. An object follows "create" and "make", not
+    /// a text, unless the verb is the tool's own.
     pub(super) fn takes_text(&self, verb: &str) -> bool {
         self.verb.as_deref() == Some(verb) || !matches!(verb, "create" | "make")
     }
@@ -193,7 +195,7 @@ impl<'a> Tool<'a> {
         self.verbs.contains(lower)
     }
 
-    /// All words by which the tool is called.
+    /// Returns all words that name the tool.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         let joined = words(split_name(&self.definition.name)).collect::<String>();
         self.verbs.iter().chain(&self.own).cloned().chain([joined])
@@ -224,20 +226,20 @@ impl<'a> Action<'a> {
     }
 }
 
-/// Returns the verb in a tool's name, else the first word of its description.
+/// Returns the verb in a tool's name, or else the first word of its description if it is a verb.
 fn verb_of(name: &[String], head: &[String]) -> Option<(String, Effect)> {
     let known = |word: &String| Some((word.clone(), language::verb_group(word)?.0));
     name.iter().find_map(known).or_else(|| head.first().and_then(known))
 }
 
-/// Returns the first words of a description, up to where its first noun ends.
+/// Returns the first words of a description, up to the end of its first noun phrase.
 fn head(about: &str) -> Vec<String> {
     let end = about.find([':', '.', ',', ';', '(']).unwrap_or(about.len());
     let head = words(&about[..end]).take_while(|word| !HEAD_ENDS.contains(&word.as_str()));
     head.filter(|word| !language::is_filler(word)).take(HEAD_WORDS_MAX).collect()
 }
 
-/// Returns a tool's own name, without its plugin's.
+/// Returns a tool's own name, without its plugin's name.
 pub(super) fn split_name(name: &str) -> &str {
     name.split_once("__").map_or(name, |(_, name)| name)
 }

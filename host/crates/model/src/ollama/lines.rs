@@ -1,4 +1,4 @@
-//! A body cut into lines, wherever the network cut it.
+//! Splits a body into lines, regardless of the boundaries of its pieces.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -8,22 +8,22 @@ use futures::{Stream, StreamExt};
 
 use crate::wire::BodyError;
 
-/// The lines of a body. The last one may have no end.
+/// The lines of a body. The last one may lack a line break.
 pub(super) struct Lines<S> {
     body: Pin<Box<S>>,
-    /// Whole lines that nobody has asked for yet.
+    /// Complete lines that have not been returned yet.
     ready: VecDeque<Vec<u8>>,
-    /// The line that is still arriving. The body's limit bounds it.
+    /// The line that is still arriving. The limit of the body bounds its length.
     begun: Vec<u8>,
 }
 
 impl<S: Stream<Item = Result<Bytes, BodyError>>> Lines<S> {
-    /// Takes a body that has not been read from.
+    /// Creates the lines of a body from its first piece on.
     pub(super) fn of(body: S) -> Self {
         Self { body: Box::pin(body), ready: VecDeque::new(), begun: Vec::new() }
     }
 
-    /// Returns the next line that is not empty; none at the end.
+    /// Returns the next line that is not blank; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, BodyError> {
         loop {
             if let Some(line) = self.ready.pop_front() {

@@ -1,6 +1,7 @@
 //! Models behind Ollama's `/api/chat`, streamed or whole.
 //!
-//! A stream is one JSON object a line. Calls come whole; results find them by name and order.
+//! A stream contains one JSON object per line. Calls arrive whole; results are matched to them by
+//! name and order.
 //!
 //! Suggested reading order: `request`, `lines`, `stream`, `reply`.
 
@@ -19,7 +20,7 @@ use crate::{
     wire::{Exchange, Format, OnDelta, Pieces},
 };
 
-/// The media type of a stream: one JSON object a line.
+/// The media type of a stream: one JSON object per line.
 const NDJSON: &str = "application/x-ndjson";
 
 /// Ollama's `/api/chat`.
@@ -35,7 +36,7 @@ impl Format for ApiChat {
         NDJSON
     }
 
-    /// A whole answer is one line, so it is read either way where a stream was asked for.
+    /// A whole answer is a single line, so the stream reader reads both if a stream was requested.
     fn is_stream(&self, content_type: &str, asked: bool) -> bool {
         asked || content_type == NDJSON
     }

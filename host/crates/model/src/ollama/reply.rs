@@ -1,7 +1,7 @@
-//! A finished answer, read into ours.
+//! Converts a finished answer into a [`Reply`].
 //!
-//! Both ways of answering end here: a whole answer is one piece, a streamed one many of the same
-//! form.
+//! Whole and streamed answers both end here: a whole answer is one piece, a streamed one many of
+//! the same form.
 
 use serde_json::{Map, Value, json};
 
@@ -20,21 +20,21 @@ const CALLS_MAX: usize = 4096;
 /// Why a piece of an answer cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PieceError {
-    /// The answer holds none.
+    /// The answer has no message.
     #[error("there is no message in the answer")]
     NoMessage,
-    /// A call is not a JSON object.
+    /// A call has no function object.
     #[error("a call is not an object")]
     NotAnObject,
-    /// There are too many calls.
+    /// There are more than [`CALLS_MAX`] calls.
     #[error("more than {CALLS_MAX} calls")]
     TooMany,
 }
 
-/// An answer of the server, as far as it has come.
+/// An answer of the server, as far as it has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
-    /// True once the server has said all.
+    /// True once the server has marked the answer as complete.
     pub(super) is_done: bool,
     content: String,
     thinking: String,
@@ -57,7 +57,7 @@ impl Finished {
         Ok(finished)
     }
 
-    /// Takes a piece of the answer, and returns what it says.
+    /// Adds a piece of the answer and returns its deltas.
     pub(super) fn take(&mut self, piece: &mut Value) -> Result<Vec<Delta>, PieceError> {
         self.is_done |= piece.get("done") == Some(&Value::Bool(true));
         let reason = piece.get("done_reason").and_then(Value::as_str);
@@ -88,7 +88,7 @@ impl Finished {
         Ok(begun)
     }
 
-    /// Returns the message in the form in which a whole answer would have brought it.
+    /// Returns the message in the form of a whole answer.
     fn message(self) -> Value {
         let mut message = Map::from_iter([
             ("role".to_owned(), json!("assistant")),
@@ -104,8 +104,8 @@ impl Finished {
     }
 }
 
-/// Reads a finished answer. Ids that are missing or that the conversation already knows are made
-/// up; `origin` marks the server's own form.
+/// Converts a finished answer. Ids that are missing or that the conversation already contains are
+/// replaced by new ones; `origin` marks the server's own form.
 pub(super) fn reply(finished: Finished, conversation: &[Message], origin: String) -> Reply {
     let given: Vec<Option<&str>> = finished.calls.iter().map(|c| Some(text(c, "id"))).collect();
     let ids = unique_ids(&given, conversation);
@@ -118,7 +118,7 @@ pub(super) fn reply(finished: Finished, conversation: &[Message], origin: String
     Reply { message, finish, usage }
 }
 
-/// Returns a call of the server under an id of ours.
+/// Converts a call of the server, under the given id.
 pub(super) fn call(own: &Value, id: String) -> CallRequest {
     let arguments = arguments_text(own.pointer("/function/arguments"));
     CallRequest { id, name: name_of(own).to_owned(), arguments }
@@ -132,7 +132,7 @@ fn is_empty(words: &Delta) -> bool {
     matches!(words, Delta::Text(text) | Delta::Reasoning(text) if text.is_empty())
 }
 
-/// The server says `stop` although the model wants tools called.
+/// The server sends `stop` even if the model requests tool calls.
 fn reason(done_reason: Option<&str>, has_calls: bool) -> Finish {
     match done_reason {
         None | Some("stop") if has_calls => Finish::ToolCalls,
@@ -142,7 +142,8 @@ fn reason(done_reason: Option<&str>, has_calls: bool) -> Finish {
     }
 }
 
-/// Figures come with the last piece; what was read is left out where it all came from the cache.
+/// The last piece contains the token counts. The server omits the prompt's count if the whole
+/// prompt came from its cache.
 fn usage(piece: &Value) -> Option<Usage> {
     piece.get("eval_count").or_else(|| piece.get("prompt_eval_count"))?;
     Some(Usage {

@@ -1,4 +1,4 @@
-//! Our conversation, written as the JSON that `/api/chat` takes.
+//! Writes the conversation as the JSON that `/api/chat` takes.
 
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ use crate::{
     wire::conversation::{arguments_object, is_same_call, own_form},
 };
 
-/// Models that can be told in a word how much to think. All others are only told to.
+/// Models that take a thinking level. All others can only be asked to think.
 const WITH_LEVELS: &str = "gpt-oss";
 
-/// The body of a request. Its parts are borrowed where they can be.
+/// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -33,7 +33,7 @@ struct Body<'a> {
     tools: Option<&'a RawValue>,
 }
 
-/// Returns the body of a request. `tools` are those of the request, written.
+/// Returns the body of a request. `tools` is the serialized list of the request's tools.
 pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
     let origin = endpoint.origin();
     let body = Body {
@@ -81,7 +81,7 @@ fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
     })
 }
 
-/// Pictures go beside the words, all other files into them.
+/// Images are sent in a field of their own, all other files as text in the content.
 fn user(said: &UserMessage) -> Value {
     let is_image = |file: &&Attachment| file.kind() == Kind::Image;
     let (images, others): (Vec<_>, Vec<_>) = said.attachments.iter().partition(is_image);
@@ -95,8 +95,8 @@ fn user(said: &UserMessage) -> Value {
     message
 }
 
-/// Returns the message that the server gave, if it was this model's and it still tells of the same
-/// calls. Their ids are no proof of that: older servers give none.
+/// Returns the server's own message, if this model wrote it and it still contains the same calls.
+/// Older servers give no ids, so names and arguments are compared.
 fn own_message<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
     let own = own_form(said, origin)?;
     let calls = match own.get("tool_calls") {
@@ -110,8 +110,7 @@ fn own_message<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value
     (said.calls.iter().all(is_same) && told.next().is_none()).then_some(own)
 }
 
-/// Writes our calls into the server's own form where they differ: what its model broke was mended
-/// in ours.
+/// Writes our calls over the server's where they differ. The model's mistakes are repaired in ours.
 fn with_calls<'a>(own: &'a Value, calls: &[CallRequest]) -> Cow<'a, Value> {
     let mut own = Cow::Borrowed(own);
     for (at, call) in calls.iter().enumerate() {

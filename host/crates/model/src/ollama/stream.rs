@@ -1,4 +1,4 @@
-//! A streamed answer: a JSON object a line, each a piece of the answer in the form of a whole one.
+//! Reads a streamed answer: one JSON object per line, each in the form of a whole answer.
 
 use bytes::Bytes;
 use futures::Stream;
@@ -11,7 +11,7 @@ use crate::{
     wire::{BodyError, Provider, json},
 };
 
-/// Reads a streamed answer to the line that says that it is done.
+/// Reads a streamed answer up to the line that marks its end.
 pub(super) async fn read(
     body: impl Stream<Item = Result<Bytes, BodyError>>,
     provider: &Provider,

@@ -1,28 +1,28 @@
-//! Calls of a streamed answer, put together from their fragments.
+//! Assembles the calls of a streamed answer from their fragments.
 //!
-//! The first fragment of a call brings index, id and name, later ones the index and a piece of the
-//! arguments. Servers deviate: some leave the index out, some give every call the same, some repeat
-//! the name. Which fragment belongs to which call is decided here.
+//! The first fragment of a call has an index, an id and a name, later ones the index and a piece of
+//! the arguments. Servers deviate: some omit the index, some give every call the same one, some
+//! repeat the name. This module decides which call a fragment belongs to.
 
 use serde_json::{Map, Value, json};
 
 use super::merge::merge;
 
-/// Most calls in one answer. Fragments look for their call one by one, and no session runs more.
+/// Most calls in one answer. Each fragment searches the list, and no session runs more calls.
 const CALLS_MAX: usize = 4096;
 
 /// Why a fragment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FragmentError {
-    /// It is not a JSON object.
+    /// A fragment is not a JSON object.
     #[error("a call is not an object")]
     NotAnObject,
-    /// There are too many calls.
+    /// There are more than [`CALLS_MAX`] calls.
     #[error("more than {CALLS_MAX} calls")]
     TooMany,
 }
 
-/// The calls so far, in the order in which they began.
+/// The calls received so far, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Call>);
 
@@ -32,12 +32,12 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
-    /// What a provider adds to a call and wants back.
+    /// Fields that a provider adds to a call and expects back.
     extra: Map<String, Value>,
 }
 
 impl Calls {
-    /// Adds one item of a delta's `tool_calls`. Returns the name of the call once it is known.
+    /// Adds one item of a delta's `tool_calls`. Returns the name of the call when it becomes known.
     pub(super) fn take(&mut self, fragment: Value) -> Result<Option<String>, FragmentError> {
         let Value::Object(mut fragment) = fragment else { return Err(FragmentError::NotAnObject) };
         let function = fragment.remove("function").unwrap_or_default();
@@ -88,12 +88,12 @@ impl Calls {
 }
 
 impl Call {
-    /// True when a fragment with this call's index begins another call all the same.
+    /// Returns true if a fragment begins another call despite having this call's index.
     fn differs(&self, id: &str, name: &str) -> bool {
         !name.is_empty() && !id.is_empty() && !self.id.is_empty() && id != self.id
     }
 
-    /// True when a fragment without index and id continues this call.
+    /// Returns true if a fragment without index and id continues this call.
     fn goes_on(&self, name: &str) -> bool {
         name.is_empty() || (name == self.name && !self.arguments.trim_end().ends_with('}'))
     }
@@ -114,7 +114,7 @@ fn tell_once(known: &mut String, told: String) {
     }
 }
 
-/// Arguments should be text; some servers send the object itself.
+/// Arguments should be text, but some servers send the object itself.
 fn text(value: Option<Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
