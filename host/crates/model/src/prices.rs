@@ -1,7 +1,7 @@
-//! What the tokens of well-known models cost.
+//! Token prices of well-known models.
 //!
-//! Prices change without notice, so what a person states comes before this table. A model that is
-//! not in it has no price rather than a guessed one: a budget must not rest on a guess.
+//! Prices change without notice, so a price that the user sets takes precedence over this table. An
+//! unlisted model has no price, because a budget must not rest on a guess.
 
 use std::net::IpAddr;
 
@@ -12,15 +12,16 @@ use crate::{
     endpoint::{Endpoint, Protocol},
 };
 
-/// What runs on one's own machine costs nothing by the token.
+/// Local models cost nothing per token.
 const FREE: Price = Price { input: 0.0, output: 0.0, cached_input: 0.0, cache_write: 0.0 };
 
-/// Prices for a million tokens: read, read from the cache, written into the cache, written. They
-/// were true in October 2026, for plain requests. Where a price depends on the hour or ends with
-/// the year, the higher one stands here; long prompts can cost more with some models, sounds too.
+/// US dollars per million tokens: read, read from the cache, written to the cache, written.
+///
+/// The prices are as of October 2026, for plain requests. If a price varies with the hour or ends
+/// with the year, the higher one is listed. Long prompts and audio cost more with some models.
 #[rustfmt::skip]
 const TABLE: &[(&str, f64, f64, f64, f64)] = &[
-    // OpenAI. Only its newest models charge for writing into the cache.
+    // OpenAI. Only its newest models charge for writing to the cache.
     ("gpt-6-astra*",          10.00, 1.00,  12.50, 50.00),
     ("gpt-6.1-sol*",           2.00, 0.10,   2.50, 10.00),
     ("gpt-6-sol*",             2.00, 0.20,   2.50, 10.00),
@@ -103,7 +104,7 @@ const TABLE: &[(&str, f64, f64, f64, f64)] = &[
     ("gemini-2.5-pro",         1.25, 0.125,  1.25, 10.00),
     ("gemini-2.5-flash",       0.30, 0.03,   0.30,  2.50),
     ("gemini-2.5-flash-lite*", 0.10, 0.01,   0.10,  0.40),
-    // DeepSeek, in its dear hours.
+    // DeepSeek, at its peak-hour prices.
     ("deepseek-flash",         0.30, 0.006,  0.30,  1.20),
     ("deepseek-v4-flash",      0.30, 0.006,  0.30,  1.20),
     ("deepseek-chat",          0.30, 0.006,  0.30,  1.20),
@@ -122,12 +123,14 @@ const TABLE: &[(&str, f64, f64, f64, f64)] = &[
     ("ministral-14b-latest",   0.20, 0.20,   0.20,  0.20),
 ];
 
-/// Returns what the tokens of a model cost: what the person says (`own`, by globs), else what is
-/// known of the model, else nothing for a server on one's own machine. Of several globs that match,
-/// the longest one counts.
+/// Returns the price of a model's tokens; `None` if it is unknown.
 ///
-/// A glob's `*` stands for any text. It is compared with the whole name and with the name without
-/// the vendor that some services put before it, `openai/gpt-5`; capitals make no difference.
+/// The price is the one that the user sets (`own`, by globs), else zero for Ollama, else the
+/// model's known price, else zero for a local server. Of several matching globs, the longest
+/// applies.
+///
+/// A glob's `*` matches any text. Globs are compared with the whole name, and with the name without
+/// the vendor that some services put before it, as in `openai/gpt-5`. Case is ignored.
 pub fn of(endpoint: &Endpoint, own: &[(String, Price)]) -> Option<Price> {
     let model = endpoint.model.trim().to_lowercase();
     stated(&model, own).or_else(|| match endpoint.protocol {
@@ -136,7 +139,7 @@ pub fn of(endpoint: &Endpoint, own: &[(String, Price)]) -> Option<Price> {
     })
 }
 
-/// Returns what a person says that the tokens of a model cost, if they say so.
+/// Returns the price that the user sets for a model's tokens, if any.
 pub fn stated(model: &str, own: &[(String, Price)]) -> Option<Price> {
     let model = model.trim().to_lowercase();
     longest(&model, own.iter().map(|(glob, price)| (glob.as_str(), *price)))
@@ -153,13 +156,13 @@ fn longest<'a>(model: &str, prices: impl Iterator<Item = (&'a str, Price)>) -> O
         let glob = glob.to_lowercase();
         matches(&glob, model) || matches(&glob, name)
     };
-    // The first of equally long ones counts, and `max_by_key` takes the last.
+    // The first of equally long globs applies, and `max_by_key` takes the last.
     let meant: Vec<_> = prices.filter(|(glob, _)| is_meant(glob)).collect();
     meant.into_iter().rev().max_by_key(|(glob, _)| glob.len()).map(|(_, price)| price)
 }
 
-/// True when a text is what a glob stands for. Only the last `*` is ever tried again, so that the
-/// work stays within the product of the lengths.
+/// Returns true if a glob matches a whole text. It backtracks to the last `*` only, so that the
+/// work is bounded by the product of the lengths.
 fn matches(glob: &str, text: &str) -> bool {
     let (glob, text) = (glob.as_bytes(), text.as_bytes());
     let (mut at_glob, mut at_text) = (0, 0);
@@ -180,7 +183,7 @@ fn matches(glob: &str, text: &str) -> bool {
     glob[at_glob..].iter().all(|&rest| rest == b'*')
 }
 
-/// True for a server on this machine or in the network at home.
+/// Returns true for a server on this machine or in the local network.
 fn is_at_home(endpoint: &Endpoint) -> bool {
     let url = Url::parse(endpoint.base_url.trim()).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or("");

@@ -1,7 +1,8 @@
-//! The baseline of the benchmarks: the same bytes over the same line as an adapter's, without
-//! anything that reads or writes them.
+//! The baseline of the benchmarks: the bytes and the connection of an adapter, without writing
+//! requests or reading answers.
 //!
-//! It stands here because no other crate names the HTTP client. It is compiled for benchmarks only.
+//! No other crate uses the HTTP client, so the module is part of this one. It is compiled for
+//! benchmarks only.
 
 use futures::TryStreamExt;
 
@@ -10,21 +11,21 @@ use crate::{
     wire::{self, Line, http},
 };
 
-/// Longest answer; a benchmark's are far shorter.
+/// Longest answer, in bytes. Those of a benchmark are far shorter.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// A line to a server that speaks OpenAI's `chat/completions`.
+/// A connection to a server that implements OpenAI's `chat/completions`.
 #[derive(Debug)]
 pub struct Raw {
     line: Line,
 }
 
 impl Raw {
-    /// Takes the settings. Nothing is opened or sent before the first request.
+    /// Creates a connection. It does not connect before the first request.
     ///
     /// # Panics
     ///
-    /// The settings cannot work: a benchmark has no one to report to.
+    /// Panics if the settings cannot work, because a benchmark has no caller to report to.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     pub fn new(endpoint: &Endpoint) -> Self {
         let headers = wire::headers(endpoint).expect("headers");
@@ -32,11 +33,11 @@ impl Raw {
         Self { line }
     }
 
-    /// Sends a body and returns how many bytes the answer has.
+    /// Sends a body and returns the length of the answer in bytes.
     ///
     /// # Panics
     ///
-    /// No answer came, or not all of it.
+    /// Panics if no complete answer arrives.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     pub async fn exchange(&self, body: Vec<u8>) -> usize {
         let response = self.line.post(body, "text/event-stream").await.expect("an answer");

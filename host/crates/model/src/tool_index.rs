@@ -1,4 +1,4 @@
-//! Finds the tools that some words are about.
+//! Finds tools by words.
 
 use sallyport_lexical::{Index, Match, Weight};
 use serde_json::Value;
@@ -10,14 +10,14 @@ const DESCRIPTION: Weight = Weight { boost: 1.0, words_usual: 30.0, words_max: 2
 const PARAMETER_NAMES: Weight = Weight { boost: 1.0, words_usual: 8.0, words_max: 100 };
 const PARAMETER_DESCRIPTIONS: Weight = Weight { boost: 0.5, words_usual: 40.0, words_max: 300 };
 
-/// How deep into a schema parameters are looked for: those of objects within objects are seen, a
-/// schema without end is not followed.
+/// Most levels of a schema that are searched for parameters: enough for nested objects, and a bound
+/// for endless schemas.
 const DEPTH_MAX: usize = 4;
 
-/// Most parameters of one tool that are looked at.
+/// Most parameters of one tool that are indexed.
 const PARAMETERS_MAX: usize = 200;
 
-/// An index over the definitions of tools. Tool search and the offline matcher share it.
+/// An index of tool definitions, shared by tool search and the offline matcher.
 #[derive(Debug)]
 pub struct ToolIndex(Index);
 
@@ -38,8 +38,8 @@ impl ToolIndex {
         Self(index)
     }
 
-    /// Returns the tools that have a word of the query, the best first; of equals, the first of the
-    /// list first. [`Match::document`] is the tool's place in the list.
+    /// Returns the tools that contain a word of the query, the best first, and equal ones in their
+    /// original order. [`Match::document`] is the tool's index in the list.
     pub fn find(&self, query: &str) -> Vec<Match> {
         self.0.find(query)
     }

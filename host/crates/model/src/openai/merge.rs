@@ -1,15 +1,15 @@
-//! Fragments of a message, put together.
+//! Merges the fragments of a message.
 //!
-//! Providers add fields of their own to a streamed message, and some want them back with the next
-//! request. They follow one pattern, so they are collected without knowing them.
+//! Providers add fields of their own to a streamed message, and some expect them back with the next
+//! request. All of them follow one pattern, so they can be merged without knowing them.
 
 use serde_json::{Map, Value};
 
-/// Strings that are told once and perhaps repeated. All others arrive in pieces.
+/// Strings that arrive whole and may be repeated. All others arrive in pieces.
 const TOLD_ONCE: [&str; 6] = ["format", "id", "name", "role", "signature", "type"];
 
-/// Adds a fragment: texts grow, lists grow, objects are merged, the rest is replaced. `null` says
-/// nothing.
+/// Adds a fragment: strings and lists are appended, objects are merged, other values are replaced.
+/// `null` is ignored.
 pub(super) fn merge(into: &mut Map<String, Value>, fragment: Map<String, Value>) {
     for (key, new) in fragment {
         match into.get_mut(&key) {
@@ -33,7 +33,7 @@ fn combine(key: &str, old: &mut Value, new: Value) {
     }
 }
 
-/// An item that has the index and type of the last one continues it.
+/// An item with the index and type of the last one continues it.
 fn append(list: &mut Vec<Value>, item: Value) {
     match list.last_mut().filter(|last| continues(last, &item)) {
         Some(last) => combine("", last, item),

@@ -1,8 +1,8 @@
-//! Any endpoint that speaks OpenAI's `chat/completions`, streamed or whole.
+//! Models behind OpenAI's `chat/completions`, streamed or whole.
 //!
-//! OpenAI, DeepSeek, Mistral, OpenRouter, llama.cpp, Ollama and many others answer to this one
-//! protocol, each with small deviations. The adapter reads all of them and ignores what it does not
-//! know.
+//! OpenAI, DeepSeek, Mistral, OpenRouter, llama.cpp, Ollama and many others implement this
+//! protocol, each with small deviations. The adapter reads all of them and ignores fields that it
+//! does not know.
 //!
 //! Suggested reading order: `request`, `stream`, `reply`.
 

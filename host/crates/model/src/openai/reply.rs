@@ -1,8 +1,8 @@
-//! A provider's finished message, read into ours.
+//! Converts a provider's finished message into a [`Reply`].
 //!
-//! Both ways of answering end here: a whole answer brings its message, a streamed one has been put
-//! together in the same form. That form is kept and goes back with the next request; only what
-//! would make the next request impossible is repaired in it, namely ids and empty arguments.
+//! Whole and streamed answers both end here: a whole answer brings its message, a streamed one has
+//! been assembled in the same form. That form is kept and sent back with the next request. Only ids
+//! and empty arguments are repaired in it: they would make the next request fail.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A message in the provider's own form, with what was said about it.
+/// A message in the provider's own form, with its finish reason and usage.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     pub(super) message: Map<String, Value>,
@@ -25,7 +25,7 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// Takes a whole answer apart; `None` when there is no message in it.
+    /// Extracts the message of a whole answer; `None` if it has none.
     pub(super) fn of(mut answer: Value) -> Option<Self> {
         let usage = told_usage(&answer["usage"]);
         let finish = answer.pointer("/choices/0/finish_reason").and_then(Value::as_str);
@@ -37,8 +37,8 @@ impl Finished {
     }
 }
 
-/// Reads a finished message. `conversation` holds the call ids that are already used; `origin`
-/// marks the provider's own form.
+/// Converts a finished message. `conversation` contains the call ids that are already used;
+/// `origin` marks the provider's own form.
 pub(super) fn reply(
     finished: Finished,
     conversation: &[Message],
@@ -57,7 +57,7 @@ pub(super) fn reply(
     Ok(Reply { message, finish, usage })
 }
 
-/// Returns what a message, or a fragment of one, says: thinking, then text.
+/// Returns the deltas of a message or of a fragment: thinking, then text.
 pub(super) fn deltas(message: &Map<String, Value>) -> impl Iterator<Item = Delta> {
     let reasoning = ["reasoning_content", "reasoning"]
         .iter()
@@ -67,10 +67,10 @@ pub(super) fn deltas(message: &Map<String, Value>) -> impl Iterator<Item = Delta
     reasoning.into_iter().chain(text)
 }
 
-/// Reads what is told under `usage`; nothing is told where it is no object.
+/// Reads the `usage` of an answer; `None` if it is not an object.
 pub(super) fn told_usage(usage: &Value) -> Option<Usage> {
     usage.as_object()?;
-    // DeepSeek counts hits of its cache under a name of its own, beside the usual one or alone.
+    // DeepSeek has its own field for cache hits, in addition to the usual one or alone.
     let cached = ["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"];
     Some(Usage {
         input_tokens: tokens(usage, "/prompt_tokens"),
@@ -81,7 +81,7 @@ pub(super) fn told_usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// Content is text or a list of parts. A refusal is what the person is to read in its place.
+/// Returns the content, which is text or a list of parts. A refusal is used if there is no content.
 fn text_of(message: &Map<String, Value>) -> String {
     let part = |part: &Value| match part.get("type").and_then(Value::as_str) {
         Some("text") => part.get("text").and_then(Value::as_str).unwrap_or("").to_owned(),
@@ -107,7 +107,7 @@ fn read_calls(
     calls.iter_mut().zip(ids).map(|(call, id)| read_call(call, id)).collect()
 }
 
-/// Reads one call and writes into the provider's form what had to be made up.
+/// Converts one call, and writes the values that were missing into the provider's form too.
 fn read_call(call: &mut Value, id: String) -> Result<CallRequest, FragmentError> {
     let call = call.as_object_mut().ok_or(FragmentError::NotAnObject)?;
     call.insert("id".to_owned(), json!(id));
@@ -125,7 +125,7 @@ fn read_call(call: &mut Value, id: String) -> Result<CallRequest, FragmentError>
     Ok(CallRequest { id, name, arguments })
 }
 
-/// Some servers say `stop` although they want tools called.
+/// Some servers send `stop` even if the model requests tool calls.
 fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
     match finish {
         None | Some("stop" | "tool_calls" | "function_call") if has_calls => Finish::ToolCalls,

@@ -1,4 +1,4 @@
-//! Our conversation, written as the JSON that `chat/completions` takes.
+//! Writes the conversation as the JSON that `chat/completions` takes.
 
 use std::borrow::Cow;
 
@@ -15,17 +15,17 @@ use crate::{
     wire::conversation,
 };
 
-/// Arguments of a call that was made without any.
+/// The arguments of a call without any.
 pub(super) const NO_ARGUMENTS: &str = "{}";
 
-/// Where the most tokens of an answer have their new name. Everywhere else the old one is known,
-/// and some servers refuse what they do not know.
+/// Domains of the servers that use the new name of the output limit. All others know the old name,
+/// and some of them refuse unknown fields.
 const NEW_NAMES: [&str; 2] = ["openai.com", "azure.com"];
 
-/// Where only short ids of calls are taken.
+/// Domains of the servers that accept only short call ids.
 const SHORT_IDS: [&str; 1] = ["mistral.ai"];
 
-/// The body of a request. Its parts are borrowed where they can be.
+/// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -50,7 +50,7 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-/// Returns the body of a request. `tools` are those of the request, written.
+/// Returns the body of a request. `tools` is the serialized list of the request's tools.
 pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
     let origin = endpoint.origin();
     let (new_name, old_name) = match endpoint.is_at(&NEW_NAMES) {
@@ -92,7 +92,7 @@ fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
     })
 }
 
-/// Words alone stay plain text: not every server takes parts.
+/// Text without attachments stays a string. Not every server accepts parts.
 fn content(said: &UserMessage) -> Value {
     if said.attachments.is_empty() {
         return json!(said.told());
@@ -102,7 +102,7 @@ fn content(said: &UserMessage) -> Value {
     words.into_iter().chain(said.attachments.iter().map(part)).collect()
 }
 
-/// True for a file that can be sent as it is.
+/// Returns true for a file that can be sent unchanged.
 pub(super) fn takes(file: &Attachment) -> bool {
     file.kind() == Kind::Image || file.audio_format().is_some()
 }
@@ -122,8 +122,8 @@ fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// Returns the provider's own form of a message, if this model gave it and it still tells of the
-/// same calls. A session that began with another model holds other forms.
+/// Returns the provider's own form of a message, if this model wrote it and it still contains the
+/// same calls. A session that began with another model contains other forms.
 fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
     let own = conversation::own_form(said, origin)?;
     let calls = match own.get("tool_calls") {
@@ -135,8 +135,8 @@ fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
     (own.get("role") == Some(&json!("assistant")) && same_ids).then_some(own)
 }
 
-/// Writes our calls into the provider's own form where they differ: what its model broke was mended
-/// in ours.
+/// Writes our calls over the provider's where they differ. The model's mistakes are repaired in
+/// ours.
 fn with_calls<'a>(own: &'a Value, calls: &[CallRequest]) -> Cow<'a, Value> {
     let mut own = Cow::Borrowed(own);
     for (at, call) in calls.iter().enumerate() {

@@ -1,18 +1,16 @@
-//! Ids of calls for servers that take only short ones.
+//! Shortens call ids for servers that accept only short ones.
 //!
-//! Mistral refuses every conversation that holds an id which is not nine letters and digits. Its
-//! own ids are; those of a conversation that began with another model are not, and are numbered
-//! anew on their way out.
+//! Mistral refuses a conversation with any id that does not consist of nine letters and digits. Its
+//! own ids do; the ids of other models are replaced by numbers in each request.
 
 use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::{Value, json};
 
-/// How long an id has to be.
+/// The length of a short id.
 const ID_CHARS: usize = 9;
 
-/// Gives every call and every result in a conversation an id that is short enough, the same one to
-/// a call and to its result.
+/// Replaces all long ids in a conversation. A call and its result get the same short id.
 pub(super) fn shorten_ids(messages: &mut [Cow<'_, Value>]) {
     let mut shortened: HashMap<String, String> = HashMap::new();
     for message in messages.iter_mut().filter(|message| has_long_id(message)) {
@@ -29,7 +27,7 @@ fn is_short(id: &str) -> bool {
     id.len() == ID_CHARS && id.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// Messages without one stay borrowed.
+/// Returns true if a message contains a long id. Other messages stay borrowed.
 fn has_long_id(message: &Value) -> bool {
     let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
     let ids = calls.filter_map(|call| call.get("id")).chain(message.get("tool_call_id"));

@@ -1,4 +1,4 @@
-//! A streamed answer: server-sent events, each a fragment of one message.
+//! Reads a streamed answer: server-sent events, each a fragment of one message.
 
 use futures::StreamExt;
 use serde::Deserialize;
@@ -13,19 +13,19 @@ use crate::{
     wire::{Events, Provider, json},
 };
 
-/// What a stream says when it has said all.
+/// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
 
-/// An answer that is not what the protocol says.
+/// An answer that violates the protocol.
 enum Flaw {
-    /// The server reports a failure of its own.
+    /// The server reports an error of its own.
     Error(Value),
     /// The stream is malformed.
     Malformed(String),
 }
 
-/// What is read of an event. The rest of it, most of its bytes, is the same in every event and
-/// passed over.
+/// The fields of an event that are read. The others, most of its bytes, are the same in every event
+/// and are skipped.
 #[derive(Deserialize)]
 struct Chunk {
     #[serde(default)]
@@ -36,7 +36,7 @@ struct Chunk {
     error: Value,
 }
 
-/// The answer as far as it has come.
+/// The part of the answer that has arrived.
 #[derive(Default)]
 struct Partial {
     finished: Finished,
@@ -56,7 +56,7 @@ pub(super) async fn read(
     while !is_complete && let Some(event) = events.next().await {
         match event {
             Ok(event) => is_complete = partial.take(event, on_delta).map_err(|f| f.of(provider))?,
-            // All has been said; only the farewell is missing.
+            // The answer is complete; only the closing event is missing.
             Err(_) if partial.finished.finish.is_some() => break,
             Err(error) => return Err(error),
         }
@@ -68,7 +68,7 @@ pub(super) async fn read(
 }
 
 impl Partial {
-    /// Takes one event; true when it was the last.
+    /// Reads one event; true if it was the last.
     fn take(&mut self, event: Sse, on_delta: &mut (dyn FnMut(Delta) + Send)) -> Result<bool, Flaw> {
         let data = event.data.unwrap_or_default();
         let data = data.trim();
@@ -116,7 +116,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Returns the message in the form in which a whole answer would have brought it.
+    /// Returns the message in the form of a whole answer.
     fn whole(self) -> Finished {
         let Self { mut finished, calls } = self;
         let calls = calls.into_values();
@@ -139,7 +139,7 @@ impl Flaw {
 }
 
 fn chunk(data: &str) -> Result<Chunk, Flaw> {
-    // A list would be read too, as the values of the fields.
+    // Serde would read a list too, as the values of the fields.
     if !data.starts_with('{') {
         json_of::<Value>(data)?;
         return Err(Flaw::Malformed("an event is not an object".to_owned()));
@@ -151,13 +151,13 @@ fn json_of<T: for<'de> Deserialize<'de>>(data: &str) -> Result<T, Flaw> {
     json::read(data).map_err(|e| Flaw::Malformed(format!("an event is not JSON: {e}")))
 }
 
-/// Only one choice is asked for; should there be more, the others are not ours.
+/// Requests ask for one choice, so any others are ignored.
 fn first_choice(choices: &mut Value) -> Option<&mut Value> {
     let choices = choices.as_array_mut()?;
     choices.iter_mut().find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
 }
 
-/// Content may change from parts to plain text on the way; both are made parts then.
+/// Content may change from parts to plain text within an answer. Both are then converted to parts.
 fn as_parts(message: &mut Map<String, Value>, delta: &mut Map<String, Value>) {
     let (Some(old), Some(new)) = (message.get_mut("content"), delta.get_mut("content")) else {
         return;

@@ -1,8 +1,8 @@
-//! OpenAI's `responses`, streamed or whole.
+//! Models behind OpenAI's `responses`, streamed or whole.
 //!
-//! An answer is a list of items: thoughts, words, calls. The list is kept as it came and goes back
-//! with the next request. Nothing is stored at the provider, so the model's thoughts travel with
-//! us, sealed.
+//! An answer is a list of items: thoughts, messages, calls. The list is kept unchanged and sent
+//! back with the next request. The provider stores nothing, so the model's thoughts are sent back
+//! too, encrypted.
 //!
 //! Suggested reading order: `request`, `stream`, `reply`.
 

@@ -1,7 +1,7 @@
-//! A finished answer, read into ours.
+//! Converts a finished answer into a [`Reply`].
 //!
-//! Its items are kept and go back with the next request; only what would make the next request
-//! impossible is repaired in them, namely the ids and arguments of calls.
+//! Its items are kept and sent back with the next request. Only the ids and arguments of calls are
+//! repaired in them, because they would make the next request fail.
 
 use serde_json::{Value, json};
 
@@ -17,38 +17,38 @@ use crate::{
     },
 };
 
-/// Most calls in one answer; no session runs more.
+/// Most calls in one answer. No session runs more.
 const CALLS_MAX: usize = 4096;
 
-/// An answer that is not what the protocol says.
+/// An answer that violates the protocol.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Flaw {
-    /// There are no items.
+    /// The answer has no items.
     #[error("there is no output in the answer")]
     NoOutput,
     /// An item is not a JSON object.
     #[error("an item of the answer is not an object")]
     NotAnObject,
-    /// It is not an answer yet, or none any more.
+    /// The answer is neither completed nor incomplete.
     #[error("the answer is not complete: it is {status}")]
     Unfinished {
-        /// What it says about itself.
+        /// The status of the answer.
         status: String,
     },
-    /// There are too many calls.
+    /// There are more than [`CALLS_MAX`] calls.
     #[error("more than {CALLS_MAX} calls")]
     TooManyCalls,
 }
 
 impl Flaw {
-    /// Tells of it as the provider's.
+    /// Returns it as an error of the provider.
     pub(super) fn of(&self, provider: &Provider) -> ModelError {
         provider.broken(&self.to_string())
     }
 }
 
-/// Reads a finished answer. `conversation` holds the call ids that are already used; `origin` marks
-/// the provider's own form.
+/// Converts a finished answer. `conversation` contains the call ids that are already used; `origin`
+/// marks the provider's own form.
 pub(super) fn reply(
     mut answer: Value,
     conversation: &[Message],
@@ -66,7 +66,7 @@ pub(super) fn reply(
     Ok(Reply { message, finish, usage })
 }
 
-/// Returns what a whole answer says, in the order in which it would have been streamed.
+/// Returns the deltas of a whole answer, in the order of a stream.
 pub(super) fn deltas(answer: &Value) -> Vec<Delta> {
     let thoughts = joined(items(answer, "reasoning").map(|item| {
         joined(["summary", "content"].iter().flat_map(|key| parts(item, key)).map(words))
@@ -77,13 +77,13 @@ pub(super) fn deltas(answer: &Value) -> Vec<Delta> {
     thoughts.into_iter().chain(text).chain(calls).collect()
 }
 
-/// Returns the call that an item is, as it begins.
+/// Returns the delta that an item begins with, if it is a call.
 pub(super) fn begun(item: &Value) -> impl Iterator<Item = Delta> + use<> {
     let name = (text(item, "type") == "function_call").then(|| text(item, "name").to_owned());
     name.filter(|name| !name.is_empty()).map(|name| Delta::CallBegun { name }).into_iter()
 }
 
-/// Returns the words of an answer for the person. A refusal is what they are to read in its place.
+/// Returns the text of an answer. A refusal counts as text.
 pub(super) fn text_of(answer: &Value) -> String {
     joined(items(answer, "message").map(|item| parts(item, "content").map(words).collect()))
 }
@@ -122,7 +122,7 @@ fn calls(items: &mut [Value], conversation: &[Message]) -> Result<Vec<CallReques
     Ok(calls.into_iter().zip(ids).map(|(call, id)| read_call(call, id)).collect())
 }
 
-/// Reads one call and writes into the provider's form what had to be made up.
+/// Converts one call, and writes the values that were missing into the provider's form too.
 fn read_call(call: &mut Value, id: String) -> CallRequest {
     let arguments = arguments_text(call.get("arguments"));
     call["call_id"] = json!(id);

@@ -1,4 +1,4 @@
-//! Our conversation, written as the JSON that `responses` takes.
+//! Writes the conversation as the JSON that `responses` takes.
 
 use std::borrow::Cow;
 
@@ -14,13 +14,13 @@ use crate::{
     wire::{answer::text, conversation},
 };
 
-/// What has to come with an answer so that the model's thoughts can go back to it.
+/// The additional output without which the model's thoughts cannot be sent back.
 const SEALED_THOUGHTS: &[&str] = &["reasoning.encrypted_content"];
 
-/// Families of models that do not think, and refuse a request for their thoughts.
+/// Families of models that do not think and refuse a request for their thoughts.
 const WITHOUT_THOUGHTS: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
 
-/// The body of a request. Its parts are borrowed where they can be.
+/// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -28,7 +28,7 @@ struct Body<'a> {
     instructions: Option<String>,
     input: Vec<Cow<'a, Value>>,
     stream: bool,
-    /// Never: what is said stays on this side.
+    /// Always false, so that the provider does not store the conversation.
     store: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'static [&'static str],
@@ -47,7 +47,7 @@ struct Reasoning {
     effort: &'static str,
 }
 
-/// Returns the body of a request. `tools` are those of the request, written.
+/// Returns the body of a request. `tools` is the serialized list of the request's tools.
 pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
     let (model, origin) = (endpoint.model.trim(), endpoint.origin());
     let (instructions, messages) = instructions(request.messages);
@@ -66,8 +66,8 @@ pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&Raw
     serde_json::to_vec(&body).expect("JSON values can be written")
 }
 
-/// Returns a tool as a definition of this protocol. Without `strict`, the provider would rewrite
-/// the schema and make every parameter required.
+/// Returns a tool as a definition of this protocol. `strict` is false because the provider would
+/// otherwise rewrite the schema and make every parameter required.
 pub(super) fn definition(tool: &ToolDefinition) -> Value {
     json!({
         "type": "function",
@@ -78,14 +78,14 @@ pub(super) fn definition(tool: &ToolDefinition) -> Value {
     })
 }
 
-/// Models may be named with their vendor, `openai/gpt-4o`.
+/// The model's name may include its vendor, as in `openai/gpt-4o`.
 fn thinks(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let is_old = WITHOUT_THOUGHTS.iter().any(|family| name.starts_with(family));
     !is_old && !name.contains("-chat")
 }
 
-/// What a conversation begins with, and the rest of it.
+/// Returns the leading system messages as instructions, and the rest of the conversation.
 fn instructions(messages: &[Message]) -> (Option<String>, &[Message]) {
     let leading = messages.iter().map_while(|message| match message {
         Message::System { text } => Some(text.as_str()),
@@ -126,7 +126,7 @@ fn content(said: &UserMessage) -> Value {
     words.into_iter().chain(said.attachments.iter().map(part)).collect()
 }
 
-/// True for a file that can be sent as it is.
+/// Returns true for a file that can be sent unchanged.
 pub(super) fn takes(file: &Attachment) -> bool {
     file.kind() == Kind::Image || file.audio_format().is_some()
 }
@@ -146,7 +146,7 @@ fn input_text(text: &str) -> Value {
     json!({ "type": "input_text", "text": text })
 }
 
-/// Returns the provider's own items of a message, if this model gave them and they still tell of
+/// Returns the provider's own items of a message, if this model wrote them and they still contain
 /// the same calls.
 fn own_items<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
     let own = conversation::own_form(said, origin)?.as_array()?;
@@ -155,8 +155,8 @@ fn own_items<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Val
     ids.eq(said.calls.iter().map(|call| call.id.as_str())).then_some(own)
 }
 
-/// Returns the items that can go back, with our calls written into them where they differ: what
-/// the model broke was mended in ours.
+/// Returns the items that can be sent back. Our calls replace the provider's where they differ; the
+/// model's mistakes are repaired in ours.
 fn with_calls<'a>(own: &'a [Value], calls: &[CallRequest]) -> Vec<Cow<'a, Value>> {
     let mut calls = calls.iter();
     let items = own.iter().filter(|own| can_go_back(own)).map(|own| {
@@ -177,8 +177,8 @@ fn is_call(item: &Value) -> bool {
     text(item, "type") == "function_call"
 }
 
-/// Thoughts that came without their content are known by their id alone, to a provider that has not
-/// stored them.
+/// Returns false for thoughts without content. They would be sent as an id alone, which the
+/// provider does not know: it stores nothing.
 fn can_go_back(item: &Value) -> bool {
     let is_told = |key: &str| match item.get(key) {
         Some(Value::String(sealed)) => !sealed.is_empty(),

@@ -1,7 +1,7 @@
-//! A streamed answer: named events, of which the last brings the whole answer once more.
+//! Reads a streamed answer: named events, of which the last contains the whole answer.
 //!
-//! What is heard on the way is passed on; what counts is the last event, since only there the
-//! model's thoughts are sealed as they have to come back.
+//! Deltas are passed on while they arrive. The reply is read from the last event because only there
+//! the model's thoughts are encrypted in the form in which they must be sent back.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use crate::{
     wire::{Events, Provider, answer::text, json},
 };
 
-/// What stands between two pieces that belong to different items.
+/// Separates two pieces of different items.
 const BREAK: &str = "\n\n";
 
-/// What has been heard so far.
+/// The state of a streamed answer.
 #[derive(Default)]
 struct Heard {
-    /// Finished items by their place, for servers that leave them out of the last event.
+    /// Finished items by their index, for servers that omit them from the last event.
     items: BTreeMap<u64, Value>,
-    /// The item whose words came last.
+    /// The item of the last text delta.
     speaking: Option<Value>,
-    /// The part of the item whose thoughts came last.
+    /// The part of the item of the last thinking delta.
     thinking: Option<Value>,
 }
 
-/// Reads a streamed answer to its end and returns it whole.
+/// Reads a streamed answer to its end and returns the whole answer.
 pub(super) async fn read(
     mut events: Events<'_>,
     provider: &Provider,
@@ -45,7 +45,8 @@ pub(super) async fn read(
     Err(provider.broken("the stream ended before the answer did"))
 }
 
-/// Returns an event that says something. Its kind stands in it, and beside it too.
+/// Parses an event; `None` if it has no data. The type is a field of the data, or the name of the
+/// event.
 fn parsed(event: Sse, provider: &Provider) -> Result<Option<Value>, ModelError> {
     let data = event.data.unwrap_or_default();
     if matches!(data.trim(), "" | "[DONE]") {
@@ -62,7 +63,7 @@ fn parsed(event: Sse, provider: &Provider) -> Result<Option<Value>, ModelError> 
 }
 
 impl Heard {
-    /// Takes one event; returns the answer when it was the last.
+    /// Reads one event; returns the answer if it was the last.
     fn take(
         &mut self,
         mut event: Value,
@@ -112,7 +113,7 @@ impl Heard {
         on_delta(Delta::Reasoning(piece.to_owned()));
     }
 
-    /// Returns the answer with what it left out: items on our side, words on the person's.
+    /// Adds missing items to the answer, and passes on its text if no text delta arrived.
     fn whole(self, mut answer: Value, on_delta: &mut (dyn FnMut(Delta) + Send)) -> Value {
         let is_empty = |output: &Value| output.as_array().is_none_or(Vec::is_empty);
         if answer.is_object() && is_empty(&answer["output"]) && !self.items.is_empty() {
@@ -126,7 +127,7 @@ impl Heard {
     }
 }
 
-/// True when something else had come before.
+/// Returns true if the last value exists and differs.
 fn is_another(last: &mut Option<Value>, now: Value) -> bool {
     let is_another = last.as_ref().is_some_and(|last| *last != now);
     *last = Some(now);

@@ -1,4 +1,4 @@
-//! Whatever a server writes, it is an answer or an error, and an answer can be sent back.
+//! Any output of a server gives an answer or an error, and an answer can be sent back.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::{
     wire::{Events, Provider},
 };
 
-/// The names that mean something to the adapter.
+/// Keys that the adapter reads.
 const KEYS: [&str; 18] = [
     "arguments",
     "call_id",
@@ -35,7 +35,7 @@ const KEYS: [&str; 18] = [
     "usage",
 ];
 
-/// The words that mean something to it.
+/// Values that the adapter reads.
 const WORDS: [&str; 16] = [
     "",
     "a",
@@ -72,7 +72,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An answer that holds calls more often than chance would have it.
+/// An answer that contains calls more often than at random.
 fn answer() -> impl Strategy<Value = Value> {
     let call = (json(), json(), json()).prop_map(|(id, name, arguments)| {
         json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments })

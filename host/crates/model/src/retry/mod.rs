@@ -1,7 +1,7 @@
-//! A model that is asked again when its provider cannot answer just now, and when that is worth it.
+//! Retries a request if its provider is temporarily unable to answer.
 //!
-//! What was passed on cannot be taken back, so an attempt that had said anything is the last one.
-//! Each wait is told before it begins; dropping the answer ends it.
+//! Deltas cannot be taken back once they are passed on, so an attempt that produced any is the last
+//! one. Each wait is reported before it begins; dropping the future ends it.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -14,30 +14,30 @@ use tokio::time::Instant;
 
 use crate::chat::{ChatModel, Delta, ModelError, Price, Reply, Request};
 
-/// Most attempts for one answer. With the waits below, a server has some ten seconds to recover;
-/// whoever waits in front of a terminal would have given up by then.
+/// Most attempts for one answer. With the waits below, a server has about ten seconds to recover. A
+/// user at a terminal would not wait longer.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// The wait before the second attempt; it doubles with each one after it.
+/// Longest wait before the second attempt; it doubles with each one after it.
 const WAIT_MIN: Duration = Duration::from_millis(750);
 
-/// Longest wait of our own choice.
+/// Longest wait if the server does not ask for one.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// Longest wait that a server can ask for and get. Who asks for more is told to the person, who
-/// knows better whether to wait.
+/// Longest wait that a server can ask for. A longer one is reported to the user, who can decide
+/// whether to wait.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
-/// A model inside its retries.
+/// A model with retries.
 pub(crate) struct Retrying {
     inner: Arc<dyn ChatModel>,
-    /// No attempt begins later than this after the first: a limit for one answer holds for all
-    /// attempts at it.
+    /// No attempt begins later than this after the first, because the time limit of an answer
+    /// applies to all of its attempts.
     time_max: Duration,
 }
 
 impl Retrying {
-    /// Puts a model inside retries.
+    /// Wraps a model in retries.
     pub(crate) fn new(inner: Arc<dyn ChatModel>, time_max: Duration) -> Self {
         Self { inner, time_max }
     }
@@ -52,7 +52,7 @@ impl Retrying {
         loop {
             let mut has_spoken = false;
             let mut pass_on = |delta| {
-                // What is told of the request is no part of an answer.
+                // `LeftOut` is about the request and not part of an answer.
                 has_spoken |= !matches!(delta, Delta::LeftOut(_));
                 on_delta(delta);
             };
@@ -88,8 +88,8 @@ impl ChatModel for Retrying {
     }
 }
 
-/// Returns how long to wait before another attempt; nothing when there is to be none. `attempt` is
-/// the one that failed, from 1, and `begun` is when the first began.
+/// Returns the wait before the next attempt; `None` if there is none. `attempt` is the number of
+/// the failed one, from 1, and `begun` is the start of the first.
 pub(crate) fn next_wait(
     error: &ModelError,
     attempt: u32,
@@ -100,8 +100,8 @@ pub(crate) fn next_wait(
     (attempt < ATTEMPTS_MAX && begun.elapsed() + wait < time_max).then_some(wait)
 }
 
-/// Returns how long to wait before the same is asked again; nothing when it would be of no use, or
-/// too long a wait.
+/// Returns the wait before the request is repeated; `None` if a retry is useless or the wait too
+/// long.
 fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
     match error {
         ModelError::RateLimited { retry_after, .. } => wait(*retry_after, attempt),
@@ -120,8 +120,8 @@ fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
     }
 }
 
-/// The server knows best, up to a bound. A little is added, so that many who were told the same do
-/// not return together.
+/// Uses the server's wait up to a bound. A random part is added so that clients with the same wait
+/// do not all return at the same time.
 fn wait(asked: Option<Duration>, attempt: u32) -> Option<Duration> {
     match asked {
         Some(asked) => (asked <= RETRY_AFTER_MAX).then(|| asked + spread(WAIT_MIN)),
@@ -129,19 +129,20 @@ fn wait(asked: Option<Duration>, attempt: u32) -> Option<Duration> {
     }
 }
 
-/// True for a status that may be another one in a moment.
+/// Returns true for a status that may be temporary.
 fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 500..=599)
 }
 
-/// Doubles with each attempt; between half of it and all of it, by chance.
+/// Returns a random wait between half of the maximum and the maximum, which doubles with each
+/// attempt.
 fn back_off(attempt: u32) -> Duration {
     let doubled = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
     let wait = WAIT_MIN.saturating_mul(doubled).min(WAIT_MAX);
     wait / 2 + spread(wait / 2)
 }
 
-/// A part of a duration, by chance. A new hasher has new keys each time.
+/// Returns a random part of a duration. The randomness comes from the keys of a new hasher.
 fn spread(most: Duration) -> Duration {
     let chance = RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64;
     most.mul_f64(chance.clamp(0.0, 1.0))

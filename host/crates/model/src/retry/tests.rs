@@ -1,4 +1,4 @@
-//! Retries under a clock that stands still until everybody waits.
+//! Retries under a paused clock, which advances only while all tasks wait.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::*;
 use crate::chat::{AssistantMessage, Finish};
 
-/// What an attempt says before it ends, and how it ends.
+/// The deltas of an attempt, and its result.
 type Attempt = (Vec<Delta>, Result<Reply, ModelError>);
 
 struct Scripted(Mutex<VecDeque<Attempt>>);
@@ -73,7 +73,7 @@ fn silent(error: &ModelError) -> Attempt {
     (Vec::new(), Err(error.clone()))
 }
 
-/// The waits that were told, with the attempt that followed each.
+/// The reported waits, each with the number of the next attempt.
 fn waits(deltas: &[Delta]) -> Vec<(u32, Duration)> {
     let wait = |delta: &Delta| match delta {
         Delta::Retry { attempt, wait, .. } => Some((*attempt, *wait)),

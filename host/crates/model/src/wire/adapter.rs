@@ -1,7 +1,7 @@
-//! An adapter: a wire format, spoken on the line to one server.
+//! Adapters: a wire format on the connection to one server.
 //!
-//! What differs between providers is how a request is written and how an answer is read; that is a
-//! [`Format`], one for each protocol. All else is the same for all of them and stands here.
+//! Providers differ in how a request is written and an answer is read; each protocol implements
+//! this as a [`Format`]. Everything else is the same for all of them and is part of this module.
 
 use std::{
     borrow::Cow,
@@ -32,49 +32,52 @@ use crate::{
     responses::Responses,
 };
 
-/// Longest streamed answer. A token comes in some 150 to 300 bytes of wrapping, and some protocols
-/// repeat the whole answer at the end: room for 100,000 tokens, more than any model writes at once.
+/// Longest streamed answer, in bytes. A token is wrapped in some 150 to 300 bytes, and some
+/// protocols repeat the whole answer at the end. The limit leaves room for 100,000 tokens, more
+/// than any model writes in one answer.
 const STREAM_BYTES_MAX: usize = 32 << 20;
 
-/// Who hears an answer while it arrives.
+/// Receives an answer while it arrives.
 pub(crate) type OnDelta<'a> = &'a mut (dyn FnMut(Delta) + Send);
 
-/// A streamed answer, in the pieces in which it comes.
+/// A streamed answer, in the pieces in which it arrives.
 pub(crate) type Pieces<'a> = BoxStream<'a, Result<Bytes, BodyError>>;
 
-/// What has to be known in order to read an answer.
+/// The context in which an answer is read.
 #[derive(Debug)]
 pub(crate) struct Exchange<'a> {
-    /// The other side.
+    /// The server that answers.
     pub(crate) provider: &'a Provider,
-    /// The conversation so far: ids in it are taken.
+    /// The conversation so far. New calls must not use its ids.
     pub(crate) messages: &'a [Message],
-    /// Marks the provider's own form of the answer.
+    /// The mark of the provider's own form of the answer.
     pub(crate) origin: String,
 }
 
-/// How one protocol writes a request and what it answers.
+/// The requests and answers of one protocol.
 pub(crate) trait Format: Debug + Send + Sync {
     /// Returns the path of the method, below the base address.
     fn path(&self, endpoint: &Endpoint) -> String;
 
-    /// The media type of a streamed answer.
+    /// Returns the media type of a streamed answer.
     fn stream_type(&self) -> &'static str {
         line::EVENT_STREAM
     }
 
-    /// Whether an answer of this media type is streamed; `asked` is what was asked for.
+    /// Returns true if an answer of this media type is streamed; `asked` is true if a stream was
+    /// requested.
     fn is_stream(&self, content_type: &str, asked: bool) -> bool {
         line::is_event_stream(content_type, asked)
     }
 
-    /// Whether a file can be sent as it is. Text always can, among the words.
+    /// Returns true if a file can be sent unchanged. Text files can always be sent, as part of the
+    /// text.
     fn takes(&self, file: &Attachment) -> bool;
 
-    /// Writes the list of tools.
+    /// Returns the list of tools in the protocol's form.
     fn tools(&self, tools: &[ToolDefinition]) -> Value;
 
-    /// Writes a request. The tools have been written already.
+    /// Returns the body of a request. `tools` is the list from [`Format::tools`].
     fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8>;
 
     /// Reads a streamed answer to its end.
@@ -94,8 +97,8 @@ pub(crate) trait Format: Debug + Send + Sync {
     ) -> Result<Reply, ModelError>;
 }
 
-/// A model behind an endpoint. It sends one request for one answer and tries nothing twice: whether
-/// a turn is worth another attempt is not known here.
+/// A model behind an endpoint. It sends one request for one answer and never retries, because it
+/// cannot know whether a turn is worth another attempt.
 #[derive(Debug)]
 pub struct Adapter {
     endpoint: Endpoint,
@@ -104,20 +107,20 @@ pub struct Adapter {
     price: Option<Price>,
     dialect: Dialect,
     tools: WrittenTools,
-    /// What the person was told of already.
+    /// The omissions that have been reported to the user.
     told: Mutex<HashSet<String>>,
 }
 
 impl Adapter {
-    /// Takes the settings. Nothing is opened or sent before the first request.
+    /// Creates an adapter. It does not connect before the first request.
     ///
     /// # Errors
     ///
-    /// Settings that cannot work, with a hint.
+    /// Returns an error with a hint if the settings cannot work.
     pub fn new(endpoint: Endpoint) -> Result<Self, SettingsError> {
         let format = format(endpoint.protocol);
         let line = Line::new(&endpoint, &format.path(&endpoint), auth::headers(&endpoint)?)?;
-        // Asked for with every answer, and found by comparing the name with a long table.
+        // Looked up once: every answer needs it, and the table is long.
         let price = endpoint.price.or_else(|| prices::of(&endpoint, &[]));
         let dialect = Dialect::of(&endpoint);
         let (tools, told) = (WrittenTools::default(), Mutex::default());
@@ -165,8 +168,8 @@ impl Adapter {
         self.line.post(body, accept).await
     }
 
-    /// Returns what the model is asked without, each time only what nobody was told of yet. Files
-    /// are told of when they come, not with every request after that.
+    /// Returns the parts that the model is asked without and that have not been reported yet. Files
+    /// are reported with their own input only.
     fn left_out(&self, written: &Arc<Written>, messages: &[Message]) -> Vec<LeftOut> {
         let input = messages.iter().rev().find_map(|message| match message {
             Message::User(said) => Some(said.attachments.as_slice()),
@@ -184,8 +187,8 @@ impl Adapter {
         all.filter(|one| told.insert(one.to_string())).collect()
     }
 
-    /// Returns the endpoint as one request wishes it to be. No provider knows what is less than
-    /// nothing, so that is no wish.
+    /// Returns the endpoint with the temperature of a request. A negative one, which no provider
+    /// accepts, is ignored.
     fn tempered(&self, temperature: Option<f64>) -> Cow<'_, Endpoint> {
         match temperature.filter(|wish| wish.is_finite() && *wish >= 0.0) {
             Some(wish) => Cow::Owned(Endpoint { temperature: Some(wish), ..self.endpoint.clone() }),

@@ -1,4 +1,4 @@
-//! Small things that adapters read out of an answer, bounded: everything in it is hostile.
+//! Reads fields of an answer with bounds. Every answer is untrusted.
 
 use sallyport_contract::text::excerpt;
 use serde_json::Value;
@@ -7,17 +7,17 @@ use sse_stream::Sse;
 use super::{Provider, json};
 use crate::chat::{Finish, ModelError};
 
-/// Longest unknown finish reason that is passed on; the known ones have about ten characters.
+/// Longest unknown finish reason that is passed on. The known ones have about ten characters.
 const REASON_CHARS_MAX: usize = 40;
 
-/// Most tokens that one figure can tell of, far above every context; sums of a few stay far from
-/// the end of their type.
+/// Largest token count that is accepted. It is far above every context, and sums of a few counts
+/// cannot overflow.
 const FIGURE_TOKENS_MAX: u64 = 1 << 40;
 
-/// What some gateways put at the end of every stream, whatever its protocol.
+/// The data with which some gateways end every stream, regardless of its protocol.
 const DONE: &str = "[DONE]";
 
-/// Returns the JSON object that an event carries; none when it carries nothing.
+/// Returns the JSON object in an event; `None` if the event has no data.
 pub(crate) fn object(event: Sse, provider: &Provider) -> Result<Option<Value>, ModelError> {
     let data = event.data.unwrap_or_default();
     if matches!(data.trim(), "" | DONE) {
@@ -30,18 +30,18 @@ pub(crate) fn object(event: Sse, provider: &Provider) -> Result<Option<Value>, M
     }
 }
 
-/// Returns the text under a key; empty when there is none.
+/// Returns the text under a key; empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns a number of tokens; 0 when it is not told. `pointer` is a JSON pointer.
+/// Returns a number of tokens; 0 if it is missing. `pointer` is a JSON pointer.
 pub(crate) fn tokens(usage: &Value, pointer: &str) -> u64 {
     let told = usage.pointer(pointer).and_then(Value::as_u64);
     told.unwrap_or(0).min(FIGURE_TOKENS_MAX)
 }
 
-/// A reason for stopping that the adapter does not know.
+/// Returns a finish reason that the adapter does not know.
 pub(crate) fn other_reason(reason: &str) -> Finish {
     Finish::Other(excerpt(reason, REASON_CHARS_MAX))
 }

@@ -1,19 +1,18 @@
-//! The headers that go with every request: the key, and the version of the protocol where one is
-//! named.
+//! The headers of every request: the key, and the protocol version for protocols that require one.
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use crate::endpoint::{Endpoint, Protocol, SettingsError};
 
-/// The version of Anthropic's protocol that is spoken.
+/// The version of Anthropic's protocol that the adapter implements.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// Returns the headers of an endpoint. The key is marked as sensitive, so that no layer below shows
-/// it, and never stands in an address, where logs would keep it.
+/// it. It is never part of a URL, which logs would keep.
 ///
 /// # Errors
 ///
-/// A key that cannot stand in a header.
+/// Returns an error if a header cannot carry the key.
 pub(crate) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SettingsError> {
     let mut headers = HeaderMap::new();
     if endpoint.protocol == Protocol::Anthropic {
@@ -30,7 +29,7 @@ pub(crate) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SettingsError> {
     Ok(headers)
 }
 
-/// The header of a key, and what stands before the key in it.
+/// Returns the header for a key, and the prefix of its value.
 fn place(protocol: Protocol) -> (HeaderName, &'static str) {
     match protocol {
         Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Ollama => {

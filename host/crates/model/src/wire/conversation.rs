@@ -1,8 +1,8 @@
-//! How a conversation of ours fits a provider that keeps more, or keeps it in another form.
+//! Converts parts of a conversation for providers with other rules.
 //!
-//! A message goes back in a provider's own form only to the model that wrote it. Arguments are text
-//! on our side and an object on that of some providers. Names and ids that one model wrote may hold
-//! what another provider refuses, and with it the whole conversation.
+//! A message is sent back in a provider's own form only to the model that wrote it. Arguments are
+//! text here and an object in some protocols. Names and ids that one model wrote may contain
+//! characters for which another provider refuses the whole conversation.
 
 use std::{
     borrow::Cow,
@@ -15,36 +15,37 @@ use serde_json::{Value, json};
 
 use crate::chat::{AssistantMessage, CallRequest};
 
-/// What stands in the place of an input without a word, where an empty one is refused.
+/// The text of an empty input, for providers that refuse an empty one.
 pub(crate) const NO_WORDS: &str = "(no words)";
 
-/// Under which name arguments travel that are no JSON object. The model sees what it wrote.
+/// The key under which arguments are sent that are not a JSON object. The model sees its own text.
 const NOT_AN_OBJECT: &str = "INVALID_JSON";
 
-/// Longest arguments of one call, in bytes. The gate takes no longer ones.
+/// Longest arguments of one call, in bytes. The gate accepts no longer ones.
 pub(crate) const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
 
-/// Most levels of JSON that is sent as such. Services that read JSON into messages of their own give up at about a
-/// hundred, those of the request around them included.
+/// Most levels of nested JSON that is sent as such. Services that decode JSON into messages of
+/// their own fail at about 100 levels, including those of the surrounding request.
 pub(crate) const LEVELS_MAX: usize = 64;
 
-/// How much of broken arguments the model sees again, in characters: enough to find the mistake.
+/// Longest part of broken arguments that the model sees again, in characters: enough to find the
+/// mistake.
 const BROKEN_CHARS_MAX: usize = 4_000;
 
-/// Longest name of a function that every provider takes.
+/// Longest function name that every provider accepts.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Longest id of a call that every provider takes.
+/// Longest call id that every provider accepts.
 const ID_CHARS_MAX: usize = 40;
 
-/// Returns the provider's own form of a message, if it came from `origin`. Whether it still tells
-/// of the same calls is the adapter's to see.
+/// Returns the provider's own form of a message, if it came from `origin`. The adapter checks
+/// whether it still contains the same calls.
 pub(crate) fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
     said.opaque.as_ref().filter(|opaque| opaque.origin == origin).map(|opaque| &opaque.body)
 }
 
-/// Returns arguments as the object that some protocols carry. Those of a request were mended
-/// before, so they are one.
+/// Returns arguments as the object that some protocols carry. The arguments of a request have been
+/// repaired before and are an object already.
 pub(crate) fn arguments_object(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(object @ Value::Object(_)) => object,
@@ -53,8 +54,8 @@ pub(crate) fn arguments_object(arguments: &str) -> Value {
     }
 }
 
-/// Returns arguments as text that every server takes; nothing where they are that already. Servers
-/// differ in what they let pass, so what the gate refuses to read is not sent back either.
+/// Returns repaired arguments; `None` if every server accepts them unchanged. Servers differ in
+/// what they accept, so arguments that the gate refuses are not sent back either.
 pub(crate) fn mended_arguments(arguments: &str) -> Option<String> {
     match json::parse(arguments, ARGUMENTS_BYTES_MAX) {
         Ok(object @ Value::Object(_)) if is_shallow(&object, LEVELS_MAX) => None,
@@ -63,8 +64,7 @@ pub(crate) fn mended_arguments(arguments: &str) -> Option<String> {
     }
 }
 
-/// True when a call in a provider's own form is one of ours, before what its model broke was mended
-/// in ours.
+/// Returns true if a call in a provider's own form is the given call, before repairs.
 pub(crate) fn is_same_call(name: &str, arguments: &str, ours: &CallRequest) -> bool {
     let mended = mended_arguments(arguments);
     let theirs = mended.as_deref().unwrap_or(arguments);
@@ -83,7 +83,7 @@ fn wrapped(arguments: &str) -> Value {
     }
 }
 
-/// True for a value of at most so many levels.
+/// Returns true for a value of at most `levels_max` levels.
 pub(crate) fn is_shallow(value: &Value, levels_max: usize) -> bool {
     let Some(levels_max) = levels_max.checked_sub(1) else { return false };
     match value {
@@ -93,7 +93,7 @@ pub(crate) fn is_shallow(value: &Value, levels_max: usize) -> bool {
     }
 }
 
-/// Returns the arguments that a provider sent as a value, as text. Some servers send text.
+/// Returns a provider's arguments as text. Some servers send a value, some send text.
 pub(crate) fn arguments_text(arguments: Option<&Value>) -> String {
     match arguments {
         None | Some(Value::Null) => "{}".to_owned(),
@@ -103,7 +103,8 @@ pub(crate) fn arguments_text(arguments: Option<&Value>) -> String {
     }
 }
 
-/// Returns a call's id as every provider takes it. Different ids stay different.
+/// Returns a call's id in a form that every provider accepts. Different ids stay different, unless
+/// hashes collide or an id has this form already.
 pub(crate) fn safe_id(id: &str) -> Cow<'_, str> {
     if is_safe_id(id) {
         return Cow::Borrowed(id);
@@ -111,7 +112,7 @@ pub(crate) fn safe_id(id: &str) -> Cow<'_, str> {
     let written = format!("id_{}", HEXLOWER.encode(id.as_bytes()));
     Cow::Owned(match written.len() <= ID_CHARS_MAX {
         true => written,
-        // The same for the same id in every process, so that a provider's cache holds.
+        // The hash is the same in every process, so that the provider's cache stays valid.
         false => format!(
             "id_{:016x}_{}",
             BuildHasherDefault::<DefaultHasher>::default().hash_one(id),
@@ -120,13 +121,13 @@ pub(crate) fn safe_id(id: &str) -> Cow<'_, str> {
     })
 }
 
-/// True for an id of letters, digits, `_` and `-` that is not too long.
+/// Returns true for an id of letters, digits, `_` and `-` that is not too long.
 pub(crate) fn is_safe_id(id: &str) -> bool {
     (1..=ID_CHARS_MAX).contains(&id.len()) && id.chars().all(is_safe)
 }
 
-/// Returns a function's name as every provider takes it. A name that no tool can have is one that a
-/// model made up; what is left of it is enough to tell the model so.
+/// Returns a function's name in a form that every provider accepts. Only a name that a model made
+/// up needs a change, and the rest of it is enough for an error message.
 pub(crate) fn safe_name(name: &str) -> Cow<'_, str> {
     let is_first = |char: char| char.is_ascii_alphabetic() || char == '_';
     if name.len() <= NAME_CHARS_MAX && name.starts_with(is_first) && name.chars().all(is_safe) {

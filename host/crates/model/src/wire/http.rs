@@ -1,4 +1,4 @@
-//! The HTTP side: one client, one request, and a body that cannot run away.
+//! The HTTP client: requests to one server, and bodies with limits on length and silence.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use reqwest::{Client, Response, redirect};
 use rustls::{ClientConfig, RootCertStore, crypto};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// A server that does not take a connection by then is not there.
+/// Longest wait for a connection. A server that takes longer is treated as unreachable.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Longest silence inside an answer. Models think for minutes without a word, connections that
-/// died stay silent for ever.
+/// Longest silence within an answer. Models think for minutes without output, but a dead connection
+/// stays silent forever.
 const SILENCE_TIME_MAX: Duration = Duration::from_secs(180);
 
 /// Why a body could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
-    /// The connection broke.
+    /// The connection failed.
     #[error("{0}")]
     Cut(String),
-    /// The server fell silent.
+    /// The server stopped sending.
     #[error("nothing came for {time:?}")]
     Silent {
-        /// For how long.
+        /// How long nothing arrived.
         time: Duration,
     },
-    /// The body is longer than is sensible.
+    /// The body is too long.
     #[error("the answer is longer than {bytes_max} bytes")]
     TooLong {
-        /// The most that is read.
+        /// The limit, in bytes.
         bytes_max: usize,
     },
 }
 
-/// Builds a client that goes to the named server and nowhere else: no proxy of the environment, no
-/// redirects.
+/// Builds a client that connects only to the named server: it ignores proxy variables and follows
+/// no redirects.
 pub(crate) fn client(https: bool) -> Result<Client, String> {
     let tls = tls(https).map_err(|e| format!("cannot set up TLS: {e}"))?;
     Client::builder()
@@ -51,8 +51,8 @@ pub(crate) fn client(https: bool) -> Result<Client, String> {
         .map_err(|e| story(&e))
 }
 
-/// Reading the system's certificates costs time and can fail, so it is done only for https. A
-/// client for plain http trusts no certificate at all.
+/// Returns the TLS configuration. The system's certificates are read for https only, because
+/// reading them takes time and can fail. A client for plain http trusts no certificate.
 fn tls(https: bool) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?;
@@ -88,7 +88,7 @@ pub(crate) async fn whole(response: Response, bytes_max: usize) -> Result<Vec<u8
     pieces(response, bytes_max).try_fold(Vec::new(), join).await
 }
 
-/// Returns an error with its causes in one line; the cause at the end is what helps people.
+/// Returns an error with its causes on one line. The last cause helps users most.
 pub(crate) fn story(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut cause = error.source();

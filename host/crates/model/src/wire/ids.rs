@@ -1,11 +1,11 @@
-//! Ids of calls: given by the provider where it gives usable ones, made up here where it does not.
+//! Call ids: the provider's if they are usable, else new ones.
 
 use std::collections::HashSet;
 
 use crate::chat::Message;
 
-/// Returns one id for each call of an answer, none of which stands twice in the conversation. An id
-/// that the provider gave is kept if it can be; an empty one counts as none.
+/// Returns one id for each call of an answer, unique in the conversation. A provider's id is kept
+/// if possible; an empty one counts as missing.
 pub(crate) fn unique_ids(given: &[Option<&str>], conversation: &[Message]) -> Vec<String> {
     let taken: HashSet<&str> = ids(conversation).collect();
     let told: HashSet<&str> = given.iter().copied().flatten().collect();

@@ -1,19 +1,19 @@
-//! JSON as servers write it, and not only as it should be.
+//! Reads JSON as servers write it, including invalid surrogates.
 //!
-//! Tokens end in the middle of characters, and some servers write down the half of a character that
-//! a token holds: `"\ud83d"` without its other half. No text can hold it, so the parser refuses
-//! the whole answer over it. Here it becomes the sign for a character that was lost.
+//! A token can end in the middle of a character, and some servers write that half: `"\ud83d"`
+//! without its other half. No text can contain it, so the parser refuses the whole answer. Here,
+//! the half becomes U+FFFD, the replacement character.
 
 use serde::Deserialize;
 
-/// What stands for half a character, escaped.
+/// The escaped replacement for half a character.
 const LOST: &str = "\\ufffd";
 
-/// Reads JSON in which halves of characters may stand alone.
+/// Reads JSON that may contain lone halves of characters.
 ///
 /// # Errors
 ///
-/// It is no JSON even then; the error is about the text as it came.
+/// Returns an error if the text is not JSON even then; it refers to the original text.
 pub(crate) fn read<T: for<'de> Deserialize<'de>>(text: &str) -> serde_json::Result<T> {
     serde_json::from_str(text).or_else(|error| match without_halves(text) {
         Some(mended) => serde_json::from_str(&mended).map_err(|_| error),
@@ -21,16 +21,16 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(text: &str) -> serde_json::Resu
     })
 }
 
-/// Reads JSON out of bytes, of which some may be no text.
+/// Reads JSON from bytes, of which some may not be UTF-8.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// Returns an error as [`read`] does.
 pub(crate) fn read_bytes<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> serde_json::Result<T> {
     read(&String::from_utf8_lossy(bytes))
 }
 
-/// Returns a text with every half that stands alone replaced; nothing where there is none.
+/// Returns a text with every lone half replaced; `None` if there is none.
 fn without_halves(text: &str) -> Option<String> {
     let mut mended = String::new();
     let mut kept = 0;
@@ -45,14 +45,14 @@ fn without_halves(text: &str) -> Option<String> {
                 kept = start + 6;
                 kept
             }
-            // A backslash and what it escapes, which may be another one.
+            // A backslash and the character that it escapes, which may be another backslash.
             _ => start + 1 + text[start + 1..].chars().next().map_or(0, char::len_utf8),
         };
     }
     (kept > 0).then(|| mended + &text[kept..])
 }
 
-/// Returns the UTF-16 unit that is written as an escape at a place, if one is.
+/// Returns the UTF-16 unit of an escape at a position, if there is one.
 fn unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());

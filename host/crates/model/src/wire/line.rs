@@ -1,4 +1,4 @@
-//! The line to one server: one address, one client, and the headers that go with every request.
+//! The connection to one server: one URL, one client, and the headers of every request.
 
 use std::{sync::OnceLock, time::SystemTime};
 
@@ -19,25 +19,25 @@ use crate::{
     endpoint::{Endpoint, SettingsError},
 };
 
-/// Longest answer in one piece, far above what any model writes at once.
+/// Longest answer in one piece, in bytes, far above what any model writes in one answer.
 const WHOLE_BYTES_MAX: usize = 16 << 20;
 
-/// Longest body of a refusal that is read; only its first sentences are shown.
+/// Longest body of a refusal that is read, in bytes. Only its first sentences are shown.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
-/// A server, and the way to it.
+/// A server and the connection to it.
 #[derive(Debug)]
 pub(crate) struct Line {
     url: Url,
     headers: HeaderMap,
     name: String,
     provider: Provider,
-    /// Made with the first request: a host that only lists its tools needs no TLS.
+    /// Created with the first request. A host that only lists its tools needs no TLS.
     client: OnceLock<Client>,
 }
 
 impl Line {
-    /// Takes the address of one method. Nothing is opened or sent before the first request.
+    /// Creates a line to a method of the model. It does not connect before the first request.
     pub(crate) fn new(
         endpoint: &Endpoint,
         path: &str,
@@ -46,7 +46,7 @@ impl Line {
         Ok(Self::to(endpoint, endpoint.url(path)?, headers))
     }
 
-    /// Takes an address that is not about one model.
+    /// Creates a line to a URL that does not depend on the model.
     pub(crate) fn to(endpoint: &Endpoint, url: Url, headers: HeaderMap) -> Self {
         let address = text::one_line(endpoint.base_url.trim().trim_end_matches('/'));
         let name = format!("{} at {address}", text::one_line(endpoint.model.trim()));
@@ -54,18 +54,18 @@ impl Line {
         Self { url, headers, name, provider, client: OnceLock::new() }
     }
 
-    /// The model and its address, for people.
+    /// Returns the model and its address, in human-readable form.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The other side, for errors of the adapter's own.
+    /// Returns the provider, which creates errors of the adapter's own.
     pub(crate) fn provider(&self) -> &Provider {
         &self.provider
     }
 
-    /// Sends a body and returns the answer, once it is one: a refusal is an error with the
-    /// provider's own words.
+    /// Sends a body and returns the response if its status is a success. A refusal becomes an error
+    /// with the provider's message.
     pub(crate) async fn post(&self, body: Vec<u8>, accept: &str) -> Result<Response, ModelError> {
         let request = self
             .client()?
@@ -77,7 +77,7 @@ impl Line {
         self.answer(request.send().await).await
     }
 
-    /// Asks without a body.
+    /// Sends a GET request.
     pub(crate) async fn get(&self) -> Result<Response, ModelError> {
         let request = self.client()?.get(self.url.clone()).headers(self.headers.clone());
         self.answer(request.header(ACCEPT, JSON).send().await).await
@@ -95,7 +95,7 @@ impl Line {
         }
     }
 
-    /// Tells of a body that did not come to its end.
+    /// Returns the error for an incomplete body.
     pub(crate) fn lost(&self, error: &BodyError) -> ModelError {
         self.provider.lost(error)
     }
@@ -121,7 +121,7 @@ impl Line {
     async fn refusal(&self, response: Response) -> ModelError {
         let status = response.status();
         let retry_after = provider::retry_after(response.headers(), SystemTime::now());
-        // A refusal is clear without its words; losing them must not hide it.
+        // A refusal is clear without its message, so an unreadable body must not hide it.
         let body = http::whole(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
         let retry_after = retry_after.or_else(|| provider::wait_of(&body));
         let words = provider::words_of(&body);
@@ -139,20 +139,20 @@ impl Line {
     }
 }
 
-/// The media type of an answer, without its parameters.
+/// Returns the media type of an answer, without its parameters.
 pub(super) fn content_type(response: &Response) -> &str {
     let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     header.unwrap_or("").split(';').next().unwrap_or("").trim()
 }
 
-/// The media type of an answer in events.
+/// The media type of a stream of events.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The media type of a whole answer.
 pub(crate) const JSON: &str = "application/json";
 
-/// True for an answer in events. What was asked for counts only when the server does not say what
-/// it sends.
+/// Returns true for a stream of events. The request decides only if the media type is neither of
+/// the two.
 pub(super) fn is_event_stream(content_type: &str, was_asked: bool) -> bool {
     match content_type {
         EVENT_STREAM => true,

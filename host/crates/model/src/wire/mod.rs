@@ -1,8 +1,9 @@
-//! What all adapters share: the way to a server and back, and how its failures are told.
+//! The parts that all adapters share: the connection to a server, and the errors of a provider.
 //!
-//! A [`Format`] turns a conversation into a body and an answer into a
-//! [`Reply`](crate::chat::Reply); an [`Adapter`] is one spoken on a line. How the body gets there, what a refusal says, how long to wait and how much to read is here,
-//! once. A [`Line`] sends one request for one answer and tries nothing twice.
+//! A [`Format`] converts a conversation into a body and an answer into a
+//! [`Reply`](crate::chat::Reply); an [`Adapter`] combines it with a [`Line`]. Sending a body,
+//! reading a refusal, timeouts and size limits are implemented here once. A [`Line`] sends one
+//! request for one answer and never retries.
 
 mod adapter;
 pub(crate) mod answer;
