@@ -1,8 +1,8 @@
-//! A model that is asked again without a wish that its provider does not grant.
+//! Repeats a request without a wish that its provider refuses.
 //!
-//! Whoever plays a part in a session may wish for a temperature, whichever model answers. Some
-//! models take none and refuse the whole request for it; that must not cost the session its answers.
-//! What an endpoint itself says is no wish: the person set it, and is told that it was refused.
+//! A request may wish for a temperature, regardless of the model that answers. Some models take
+//! none and refuse the whole request, which must not cost the session its answers. A temperature of
+//! the endpoint is not a wish: the user set it and sees the refusal.
 
 use std::sync::{
     Arc,
@@ -13,15 +13,15 @@ use sallyport_contract::BoxFuture;
 
 use crate::chat::{ChatModel, Delta, ModelError, Price, Reply, Request};
 
-/// A model whose wishes may be refused.
+/// A model whose provider may refuse wishes.
 pub(crate) struct Wishing {
     inner: Arc<dyn ChatModel>,
-    /// It was refused once, so it is not wished for again.
+    /// Whether the wish was refused once. It is then never sent again.
     is_refused: AtomicBool,
 }
 
 impl Wishing {
-    /// Takes a model that nothing was wished of yet.
+    /// Wraps a model.
     pub(crate) fn new(inner: Arc<dyn ChatModel>) -> Self {
         Self { inner, is_refused: AtomicBool::new(false) }
     }
@@ -62,8 +62,8 @@ impl ChatModel for Wishing {
     }
 }
 
-/// Whether a provider said no because of the temperature. Each has words of its own for it, and all
-/// name the field.
+/// Returns true if a provider refused the temperature of the request. The messages differ, but all
+/// of them name the field.
 fn refuses_temperature(error: &ModelError) -> bool {
     match error {
         ModelError::Refused { status: 400 | 422, message, .. } => {

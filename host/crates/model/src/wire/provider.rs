@@ -1,7 +1,7 @@
-//! The other side of an exchange: its name, and how its failures are told.
+//! The provider of an exchange: its name, and the errors that it causes.
 //!
-//! Every error of the adapter is made here, so that what a server said reaches a person bounded,
-//! without control characters and without the key.
+//! Every error of an adapter is created here, so that a server's message reaches the user
+//! shortened, without control characters and without the key.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,14 +12,15 @@ use serde_json::Value;
 use super::http::BodyError;
 use crate::chat::ModelError;
 
-/// Longest piece of a provider's own words in an error: a screenful is read, more is not.
+/// Longest excerpt of a provider's message in an error, in characters. Users read no more.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// Longest wait that a provider can ask for; more is a broken clock or a joke.
+/// Longest wait that a provider can ask for. A longer one comes from a wrong clock or is not
+/// serious.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Words by which providers say that a conversation is too long, where they have no code for it or
-/// one that says less. All of them are sentences for people.
+/// Phrases by which providers report that a conversation is too long, if they have no code for it
+/// or a less specific one.
 const TOO_LONG: [&str; 9] = [
     "context length",
     "context window",
@@ -32,7 +33,7 @@ const TOO_LONG: [&str; 9] = [
     "too many tokens",
 ];
 
-/// Words by which they say that a key is none, beside the word for a key.
+/// Phrases by which they report an unusable key, in addition to the word for a key.
 const NO_KEY: [&str; 9] = [
     "incorrect",
     "invalid",
@@ -45,7 +46,7 @@ const NO_KEY: [&str; 9] = [
     "provide",
 ];
 
-/// Why a provider says no, as far as it makes a difference here.
+/// The reason of a refusal, as far as it makes a difference here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Key,
@@ -56,7 +57,7 @@ enum Reason {
 }
 
 impl Reason {
-    /// A code says more than a status, and words are looked at where neither says anything.
+    /// A code is more specific than a status, and the message is read only if neither is enough.
     fn of(status: u16, code: &str, message: &str) -> Self {
         let words = message.to_ascii_lowercase();
         let says = |all: &[&str]| all.iter().any(|one| words.contains(one));
@@ -74,7 +75,7 @@ impl Reason {
     }
 }
 
-/// Who is asked, and the key that must not be seen in what it answers.
+/// The server that is asked, and the key that its messages must not reveal.
 #[derive(Debug, Clone)]
 pub(crate) struct Provider {
     pub(crate) name: String,
@@ -82,22 +83,22 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// No connection, or no answer in time.
+    /// Returns the error for a failed connection.
     pub(crate) fn unreachable(&self, message: &str) -> ModelError {
         ModelError::Unreachable { provider: self.name.clone(), message: self.cleaned(message) }
     }
 
-    /// No complete answer in time.
+    /// Returns the error for an answer that is not complete in time.
     pub(crate) fn timed_out(&self, time: Duration) -> ModelError {
         ModelError::TimedOut { provider: self.name.clone(), time }
     }
 
-    /// An answer that is cut or is not what the protocol says.
+    /// Returns the error for an answer that was cut off or violates the protocol.
     pub(crate) fn broken(&self, message: &str) -> ModelError {
         ModelError::Broken { provider: self.name.clone(), message: self.cleaned(message) }
     }
 
-    /// A body that did not come to its end.
+    /// Returns the error for an incomplete body.
     pub(crate) fn lost(&self, error: &BodyError) -> ModelError {
         match error {
             BodyError::Silent { time } => self.timed_out(*time),
@@ -105,7 +106,7 @@ impl Provider {
         }
     }
 
-    /// Waits for an answer no longer than is sensible.
+    /// Waits for an answer, at most `time_max`.
     pub(crate) async fn within<T>(
         &self,
         time_max: Duration,
@@ -116,7 +117,8 @@ impl Provider {
             .unwrap_or_else(|_| Err(self.timed_out(time_max)))
     }
 
-    /// An answer with a status that means no. `code` is the provider's own word for the reason.
+    /// Returns the error for a status that refuses the request. `code` is the provider's code for
+    /// the reason.
     pub(crate) fn refusal(
         &self,
         status: u16,
@@ -134,39 +136,39 @@ impl Provider {
         }
     }
 
-    /// An `error` object inside an answer that began well. `status` is what the answer began with;
-    /// the object's own code says more when it is an HTTP status.
+    /// Returns the error for an `error` object inside an answer. `status` is the answer's own
+    /// status; the object's code takes precedence if it is an HTTP status.
     pub(crate) fn refusal_inside(&self, status: u16, error: &Value) -> ModelError {
         let status = status_in(error).unwrap_or(status);
         let message = message_in(error).unwrap_or_else(|| error.to_string());
         self.refusal(status, &code_in(error), &message, wait_in(error))
     }
 
-    /// The key goes before the text is cut: half a key is still a secret. One that is too short to be
-    /// a secret stands in every other word.
+    /// Redacts the key before the text is cut, because half a key is still a secret. A key too
+    /// short to be a secret stays: it may occur in any word.
     fn cleaned(&self, message: &str) -> String {
         let redactor = Redactor::new(self.key.iter().map(|key| ("key", key)));
         excerpt(redactor.text(message).trim(), MESSAGE_CHARS_MAX)
     }
 }
 
-/// Returns what the body of a refusal says, in any of the shapes that servers use.
+/// Returns the message in the body of a refusal, in any of the forms that servers use.
 pub(crate) fn words_of(body: &[u8]) -> String {
     let words = error_in(body).as_ref().and_then(message_in);
     words.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned())
 }
 
-/// Returns how long the body of a refusal asks to wait.
+/// Returns the wait that the body of a refusal asks for.
 pub(crate) fn wait_of(body: &[u8]) -> Option<Duration> {
     wait_in(&error_in(body)?)
 }
 
-/// Returns the word for the reason in the body of a refusal; empty where there is none.
+/// Returns the code in the body of a refusal; empty if there is none.
 pub(crate) fn code_of(body: &[u8]) -> String {
     error_in(body).as_ref().map(code_in).unwrap_or_default()
 }
 
-/// Of the words that an error object has for its reason, the one that says most.
+/// Returns the most specific of an error object's codes.
 fn code_in(error: &Value) -> String {
     let words = ["code", "type", "status"].iter().filter_map(|key| error.get(key)?.as_str());
     let known = |word: &&str| Reason::of(0, word, "") != Reason::Other;
@@ -181,7 +183,7 @@ fn error_in(body: &[u8]) -> Option<Value> {
     }
 }
 
-/// Gemini says in the details of an error how long to wait, and nowhere else.
+/// Gemini states the wait only in the details of an error.
 fn wait_in(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let text = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
@@ -199,7 +201,7 @@ fn message_in(error: &Value) -> Option<String> {
         .filter(|message| !message.is_empty())
 }
 
-/// The status that an error object tells of: a number, or a word that stands for one.
+/// Returns the status in an error object: a number, or a code that means one.
 fn status_in(error: &Value) -> Option<u16> {
     let named = ["code", "status", "type"].iter().filter_map(|key| error.get(key));
     named.filter_map(|code| number(code).or_else(|| status_of(code.as_str()?))).next()
@@ -210,7 +212,7 @@ fn number(code: &Value) -> Option<u16> {
     u16::try_from(number).ok().filter(|code| (400..600).contains(code))
 }
 
-/// What the providers call their errors where no status can be sent any more.
+/// Returns the status for a provider's error code. Inside an answer, the code replaces the status.
 fn status_of(word: &str) -> Option<u16> {
     Some(match word {
         "invalid_request_error" | "invalid_prompt" | "INVALID_ARGUMENT" => 400,
@@ -227,7 +229,7 @@ fn status_of(word: &str) -> Option<u16> {
     })
 }
 
-/// Returns how long a server asks to wait: seconds, or a date.
+/// Returns the wait that a server asks for, as seconds or as a date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse() {

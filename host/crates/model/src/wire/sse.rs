@@ -9,10 +9,10 @@ use sse_stream::{Sse, SseByteStream};
 use super::{BodyError, Provider};
 use crate::chat::ModelError;
 
-/// The events of one answer, in their order.
+/// The events of one answer, in order.
 pub(crate) type Events<'a> = Pin<Box<dyn Stream<Item = Result<Sse, ModelError>> + Send + 'a>>;
 
-/// Reads a body as events. What goes wrong is told as the provider's.
+/// Reads a body as events. Errors become those of the provider.
 pub(crate) fn events<'a>(
     body: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'a,
     provider: &'a Provider,

@@ -1,7 +1,7 @@
-//! The tools of a request, written once.
+//! Serializes the tools of a request once.
 //!
-//! A session sends the same tools with every request, a thousand of them in half a megabyte. They
-//! are written when they change and copied otherwise.
+//! A session sends the same tools with every request, up to a thousand of them in half a megabyte.
+//! They are serialized when they change and copied otherwise.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::{
     fit::{Dialect, Fit},
 };
 
-/// The tools as they went out last.
+/// The tools of the last request.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenTools(Mutex<Option<Arc<Written>>>);
 
@@ -21,15 +21,15 @@ pub(crate) struct WrittenTools(Mutex<Option<Arc<Written>>>);
 #[derive(Debug)]
 pub(crate) struct Written {
     given: Vec<ToolDefinition>,
-    /// The tools as the provider takes them.
+    /// The tools in a form that the provider accepts.
     pub(crate) fit: Fit,
-    /// None where there is no tool to write.
+    /// The serialized tools; `None` if there are none.
     pub(crate) json: Option<Box<RawValue>>,
 }
 
 impl WrittenTools {
-    /// Returns the tools in the form that `write` gives them; the same again while they are the
-    /// same tools. Without tools there is nothing to write.
+    /// Returns the tools as `write` serializes them, or the last result if the tools are the same.
+    /// `write` is not called without tools.
     pub(crate) fn written<T: Serialize>(
         &self,
         tools: &[ToolDefinition],

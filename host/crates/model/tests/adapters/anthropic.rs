@@ -1,4 +1,4 @@
-//! What Anthropic alone wants.
+//! Requirements of Anthropic's protocol alone.
 
 use sallyport_model::{Effort, Endpoint, Finish, Message, Protocol, UserMessage};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn body(messages: &[Message]) -> Value {
     sent(Protocol::Anthropic, |endpoint| endpoint, messages, &[]).await.1
 }
 
-/// The content of one message of a body, without the marks for the cache.
+/// The content of one message of a body, without cache marks.
 fn content(body: &Value, at: usize) -> Value {
     let mut content = body["messages"][at]["content"].clone();
     for block in content.as_array_mut().unwrap() {
@@ -159,9 +159,9 @@ async fn only_a_form_that_can_go_back_goes_back() {
     let own = |blocks: Value| json!({ "role": "assistant", "content": blocks });
     let rows = [
         (ORIGIN, own(json!([thinking, redacted, used])), json!([thinking, redacted, used])),
-        // A blank text, and thinking that led to nothing.
+        // A blank text, and thinking at the end of a message.
         (ORIGIN, own(json!([text("\n\n"), used, thinking])), json!([used])),
-        // Another model, other calls, no form at all.
+        // Another model, other calls, and no form.
         ("anthropic/other", own(json!([thinking, used])), anew.clone()),
         (ORIGIN, own(json!([thinking])), anew.clone()),
         (ORIGIN, own(json!([used, used])), anew.clone()),

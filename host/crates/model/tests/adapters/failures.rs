@@ -1,4 +1,4 @@
-//! How each provider says no, and what a person hears of it.
+//! The refusals of each provider, and the errors that the user sees.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What Gemini alone wants.
+//! Requirements of Gemini's protocol alone.
 
 use sallyport_model::{Effort, Endpoint, Finish, Message, Protocol, UserMessage};
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
-//! The adapters of Anthropic, Gemini and Ollama, and all embedders, against a server on the
-//! loopback that says exactly what a test wants.
+//! The adapters of Anthropic, Gemini and Ollama, and all embedders, against a scripted server on
+//! the loopback interface.
 //!
-//! What all must do is written once and asked of each; what one alone must do has its own file.
+//! Common requirements are written once and checked for each adapter. Those of a single adapter
+//! have a file of their own.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -41,7 +42,7 @@ fn connect(endpoint: Endpoint) -> Arc<dyn ChatModel> {
     Arc::new(Adapter::new(endpoint).unwrap())
 }
 
-/// Plays a script to one adapter.
+/// Sends a script to one adapter.
 async fn play(
     protocol: Protocol,
     script: Vec<Step>,
@@ -51,7 +52,7 @@ async fn play(
     ask(settings(protocol, &server, stream), &hello(), &[]).await
 }
 
-/// Returns what an adapter sends, head and body.
+/// Returns the request of an adapter, head and body.
 async fn sent(
     protocol: Protocol,
     change: impl FnOnce(Endpoint) -> Endpoint,

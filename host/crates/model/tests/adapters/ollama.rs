@@ -1,4 +1,4 @@
-//! What Ollama alone wants.
+//! Requirements of Ollama's protocol alone.
 
 use sallyport_model::{Effort, Endpoint, Finish, Message, Protocol, UserMessage};
 use serde_json::{Value, json};

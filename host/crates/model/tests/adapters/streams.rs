@@ -1,4 +1,4 @@
-//! Answers in every shape in which a network can deliver them.
+//! Answers in every form in which a network can deliver them.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ async fn an_answer_that_is_cut_is_broken_until_all_is_said() {
             let cut = &answer[..at];
             let by_close = vec![until_close(wire.content_type), Step::Send(cut.to_vec())];
             let in_chunks = vec![chunked(wire.content_type, &[cut])];
-            // Without a last word only the end of the stream tells that it was the end.
+            // Without an end event, only the end of the stream marks the end of the answer.
             let wants_end = wire.protocol == Protocol::Gemini;
             for (script, is_ended) in [(in_chunks, false), (by_close, true)] {
                 match play(wire.protocol, script, true).await {
@@ -172,8 +172,8 @@ async fn nonsense_in_a_stream_breaks_the_answer() {
     }
 }
 
-/// Puts something else in the place of every value of every piece, one at a time: the answer may be
-/// another one or break, but nothing worse.
+/// Replaces every value of every piece, one at a time. The answer may differ or be refused, but
+/// nothing worse may happen.
 #[tokio::test]
 async fn no_changed_value_does_more_than_break_the_answer() {
     let odd = [json!(null), json!(-1), json!("x"), json!([1]), json!({ "type": "text" })];
@@ -200,7 +200,7 @@ fn check_harmless(got: Result<(Reply, Vec<Delta>), ModelError>) {
     }
 }
 
-/// Returns where every value inside a value stands.
+/// Returns a pointer to every value inside a value.
 fn pointers(value: &Value) -> Vec<String> {
     let inside: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
@@ -234,7 +234,7 @@ async fn an_endless_answer_is_ended() {
     }
 }
 
-/// Every adapter keeps its own form, sends it back to the same model and makes no id twice.
+/// Every adapter keeps its own form, sends it back to the same model and never repeats an id.
 #[tokio::test]
 async fn an_answer_goes_back_as_it_came_to_the_model_that_gave_it() {
     for wire in wires::all() {

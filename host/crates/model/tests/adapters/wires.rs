@@ -1,23 +1,23 @@
-//! One answer, as each provider would give it: a thought, text beyond ASCII, two calls, usage.
+//! One answer in the form of each provider: a thought, text beyond ASCII, two calls, usage.
 
 use sallyport_model::{CallRequest, Delta, Finish, Protocol, Reply, Usage};
 use serde_json::{Value, json};
 
 use crate::call;
 
-/// The answer on one provider's wire.
+/// The answer in one provider's wire format.
 pub(crate) struct Wire {
     pub(crate) protocol: Protocol,
     pub(crate) content_type: &'static str,
     /// The pieces of the streamed answer, each JSON.
     pub(crate) pieces: Vec<Value>,
-    /// How many bytes at the end of the stream say nothing more.
+    /// The number of bytes at the end of the stream that the answer does not need.
     pub(crate) farewell_bytes: usize,
-    /// The same in one piece.
+    /// The same answer in one piece.
     pub(crate) whole: Value,
     ids: [&'static str; 2],
     usage: Usage,
-    /// The provider's own form, as it has to go back.
+    /// The provider's own form, as it must be sent back.
     pub(crate) own: Value,
 }
 
@@ -63,7 +63,7 @@ fn says(words: &[&str]) -> Vec<Delta> {
     [Delta::Reasoning("hm".to_owned())].into_iter().chain(text).chain(begun).collect()
 }
 
-/// Returns pieces as a provider writes them into a stream.
+/// Returns pieces as a provider streams them.
 pub(crate) fn written(protocol: Protocol, pieces: &[Value]) -> Vec<u8> {
     let write = |piece: &Value| match protocol {
         Protocol::Ollama => format!("{piece}\n"),

@@ -1,4 +1,4 @@
-//! What a request says beside its conversation, and whose words are in it, in every protocol.
+//! The parts of a request other than its conversation, and quoted origins, in every protocol.
 
 use sallyport_contract::services::Origin;
 use sallyport_model::{Request, UserMessage, connect as connect_whole};
@@ -13,7 +13,7 @@ const ALL: [Protocol; 5] = [
     Protocol::Ollama,
 ];
 
-/// Where a protocol has its temperature.
+/// The JSON pointer to the temperature in a protocol.
 fn place(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Gemini => "/generationConfig/temperature",
@@ -22,8 +22,8 @@ fn place(protocol: Protocol) -> &'static str {
     }
 }
 
-/// Returns the bodies that are sent when a request wishes for a temperature, each answered with
-/// a refusal in these words.
+/// Returns the bodies that are sent if a request wishes for a temperature and each is refused with
+/// this message.
 async fn wished(
     protocol: Protocol,
     own: Option<f64>,

@@ -1,4 +1,4 @@
-//! A check against servers that fail at each of its steps.
+//! Checks of models against servers that fail at each step.
 
 use sallyport_contract::Secret;
 use sallyport_model::catalog::{Status, Step, check};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::server::{Seen, Server, plain};
 use crate::{JSON, KEY, endpoint};
 
-/// How a server answers: its list, plain words, and the call of a tool.
+/// The answers of a server: its list, plain text, and a tool call.
 #[derive(Clone)]
 struct Answers {
     list: (u16, Value),
@@ -53,7 +53,7 @@ async fn checked(answers: Answers) -> Vec<Step> {
     check(&endpoint(Protocol::OpenAiChat, &server.base_url)).await
 }
 
-/// How the steps went, a letter each.
+/// The results of the steps, one letter each.
 #[track_caller]
 fn assert_went(steps: &[Step], want: &str) {
     let ids: Vec<&str> = steps.iter().map(|step| step.id).collect();
@@ -84,10 +84,10 @@ async fn a_check_says_at_which_step_it_ends() {
     let other = json!({ "data": [{ "id": "test-modal" }, { "id": "zzz" }] });
     let g = good;
     let rows = [
-        // A key that is good for answers and not for the list, and one that is good for nothing.
+        // A key that is valid for answers and not for the list, and one that is valid for nothing.
         (Answers { list: (403, error("no")), ..g() }, "ooooo"),
         (Answers { list: (401, error("no")), words: (401, error("no")), ..g() }, "oF-F-"),
-        // A list that anybody may read.
+        // A list that needs no key.
         (Answers { words: (401, error("no")), ..g() }, "oFoF-"),
         (Answers { list: (404, error("no")), ..g() }, "ooooo"),
         (Answers { list: (404, error("no")), words: (404, error("no")), ..g() }, "o--F-"),

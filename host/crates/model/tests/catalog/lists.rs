@@ -1,4 +1,4 @@
-//! Lists of models as the services give them.
+//! Lists of models in the forms of real services.
 
 use sallyport_model::catalog::{CatalogError, Listed, models};
 use sallyport_model::{Endpoint, ModelError, Protocol, SettingsError};

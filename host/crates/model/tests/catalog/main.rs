@@ -1,4 +1,4 @@
-//! What a server has, asked of a server on the loopback.
+//! The catalog, against a server on the loopback interface.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -11,7 +11,7 @@ mod server;
 use sallyport_contract::Secret;
 use sallyport_model::{Endpoint, Protocol};
 
-/// What stands for a key in these tests.
+/// The key in these tests.
 const KEY: &str = "sk-test-0123456789";
 
 const JSON: &str = "content-type: application/json\r\n";

@@ -1,4 +1,4 @@
-//! An answer that nobody waits for any more.
+//! Answers that are cancelled.
 
 use tokio::sync::watch;
 
@@ -33,7 +33,7 @@ async fn an_answer_can_be_cancelled_before_its_first_byte() {
     }
 }
 
-/// Lets some events through, drops the answer, and sees the connection closed.
+/// Sends some events, drops the answer, and checks that the connection is closed.
 async fn cancel_after(script: &Script, server: &Server, events: usize) {
     let model = model(script, server);
     let (tell, mut seen) = watch::channel((String::new(), Vec::new()));

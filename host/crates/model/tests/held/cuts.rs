@@ -1,4 +1,4 @@
-//! The same bytes, in every cut, and broken off at every byte.
+//! The same bytes, split at every place and broken off at every byte.
 
 use sallyport_model::{ModelError, Protocol, Reply};
 
@@ -92,7 +92,7 @@ async fn half_a_character_does_not_end_an_answer() {
     }
 }
 
-/// Before the event that ends the answer, a cut is an error; behind it, the answer is whole. Where no
+/// Before the event that ends the answer, a cut is an error; after it, the answer is whole. If no
 /// event ends it, the end of the stream does.
 #[track_caller]
 fn check_cut(

@@ -1,8 +1,9 @@
-//! Every protocol against a server that holds each piece of its answer back until it is told.
+//! Every protocol against a server that sends each piece of its answer only on demand.
 //!
 //! One answer, a text and two calls, is written in each protocol. It is cancelled between any two
-//! events, broken off at every byte, cut in two at every byte, begun late and refused at first; each
-//! time it has to end as a whole answer or as an error, never as a part that is taken for all.
+//! events, broken off at every byte, split in two at every byte, begun late and refused at first.
+//! Each time it must end as a whole answer or as an error, never as a partial answer that passes
+//! for whole.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -24,10 +25,10 @@ use serde_json::json;
 
 use crate::{scripts::Script, server::Server};
 
-/// Far more than any of these tests needs; a hanging test still ends.
+/// A timeout far above what these tests need, so that a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What stands for a key in these tests.
+/// The key in these tests.
 const KEY: &str = "sk-test-0123456789";
 
 fn endpoint(script: &Script, server: &Server) -> Endpoint {
@@ -43,7 +44,7 @@ fn model(script: &Script, server: &Server) -> Arc<dyn ChatModel> {
     connect(endpoint(script, server)).unwrap()
 }
 
-/// Asks for the answer of a script. `on_delta` sees it arrive.
+/// Asks for the answer of a script. `on_delta` receives it while it arrives.
 async fn ask(
     model: &dyn ChatModel,
     on_delta: &mut (dyn FnMut(Delta) + Send),
@@ -59,7 +60,7 @@ async fn ask(
         .await
 }
 
-/// Asks, and plays the given pieces to whoever asks; then hangs up.
+/// Asks, answers with the given pieces, then closes the connection.
 async fn play(
     model: &dyn ChatModel,
     server: &Server,
@@ -78,7 +79,7 @@ async fn play(
     (reply, deltas)
 }
 
-/// The text that deltas show, and the calls that they say have begun.
+/// The text in deltas, and the calls that began.
 fn shown(deltas: &[Delta]) -> (String, Vec<String>) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for delta in deltas {

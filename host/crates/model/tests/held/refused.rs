@@ -1,7 +1,7 @@
 //! A server that refuses at first.
 //!
-//! The waits between attempts are skipped: the clock stands still from the moment a wait is told,
-//! so it jumps to its end, and runs again before anybody is asked.
+//! The waits between attempts are skipped: the clock is stopped when a wait is reported, jumps to
+//! its end, and runs again before the next request.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::{
     server::{Server, refusal, until_close},
 };
 
-/// How often one answer is asked for at most.
+/// Most requests for one answer.
 const ATTEMPTS: usize = 5;
 
-/// Time enough for any wait, so that another limit has to be met.
+/// A time limit that no wait reaches, so that another limit applies.
 const TIME_MAX: Duration = Duration::from_secs(7200);
 
-/// Refuses a number of times, then answers. Returns what came of it, the waits, and the deltas.
+/// Refuses a number of times, then answers. Returns the result, the waits and the deltas.
 async fn refuse(
     script: &Script,
     times: usize,

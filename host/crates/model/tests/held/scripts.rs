@@ -8,11 +8,11 @@ pub(crate) struct Script {
     pub(crate) protocol: Protocol,
     pub(crate) tool_calling: ToolCalling,
     pub(crate) content_type: &'static str,
-    /// What each event says, and what a person sees of it: text, or the name of a call in brackets.
+    /// Each event, with what the user sees of it: text, or the name of a call in brackets.
     pub(crate) events: Vec<(String, &'static str)>,
-    /// From which event on the answer may count as whole, should the rest be lost.
+    /// The first event after which the answer may count as whole if the rest is lost.
     pub(crate) whole_from: usize,
-    /// From which event on it must.
+    /// The first event after which it must count as whole.
     pub(crate) must_from: usize,
     pub(crate) usage: Usage,
 }
@@ -35,12 +35,12 @@ impl Script {
         self.events.iter().flat_map(|(event, _)| event.bytes()).collect()
     }
 
-    /// Where an event begins.
+    /// The position at which an event begins.
     pub(crate) fn start_of(&self, event: usize) -> usize {
         self.events[..event].iter().map(|(event, _)| event.len()).sum()
     }
 
-    /// What a person has seen after some events.
+    /// What the user has seen after some events.
     pub(crate) fn shown(&self, events: usize) -> (String, Vec<String>) {
         let (mut text, mut calls) = (String::new(), Vec::new());
         for (_, seen) in &self.events[..events] {
@@ -55,7 +55,7 @@ impl Script {
         (text, calls)
     }
 
-    /// Checks that a reply says all.
+    /// Checks that a reply is complete.
     #[track_caller]
     pub(crate) fn check(&self, reply: &Reply, deltas: &[Delta]) {
         assert_eq!(reply.message.text, "Grüße 東京");
@@ -68,12 +68,12 @@ impl Script {
     }
 }
 
-/// Returns the answer in every protocol, and in plain JSON for a model that knows no calls.
+/// Returns the answer in every protocol, and in plain JSON for a model without function calling.
 pub(crate) fn all() -> Vec<Script> {
     vec![chat(), responses(), anthropic(), gemini(), ollama(), json()]
 }
 
-/// An event for each pair; the last event is the one that has to arrive.
+/// One event for each pair; the last event is required.
 fn native(
     protocol: Protocol,
     content_type: &'static str,
@@ -101,7 +101,7 @@ fn named(event: &str) -> String {
     format!("event: {}\ndata: {event}\n\n", kind["type"].as_str().unwrap())
 }
 
-/// The reason to stop ends the answer; usage and farewell may still come.
+/// The finish reason ends the answer; usage and the end event may follow.
 fn chat() -> Script {
     let events = [
         (r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#, ""),
@@ -127,7 +127,7 @@ fn chat() -> Script {
     Script { whole_from: 6, must_from: 8, ..script }
 }
 
-/// The same answer from a model that knows no function calling, over the same protocol.
+/// The same answer from a model without function calling, over the same protocol.
 fn json() -> Script {
     let events = [
         (r#"{"choices":[{"index":0,"delta":{"content":"```json\n{\"rep"}}]}"#, ""),
@@ -209,7 +209,7 @@ fn responses() -> Script {
     native(Protocol::OpenAiResponses, EVENTS, &events, named)
 }
 
-/// The reason to stop comes when every block has ended; what follows is a farewell.
+/// The stop reason comes after the end of every block; only the end event follows.
 fn anthropic() -> Script {
     let events = [
         (

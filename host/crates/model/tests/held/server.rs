@@ -1,4 +1,4 @@
-//! A server on the loopback that does nothing by itself.
+//! A server on the loopback interface that acts only on demand.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},
@@ -13,10 +13,10 @@ pub(crate) struct Server {
     listener: TcpListener,
 }
 
-/// Somebody who has sent a request and waits.
+/// A client that has sent a request and waits.
 pub(crate) struct Caller {
     stream: BufReader<TcpStream>,
-    /// What they sent.
+    /// The body of the request.
     pub(crate) body: Vec<u8>,
 }
 
@@ -38,14 +38,14 @@ impl Server {
 }
 
 impl Caller {
-    /// Sends a piece; whoever has left does not hear it.
+    /// Sends a piece; a closed connection is ignored.
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         if self.stream.write_all(bytes).await.is_ok() {
             let _ = self.stream.flush().await;
         }
     }
 
-    /// Ends the connection from this side and waits for the other one.
+    /// Closes the connection on this side and waits for the other side.
     pub(crate) async fn hang_up(mut self) {
         let _ = self.stream.shutdown().await;
         self.has_left().await;
@@ -85,7 +85,7 @@ pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// A whole answer with a status of its own.
+/// A whole answer with the given status.
 pub(crate) fn refusal(status: u16, headers: &str) -> Vec<u8> {
     let body = r#"{"error":{"message":"not now"}}"#;
     let length = body.len();

@@ -1,4 +1,4 @@
-//! A server that takes its time.
+//! A slow server.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn a_server_that_says_nothing_in_time_cannot_be_reached() {
         let mut on_delta = |delta| panic!("{delta:?}");
         let hold = async {
             let mut caller = server.accept().await;
-            // From here on everybody waits, and the clock jumps to the end of the wait.
+            // From here on all tasks wait, so the clock jumps to the end of the wait.
             tokio::time::pause();
             caller.has_left().await;
         };
@@ -71,7 +71,7 @@ async fn a_server_that_falls_silent_in_the_middle_is_given_up() {
             }
             let _ = seen.await;
             caller.send(&chunk(last.0.as_bytes())).await;
-            // From here on everybody waits, and the clock jumps to the end of the wait.
+            // From here on all tasks wait, so the clock jumps to the end of the wait.
             tokio::time::pause();
             caller
         };

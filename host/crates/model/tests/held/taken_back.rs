@@ -1,4 +1,4 @@
-//! Calls that a model broke, on their way back to a server that is strict about them.
+//! Broken calls of a model, sent back to a server that checks them strictly.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ const PROTOCOLS: [Protocol; 5] = [
 /// One call as a model wrote it: id, name, arguments.
 type Wrote<'a> = (&'a str, &'a str, Value);
 
-/// Asks for one answer of which the server says this, and returns the request with it.
+/// Asks for one answer with this content, and returns the request and the reply.
 async fn exchange(protocol: Protocol, messages: &[Message], answer: &Value) -> (Value, Reply) {
     let server = Server::start().await;
     let endpoint = Endpoint {
@@ -44,7 +44,7 @@ async fn exchange(protocol: Protocol, messages: &[Message], answer: &Value) -> (
     (serde_json::from_slice(&asked).unwrap(), reply.unwrap())
 }
 
-/// Returns an answer with calls as a provider would send it.
+/// Returns an answer with calls in a provider's form.
 fn answer(protocol: Protocol, calls: &[Wrote<'_>]) -> Value {
     let each = |write: &dyn Fn(&Wrote<'_>) -> Value| -> Value { calls.iter().map(write).collect() };
     match protocol {
@@ -81,14 +81,14 @@ fn items<'a>(value: &'a Value, place: &str) -> Vec<&'a Value> {
     value.pointer(place).and_then(Value::as_array).into_iter().flatten().collect()
 }
 
-/// A call or a result in a request: an id where the protocol has one, and the name or the arguments.
+/// A call or a result in a request: an id if the protocol has one, and the name or the arguments.
 #[derive(Debug, Default)]
 struct Sent {
     calls: Vec<(String, String, Value)>,
     results: Vec<String>,
 }
 
-/// Reads a request as a strict server does; arguments that are to be text have to be JSON.
+/// Reads a request as a strict server does. Arguments that are text must be JSON.
 fn read(protocol: Protocol, request: &Value) -> Sent {
     let text =
         |value: &Value| value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned();
@@ -144,7 +144,7 @@ fn read(protocol: Protocol, request: &Value) -> Sent {
     sent
 }
 
-/// Reads a request in which results find their calls by name.
+/// Reads a request in which results refer to their calls by name.
 fn read_by_name(protocol: Protocol, request: &Value) -> Sent {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let mut sent = Sent::default();
@@ -171,7 +171,7 @@ fn read_by_name(protocol: Protocol, request: &Value) -> Sent {
     sent
 }
 
-/// Refuses what a strict server refuses.
+/// Fails if a strict server would refuse the request.
 #[track_caller]
 fn assert_is_taken(protocol: Protocol, request: &Value, calls: usize) {
     let sent = read(protocol, request);
@@ -194,7 +194,7 @@ fn assert_is_taken(protocol: Protocol, request: &Value, calls: usize) {
     );
 }
 
-/// Has a model of each protocol write these calls, and sends them on to each.
+/// Lets a model of each protocol write these calls, and sends them to each protocol.
 async fn check(calls: &[Wrote<'_>]) {
     for from in PROTOCOLS {
         let mut messages = vec![Message::user("hello")];

@@ -1,4 +1,4 @@
-//! What becomes of what the model wrote.
+//! The handling of a model's answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::scripted::{PRICE, Said, Scripted, USAGE};
 use crate::{Outcome, answer, ask, call, get_time, read_aloud};
 
-/// Deltas, put together, are the text; nothing of the model's own form goes on.
+/// The joined deltas are the text, and nothing of the model's own form is passed on.
 #[track_caller]
 fn check_shown(outcome: &Outcome, text: &str, calls: &[CallRequest]) {
     let message = &outcome.reply.message;

@@ -1,4 +1,4 @@
-//! The JSON protocol around a model that says exactly what a test wants.
+//! The JSON protocol around a scripted model.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::scripted::{Said, Scripted};
 
-/// What came of a question: the reply, what the person saw, and what the model was asked.
+/// The result of a question: the reply, the text that the user saw, and the requests to the model.
 struct Outcome {
     reply: Reply,
     deltas: Vec<Delta>,
@@ -54,7 +54,7 @@ fn call(id: &str, name: &str, arguments: &str) -> CallRequest {
     CallRequest { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
 }
 
-/// What the person has read, put together.
+/// The text that the user has read, joined.
 fn read_aloud(deltas: &[Delta]) -> String {
     let text = |delta: &Delta| match delta {
         Delta::Text(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! What the model is told.
+//! The messages that the model receives.
 
 use sallyport_contract::services::Origin;
 use sallyport_model::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::scripted::Said;
 use crate::{ask, call, get_time};
 
-/// Returns what reached the model.
+/// Returns the messages that reached the model.
 async fn told(messages: &[Message], tools: &[ToolDefinition]) -> Vec<Message> {
     let script = vec![Said::text(r#"{"reply":"ok"}"#)];
     ask(script, messages, tools).await.unwrap().asked.remove(0)
@@ -43,7 +43,7 @@ fn result(name: &str, content: &str, failed: bool) -> Message {
     })
 }
 
-/// Compares what follows the system message.
+/// Compares the messages after the system message.
 async fn check(messages: &[Message], want: &[Message]) {
     let told = told(messages, &[get_time()]).await;
     assert!(matches!(told[0], Message::System { .. }));

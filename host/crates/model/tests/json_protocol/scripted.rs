@@ -1,4 +1,4 @@
-//! A model that says what it is told, in pieces, and remembers what it was asked.
+//! A model with scripted answers in pieces, which records its requests.
 
 use std::{
     collections::VecDeque,
@@ -59,7 +59,7 @@ impl Scripted {
     }
 }
 
-/// What each answer of the script costs.
+/// The usage of each answer in the script.
 pub(crate) const USAGE: Usage = Usage {
     input_tokens: 10,
     output_tokens: 5,
@@ -68,7 +68,7 @@ pub(crate) const USAGE: Usage = Usage {
     reasoning_tokens: 2,
 };
 
-/// What its tokens cost.
+/// The price of its tokens.
 pub(crate) const PRICE: Price =
     Price { input: 1.0, output: 2.0, cached_input: 0.5, cache_write: 1.5 };
 
@@ -92,7 +92,7 @@ impl ChatModel for Scripted {
                 provider: "scripted".to_owned(),
                 message: "the script is over".to_owned(),
             })?;
-            // What came before a provider was asked again is no part of the answer.
+            // Deltas before a retry are not part of the answer.
             let is_retry = |delta: &Delta| matches!(delta, Delta::Retry { .. });
             let begun = said.pieces.iter().rposition(is_retry).unwrap_or(0);
             let text = crate::read_aloud(&said.pieces[begun..]);

@@ -1,5 +1,5 @@
-//! Definitions that other people wrote, where they are at hand: nothing in them may cause harm, and
-//! a tool is found by its own description.
+//! Definitions by other authors, if they are available. Nothing in them may cause harm, and a tool
+//! is found by its own description.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::say;
 
-/// How many tools are at hand when one is looked for.
+/// The number of tools among which one is searched.
 const AT_HAND: usize = 50;
 
-/// Least share of tools that are found, in percent.
+/// Least share of tools that must be found, in percent.
 const FOUND_PERCENT_MIN: usize = 80;
 
 /// Sentences for every definition: commands, numbers, places, quotations, nonsense.

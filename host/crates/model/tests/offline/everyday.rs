@@ -1,10 +1,10 @@
-//! The tools of an ordinary installation: what the plugins of this repository declare.
+//! The tools of an ordinary installation, as the plugins of this repository declare them.
 
 use sallyport_contract::services::Origin;
 use sallyport_model::{Message, ToolDefinition, UserMessage};
 use serde_json::Value;
 
-/// As `sallyport tool list --output json` prints them.
+/// The output of `sallyport tool list --output json`.
 const TOOLS: &str = include_str!("tools.json");
 
 pub(crate) fn tools() -> Vec<ToolDefinition> {

@@ -1,4 +1,4 @@
-//! Sentences and tools that want to do harm.
+//! Harmful sentences and tools.
 
 use sallyport_model::ToolDefinition;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::everyday::tools;
 use crate::say;
 
-/// As long as a sentence may be.
+/// The longest permitted sentence, in bytes.
 const LONG: usize = 64 << 10;
 
 fn repeated(part: &str) -> String {
     part.repeat(LONG / part.len())
 }
 
-/// The time of a long sentence grows with its length; a square would not end here.
+/// The time for a long sentence is linear in its length; quadratic time would not end here.
 #[test]
 fn long_sentences_are_read() {
     let parts = [

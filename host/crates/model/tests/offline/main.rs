@@ -1,4 +1,4 @@
-//! The stand-in model, asked as people would ask it.
+//! The offline model, with the sentences of users.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -28,7 +28,7 @@ fn generate(messages: &[Message], tools: &[ToolDefinition]) -> Reply {
     };
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    // It waits for nothing.
+    // The future is ready immediately.
     let reply = Offline::new(Arc::new(reach))
         .generate(Request { messages, tools, ..Request::default() }, &mut on_delta)
         .now_or_never();
@@ -40,12 +40,13 @@ fn generate(messages: &[Message], tools: &[ToolDefinition]) -> Reply {
     reply
 }
 
-/// Says one sentence and returns the answer.
+/// Sends one sentence and returns the answer.
 fn say(sentence: &str, tools: &[ToolDefinition]) -> AssistantMessage {
     generate(&[Message::user(sentence)], tools).message
 }
 
-/// Writes an answer down: calls as `tool name=value`, a question as `? tool: what`, help as nothing.
+/// Writes an answer as text: calls as `tool name=value`, a question as `? tool: what`, help as an
+/// empty text.
 fn told(message: &AssistantMessage) -> String {
     if let Some(question) = message.text.strip_prefix("To use ") {
         let (tool, wanted) = question.split_once(" I need: ").unwrap();
@@ -62,7 +63,7 @@ fn told(message: &AssistantMessage) -> String {
     message.calls.iter().map(call).collect::<Vec<_>>().join(" + ")
 }
 
-/// Says each sentence to the tools of an ordinary installation and compares what comes of it.
+/// Sends each sentence to the tools of an ordinary installation and compares the answer.
 #[track_caller]
 fn check(rows: &[(&str, &str)]) {
     let tools = everyday::tools();

@@ -1,4 +1,4 @@
-//! Results of tools, as the person reads them.
+//! Results of tools, as the user reads them.
 
 use sallyport_model::{Message, ToolResult};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Sentences on which nothing may be done.
+//! Sentences that must not call anything.
 
 use crate::check;
 

@@ -1,4 +1,4 @@
-//! Sentences as people say them, each with the call that they expect.
+//! Sentences of users, each with the call that they expect.
 
 use sallyport_model::{AssistantMessage, Finish, Message};
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::everyday::tools;
 use crate::{generate, say};
 
-/// Writes an answer down: calls as `tool {arguments}`, a question as `? tool: what`, else `help`.
+/// Writes an answer as text: calls as `tool {arguments}`, a question as `? tool: what`, else
+/// `help`.
 fn told(message: &AssistantMessage) -> String {
     if message.text.starts_with("I am not a language model") {
         return "help".to_owned();

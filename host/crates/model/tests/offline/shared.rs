@@ -1,13 +1,13 @@
-//! Sentences that the author of the matcher has not written, where they are at hand.
+//! Sentences by other authors than the matcher's, if they are available.
 
 use std::path::Path;
 
 use crate::{everyday::tools, say, told};
 
-/// Least share of the English sentences for a tool that are understood, in percent.
+/// Least share of the English sentences for a tool that must be understood, in percent.
 const UNDERSTOOD_PERCENT_MIN: usize = 75;
 
-/// Whether a sentence is English, by the tools that it is about in the list: the others are few.
+/// Returns true unless a sentence begins like one of the few that are not English.
 fn is_english(sentence: &str) -> bool {
     let foreign = ["wie ", "¿", "rappelle", "rechne", "stelle "];
     !foreign.iter().any(|begin| sentence.starts_with(begin))

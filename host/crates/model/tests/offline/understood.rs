@@ -1,4 +1,4 @@
-//! Sentences that ask for a tool, each with the call that comes of it.
+//! Sentences that ask for a tool, each with the resulting call.
 
 use sallyport_model::{AssistantMessage, Finish, Message};
 
@@ -195,7 +195,7 @@ fn ids_go_on_and_finish_says_what_to_do() {
     assert_eq!(generate(&[], &tools()).finish, Finish::Stop);
 }
 
-/// An example that would not work is worse than none.
+/// Every example must work, because a broken one is worse than none.
 #[test]
 fn help_gives_three_examples_that_work_and_the_way_to_a_model() {
     for said in

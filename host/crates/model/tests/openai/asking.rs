@@ -1,4 +1,4 @@
-//! Asking one adapter directly: what the programs that test an adapter do again and again.
+//! Helpers for tests that ask one adapter directly.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use sallyport_model::{
     ToolDefinition,
 };
 
-/// Far more than any of these tests needs; a hanging test still ends.
+/// A timeout far above what these tests need, so that a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What stands for a key in these tests.
+/// The key in these tests.
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
 pub(crate) fn endpoint(protocol: Protocol, base_url: String, stream: bool) -> Endpoint {

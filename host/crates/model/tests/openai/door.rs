@@ -1,4 +1,4 @@
-//! The one door: the adapter that the protocol names, inside retries.
+//! The entry point: the adapter of the endpoint's protocol, with retries.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

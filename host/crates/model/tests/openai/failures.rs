@@ -1,4 +1,4 @@
-//! Every way in which a provider can be lost.
+//! Every way in which a provider can fail.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The OpenAI adapter against a server on the loopback that says exactly what a test wants.
+//! The OpenAI adapter against a scripted server on the loopback interface.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 

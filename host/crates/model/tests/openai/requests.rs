@@ -1,4 +1,4 @@
-//! What is sent, beyond the words.
+//! The requests, except for their text.
 
 use sallyport_model::{Adapter, ChatModel as _};
 use sallyport_model::{

@@ -1,4 +1,4 @@
-//! A server that takes requests on the loopback and answers each with a script.
+//! A server on the loopback interface that answers each request with a script.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,14 +7,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// One thing that the server does with a connection.
+/// One action of the server on a connection.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     Send(Vec<u8>),
-    /// Sends the bytes again and again until nobody listens.
+    /// Sends the bytes repeatedly until the client leaves.
     Flood(Vec<u8>),
-    /// Keeps the connection open and says nothing.
+    /// Keeps the connection open without sending.
     Hang,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Seen {
     pub(crate) body: Value,
 }
 
-/// Which script answers a request.
+/// Chooses the script that answers a request.
 type Director = Arc<dyn Fn(&Seen) -> Vec<Step> + Send + Sync>;
 
 pub(crate) struct Server {
@@ -40,7 +40,7 @@ impl Server {
         Self::directed(move |_| script.clone()).await
     }
 
-    /// Answers each request with the script that is chosen for it.
+    /// Answers each request with a script chosen for it.
     pub(crate) async fn directed(
         director: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static,
     ) -> Self {
@@ -78,7 +78,7 @@ async fn answer(stream: TcpStream, director: Director, seen: Arc<Mutex<Vec<Seen>
             return;
         }
     }
-    // Read to the end, so that closing does not reset what is still on its way.
+    // Reads to the end, so that closing does not reset data in transit.
     let _ = stream.shutdown().await;
     let _ = stream.read_to_end(&mut Vec::new()).await;
 }
@@ -121,7 +121,7 @@ pub(crate) fn until_close(content_type: &str) -> Step {
     Step::Send(head.into_bytes())
 }
 
-/// The head of an answer in chunks, and a chunk of it for each piece. The end is the caller's.
+/// The head of an answer in chunks, and one chunk for each piece. The caller adds the end.
 pub(crate) fn chunked(content_type: &str, pieces: &[&[u8]]) -> Step {
     let mut bytes = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n"

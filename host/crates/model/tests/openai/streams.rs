@@ -1,4 +1,4 @@
-//! Streams in every shape in which a network can deliver them.
+//! Streams in every form in which a network can deliver them.
 
 use sallyport_model::{CallRequest, Delta, Finish, ModelError, Reply, Usage};
 use serde_json::json;
@@ -24,7 +24,7 @@ fn written(events: &[&str], line_end: &str) -> Vec<u8> {
     format!(": comment{line_end}{}", events.iter().map(event).collect::<String>()).into_bytes()
 }
 
-/// Where the event stands that says why the model stopped.
+/// The position of the event with the finish reason.
 fn said_all_at(answer: &[u8]) -> usize {
     let text = std::str::from_utf8(answer).unwrap();
     let finish = text.find("finish_reason").unwrap();

@@ -1,4 +1,4 @@
-//! Recordings of live services, where they are at hand.
+//! Recordings of live services, if they are available.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::wires::{self, Wire};
 
-/// One request with the answer that a live service gave.
+/// One request with the answer of a live service.
 pub(crate) struct Exchange {
     pub(crate) file: String,
     pub(crate) wire: &'static dyn Wire,
@@ -21,21 +21,21 @@ pub(crate) struct Exchange {
     pub(crate) body: String,
 }
 
-/// All that was recorded.
+/// All recordings.
 #[derive(Default)]
 pub(crate) struct Recordings {
     pub(crate) conversations: Vec<Exchange>,
     /// Lists of models, or refusals to give one.
     pub(crate) lists: Vec<Exchange>,
-    /// Refusals to make vectors.
+    /// Refusals of embedding requests.
     pub(crate) embeddings: Vec<Exchange>,
-    /// How many documents there are in all.
+    /// The total number of documents.
     pub(crate) documents: usize,
-    /// How many are none of these, by what they are.
+    /// The number of documents that are none of these, by kind.
     pub(crate) left_out: BTreeMap<String, usize>,
 }
 
-/// Returns what was recorded; nothing, and says so, where the folder is not there.
+/// Returns the recordings; `None`, with a message, if the folder does not exist.
 pub(crate) fn recordings() -> Option<Recordings> {
     let folder = folder()?;
     let mut recordings = Recordings::default();
@@ -49,13 +49,13 @@ pub(crate) fn recordings() -> Option<Recordings> {
     Some(recordings)
 }
 
-/// Returns the files as they are.
+/// Returns the files unchanged.
 pub(crate) fn texts() -> Option<Vec<String>> {
     let files = files(&folder()?);
     Some(files.iter().filter_map(|path| std::fs::read_to_string(path).ok()).collect())
 }
 
-/// Beside the repository, not in it.
+/// The folder next to the repository.
 fn folder() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/cassettes");
     if !folder.is_dir() {
@@ -73,7 +73,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Recordings {
-    /// Reads a file of recordings. What has not their form is left out and counted.
+    /// Reads a file of recordings. Documents of another form are left out and counted.
     pub(crate) fn read(&mut self, text: &str, file: &str) {
         let Ok(documents) = Yaml::load_from_str(text) else {
             return self.leave_out("a file that is no YAML");

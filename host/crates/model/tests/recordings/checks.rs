@@ -1,4 +1,4 @@
-//! What is compared, and every difference that was found.
+//! The comparisons, and every difference found.
 
 use std::{collections::HashSet, fmt::Debug};
 
@@ -12,7 +12,7 @@ use crate::{
     wires::Heard,
 };
 
-/// All differences of a run; one would hide the others.
+/// All differences of a run, because the first one would hide the others.
 #[derive(Default)]
 pub(crate) struct Differences(Vec<String>);
 
@@ -29,8 +29,8 @@ impl Differences {
         }
     }
 
-    /// The request that left us says what the recorded one said. Returns how many sealed parts of
-    /// our own answers went back.
+    /// Compares the request that was sent with the recorded one. Returns the number of encrypted
+    /// parts of earlier answers that were sent back.
     pub(crate) fn in_request(
         &mut self,
         exchange: &Exchange,
@@ -40,7 +40,7 @@ impl Differences {
         let (wire, theirs, ours) = (exchange.wire, &exchange.request, &seen.body);
         self.equal(exchange, "path", seen.path.split('?').next(), Some(exchange.path.as_str()));
         let mut tools = wire.tools(theirs);
-        // What no object can be given to is no tool of ours, and goes to nobody.
+        // A tool that takes no object cannot be defined here, so it is sent to no provider.
         tools.retain(|tool| tool.parameters["type"] == "object");
         self.equal(exchange, "tools", wire.tools(ours), tools);
         self.equal(
@@ -59,7 +59,7 @@ impl Differences {
         count
     }
 
-    /// The adapter has read what stands in the recording.
+    /// Compares the reply of the adapter with the recording.
     pub(crate) fn in_reply(&mut self, exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
         let Heard { text, calls, finish, usage } = exchange.wire.heard(&exchange.body);
         let message = &reply.message;
@@ -79,7 +79,7 @@ impl Differences {
         self.in_deltas(exchange, reply, deltas);
     }
 
-    /// What was shown while the answer arrived is what the answer says.
+    /// Compares the deltas of an answer with its reply.
     fn in_deltas(&mut self, exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
         let (mut text, mut begun) = (String::new(), Vec::new());
         for delta in deltas {
@@ -96,10 +96,10 @@ impl Differences {
         }
     }
 
-    /// A refusal is told by its status, in the service's own words.
+    /// Compares a refusal by its status and the service's message.
     pub(crate) fn in_refusal(&mut self, exchange: &Exchange, error: &ModelError) {
         let status = match error {
-            // Some services say with another status that a key is none.
+            // Some services report an unusable key with another status.
             ModelError::Credentials { .. } if matches!(exchange.status, 400 | 403) => {
                 exchange.status
             }
@@ -121,7 +121,7 @@ fn written(calls: &[CallRequest]) -> Vec<(String, String)> {
     calls.iter().map(|call| (call.name.clone(), canonical(&call.arguments))).collect()
 }
 
-/// Clients trim what they repeat.
+/// Clients trim the messages that they repeat.
 fn trimmed(mut messages: Vec<Message>) -> Vec<Message> {
     for message in &mut messages {
         if let Message::Assistant(said) = message {

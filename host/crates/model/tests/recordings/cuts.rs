@@ -1,4 +1,4 @@
-//! Recorded streams that arrive in small pieces, or not to their end.
+//! Recorded streams that arrive in small pieces or are cut off.
 
 use sallyport_model::{Message, ModelError, Reply};
 
@@ -8,10 +8,10 @@ use crate::{
     tally, wires,
 };
 
-/// At how many places each stream is broken off.
+/// The number of places at which each stream is broken off.
 const CUTS: usize = 12;
 
-/// How many streams there are at least.
+/// Least number of streams.
 const STREAMS_MIN: usize = 145;
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn recorded_streams_are_whole_or_an_error() {
         let body = exchange.body.as_bytes();
         let (_, whole) = deliver(exchange, &messages, Delivery::Whole(body)).await;
         let Ok(whole) = whole else {
-            // What was recorded ends in the middle; that is told as such elsewhere.
+            // The recording ends in the middle; another test reports it.
             unread += 1;
             continue;
         };
@@ -45,7 +45,7 @@ async fn recorded_streams_are_whole_or_an_error() {
     assert!(is_other || (count >= STREAMS_MIN && unread == 0), "only {count}, {unread} not read");
 }
 
-/// Usage may come after the last word, and be lost.
+/// Usage may follow the end of the answer and be lost.
 #[track_caller]
 fn check(file: &str, at: usize, got: Result<Reply, ModelError>, whole: &Reply) {
     match got {

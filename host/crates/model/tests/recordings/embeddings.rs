@@ -1,4 +1,4 @@
-//! Recorded requests for vectors; what was recorded are refusals.
+//! Recorded requests for vectors, all of which were refused.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{
     tally, wires,
 };
 
-/// How many there are.
+/// Least number of recordings.
 const EMBEDDINGS_MIN: usize = 3;
 
-/// Far more than all attempts at one of them take.
+/// A timeout far above what all attempts at one of them take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn cover(exchange: &Exchange) {
     };
     let (embedder, texts) = (connect_embedder(&endpoint).unwrap(), texts(&exchange.request));
     let serve = async {
-        // Some refusals are asked about again.
+        // Some refusals cause retries.
         loop {
             let seen = post.serve(exchange, Delivery::Whole(exchange.body.as_bytes())).await;
             assert_eq!(seen.path, exchange.path);

@@ -13,7 +13,7 @@ use crate::{
     tally,
 };
 
-/// How many there are.
+/// Least number of recordings.
 const LISTS_MIN: usize = 3;
 
 #[tokio::test]

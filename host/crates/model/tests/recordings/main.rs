@@ -1,7 +1,9 @@
-//! What live services said, played again: a server on the loopback gives every recorded answer to
-//! the adapter of its protocol, and what the adapter makes of it is compared with a reading of the
-//! recording that shares nothing with it. What the adapter sends is compared with what the service
-//! is known to accept, with the adapter's own earlier answers in the conversation.
+//! Recorded answers of live services, replayed.
+//!
+//! A server on the loopback interface sends every recorded answer to the adapter of its protocol.
+//! The reply is compared with an independent reading of the recording. The adapter's requests, with
+//! its own earlier answers in the conversation, are compared with those that the service is known
+//! to accept.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -38,7 +40,7 @@ async fn every_recorded_conversation_is_understood() {
     tally.check(is_known);
 }
 
-/// Plays one exchange and compares all there is to compare.
+/// Replays one exchange and runs all comparisons.
 async fn cover(exchange: &Exchange, said: &mut Vec<(String, AssistantMessage)>, tally: &mut Tally) {
     match normal::conversation(exchange.wire, &exchange.request) {
         Ok(mut messages) => {
@@ -47,7 +49,7 @@ async fn cover(exchange: &Exchange, said: &mut Vec<(String, AssistantMessage)>, 
             let answer = cover_answer(exchange, &messages, Some(replayed), tally).await;
             said.extend(answer.map(|own| (exchange.file.clone(), own)));
         }
-        // What the service said is read all the same.
+        // The answer of the service is read nevertheless.
         Err(why) => {
             *tally.answer_only.entry(why).or_default() += 1;
             cover_answer(exchange, &[Message::user("hello")], None, tally).await;
@@ -56,8 +58,8 @@ async fn cover(exchange: &Exchange, said: &mut Vec<(String, AssistantMessage)>, 
     *tally.covered.entry(exchange.wire.protocol().word()).or_default() += 1;
 }
 
-/// Returns the answer, if it was none of the refusals. The request is compared when it is known how
-/// many answers of our own it repeats.
+/// Returns the answer if it was not a refusal. The request is compared once it is known how many of
+/// our own answers it repeats.
 async fn cover_answer(
     exchange: &Exchange,
     messages: &[Message],
@@ -86,9 +88,9 @@ async fn cover_answer(
     }
 }
 
-/// Says what a run has covered and what it has not, past the test runner, which keeps to itself what
-/// a test that passes prints.
+/// Prints what a run has covered and what it has not. It bypasses the test runner, which hides the
+/// output of a test that passes.
 fn say(words: &str) {
-    // Nobody to read it is no reason to fail.
+    // A closed standard error must not fail the test.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{words}\n").as_bytes());
 }

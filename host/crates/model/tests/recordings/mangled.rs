@@ -1,5 +1,5 @@
-//! Recordings that are damaged, or of a form that nobody has seen yet: they are left out and
-//! counted, and nothing panics over them.
+//! Recordings that are damaged or of an unknown form: they are left out and counted, and nothing
+//! panics.
 
 use crate::{
     cassettes::{self, Recordings},
@@ -26,7 +26,7 @@ fn what_is_missing_in_a_recording_is_counted_and_panics_nowhere() {
         }
     }
     for exchange in &mangled.conversations {
-        // Whether a damaged request can be read does not matter here, only that it is tried.
+        // Whether a damaged request is readable does not matter, only that reading does not panic.
         let _ = normal::conversation(exchange.wire, &exchange.request);
         let _ = exchange.wire.heard(&exchange.body);
         let _ = (exchange.wire.tools(&exchange.request), exchange.wire.kept(&exchange.request));

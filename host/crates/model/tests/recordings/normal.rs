@@ -1,4 +1,4 @@
-//! Conversations in one form, whichever protocol they were written in.
+//! Conversations in one form, regardless of their protocol.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::wires::Wire;
 
-/// Reads a request's conversation. Ids are given where the protocol has none, arguments are written
-/// in one way, and results bear the name of their tool.
+/// Reads a request's conversation. Ids are added if the protocol has none, arguments are
+/// normalized, and results have the name of their tool.
 pub(crate) fn conversation(wire: &dyn Wire, request: &Value) -> Result<Vec<Message>, &'static str> {
     let mut messages = joined(wire.conversation(request)?);
     let mut open: Vec<(String, String)> = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn conversation(wire: &dyn Wire, request: &Value) -> Result<Vec<Messa
     Ok(messages)
 }
 
-/// Some protocols write one answer as several items; here it is one message.
+/// Some protocols write one answer as several items; these become one message.
 fn joined(messages: Vec<Message>) -> Vec<Message> {
     let mut joined: Vec<Message> = Vec::new();
     for message in messages {
@@ -63,7 +63,7 @@ fn settle_result(result: &mut ToolResult, open: &mut Vec<(String, String)>) {
     result.failed = false;
 }
 
-/// Returns arguments in one way of writing, where they are JSON at all.
+/// Returns arguments in normalized form if they are JSON.
 pub(crate) fn canonical(arguments: &str) -> String {
     match arguments.trim() {
         "" => "{}".to_owned(),
@@ -73,8 +73,8 @@ pub(crate) fn canonical(arguments: &str) -> String {
     }
 }
 
-/// Where a recorded request repeats an answer that we have read ourselves, takes ours, with its
-/// opaque part and its ids. Returns how many were found.
+/// Replaces answers in a recorded request by our own reading of them, with its opaque part and its
+/// ids. Returns the number of replaced answers.
 pub(crate) fn put_own_answers(messages: &mut [Message], said: Vec<&AssistantMessage>) -> usize {
     let mut ids: HashMap<String, String> = HashMap::new();
     let mut found = 0;
@@ -98,7 +98,7 @@ pub(crate) fn put_own_answers(messages: &mut [Message], said: Vec<&AssistantMess
     found
 }
 
-/// Clients trim what they repeat.
+/// Clients trim the messages that they repeat.
 fn is_same(ours: &AssistantMessage, theirs: &AssistantMessage) -> bool {
     let calls = |message: &AssistantMessage| -> Vec<Value> {
         let call = |call: &CallRequest| json!([call.name, canonical(&call.arguments)]);

@@ -1,4 +1,4 @@
-//! One exchange, played by a server on the loopback.
+//! One exchange, replayed by a server on the loopback interface.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use tokio::{
 
 use crate::{cassettes::Exchange, wires};
 
-/// Far more than any exchange needs; a hanging test still ends.
+/// A timeout far above what any exchange needs, so that a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What stands for a key.
+/// The key in these tests.
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
-/// The size of small pieces: most events are cut by it, some twice.
+/// The size of small pieces, in bytes: most events are split, some twice.
 const PIECE_BYTES: usize = 61;
 
-/// What came of a question.
+/// The result of a request.
 pub(crate) type Outcome = Result<(Reply, Vec<Delta>), ModelError>;
 
 /// A server for one request.
@@ -30,10 +30,10 @@ pub(crate) struct Post {
     listener: TcpListener,
 }
 
-/// How an answer is sent. Either way its end is the connection's.
+/// How an answer is sent. Either way, the end of the connection ends it.
 #[derive(Clone, Copy)]
 pub(crate) enum Delivery<'a> {
-    /// At once.
+    /// In one piece.
     Whole(&'a [u8]),
     /// In small pieces.
     Pieces(&'a [u8]),
@@ -45,7 +45,7 @@ pub(crate) struct Seen {
     pub(crate) body: Value,
 }
 
-/// Asks as the recorded client did, and answers with `body`.
+/// Sends the recorded request, and answers with `body`.
 pub(crate) async fn play(
     exchange: &Exchange,
     messages: &[Message],
@@ -54,7 +54,7 @@ pub(crate) async fn play(
     deliver(exchange, messages, Delivery::Whole(body)).await
 }
 
-/// Asks as the recorded client did, and answers in one way or the other.
+/// Sends the recorded request, and answers in the given way.
 pub(crate) async fn deliver(
     exchange: &Exchange,
     messages: &[Message],
@@ -65,7 +65,7 @@ pub(crate) async fn deliver(
     tokio::join!(post.serve(exchange, body), ask(exchange, base_url, messages))
 }
 
-/// The part of the recorded path that stands before the method.
+/// The part of the recorded path before the method.
 fn base(exchange: &Exchange) -> &str {
     let at = exchange.path.find(exchange.wire.method()).unwrap_or(exchange.path.len());
     exchange.path[..at].trim_end_matches('/')
@@ -95,7 +95,7 @@ impl Post {
         Self { base_url, listener }
     }
 
-    /// Takes one request and answers it with the recorded head and the given body.
+    /// Accepts one request and answers it with the recorded head and the given body.
     pub(crate) async fn serve(&self, exchange: &Exchange, body: Delivery<'_>) -> Seen {
         let (stream, _) = self.listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
@@ -110,7 +110,7 @@ impl Post {
             Delivery::Pieces(body) => body.chunks(PIECE_BYTES).collect(),
         };
         for piece in [head.as_bytes()].into_iter().chain(pieces) {
-            // Who has read the end of the answer may leave before the end of the bytes.
+            // A client that has read the end of the answer may leave before the last byte.
             if stream.write_all(piece).await.is_err() {
                 break;
             }

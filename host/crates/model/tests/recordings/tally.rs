@@ -1,36 +1,35 @@
-//! What a run has covered, and how much it must.
+//! The coverage of a run, and its least values.
 
 use std::collections::BTreeMap;
 
 use crate::{cassettes::Recordings, checks::Differences};
 
-/// How many documents the recordings have for which the numbers here were counted. Another set is
-/// read and compared all the same, but how much there is in it is not known.
+/// The number of documents in the recordings for which the values here were counted. Another set is
+/// read and compared too, but its contents are unknown.
 const DOCUMENTS: usize = 279;
 
-/// True for the recordings for which the least numbers were counted.
+/// Returns true for the recordings for which the least values were counted.
 pub(crate) fn is_known(recordings: &Recordings) -> bool {
     recordings.documents == DOCUMENTS
 }
 
-/// How many exchanges of each protocol there are; fewer mean that the reader of recordings has lost
-/// its way.
+/// Least number of exchanges of each protocol. Fewer mean that the reader of recordings is broken.
 const COVERED_MIN: [(&str, usize); 5] =
     [("openai", 155), ("openai-responses", 23), ("anthropic", 43), ("gemini", 36), ("ollama", 5)];
 
-/// How many of them are refusals.
+/// Least number of refusals among them.
 const REFUSED_MIN: usize = 10;
 
-/// How many requests cannot be made with our types, so that only their answers are read.
+/// Most requests that our types cannot express, so that only their answers are read.
 const ANSWER_ONLY_MAX: usize = 5;
 
-/// How many earlier answers of our own are sent back.
+/// Least number of our own earlier answers that are sent back.
 const REPLAYED_MIN: usize = 81;
 
-/// How many parts that only the provider understands go back with them.
+/// Least number of parts in them that only the provider understands.
 const KEPT_MIN: usize = 25;
 
-/// What a run has covered.
+/// The coverage of a run.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) covered: BTreeMap<&'static str, usize>,
@@ -39,7 +38,7 @@ pub(crate) struct Tally {
     pub(crate) replayed: usize,
     pub(crate) kept: usize,
     pub(crate) left_out: BTreeMap<String, usize>,
-    /// How many recorded answers end in the middle.
+    /// The number of recorded answers that end in the middle.
     pub(crate) cut: usize,
     pub(crate) differences: Differences,
 }

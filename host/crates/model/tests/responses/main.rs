@@ -1,5 +1,4 @@
-//! The adapter for OpenAI's `responses` against a server on the loopback that says exactly what a
-//! test wants.
+//! The adapter for OpenAI's `responses` against a scripted server on the loopback interface.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 

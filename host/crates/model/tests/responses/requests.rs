@@ -1,4 +1,4 @@
-//! What is sent: the conversation in the provider's form, and its own items untouched.
+//! The requests: the conversation in the provider's form, with its own items unchanged.
 
 use sallyport_model::{
     AssistantMessage, Attachment, CallRequest, Effort, Endpoint, Message, Opaque, ToolDefinition,
@@ -11,7 +11,7 @@ use crate::{KEY, ask, hello, settings};
 
 const ORIGIN: &str = "openai-responses/test-model";
 
-/// Sends and returns what arrived.
+/// Sends a request and returns it as it arrived.
 async fn sent(
     change: impl FnOnce(&mut Endpoint),
     messages: &[Message],

@@ -1,4 +1,4 @@
-//! Streams in every shape in which a network can deliver them, and every way in which they break.
+//! Streams in every form in which a network can deliver them, and every way in which they break.
 
 use sallyport_model::{CallRequest, Delta, Finish, ModelError, Reply, Usage};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{ask, hello, settings};
 
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 
-/// An answer as the last event brings it: thoughts, words in two messages, a call.
+/// An answer as the last event contains it: thoughts, text in two messages, a call.
 fn output() -> Value {
     json!([
         {

@@ -1,4 +1,4 @@
-//! What comes back, and what of it is believed.
+//! Answers of embedding servers, valid and invalid.
 
 use super::*;
 

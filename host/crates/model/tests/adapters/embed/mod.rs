@@ -1,4 +1,4 @@
-//! Embedders against a server on the loopback that says exactly what a test wants.
+//! Embedders against a scripted server on the loopback interface.
 
 mod answers;
 mod requests;
@@ -14,10 +14,10 @@ use crate::{
     server::{Server, Step, plain},
 };
 
-/// Far more than any of these tests needs; a hanging test still ends.
+/// A timeout far above what these tests need, so that a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The protocols that know embeddings, each in one of its forms.
+/// The protocols with embeddings, one for each form.
 const PROTOCOLS: [Protocol; 3] = [Protocol::OpenAiChat, Protocol::Gemini, Protocol::Ollama];
 
 fn embedder(protocol: Protocol, server: &Server) -> Arc<dyn Embedder> {
@@ -53,7 +53,7 @@ fn texts(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("text {number}")).collect()
 }
 
-/// Plays one answer to an embedder that asks for two texts.
+/// Sends one answer to an embedder that asks for two texts.
 async fn play(protocol: Protocol, body: &Value) -> Result<Vec<Vec<f32>>, ModelError> {
     let server = Server::start(sends(body)).await;
     embedder(protocol, &server).embed(&texts(2)).await

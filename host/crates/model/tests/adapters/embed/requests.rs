@@ -1,4 +1,4 @@
-//! What is asked, and how often.
+//! The requests of embedders, and their number.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use sallyport_model::{Endpoint, SettingsError};
 
 use super::*;
 
-/// How many texts a request asks about.
+/// The number of texts in a request.
 fn count(body: &Value) -> usize {
     let list = body.get("input").or_else(|| body.get("requests"));
     list.and_then(Value::as_array).unwrap().len()

@@ -12,7 +12,7 @@ use crate::normal::canonical;
 
 pub(super) struct Anthropic;
 
-/// All of them are tokens that were read.
+/// The counts that together are the tokens read.
 const READ: [&str; 3] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 
 impl Wire for Anthropic {
@@ -45,7 +45,7 @@ impl Wire for Anthropic {
         blocks.filter(|block| string(&block["type"]).contains("thinking")).cloned().collect()
     }
 
-    /// Roles alternate, results stand first, and a limit is given.
+    /// Roles alternate, results come first, and there is a limit.
     fn is_well_formed(&self, request: &Value) -> bool {
         let messages: Vec<&Value> = items(&request["messages"]).collect();
         let alternate = messages.windows(2).all(|pair| pair[0]["role"] != pair[1]["role"]);

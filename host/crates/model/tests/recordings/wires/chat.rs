@@ -13,7 +13,7 @@ use crate::normal::canonical;
 
 pub(super) struct Chat;
 
-/// What a provider adds to a message and wants back.
+/// Fields that a provider adds to a message and expects back.
 const SEALED: [&str; 5] = ["type", "text", "signature", "data", "index"];
 
 impl Wire for Chat {

@@ -101,7 +101,7 @@ fn turn(content: &Value, messages: &mut Vec<Message>) {
     }
 }
 
-/// What a tool gave back is an object there; a single value stands under `result`.
+/// Reads a tool result, which is an object there; a single value is under `result`.
 fn returned(response: &Value) -> Message {
     let given = &response["response"];
     let is_single = given.as_object().is_some_and(|given| given.len() == 1);

@@ -1,4 +1,4 @@
-//! The protocols, read without the adapters: what a request and an answer say.
+//! The protocols, read without the adapters.
 
 mod anthropic;
 mod chat;
@@ -17,10 +17,10 @@ use serde_json::Value;
 pub(crate) trait Wire: Sync {
     fn protocol(&self) -> Protocol;
 
-    /// What stands in the path behind the base address, or the beginning of it.
+    /// The path after the base address, or its beginning.
     fn method(&self) -> &'static str;
 
-    /// Reads what a request tells; the error says what our types cannot hold.
+    /// Reads the conversation of a request; the error names what our types cannot express.
     fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str>;
 
     fn tools(&self, request: &Value) -> Vec<ToolDefinition>;
@@ -28,23 +28,23 @@ pub(crate) trait Wire: Sync {
     /// The parts of a request that only the provider understands.
     fn kept(&self, request: &Value) -> Vec<Value>;
 
-    /// What the protocol asks of a request beyond what it tells.
+    /// Returns true if a request meets the protocol's further requirements.
     fn is_well_formed(&self, request: &Value) -> bool;
 
-    /// The form of an answer that goes back as it came, where one event tells it.
+    /// Returns the form in which an answer is sent back, if one event contains it.
     fn own_form(&self, _body: &str) -> Option<Value> {
         None
     }
 
-    /// Reads what an answer says.
+    /// Reads an answer.
     fn heard(&self, body: &str) -> Heard;
 }
 
-/// What an answer says.
+/// The content of an answer.
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) text: String,
-    /// Names and arguments, written as [`canonical`](crate::normal::canonical) has them.
+    /// Names and arguments, normalized by [`canonical`](crate::normal::canonical).
     pub(crate) calls: Vec<(String, String)>,
     pub(crate) finish: Finish,
     /// Tokens read and written.
@@ -54,7 +54,7 @@ pub(crate) struct Heard {
 const ALL: [&dyn Wire; 5] =
     [&chat::Chat, &responses::Responses, &anthropic::Anthropic, &gemini::Gemini, &ollama::Ollama];
 
-/// Returns the protocol in which a path is asked.
+/// Returns the protocol of a path.
 pub(crate) fn of(path: &str) -> Option<&'static dyn Wire> {
     let is_it = |wire: &&'static dyn Wire| match wire.protocol() {
         Protocol::Gemini => path.ends_with(":generateContent") || is_gemini_stream(path),
@@ -63,13 +63,13 @@ pub(crate) fn of(path: &str) -> Option<&'static dyn Wire> {
     ALL.into_iter().find(is_it)
 }
 
-/// Returns the protocol in which a list of models is asked for.
+/// Returns the protocol of a path for a list of models.
 pub(crate) fn of_list(path: &str) -> Option<&'static dyn Wire> {
     let is_gemini = path.starts_with("/v1beta/");
     path.ends_with("/models").then_some(if is_gemini { &gemini::Gemini } else { &chat::Chat })
 }
 
-/// Returns the protocol in which a path is asked for vectors.
+/// Returns the protocol of a path for embeddings.
 pub(crate) fn of_embeddings(path: &str) -> Option<&'static dyn Wire> {
     match path {
         _ if path.ends_with(":batchEmbedContents") => Some(&gemini::Gemini),
@@ -78,18 +78,18 @@ pub(crate) fn of_embeddings(path: &str) -> Option<&'static dyn Wire> {
     }
 }
 
-/// Returns the model of a request; Gemini has it in the path.
+/// Returns the model of a request. Gemini's path contains it.
 pub(crate) fn model(path: &str, request: &Value) -> Option<String> {
     let in_path = path.split("/models/").nth(1).and_then(|rest| rest.split(':').next());
     in_path.or(request["model"].as_str()).map(str::to_owned)
 }
 
-/// True for an answer with anything in it that could be read.
+/// Returns true for an answer with readable content.
 pub(crate) fn says_something(body: &str) -> bool {
     !values(body).is_empty()
 }
 
-/// Whether a request asks for a stream; Gemini has it in the path.
+/// Returns true if a request asks for a stream. Gemini's path states it.
 pub(crate) fn is_streamed(path: &str, request: &Value) -> bool {
     is_gemini_stream(path) || request["stream"] == Value::Bool(true)
 }
@@ -98,7 +98,8 @@ fn is_gemini_stream(path: &str) -> bool {
     path.ends_with(":streamGenerateContent")
 }
 
-/// Returns the JSON values of an answer: of its events, of its lines, or the one that it is.
+/// Returns the JSON values of an answer: those of its events, those of its lines, or the answer
+/// itself.
 fn values(body: &str) -> Vec<Value> {
     let parse = |text: &str| serde_json::from_str(text).ok();
     let events: Vec<Value> =
@@ -110,7 +111,7 @@ fn values(body: &str) -> Vec<Value> {
     }
 }
 
-/// Returns the items of a list; what is no list has none.
+/// Returns the items of a list; none if the value is not a list.
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
@@ -123,8 +124,7 @@ fn tokens<const N: usize>(usage: &Value, keys: [&str; N]) -> u64 {
     keys.iter().filter_map(|key| usage[*key].as_u64()).sum()
 }
 
-/// Why a model stopped, in the words of a protocol. Calls are wanted whatever it says, unless it was
-/// cut.
+/// Converts a protocol's finish reason. A regular stop with calls becomes [`Finish::ToolCalls`].
 fn finish(word: &str, has_calls: bool, words: &[(&str, Finish)]) -> Finish {
     let known = words.iter().find(|(known, _)| *known == word).map(|(_, finish)| finish.clone());
     match known.unwrap_or_else(|| Finish::Other(word.to_owned())) {
@@ -161,7 +161,7 @@ fn tool(tool: &Value, schema: &str) -> ToolDefinition {
     }
 }
 
-/// Reads a file out of an address that holds it.
+/// Reads a file from a `data:` URL.
 fn data_url(url: &str) -> Option<Attachment> {
     let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     let data = BASE64.decode(data.as_bytes()).ok()?;

@@ -34,7 +34,7 @@ impl Wire for Responses {
 
     fn kept(&self, request: &Value) -> Vec<Value> {
         let reasoning = items(&request["input"]).filter(|item| item["type"] == "reasoning");
-        // Every event seals the same thoughts anew; `own_form` says which of them is wanted.
+        // Every event encrypts the same thoughts again; `own_form` chooses the right ones.
         let is_sealed = |item: &Value| item["encrypted_content"].is_string();
         reasoning.map(|item| json!([item["id"], is_sealed(item), item["summary"]])).collect()
     }
