@@ -1,4 +1,4 @@
-//! The way to the index: one client, bounded answers.
+//! Downloads from the index, with one client and limited response sizes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,22 +8,23 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use sallyport_contract::services::PackageError;
 use url::Url;
 
-/// A server that does not take a connection by then is not there.
+/// Maximum wait for a connection.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Longest wait for a whole answer. A guest waits for it, and its own time runs.
+/// Maximum wait for a complete response. A guest waits for it within its own time limit.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Indexes send a file from another host than its page; a longer chain is a loop.
+/// Maximum number of redirects. Indexes often serve files from another host; a longer chain is a
+/// loop.
 const REDIRECTS_MAX: usize = 5;
 
-/// Longest page of a project; those with thousands of files have some megabytes.
+/// Maximum size of a project's page, in bytes. Pages with thousands of files take a few megabytes.
 const PAGE_BYTES_MAX: usize = 32 << 20;
 
-/// Largest wheel.
+/// Maximum size of a wheel, in bytes.
 const WHEEL_BYTES_MAX: usize = 32 << 20;
 
-/// Both forms of a page, the one that is easier to read first.
+/// Both formats of a page, JSON preferred.
 const PAGE_FORMS: &str = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 
 /// A page of the index.
@@ -33,7 +34,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// Builds a client. A plain http index trusts no certificate at all, and is never led to https.
+/// Builds a client. For a plain http index it trusts no certificate, so a redirect to https fails.
 pub(crate) fn client(is_https: bool) -> Result<Client, String> {
     let tls = tls(is_https).map_err(|error| format!("cannot set up TLS: {error}"))?;
     let onwards = redirect::Policy::custom(move |attempt| {
@@ -64,7 +65,7 @@ fn tls(is_https: bool) -> Result<ClientConfig, rustls::Error> {
     })
 }
 
-/// Fetches the page of a project; `None` when the index has no such project.
+/// Fetches the page of a project; `None` if the index does not have the project.
 pub(crate) async fn page(client: &Client, url: Url) -> Result<Option<Page>, PackageError> {
     let request = client.get(url).header(header::ACCEPT, PAGE_FORMS);
     let Some(response) = answered(request.send().await)? else { return Ok(None) };
@@ -74,7 +75,7 @@ pub(crate) async fn page(client: &Client, url: Url) -> Result<Option<Page>, Pack
     Ok(Some(Page { url, media_type, text: String::from_utf8_lossy(&bytes).into_owned() }))
 }
 
-/// Fetches a wheel; `None` when it is not there.
+/// Fetches a wheel; `None` if it does not exist.
 pub(crate) async fn wheel(client: &Client, url: Url) -> Result<Option<Vec<u8>>, PackageError> {
     match answered(client.get(url).send().await)? {
         Some(response) => body(response, WHEEL_BYTES_MAX).await.map(Some),
@@ -102,7 +103,7 @@ async fn body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, Packa
     Ok(bytes)
 }
 
-/// A guest is told what happened, not where: the address may hold a password of the operator.
+/// Returns an error for a guest. It omits the address, which may contain the operator's password.
 fn lost(error: &reqwest::Error) -> PackageError {
     unavailable(match error {
         _ if error.is_timeout() => "it did not answer in time",

@@ -1,4 +1,4 @@
-//! The index that the operator chose.
+//! The package index that the operator configured.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -17,22 +17,22 @@ use crate::{
     wheel,
 };
 
-/// Why an index cannot be used at all.
+/// Why an index cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// Its address is not one that packages can be fetched from.
+    /// The address is not an http or https URL.
     #[error("{address:?} is not the address of a package index")]
     Address {
-        /// As it was written, without a password.
+        /// The configured address, without its password.
         address: String,
     },
-    /// There is no way to fetch anything.
+    /// The HTTP client cannot be created.
     #[error("{0}")]
     Client(String),
 }
 
 impl IndexError {
-    /// What can be done about it.
+    /// Returns how to fix it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Address { .. } => Some("write it like https://packages.example.com/simple/"),
@@ -41,7 +41,7 @@ impl IndexError {
     }
 }
 
-/// An index of packages, and what was fetched from it before.
+/// A package index with its cache.
 pub struct Index {
     base: Url,
     client: Client,
@@ -49,12 +49,12 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens an index. `address` is that of its root, below which each project has a page; `folder`
-    /// keeps what was fetched, apart from what came from other indexes. Nothing is sent yet.
+    /// Opens an index. `address` is the URL of its root, which contains a page for each project.
+    /// `folder` is the cache, which is separate for each index. Sends nothing yet.
     ///
     /// # Errors
     ///
-    /// The address is no http or https one.
+    /// The address is not an http or https URL, or the HTTP client cannot be created.
     pub fn open(address: &str, folder: PathBuf) -> Result<Self, IndexError> {
         let parsed = Url::parse(address).ok();
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -67,7 +67,7 @@ impl Index {
         Ok(Self { base, client, folder })
     }
 
-    /// The wheels that the page of a project names. `name` is in its normal form.
+    /// Returns the wheels on the page of a project. `name` must be normalized.
     async fn entries(&self, name: &str) -> Result<Vec<Entry>, PackageError> {
         let address = self.base.join(&format!("{name}/"));
         let address = address.map_err(|_| unavailable("its address is broken"))?;
@@ -109,7 +109,7 @@ impl Index {
         let bytes = self.find(project).await?;
         let (folder, project) = (self.folder.clone(), project.clone());
         apart(move || {
-            // Where it cannot be kept, it is fetched again the next time.
+            // If caching fails, the wheel is downloaded again next time.
             let _ = kept::keep(&folder, &project, &bytes);
             bytes
         })
@@ -142,7 +142,7 @@ impl Packages for Index {
     }
 }
 
-/// Does what takes its time apart from everything that waits.
+/// Runs blocking work on a blocking thread.
 async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, PackageError> {
@@ -150,7 +150,7 @@ async fn apart<T: Send + 'static>(
     done.map_err(|_| unavailable("the host failed while it handled a package"))
 }
 
-/// A base without a slash at its end would lose its last part.
+/// Adds a trailing slash. Without it, joining a path would drop the last segment.
 fn with_slash(mut base: Url) -> Url {
     if !base.path().ends_with('/') {
         base.set_path(&format!("{}/", base.path()));
@@ -159,7 +159,7 @@ fn with_slash(mut base: Url) -> Url {
 }
 
 fn without_password(mut url: Url) -> String {
-    // An address that cannot have a password has none.
+    // This fails only for a URL that cannot have a password.
     let _ = url.set_password(None);
     url.to_string()
 }

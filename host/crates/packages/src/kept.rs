@@ -1,8 +1,7 @@
-//! Wheels that were fetched before, in a private folder of the cache, one for each index: what one of
-//! them gave out is not what another one has.
+//! The cache of downloaded wheels: a private folder for each index, since indexes may differ.
 //!
-//! A file is named after project, version and the digest that it had to have, and its bytes are
-//! hashed again before they are used: what was changed or cut short is fetched anew.
+//! A file name contains the project, the version and the expected digest. The bytes are hashed
+//! again before use, so a damaged file is downloaded again.
 
 use std::{fs, io, os::unix::fs::DirBuilderExt, path::Path};
 
@@ -11,24 +10,23 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{listing::Digest, project::Project};
 
-/// Only the user may put files there.
+/// Only the user can write to the folder.
 const FOLDER_MODE: u32 = 0o700;
 
-/// Largest file that is read; a wheel has less.
+/// Maximum size of a cached file, in bytes. Wheels are smaller.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Returns the SHA-256 of bytes.
+/// Returns the SHA-256 digest of bytes.
 pub(crate) fn digest(bytes: &[u8]) -> Digest {
     Sha256::digest(bytes).into()
 }
 
-/// Returns the name of the folder for what an index gave out.
+/// Returns the name of an index's cache folder.
 pub(crate) fn shelf(address: &str) -> String {
     HEXLOWER.encode(&digest(address.as_bytes()))
 }
 
-/// Looks for a wheel that was kept, whatever the index says of it now: a pinned version does not
-/// change.
+/// Returns a cached wheel, regardless of the current index: a pinned version does not change.
 pub(crate) fn find(folder: &Path, project: &Project) -> Option<Vec<u8>> {
     let prefix = prefix(project);
     for entry in fs::read_dir(folder).ok()?.flatten() {
@@ -43,7 +41,8 @@ pub(crate) fn find(folder: &Path, project: &Project) -> Option<Vec<u8>> {
     None
 }
 
-/// Keeps a wheel. It takes its name only when it is whole, so that no torn file is ever found.
+/// Caches a wheel. The file is renamed into place once it is complete, so no partial file is ever
+/// found.
 ///
 /// # Errors
 ///
@@ -57,7 +56,7 @@ pub(crate) fn keep(folder: &Path, project: &Project, bytes: &[u8]) -> io::Result
     Ok(())
 }
 
-/// Neither half can hold a `=` or a slash.
+/// Returns the start of a file name. Neither name nor version can contain `=` or a slash.
 fn prefix(project: &Project) -> String {
     format!("{}={}=", project.name, project.version)
 }

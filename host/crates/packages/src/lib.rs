@@ -1,10 +1,9 @@
-//! Pure Python packages from an index: found by name and version, checked against the index's own
-//! digest, unpacked in memory, and kept.
+//! Pure Python packages from an index: finds them by name and version, verifies the index's digest,
+//! unpacks them in memory and caches them.
 //!
-//! The index is one that the operator names in the configuration; none is built in. What a guest
-//! asks for is a name and a version, nothing of it becomes part of an address or a path before it has
-//! been checked. Only wheels that hold no machine code are taken (`…-none-any.whl`), and nothing of
-//! them is run here.
+//! The operator configures the index; none is built in. A guest supplies a name and a version,
+//! which are validated before they become part of an address or a path. Only wheels without machine
+//! code are accepted (`…-none-any.whl`), and their code is not run here.
 //!
 //! Suggested reading order: [`Index`], then `project`, `listing`, `wheel`, `kept`.
 

@@ -1,7 +1,7 @@
-//! The page of one project: which files there are, and what their bytes must hash to.
+//! The page of a project: its files and their digests.
 //!
-//! Indexes answer in JSON or in HTML; both say the same. A page is untrusted until a file's bytes fit
-//! the digest that stands on it, and then it is as good as the index that the operator chose.
+//! Indexes answer in JSON or HTML with the same contents. A page is untrusted until a file's bytes
+//! match its digest. The file is then as trustworthy as the index that the operator chose.
 
 use std::{cmp::Reverse, str::FromStr};
 
@@ -17,13 +17,13 @@ use crate::{
     wheel::WheelName,
 };
 
-/// Length of a SHA-256 digest.
+/// Length of a SHA-256 digest, in bytes.
 const DIGEST_BYTES: usize = 32;
 
-/// What the media type of a JSON page ends with.
+/// The end of a JSON page's media type.
 const JSON: &str = "json";
 
-/// A digest of SHA-256.
+/// A SHA-256 digest.
 pub(crate) type Digest = [u8; DIGEST_BYTES];
 
 /// One file of a project.
@@ -31,21 +31,21 @@ pub(crate) type Digest = [u8; DIGEST_BYTES];
 pub(crate) struct Entry {
     pub(crate) name: WheelName,
     pub(crate) url: Url,
-    /// Without one, a file is not believed.
+    /// A file without a digest is not accepted.
     pub(crate) digest: Option<Digest>,
-    /// The project has taken it back.
+    /// The project has withdrawn the file.
     pub(crate) is_yanked: bool,
-    /// The page came over https, and the file would not. It is never fetched.
+    /// The page uses https, but the file does not. Such a file is never downloaded.
     pub(crate) leaves_https: bool,
 }
 
-/// Reads the wheels off a page. What is not understood is left out.
+/// Parses the wheels on a page. Invalid entries are skipped.
 pub(crate) fn read(page: &Url, media_type: &str, text: &str) -> Vec<Entry> {
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
     if media_type.ends_with(JSON) { read_json(page, text) } else { read_html(page, text) }
 }
 
-/// Chooses the file to take.
+/// Chooses the file to download.
 pub(crate) fn choose<'e>(entries: &'e [Entry], project: &Project) -> Option<&'e Entry> {
     let fits = |entry: &&Entry| {
         normal_name(&entry.name.project) == project.name
@@ -53,12 +53,12 @@ pub(crate) fn choose<'e>(entries: &'e [Entry], project: &Project) -> Option<&'e 
             && entry.name.is_pure
             && !entry.leaves_https
     };
-    // One that was taken back is still what somebody pinned, but never in place of a better one.
+    // A yanked file still matches, since a user may have pinned it, but any other is preferred.
     entries.iter().filter(fits).min_by_key(|entry| (entry.is_yanked, entry.digest.is_none()))
 }
 
-/// The versions of a project that can be taken, the newest first and each once. What was taken back
-/// is left out, and what no version can be read of stands last.
+/// Returns the available versions of a project, the newest first, without duplicates. Yanked files
+/// are skipped, and versions that cannot be parsed come last.
 pub(crate) fn releases(entries: &[Entry], project: &str) -> Vec<String> {
     let fits = |entry: &&Entry| {
         normal_name(&entry.name.project) == project
@@ -110,7 +110,8 @@ fn read_json(page: &Url, text: &str) -> Vec<Entry> {
     files.into_iter().filter_map(entry).collect()
 }
 
-/// The file's name is the last part of its address; its digest stands behind the `#`.
+/// Parses an HTML page. A file's name is the last segment of its URL, and its digest is the
+/// fragment.
 fn read_html(page: &Url, text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     for token in Tokenizer::new(text) {

@@ -1,17 +1,17 @@
-//! What is asked for: a project of the index and one version of it.
+//! A requested package: a project and its version.
 
 use sallyport_contract::{services::PackageError, text::excerpt};
 
-/// Longest name; those of real projects have less.
+/// Maximum length of a name, in bytes. Real names are shorter.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Longest version; those of real projects have less.
+/// Maximum length of a version, in bytes. Real versions are shorter.
 const VERSION_BYTES_MAX: usize = 64;
 
-/// Most characters of a wrong name or version that are told again.
+/// Maximum length of an invalid name or version in an error, in characters.
 const TOLD_CHARS_MAX: usize = 60;
 
-/// A project and one version of it, both in the form that indexes compare.
+/// A project and its version, both normalized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Project {
     pub(crate) name: String,
@@ -19,11 +19,11 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Checks and normalises what a guest asks for.
+    /// Validates and normalizes a guest's request.
     ///
     /// # Errors
     ///
-    /// It is no name or no version; nothing of it could be a path or a part of an address.
+    /// The name or the version is invalid. A valid one cannot alter a path or an address.
     pub(crate) fn new(name: &str, version: &str) -> Result<Self, PackageError> {
         let name = checked_name(name)?;
         let is_version = version.len() <= VERSION_BYTES_MAX
@@ -36,11 +36,11 @@ impl Project {
     }
 }
 
-/// Checks and normalises the name of a project.
+/// Validates and normalizes the name of a project.
 ///
 /// # Errors
 ///
-/// It is no name; nothing of it could be a path or a part of an address.
+/// The name is invalid. A valid one cannot alter a path or an address.
 pub(crate) fn checked_name(name: &str) -> Result<String, PackageError> {
     let is_name = name.len() <= NAME_BYTES_MAX
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -53,19 +53,19 @@ fn wrong(what: &str, text: &str) -> PackageError {
     PackageError::NotFound(format!("{:?} is not {what}", excerpt(text, TOLD_CHARS_MAX)))
 }
 
-/// A name as indexes compare it: lower case, and one dash for each run of `-`, `_` and `.`.
+/// Normalizes a name: lower case, and one dash for each run of `-`, `_` and `.`.
 pub(crate) fn normal_name(name: &str) -> String {
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     parts.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
-/// A version as far as spellings of one differ in practice: its case, and `-` or `_` for the `+` and
-/// `.` that file names cannot hold.
+/// Normalizes the common spellings of a version: lower case, and `.` for `-`, `_` and `+`. File
+/// names cannot contain every separator.
 pub(crate) fn normal_version(version: &str) -> String {
     version.to_ascii_lowercase().replace(['-', '_', '+'], ".")
 }
 
-/// Whether two versions in their normal form are the same: `1.2` is `1.2.0`, as policies have it.
+/// Returns whether two normalized versions are equal: `1.2` equals `1.2.0`, as in policies.
 pub(crate) fn is_same_version(one: &str, other: &str) -> bool {
     fn shortened(version: &str) -> &str {
         let is_release = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

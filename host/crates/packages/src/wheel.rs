@@ -1,4 +1,4 @@
-//! A wheel: its file name, which says what it is for, and the files in it.
+//! A wheel: the parts of its file name, and its files.
 
 use std::io::{Cursor, Read};
 
@@ -7,34 +7,34 @@ use zip::{ZipArchive, result::ZipError};
 
 use crate::project::normal_version;
 
-/// Ending of a wheel's file name.
+/// The extension of a wheel.
 const ENDING: &str = ".whl";
 
-/// Longest file name that is looked at.
+/// Maximum length of a file name, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// Files of one wheel; large projects in pure Python have some thousands.
+/// Maximum number of files in a wheel. Large pure Python projects have a few thousand.
 const FILES_MAX: usize = 10_000;
 
-/// Bytes of all files of one wheel. It goes into the memory of a guest, which holds less.
+/// Maximum total size of a wheel's files, in bytes. They are loaded into the memory of a guest.
 const UNPACKED_BYTES_MAX: u64 = 64 << 20;
 
-/// What a wheel's file name says.
+/// A parsed wheel file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WheelName {
     pub(crate) project: String,
-    /// In its normal form.
+    /// The normalized version.
     pub(crate) version: String,
-    /// It holds no machine code and is for Python 3.
+    /// Whether it contains no machine code and supports Python 3.
     pub(crate) is_pure: bool,
 }
 
 impl WheelName {
-    /// Takes `tabulate-0.9.0-py3-none-any.whl` apart.
+    /// Parses a file name such as `tabulate-0.9.0-py3-none-any.whl`.
     pub(crate) fn parse(file_name: &str) -> Option<Self> {
         let stem = file_name.strip_suffix(ENDING).filter(|_| file_name.len() <= NAME_BYTES_MAX)?;
         let parts: Vec<&str> = stem.split('-').collect();
-        // Between version and tags there may be the number of a build.
+        // A build number may come between version and tags.
         let (project, version, [python, abi, platform]) = match parts.as_slice() {
             [project, version, python, abi, platform]
             | [project, version, _, python, abi, platform] => {
@@ -53,7 +53,7 @@ impl WheelName {
 ///
 /// # Errors
 ///
-/// It is no wheel, too large, or its paths lead somewhere else.
+/// The file is not a wheel, is too large, or contains a path outside of it.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
     if archive.len() > FILES_MAX {
@@ -69,7 +69,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageError> {
         if !is_plain(&path) {
             return Err(bad("it holds a path that leads out of it"));
         }
-        // What an archive says about sizes is its own claim; what comes out of it is counted.
+        // Count the unpacked bytes, because the sizes in an archive are untrusted.
         let mut data = Vec::new();
         let read = entry.take(bytes_left + 1).read_to_end(&mut data);
         read.map_err(|_| bad("it is damaged"))?;
@@ -81,7 +81,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageError> {
     Ok(files)
 }
 
-/// A relative path of plain names.
+/// Returns whether a path is relative and consists of plain names.
 fn is_plain(path: &str) -> bool {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     !path.contains(['\\', '\0', ':']) && path.split('/').all(plain)

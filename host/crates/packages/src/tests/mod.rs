@@ -1,4 +1,5 @@
-//! An index on the loopback, wheels made here, and everything that can be wrong with them.
+//! Tests with an index on the loopback interface, generated wheels, and every kind of faulty
+//! response.
 
 mod server;
 
@@ -44,7 +45,7 @@ fn json(file: &str, sha256: &str) -> Answer {
     Answer::ok(JSON, serde_json::json!({"meta": {}, "files": [file]}).to_string())
 }
 
-/// Serves one project, `six`, from a page and a file, and fetches it.
+/// Serves one project, `six`, with a page and a file, and fetches it.
 async fn fetch(page: Answer, file: Answer, name: &str, version: &str) -> Fetched {
     let server = Server::start(move |path| match path {
         "/simple/six/" => page.clone(),

@@ -1,4 +1,4 @@
-//! A server of the loopback that answers each path as it is told.
+//! A loopback server with configured responses for each path.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-/// What is answered.
+/// A response.
 #[derive(Clone)]
 pub(super) struct Answer {
     status: u16,
@@ -26,7 +26,7 @@ impl Answer {
         Self { status, ..Self::ok("", "") }
     }
 
-    /// The connection ends without a word.
+    /// The server closes the connection without a response.
     pub(super) fn hangs_up() -> Self {
         Self::status(0)
     }
@@ -57,7 +57,7 @@ impl Server {
             for stream in listener.incoming().flatten() {
                 count.fetch_add(1, Ordering::SeqCst);
                 let path = path(&stream);
-                // A client that has gone needs no answer.
+                // An error means that the client has gone.
                 let _ = answer(&path).send(stream);
             }
         });
