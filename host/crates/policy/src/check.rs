@@ -1,8 +1,8 @@
-//! What to look at again in a policy: entries that nothing ever reaches, names of what is not there,
-//! and rules that allow more than a person can have looked at.
+//! Remarks on a policy: entries that have no effect, names that do not exist, and rules that allow
+//! more than anyone can have reviewed.
 //!
-//! None of it is a mistake, so the policy holds all the same. But each line of a policy is read by a
-//! person as if it did something, and no more than that.
+//! A remark is not an error, so the policy still applies. But an operator who reads a line of a
+//! policy assumes that it has an effect, and exactly that effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,31 +23,31 @@ use crate::{
     tool_pattern::ToolPattern,
 };
 
-/// The plugins that are installed, with their tools.
+/// The installed plugins, with their tools.
 pub type Installed = BTreeMap<PluginName, BTreeSet<ToolName>>;
 
-/// Something in a policy that a person should look at again.
+/// Something in a policy that the operator should review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// What kind of thing it is.
+    /// The kind of the remark.
     pub kind: RemarkKind,
-    /// Where it stands.
+    /// The place of the rule or entry.
     pub place: Place,
-    /// What it is, and why it has no effect, or how far it reaches.
+    /// What it is, and why it has no effect or how far it reaches.
     pub message: String,
 }
 
-/// Why a person should look at something again.
+/// Why the operator should review something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemarkKind {
     /// It has no effect.
     Useless,
-    /// It allows something of plugins that nobody has looked at yet.
+    /// It also allows something of plugins that are not installed yet.
     Wide,
 }
 
 impl RemarkKind {
-    /// The word for it.
+    /// The word for the kind in output.
     pub fn word(self) -> &'static str {
         match self {
             Self::Useless => "useless",
@@ -63,7 +63,7 @@ impl Remark {
 }
 
 impl Policy {
-    /// Returns what to look at again in the policy, in the order of the files and their lines.
+    /// Returns the remarks on the policy, in the order of the files and their lines.
     pub fn remarks(&self, installed: &Installed) -> Vec<Remark> {
         let tables = self.tables().map(|tables| &tables.joined);
         let of_tables = tables.flat_map(|table| {
@@ -79,7 +79,7 @@ impl Policy {
         remarks
     }
 
-    /// Why a rule never decides anything, if so.
+    /// The remark on a rule that never decides anything, if it does not.
     fn of_rule(&self, index: usize, rule: &Rule, installed: &Installed) -> Option<Remark> {
         let place = &rule.place;
         if let Some(message) = missing_tools(&rule.tools, installed) {
@@ -97,7 +97,7 @@ impl Policy {
         Some(Remark::at(place, format!("has no effect: no entry of {whose} allows {what}")))
     }
 
-    /// The rules that allow calls of any plugin, which also are those of plugins that come later.
+    /// The rules that allow calls of any plugin, including plugins that are added later.
     pub fn wide(&self) -> impl Iterator<Item = Remark> {
         let is_wide = |rule: &&Rule| {
             let is_bound = rule.tools.plugin().is_some() || rule.digest.is_some();
@@ -111,7 +111,7 @@ impl Policy {
         })
     }
 
-    /// What a rule is about, if no entry of its plugin ever lets it come to that.
+    /// The subject of a rule, if no entry of its plugin ever permits that subject.
     fn unreached(&self, rule: &Rule) -> Option<String> {
         let tables = self.tables().map(|tables| &tables.joined);
         let mut tables = tables.filter(|table| rule.tools.is_about_plugin(&table.plugin));
@@ -141,9 +141,11 @@ fn key(place: &Place) -> (&str, usize, usize) {
 }
 
 impl Rule {
-    /// Whether another rule can say nothing beside this one, which stands at `own` of the list and
-    /// the other at `its`: this one speaks whenever the other does, and is stricter, or as strict
-    /// and named first.
+    /// Whether this rule makes another one ineffective. `own` and `its` are their positions in the
+    /// list.
+    ///
+    /// This rule must match whenever the other does, and be stricter, or equally strict and
+    /// earlier.
     fn silences(&self, own: usize, other: &Self, its: usize) -> bool {
         let wins = self.decision > other.decision || (self.decision == other.decision && own < its);
         let covers_digest = self
@@ -156,11 +158,11 @@ impl Rule {
             && self.tools.covers(&other.tools)
     }
 
-    /// Whether this rule is about all that another one is about, whatever the tools.
+    /// Whether this rule covers everything that another one is about, regardless of the tools.
     fn covers_subject(&self, other: &Self) -> bool {
         match ((&self.net, &self.open_url), (&other.net, &other.open_url)) {
             ((None, None), (None, None)) => true,
-            // A call that may not be made reaches for nothing.
+            // A denied call sends no requests and opens no pages.
             ((None, None), _) => self.decision == Decision::Deny,
             ((Some(net), _), (Some(others), _)) => net.covers(others),
             ((_, Some(pages)), (_, Some(others))) => pages.covers(others),
@@ -223,7 +225,7 @@ fn missing_tools(tools: &ToolPattern, installed: &Installed) -> Option<String> {
     })
 }
 
-/// Why a rule about a role speaks about none, if so.
+/// The message for a rule about a role that does not exist.
 fn missing_role(id: &ToolId) -> Option<String> {
     let role = id.tool.as_str().strip_prefix(ROLE_PREFIX)?;
     let near = nearest(role, ROLE_RUNS);
@@ -250,7 +252,7 @@ fn of_net(net: &NetTable) -> impl Iterator<Item = Remark> {
     allows.chain(denies)
 }
 
-/// Why an entry that allows changes nothing, if so.
+/// The remark on an entry that allows but changes nothing.
 fn of_allow(net: &NetTable, index: usize, entry: &Allow) -> Option<Remark> {
     let denying = net.denies.iter().find(|deny| deny.pattern.covers(&entry.pattern));
     if let Some(deny) = denying {
@@ -275,7 +277,7 @@ fn of_allow(net: &NetTable, index: usize, entry: &Allow) -> Option<Remark> {
     Some(Remark::at(&entry.place, message))
 }
 
-/// Variables and secrets that are granted twice.
+/// The remarks on variables and secrets that are granted twice.
 fn of_names(table: &PluginTable) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut seen = BTreeMap::new();
@@ -296,7 +298,8 @@ fn of_names(table: &PluginTable) -> Vec<Remark> {
     remarks
 }
 
-/// Capabilities that are granted and taken away, packages and pages that are granted twice.
+/// The remarks on capabilities that are granted and taken away, and on packages and pages that are
+/// granted twice.
 fn of_capabilities(table: &Capabilities) -> Vec<Remark> {
     let taken = Capability::ALL.into_iter().filter_map(|of| Some((of, table.denied_at(of)?)));
     let taken = taken.flat_map(|(of, at)| {
@@ -312,7 +315,7 @@ fn of_capabilities(table: &Capabilities) -> Vec<Remark> {
     taken.chain(packages).chain(pages).collect()
 }
 
-/// What another entry covers, of things that are granted alike.
+/// The remarks on entries that another entry covers.
 fn repeated<T: ToString>(entries: &[(&T, &Place)], covers: impl Fn(&T, &T) -> bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for (index, (thing, place)) in entries.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Refusals of capabilities, each with the policy text that would lift it.
 //!
-//! What a manifest does not request, and what a policy takes away on purpose, no text lifts.
+//! No text lifts the refusal of a capability that the manifest does not request, or that a policy
+//! denies.
 
 use sallyport_contract::{Decision, Denial, text::one_line};
 use url::Url;
@@ -23,11 +24,11 @@ use crate::{
     verdict::page_line,
 };
 
-/// A refusal is made of these: why, and what would lift it.
+/// The reason of a refusal, and the text that would lift it.
 type WhyAndFix = (String, Option<String>);
 
-/// Returns the refusal of something that only a capability lets a plugin do. `what` is what it
-/// tried, such as `set a timer`.
+/// Returns the refusal of an action that requires a capability. `what` is the action, such as `set
+/// a timer`.
 pub(crate) fn denial(
     ground: &Ground,
     grant: &Grant,
@@ -51,14 +52,14 @@ fn refusal(ground: &Ground, what: &str, why: String, fix: Option<String>) -> Den
     Denial { what, why, fix, nobody_to_ask: false }
 }
 
-/// What the refusal of a package says before its name.
+/// The text before the name of a package in its refusal.
 pub(crate) const PACKAGE: &str = "fetch the package ";
 
 const WATCHES: &str = "its policy lets it watch, but not answer questions";
 
 const ONLY_WATCHES: &str = "its manifest does not request to answer questions";
 
-/// Returns the capability that a refusal was about, from its reason.
+/// Returns the capability that a refusal was about, given its reason.
 pub(crate) fn of_reason(why: &str) -> Option<Capability> {
     let is_about = |of: &Capability| {
         [not_requested(*of), not_granted(*of)].iter().any(|known| known == why)
@@ -80,14 +81,14 @@ fn not_granted(capability: Capability) -> String {
     format!("its policy does not grant \"{capability}\"")
 }
 
-/// The capability is requested, and nobody takes it away.
+/// The refusal of a capability that is requested and that no file denies.
 fn missing(ground: &Ground, grant: &Grant, wishes: &[&Wish], of: Capability) -> WhyAndFix {
     let held = grant.held();
     let is_harmless = !grant.can_change_or_leak() && danger(of, false).is_none();
     let text = |change: &dyn Fn(&mut Capabilities)| changed(ground, is_harmless, change);
     match of {
         Capability::Ui if held.ui.is_some() => confirming(ground, held, wishes),
-        // There is no more of it to be granted, or only the refusal of a page knows which one.
+        // Nothing remains to be granted, or only the refusal of a page knows which one to grant.
         Capability::State
         | Capability::Schedule
         | Capability::Notify
@@ -107,7 +108,7 @@ fn missing(ground: &Ground, grant: &Grant, wishes: &[&Wish], of: Capability) -> 
         Capability::OpenUrl => {
             (not_granted(of), text(&|table| table.open_url = vec![OpenUrlEntry::asking(nowhere())]))
         }
-        // Only the refusal of one package knows which it is.
+        // Only the refusal of a package knows which one to grant.
         Capability::Packages => (not_granted(of), None),
         Capability::Scratch => {
             let new = new_scratches(ground, wishes.iter().copied());
@@ -122,7 +123,8 @@ fn missing(ground: &Ground, grant: &Grant, wishes: &[&Wish], of: Capability) -> 
     }
 }
 
-/// The text of the user's table with a change, if what all files say can stand together then.
+/// Returns the text of the user's table with a change, if the change causes no conflict in the
+/// combined table.
 fn changed(
     ground: &Ground,
     is_harmless: bool,
@@ -139,7 +141,7 @@ fn changed(
     Some(if is_harmless { table.harmless() } else { table.with_rule() })
 }
 
-/// It watches a session, and tried to answer a question.
+/// The refusal of an answer to a question by a plugin that may only watch.
 fn confirming(ground: &Ground, held: &Held, wishes: &[&Wish]) -> WhyAndFix {
     let is_held = held.ui.is_some_and(|ui| ui.confirm);
     match wishes.contains(&&Wish::Ui { confirm: true }) {
@@ -149,7 +151,7 @@ fn confirming(ground: &Ground, held: &Held, wishes: &[&Wish]) -> WhyAndFix {
     }
 }
 
-/// Returns the refusal of a program that the kernel cannot wall in.
+/// Returns the refusal of a program that the kernel cannot sandbox.
 pub(crate) fn of_unwalled(ground: &Ground, held: &Held, what: &str) -> Denial {
     let (why, fix) = match held.process {
         None => (not_granted(Capability::Process), None),
@@ -161,7 +163,7 @@ pub(crate) fn of_unwalled(ground: &Ground, held: &Held, what: &str) -> Denial {
     refusal(ground, what, why, fix)
 }
 
-/// The text that grants a capability with a flag, unless some file says no to the flag.
+/// Returns the text that grants a capability with a flag, unless a file states the flag already.
 fn flagged(ground: &Ground, of: Capability, flag: Setting) -> Option<String> {
     let is_refused = ground.table().capabilities.switches.get(&of)?.place_of(flag).is_some();
     let set = |table: &mut Capabilities| table.switch_on_with(of, flag);
@@ -193,7 +195,7 @@ pub(super) fn of_package(
     refusal(ground, &what, why, fix)
 }
 
-/// The text that grants one more package.
+/// Returns the text that grants one more package.
 fn packages_text(ground: &Ground, pattern: &PackagePattern) -> Option<String> {
     let entry = PackageEntry { pattern: pattern.clone(), place: nowhere() };
     changed(ground, false, &|table| table.packages.push(entry.clone()))
@@ -208,7 +210,7 @@ pub(super) fn of_page(ground: &Ground, url: &Url, fault: Option<UrlError>) -> De
     refusal(ground, &page_line(url), why, fix)
 }
 
-/// The text that lets one more page be opened.
+/// Returns the text that allows one more page.
 fn page_text(ground: &Ground, url: &Url) -> Option<String> {
     let pattern = UrlPattern::exact(url)?;
     let add = |table: &mut Capabilities| match table.open_url.first_mut() {
@@ -219,11 +221,11 @@ fn page_text(ground: &Ground, url: &Url) -> Option<String> {
             place: nowhere(),
         }),
     };
-    // It could open pages before; whoever is asked is asked as before.
+    // No rule is needed: the plugin could open pages before, and the questions stay the same.
     changed(ground, true, &add)
 }
 
-/// The scratches that are requested and that no file grants, each at a place of its own.
+/// The requested scratches that no file grants, each with a free mount.
 pub(crate) fn new_scratches<'w>(
     ground: &Ground,
     wishes: impl Iterator<Item = &'w Wish>,
@@ -251,7 +253,7 @@ pub(crate) fn new_scratches<'w>(
     new
 }
 
-/// An address of the loopback for each kind that is requested and not held.
+/// A loopback address for each kind that is requested and not held.
 pub(crate) fn new_listens<'w>(
     held: &Held,
     wishes: impl Iterator<Item = &'w Wish>,
@@ -267,7 +269,7 @@ pub(crate) fn new_listens<'w>(
     new
 }
 
-/// The place of what is only proposed.
+/// The place of a proposed entry.
 fn nowhere() -> Place {
     Place { file: String::new(), line: 0, column: 0 }
 }

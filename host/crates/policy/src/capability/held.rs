@@ -1,4 +1,4 @@
-//! The capabilities that a plugin holds: what its manifest requests and its policy grants.
+//! The capabilities that a plugin holds: those that its manifest requests and its policy grants.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,44 +14,44 @@ use crate::{
     unit::{ByteSize, TimeSpan},
 };
 
-/// How much a plugin may keep.
+/// The state that a plugin may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateGrant {
-    /// All keys and values of one user together.
+    /// Total size of all keys and values for one user, in bytes.
     pub quota_bytes: u64,
-    /// The longest single value.
+    /// Size of the largest single value, in bytes.
     pub value_bytes_max: u64,
 }
 
-/// Which timers a plugin may set.
+/// The timers that a plugin may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduleGrant {
-    /// How many, for one user.
+    /// The number of timers for one user.
     pub timers_max: u32,
-    /// The least time between two firings of a repeated one.
+    /// The shortest time between two firings of a repeated timer.
     pub interval_min: Duration,
 }
 
-/// How often a plugin may speak to the person.
+/// How often a plugin may send the user a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotifyGrant {
-    /// Messages within a minute.
+    /// Messages per minute.
     pub per_minute: u32,
 }
 
-/// What a plugin may do as the user's side of a session.
+/// What a plugin may do as the user interface of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UiGrant {
-    /// Whether it may answer questions in the person's place.
+    /// Whether it may answer questions on the user's behalf.
     pub confirm: bool,
 }
 
-/// How a plugin runs as a program of this machine.
+/// How a plugin runs as a native program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessGrant {
-    /// Whether it has the network.
+    /// Whether it has network access.
     pub network: bool,
-    /// Whether it may run where the kernel cannot wall it in.
+    /// Whether it may run if the kernel cannot sandbox it.
     pub unwalled: bool,
 }
 
@@ -68,13 +68,13 @@ pub(crate) struct Held {
     pub(crate) listen: Vec<ListenGrant>,
     pub(crate) ui: Option<UiGrant>,
     pub(crate) process: Option<ProcessGrant>,
-    /// What it would hold if a project did not take that away, with what it could change or carry away
-    /// then, in words.
+    /// The capabilities that only a project's policy takes away, each with its danger, if any, as a
+    /// verb phrase.
     pub(crate) withheld: Vec<(Capability, Option<&'static str>)>,
 }
 
 impl Held {
-    /// No capability at all.
+    /// No capability.
     pub(crate) fn none(ground: &Arc<Ground>) -> Self {
         Self {
             state: None,
@@ -91,7 +91,8 @@ impl Held {
         }
     }
 
-    /// What both keys open, and notes about what only one does.
+    /// Returns the capabilities that are both requested and granted. Notes repeated requests, and
+    /// entries that nothing requests.
     pub(crate) fn new(
         ground: &Arc<Ground>,
         requests: &[CapabilityRequest],
@@ -155,7 +156,7 @@ impl Held {
         }
     }
 
-    /// What the plugin can do, a line each, for the person who decides.
+    /// The plugin's powers, one line each, for the user who decides.
     pub(crate) fn powers(&self) -> Vec<String> {
         let powers = Capability::ALL.into_iter().flat_map(|capability| self.powers_of(capability));
         powers.collect()
@@ -195,8 +196,8 @@ impl Held {
         }
     }
 
-    /// What a capability lets the plugin change or carry away, in words; `None` when it can do
-    /// neither with what it holds of it.
+    /// What a capability lets the plugin change or leak, as a verb phrase. `None` if it does not
+    /// hold the capability, or the capability is harmless.
     pub(crate) fn danger(&self, capability: Capability) -> Option<&'static str> {
         let words =
             danger(capability, self.open_url.as_ref().is_some_and(OpenUrlGrant::is_unasked))?;
@@ -209,8 +210,8 @@ impl Held {
     }
 }
 
-/// What a capability lets a plugin change or carry away; `is_unasked` when it opens pages without a
-/// question. State, timers and scratches are the plugin's own.
+/// What a capability lets a plugin change or leak. `is_unasked` states whether it opens pages
+/// without a question. State, timers and scratches are the plugin's own.
 pub(super) fn danger(capability: Capability, is_unasked: bool) -> Option<&'static str> {
     match capability {
         Capability::State | Capability::Schedule | Capability::Progress | Capability::Scratch => {
@@ -324,7 +325,8 @@ impl ProcessGrant {
 }
 
 impl ScratchGrant {
-    /// The scratch of an entry; all that share it have the least quota that any of them states.
+    /// The scratch of an entry. All plugins that share it get the lowest quota that any of them
+    /// states.
     fn of(entry: &ScratchEntry, ground: &Ground) -> Self {
         let quota_bytes = ground.scratch_quotas.get(&entry.name).copied();
         Self {

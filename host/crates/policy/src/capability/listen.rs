@@ -1,7 +1,7 @@
-//! What a plugin may listen to: addresses of this machine, with a path, or standard input.
+//! The addresses that a plugin may listen on: local addresses with a path, or standard input.
 //!
-//! The host holds the sockets. An address is one of the loopback, unless its entry says
-//! `public = true`.
+//! The host owns the sockets. An address must be a loopback one, unless its entry has `public =
+//! true`.
 
 use std::{
     fmt,
@@ -23,7 +23,7 @@ use crate::{
     source::{Mistake, Place, SourceError, quoted},
 };
 
-/// Most entries of one plugin: each is a socket.
+/// Most entries of one plugin: each can open a socket.
 pub(super) const LISTENS_MAX: usize = 16;
 
 /// Longest address, in bytes.
@@ -32,7 +32,7 @@ const ADDRESS_BYTES_MAX: usize = 1024;
 /// The word for standard input.
 const STDIN: &str = "stdin";
 
-/// A kind of signals from outside.
+/// A kind of external signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ListenKind {
     /// HTTP requests.
@@ -43,29 +43,30 @@ pub enum ListenKind {
     Stdin,
 }
 
-/// Something that a plugin may listen to.
+/// An address, or standard input, that a plugin may listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenGrant {
-    /// What arrives there.
+    /// The kind of signals.
     pub kind: ListenKind,
-    /// Where; `None` is standard input.
+    /// The address; `None` is standard input.
     pub at: Option<ListenAddress>,
-    /// Where the entry stands.
+    /// The place of the entry.
     pub place: Place,
 }
 
 /// An address with a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenAddress {
-    /// The address; port 0 is any that is free.
+    /// The address; port 0 is any free port.
     pub addr: SocketAddr,
-    /// The path: it and everything below it is served, unless another entry names more of it.
+    /// The path. It is served with everything below it, except what another entry serves more
+    /// specifically.
     pub path: String,
-    /// Whether other machines may be able to reach it.
+    /// Whether other machines may reach it.
     pub public: bool,
 }
 
-/// Why a text names nothing to listen to.
+/// Why a text is not a listen address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum ListenError {
     #[error("an address of {bytes} bytes is longer than {ADDRESS_BYTES_MAX}")]
@@ -106,7 +107,7 @@ impl Mistake for ListenError {
     }
 }
 
-/// What an entry names, before anybody says whether it may be public.
+/// A parsed entry, not yet checked against its `public` key.
 #[derive(Debug)]
 struct Written {
     kind: ListenKind,
@@ -130,7 +131,7 @@ impl ListenKind {
         item.choice(&Self::WORDS)
     }
 
-    /// What a plugin does with it.
+    /// The plugin's action, as a verb phrase.
     pub(super) fn act(self) -> &'static str {
         match self {
             Self::Http => "listen to HTTP requests",
@@ -171,7 +172,8 @@ impl FromStr for Written {
     }
 }
 
-/// Only what is an address already: a name is somebody else's word for one.
+/// Parses a host that is an address or `localhost`. Other names are refused: their owner decides
+/// what they resolve to.
 fn parse_host(host: &str) -> Result<IpAddr, ListenError> {
     let name = || ListenError::Name { host: host.to_owned() };
     match HostPattern::parse_wide(host)? {
@@ -191,7 +193,7 @@ fn parse_port(text: &str) -> Result<u16, ListenError> {
     text.parse().ok().filter(plain).ok_or_else(|| ListenError::Port { port: text.to_owned() })
 }
 
-/// A path that no client and no server rewrites.
+/// Parses a path that no client and no server rewrites.
 fn parse_path(path: &str) -> Result<String, ListenError> {
     let path = if path.is_empty() { "/" } else { path };
     let is_stable = || {
@@ -235,14 +237,14 @@ impl ListenGrant {
         Ok(Self { kind, at, place })
     }
 
-    /// What a fix grants: any port that is free on this machine.
+    /// Returns the entry that a fix proposes: any free port on this machine.
     pub(super) fn usual(kind: ListenKind, place: Place) -> Self {
         let addr = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let at = ListenAddress { addr, path: "/".to_owned(), public: false };
         Self { kind, at: kind.scheme().map(|_| at), place }
     }
 
-    /// Returns the one form of an address, if the text is one.
+    /// Returns the canonical form of an address, if the text is one.
     pub(crate) fn canonical(text: &str) -> Option<String> {
         let Written { kind, at } = text.parse().ok()?;
         let at = at.map(|(addr, path)| ListenAddress { addr, path, public: false });
@@ -250,12 +252,12 @@ impl ListenGrant {
         Some(Self { kind, at, place }.to_string())
     }
 
-    /// Whether another entry says the same.
+    /// Whether another entry has the same kind and address.
     pub(super) fn repeats(&self, other: &Self) -> bool {
         (self.kind, &self.at) == (other.kind, &other.at)
     }
 
-    /// Why the entry cannot stand beside another one, if so.
+    /// Why the entry conflicts with another one, if it does.
     pub(super) fn conflict(&self, other: &Self) -> Option<&'static str> {
         let (Some(own), Some(theirs)) = (&self.at, &other.at) else {
             return self.repeats(other).then_some("says the same");
@@ -269,7 +271,7 @@ impl ListenGrant {
         }
     }
 
-    /// What the plugin does there, for the person who decides.
+    /// The power that it gives the plugin, for the user who decides.
     pub(super) fn power(&self) -> String {
         match &self.at {
             None => self.kind.act().to_owned(),
@@ -291,7 +293,7 @@ impl ListenGrant {
 }
 
 impl ListenAddress {
-    /// Whether a path is served here: it is the address's own or lies below it.
+    /// Whether a path is served here: it equals the address's path or is below it.
     pub fn serves(&self, path: &str) -> bool {
         match path.strip_prefix(self.path.trim_end_matches('/')) {
             Some(below) => below.is_empty() || below.starts_with('/'),
@@ -299,7 +301,7 @@ impl ListenAddress {
         }
     }
 
-    /// Whether its socket stands in the way of another address with the same port.
+    /// Whether its socket also covers another address on the same port.
     fn takes_all(&self, other: &Self) -> bool {
         let (own, theirs) = (self.addr.ip(), other.addr.ip());
         own.is_unspecified() && (own.is_ipv6() || theirs.is_ipv4())

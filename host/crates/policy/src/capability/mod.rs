@@ -1,8 +1,8 @@
-//! Capabilities: what the host does for a plugin beyond network, files, variables and secrets.
+//! Capabilities: services of the host beyond network, files, variables and secrets.
 //!
-//! Each has one word. An interface, a request of the manifest, a key of the policy and the records
-//! of the audit all use it. Most are granted with `true` or with a table of settings; three are
-//! lists of what is granted. `false` takes a capability away, whoever grants it.
+//! Each capability has one word, which its interface, the manifest's request, the policy's key and
+//! the audit records share. Most are granted with `true` or with a table of settings; three are
+//! lists of grants. `false` takes a capability away, regardless of other files.
 
 mod deny;
 mod held;
@@ -38,33 +38,33 @@ pub use self::{
     },
 };
 
-/// Something that the host does for a plugin on request.
+/// A service that the host offers to plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
     /// Keeps keys and values.
     State,
-    /// Keeps timers and calls back.
+    /// Keeps timers and calls the plugin when they fire.
     Schedule,
-    /// Passes messages on to the person.
+    /// Sends messages to the user.
     Notify,
-    /// Shows how far a call has come.
+    /// Shows the progress of a call.
     Progress,
     /// Opens pages in the user's browser.
     OpenUrl,
-    /// Fetches packages of a language.
+    /// Fetches packages of a programming language.
     Packages,
-    /// Gives it a temporary file system of the session.
+    /// Provides a temporary file system for the session.
     Scratch,
-    /// Lets signals from outside reach it.
+    /// Delivers external signals.
     Listen,
-    /// Makes it the user's side of a session.
+    /// Makes the plugin the user interface of a session.
     Ui,
-    /// Starts it as a program of this machine.
+    /// Starts the plugin as a native program.
     Process,
 }
 
 impl Capability {
-    /// All of them, in the order in which they are written.
+    /// All capabilities, in output order.
     pub const ALL: [Self; 10] = [
         Self::State,
         Self::Schedule,
@@ -78,7 +78,7 @@ impl Capability {
         Self::Process,
     ];
 
-    /// The word for it in manifests, policies, interfaces and records.
+    /// The word for the capability in manifests, policies, interfaces and records.
     pub fn word(self) -> &'static str {
         match self {
             Self::State => "state",
@@ -94,7 +94,7 @@ impl Capability {
         }
     }
 
-    /// The capability of this word, if it is one.
+    /// The capability with this word, if there is one.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|capability| capability.word() == word)
     }

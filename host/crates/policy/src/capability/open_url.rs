@@ -1,6 +1,6 @@
-//! Which pages a plugin may open in the user's browser.
+//! The pages that a plugin may open in the user's browser.
 //!
-//! Addresses are compared as those of requests are, but for the method: a browser only ever looks.
+//! URLs are compared like those of requests, but without a method: a browser always sends `GET`.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -20,10 +20,10 @@ use crate::{
     source::{Mistake, Place, SourceError},
 };
 
-/// What a browser does with an address.
+/// The method of a browser.
 const METHOD: &str = "GET";
 
-/// Most addresses that one entry may list.
+/// Most URL patterns of one entry.
 pub(super) const PATTERNS_MAX: usize = 1000;
 
 /// The pages that one plugin may open.
@@ -33,21 +33,21 @@ pub struct OpenUrlGrant {
     pub(super) entries: Vec<OpenUrlEntry>,
 }
 
-/// What one file says about opening pages.
+/// One file's entry about opening pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenUrlEntry {
-    /// The pages; without any, every page of http and https.
+    /// The pages; if empty, every HTTP and HTTPS page.
     pub(crate) allow: Vec<UrlPattern>,
-    /// Whether such a page is opened at once, or a person is asked.
+    /// Whether a page is opened immediately, or the user is asked first.
     pub(crate) decision: Decision,
     pub(crate) place: Place,
 }
 
-/// Addresses of pages that belong together: `https://*.example.com/**`.
+/// A pattern of page URLs: `https://*.example.com/**`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UrlPattern(NetPattern);
 
-/// Why a text is no such pattern.
+/// Why a text is not a page pattern.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct UrlPatternError(PatternError);
@@ -74,7 +74,7 @@ impl fmt::Display for UrlPattern {
 }
 
 impl UrlPattern {
-    /// The pattern of one page and no other.
+    /// The pattern that matches one page only.
     pub(crate) fn exact(url: &Url) -> Option<Self> {
         crate::verdict::exact_pattern(&request_line(METHOD, url))?.parse().ok().map(Self)
     }
@@ -83,24 +83,25 @@ impl UrlPattern {
         Target::new(METHOD, url).is_ok_and(|target| self.0.matches(&target))
     }
 
-    /// Whether the pattern stops a page: also where only a lenient server would read the path so.
+    /// Whether the pattern stops a page, even if only a lenient server would read the path that
+    /// way.
     pub(crate) fn denies(&self, url: &Url) -> bool {
         Target::new(METHOD, url).is_ok_and(|target| self.0.denies(&target))
     }
 
-    /// Whether every page of `other` is one of these.
+    /// Whether the pattern matches every page of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.0.covers(&other.0)
     }
 
-    /// Whether there can be pages that are in both.
+    /// Whether some page can match both patterns.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.0.meet(&other.0).is_some()
     }
 }
 
 impl OpenUrlEntry {
-    /// Every page, each of which somebody is asked about.
+    /// The entry that allows every page, with a question for each.
     pub(crate) fn asking(place: Place) -> Self {
         Self { allow: Vec::new(), decision: Decision::Ask, place }
     }
@@ -128,7 +129,7 @@ impl OpenUrlEntry {
         self.is_any() || self.allow.iter().any(|pattern| pattern.matches(url))
     }
 
-    /// Whether a rule about a pattern of pages can ever speak.
+    /// Whether a rule about a page pattern can ever apply.
     pub(crate) fn meets(&self, pattern: &UrlPattern) -> bool {
         self.is_any() || self.allow.iter().any(|own| own.meets(pattern))
     }
@@ -178,18 +179,18 @@ impl OpenUrlGrant {
         Self { ground, entries }
     }
 
-    /// Checks whether a page may be opened, and whether a person is asked about it.
+    /// Checks whether a page may be opened, and whether the user is asked about it.
     ///
-    /// Of several files that grant it, the least strict counts.
+    /// If several files grant the page, the least strict entry counts.
     ///
     /// # Errors
     ///
-    /// It may not; the refusal says why and how to lift it.
+    /// The page is not granted. The refusal states why, and how to lift it.
     pub fn check(&self, url: &Url) -> Result<Decision, Denial> {
         self.permit(url).map(|entry| entry.decision)
     }
 
-    /// The entry that lets a page be opened.
+    /// The entry that allows a page to be opened.
     pub(crate) fn permit(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
         if let Err(error) = fault(url) {
             return Err(deny::of_page(&self.ground, url, Some(error)));
@@ -211,7 +212,8 @@ impl OpenUrlGrant {
     }
 }
 
-/// Why an address is never opened, whoever grants it. What a path hides is for patterns to mind.
+/// Why a URL is never opened, regardless of grants. A hidden path is not an error here: patterns
+/// never match it.
 fn fault(url: &Url) -> Result<(), UrlError> {
     match Target::new(METHOD, url) {
         Ok(_) | Err(UrlError::HiddenPath) => Ok(()),

@@ -1,4 +1,4 @@
-//! Which packages of a language a plugin may have fetched.
+//! The language packages that a plugin may fetch.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -11,13 +11,13 @@ use crate::{
     source::{Mistake, Place, SourceError, quoted},
 };
 
-/// Most entries of one plugin: more than any program depends on.
+/// Most entries of one plugin: more packages than a program depends on.
 pub(super) const PACKAGES_MAX: usize = 1000;
 
-/// Longest name or version, in bytes: longer than any that an index holds.
+/// Longest name or version, in bytes: longer than any in an index.
 const PART_BYTES_MAX: usize = 128;
 
-/// The packages that one plugin may have fetched.
+/// The packages that one plugin may fetch.
 #[derive(Debug, Clone)]
 pub struct PackagesGrant {
     ground: Arc<Ground>,
@@ -32,18 +32,18 @@ pub(crate) struct PackageEntry {
     pub(crate) place: Place,
 }
 
-/// A package, in one version or in all of them, or every package.
+/// One version of a package, all versions of it, or every package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PackagePattern {
     Any,
-    /// The name as indexes compare it, and as it was written; the version likewise.
+    /// The name and the version in normal form.
     Named {
         name: String,
         version: Option<String>,
     },
 }
 
-/// Why a text names no package.
+/// Why a text is not a package.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not a package", quoted(text))]
 pub(crate) struct PackageError {
@@ -82,7 +82,8 @@ fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// The name as indexes compare it: small letters, and one `-` for any row of `-`, `_` and `.`.
+/// The normal form of a name, as package indexes compare it: lower case, with one `-` for each run
+/// of `-`, `_` and `.`.
 fn normal_name(name: &str) -> Option<String> {
     let ends = [name.chars().next()?, name.chars().next_back()?];
     let is_name = name.len() <= PART_BYTES_MAX
@@ -100,7 +101,7 @@ fn plain_version(version: &str) -> Option<String> {
     is_version.then(|| version.to_ascii_lowercase())
 }
 
-/// Whether two versions are the same: `1.2` is `1.2.0`.
+/// Whether two versions are equal: `1.2` is `1.2.0`.
 fn is_same_version(a: &str, b: &str) -> bool {
     let shortened = |version: &str| {
         let is_release = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -114,7 +115,7 @@ fn is_same_version(a: &str, b: &str) -> bool {
 }
 
 impl PackagePattern {
-    /// Whether every package of `other` is one of these.
+    /// Whether this pattern matches every package of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Any, _) => true,
@@ -149,7 +150,7 @@ impl PackagesGrant {
         Self { ground, is_requested, entries }
     }
 
-    /// Whether there is no package that could be fetched.
+    /// Whether no package may be fetched.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -158,7 +159,7 @@ impl PackagesGrant {
     ///
     /// # Errors
     ///
-    /// It may not; the refusal says why and how to lift it.
+    /// The version is not granted. The refusal states why, and how to lift it.
     pub fn check(&self, name: &str, version: &str) -> Result<(), Denial> {
         let wanted = exact(name, version);
         let covers =
@@ -176,7 +177,7 @@ impl PackagesGrant {
     ///
     /// # Errors
     ///
-    /// None may; the refusal says why and how to lift it.
+    /// No version is granted. The refusal states why, and how to lift it.
     pub fn check_name(&self, name: &str) -> Result<(), Denial> {
         let wanted = normal_name(name);
         let is_named = |entry: &PackageEntry| match &entry.pattern {
@@ -190,12 +191,12 @@ impl PackagesGrant {
         Err(deny::of_package(&self.ground, self.is_requested, name, wanted))
     }
 
-    /// What may be fetched, as the policy writes it: names, pinned versions, or `*`.
+    /// The granted packages, as the policy writes them: names, pinned versions, or `*`.
     pub fn patterns(&self) -> impl Iterator<Item = String> {
         self.entries.iter().map(|entry| entry.pattern.to_string())
     }
 
-    /// What it lets a plugin do, for the person who decides.
+    /// The power that the grant gives a plugin, for the user who decides.
     pub(super) fn power(&self) -> Option<String> {
         let is_any = |entry: &PackageEntry| entry.pattern == PackagePattern::Any;
         let names: Vec<_> = self.patterns().collect();
@@ -207,7 +208,7 @@ impl PackagesGrant {
     }
 }
 
-/// The pattern of one version of a package and nothing else.
+/// The pattern that matches one version of a package only.
 pub(super) fn exact(name: &str, version: &str) -> Option<PackagePattern> {
     let (name, version) = (normal_name(name)?, Some(plain_version(version)?));
     Some(PackagePattern::Named { name, version })

@@ -1,4 +1,4 @@
-//! What a manifest asks for of the capabilities.
+//! The capability requests of a manifest.
 
 use std::fmt;
 
@@ -9,48 +9,49 @@ use crate::{
     source::SourceError,
 };
 
-/// Most requests for one capability: a few scratches; of most others a second one says nothing new.
+/// Most requests for one capability: a plugin may need a few scratches, but most capabilities only
+/// once.
 const REQUESTS_MAX: usize = 16;
 
 /// A request for a capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapabilityRequest {
-    /// What is wanted.
+    /// The requested action.
     pub wish: Wish,
-    /// What for, in the author's words.
+    /// The author's reason.
     pub why: String,
 }
 
-/// What a plugin wants of a capability.
+/// The actions that a plugin can request from a capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     /// To keep keys and values.
     State,
     /// To set timers.
     Schedule,
-    /// To send messages to the person.
+    /// To send messages to the user.
     Notify,
-    /// To show how far a call has come.
+    /// To show the progress of a call.
     Progress,
     /// To open pages in the user's browser.
     OpenUrl,
-    /// To have packages of a language fetched.
+    /// To fetch packages of a programming language.
     Packages,
     /// To use the scratch of this name.
     Scratch(String),
-    /// To get signals of this kind from outside.
+    /// To receive external signals of this kind.
     Listen(ListenKind),
-    /// To be the user's side of a session.
+    /// To be the user interface of a session.
     Ui {
-        /// Whether it wants to answer questions in the person's place.
+        /// Whether it wants to answer questions on the user's behalf.
         confirm: bool,
     },
-    /// To run as a program of this machine.
+    /// To run as a native program.
     Process,
 }
 
 impl Wish {
-    /// The capability that it is about.
+    /// The capability that it requires.
     pub fn capability(&self) -> Capability {
         match self {
             Self::State => Capability::State,
@@ -66,7 +67,7 @@ impl Wish {
         }
     }
 
-    /// The name of the scratch that it is about, if it is about one.
+    /// The name of the requested scratch, if it requests one.
     pub(super) fn scratch(&self) -> Option<&str> {
         match self {
             Self::Scratch(name) => Some(name),
@@ -82,7 +83,7 @@ impl Wish {
         }
     }
 
-    /// The kind of signals that it is about, if it is about such.
+    /// The kind of the requested signals, if it requests some.
     pub(super) fn listen(&self) -> Option<ListenKind> {
         match self {
             Self::Listen(kind) => Some(*kind),
@@ -117,7 +118,7 @@ impl Wish {
 }
 
 impl fmt::Display for Wish {
-    /// What is wanted, in the words in which the person who decides reads of a power.
+    /// The requested action, in the same words as a power in the output for the user who decides.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::State => f.write_str("keep state"),
@@ -137,7 +138,7 @@ impl fmt::Display for Wish {
     }
 }
 
-/// Takes every request for a capability out of the table of requests.
+/// Takes all capability requests out of the table of requests.
 pub(crate) fn read_all(section: &mut Section<'_>) -> Result<Vec<CapabilityRequest>, SourceError> {
     let mut requests = Vec::new();
     for capability in Capability::ALL {

@@ -1,4 +1,4 @@
-//! Scratches: temporary file systems of a session, by name, shared by the plugins that are granted
+//! Scratches: named temporary file systems of a session, shared by the plugins that are granted
 //! them.
 
 use std::fmt;
@@ -14,10 +14,11 @@ use crate::{
     unit::ByteSize,
 };
 
-/// What a scratch holds where no entry says: a data set to compute on, in memory or on a small disk.
+/// Default quota of a scratch: a data set to compute on, in memory or on a small disk.
 pub const SCRATCH_QUOTA_STANDARD_BYTES: u64 = 64 << 20;
 
-/// The largest quota of a scratch: it is gone after the session, so it is no place for more.
+/// The largest quota of a scratch: it is deleted after the session, so larger data belongs
+/// elsewhere.
 const SCRATCH_QUOTA_BYTES_MAX: u64 = 64 << 30;
 
 /// Most scratches of one plugin.
@@ -28,9 +29,9 @@ pub(super) const SCRATCHES_MAX: usize = 16;
 pub struct ScratchGrant {
     /// Its name.
     pub name: String,
-    /// Where the guest finds it.
+    /// Its path in the guest.
     pub mount: String,
-    /// The most that all of its files may come to; the same for every plugin that shares it.
+    /// The total size of its files, in bytes; the same for every plugin that shares it.
     pub quota_bytes: u64,
 }
 
@@ -58,14 +59,14 @@ impl ScratchEntry {
         })
     }
 
-    /// Whether another entry says the same.
+    /// Whether another entry has the same values.
     pub(crate) fn repeats(&self, other: &Self) -> bool {
         (&self.name, &self.mount, self.quota_bytes)
             == (&other.name, &other.mount, other.quota_bytes)
     }
 }
 
-/// Reads the name of a scratch, which is spelt like the name of a plugin.
+/// Reads the name of a scratch, which follows the rules for plugin names.
 pub(crate) fn read_name(item: Item<'_>) -> Result<String, SourceError> {
     let place = item.place();
     let name = item.string()?;

@@ -1,8 +1,8 @@
-//! Capabilities that are granted with yes or no, and the settings that say how much of them.
+//! Capabilities that are switched on or off, and their settings.
 //!
-//! Files are brought together setting by setting: either file may grant, and of what several state
-//! the strictest counts. A file that says `confirm = false` is not overruled by one that says
-//! `true`.
+//! Files are combined setting by setting: a grant in one file is enough, and the strictest stated
+//! value of a setting applies. `confirm = false` in one file is not overridden by `true` in
+//! another.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,37 +14,37 @@ use crate::{
     tier::Tier,
 };
 
-/// All keys and values of one plugin and user: some thousand notes, and no place to hoard in.
+/// All keys and values of one plugin and user: some thousand notes, but not a bulk store.
 pub const STATE_QUOTA_STANDARD_BYTES: u64 = 1 << 20;
 
-/// The largest quota that a policy may give: the store is one file, and not a file server.
+/// The largest quota that a policy may state: the store is a single file, not a file server.
 const STATE_QUOTA_BYTES_MAX: u64 = 1 << 30;
 
-/// The longest single value: a document of text; what is larger is a file.
+/// The longest single value: a text document; larger data belongs in a file.
 pub const STATE_VALUE_STANDARD_BYTES: u64 = 64 << 10;
 
-/// The longest value that a policy may allow: each is held in memory as a whole.
+/// The longest value that a policy may allow: each value is held in memory as a whole.
 const STATE_VALUE_BYTES_MAX: u64 = 64 << 20;
 
-/// Timers of one plugin and user: more than anybody keeps an eye on.
+/// Timers of one plugin and user: more than anyone keeps track of.
 pub const SCHEDULE_TIMERS_STANDARD: u32 = 64;
 
-/// The most timers that a policy may allow: all of them are looked at when one is set.
+/// The most timers that a policy may allow: setting a timer examines all of them.
 const SCHEDULE_TIMERS_MAX: u32 = 10_000;
 
-/// Least time between two firings of a repeated timer: each is a run of the plugin.
+/// Shortest time between two firings of a repeated timer: each firing runs the plugin.
 pub const SCHEDULE_INTERVAL_STANDARD: Duration = Duration::from_secs(60);
 
-/// The least that a policy may set: what comes more often is never set, whoever allows it.
+/// The shortest interval that a policy may state; a more frequent timer is never set.
 const SCHEDULE_INTERVAL_MS_MIN: u64 = 1000;
 
-/// The most that a policy may set: what fires daily is no burden.
+/// The longest interval that a policy may state: a daily timer is not a burden.
 const SCHEDULE_INTERVAL_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
-/// Messages of a plugin within a minute: a lively timer fits, a flood does not.
+/// Messages of a plugin per minute: enough for a busy timer, too few for a flood.
 pub const NOTIFY_PER_MINUTE_STANDARD: u32 = 10;
 
-/// The most messages that a policy may allow: ten a second, which nobody can read.
+/// The most messages that a policy may allow: ten per second, too many to read.
 const NOTIFY_PER_MINUTE_MAX: u32 = 600;
 
 /// A setting of a capability.
@@ -60,10 +60,10 @@ pub(crate) enum Setting {
     Unwalled,
 }
 
-/// A setting with its capability and key, and what may be written.
+/// A setting with its capability, its key and its range.
 type Key = (Setting, Capability, &'static str, Span);
 
-/// Every setting, in the order in which they are written.
+/// Every setting, in output order.
 static KEYS: [Key; 8] = [
     (Setting::Quota, Capability::State, "quota", Span::Bytes(1..=STATE_QUOTA_BYTES_MAX)),
     (Setting::Value, Capability::State, "value", Span::Bytes(1..=STATE_VALUE_BYTES_MAX)),
@@ -81,7 +81,7 @@ static KEYS: [Key; 8] = [
 ];
 
 impl Setting {
-    /// What holds where nobody states it, in bytes, milliseconds or pieces.
+    /// The default of a setting, in bytes, milliseconds or as a count.
     fn standard(self) -> u64 {
         match self {
             Self::Quota => STATE_QUOTA_STANDARD_BYTES,
@@ -108,33 +108,33 @@ impl Setting {
     }
 }
 
-/// What files say about one capability.
+/// The statements of policy files about one capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Switch {
-    /// Where it is granted, if it is.
+    /// The place of the grant, if there is one.
     pub(crate) granted: Option<Place>,
     stated: BTreeMap<Setting, Stated>,
 }
 
 impl Switch {
-    /// No word about the capability.
+    /// No statement about the capability.
     pub(crate) fn none() -> Self {
         Self { granted: None, stated: BTreeMap::new() }
     }
 
-    /// Grants it, with what is stated already.
+    /// Grants the capability, and keeps the stated settings.
     pub(crate) fn granted_at(self, place: Place) -> Self {
         Self { granted: Some(place), ..self }
     }
 
-    /// States a flag.
+    /// Sets a flag.
     pub(crate) fn with_flag(mut self, setting: Setting, place: Place) -> Self {
         self.stated.insert(setting, Stated { value: 1, place });
         self
     }
 
-    /// Reads `true` or a table of settings. A project's table grants nothing; what it states counts
-    /// where it is stricter.
+    /// Reads `true` or a table of settings. A project's table grants nothing; its settings count
+    /// only where they are stricter.
     pub(crate) fn read(
         capability: Capability,
         item: Item<'_>,
@@ -161,7 +161,7 @@ impl Switch {
         Ok(Self { granted, stated })
     }
 
-    /// Adds what a file that may grant says.
+    /// Adds the statements of a file that may grant.
     pub(crate) fn join(&mut self, other: Self) {
         self.granted = self.granted.take().or(other.granted);
         for (setting, theirs) in other.stated {
@@ -172,7 +172,8 @@ impl Switch {
         }
     }
 
-    /// Adds what a project's file states, where that is stricter than what holds without it.
+    /// Adds the settings of a project's file that are stricter than the effective values without
+    /// it.
     pub(crate) fn tighten(&mut self, other: Self) {
         for (setting, theirs) in other.stated {
             if setting.is_stricter(theirs.value, self.value(setting)) {
@@ -181,17 +182,17 @@ impl Switch {
         }
     }
 
-    /// What holds of a setting.
+    /// The effective value of a setting.
     pub(crate) fn value(&self, setting: Setting) -> u64 {
         self.stated.get(&setting).map_or(setting.standard(), |stated| stated.value)
     }
 
-    /// Whether a flag holds.
+    /// Whether a flag is set.
     pub(crate) fn is_set(&self, setting: Setting) -> bool {
         self.value(setting) != 0
     }
 
-    /// Where a setting is stated.
+    /// The place of a stated setting.
     pub(crate) fn place_of(&self, setting: Setting) -> Option<&Place> {
         self.stated.get(&setting).map(|stated| &stated.place)
     }

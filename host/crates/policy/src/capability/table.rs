@@ -1,4 +1,4 @@
-//! What policy files say about the capabilities of one plugin, and what that makes together.
+//! The capabilities in one plugin's tables of the policy files, and their combination.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,24 +21,24 @@ use crate::{
     tier::Tier,
 };
 
-/// The capabilities of one plugin's table, whether or not the plugin asks for them.
+/// The capabilities in one plugin's table, whether or not the plugin requests them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Capabilities {
-    /// What is granted with yes or no.
+    /// The capabilities that are switched on or off.
     pub(super) switches: BTreeMap<Capability, Switch>,
     /// One entry for each file that grants it.
     pub(crate) open_url: Vec<OpenUrlEntry>,
     pub(crate) packages: Vec<PackageEntry>,
     pub(crate) scratch: Vec<ScratchEntry>,
     pub(crate) listen: Vec<ListenGrant>,
-    /// What is taken away, and where.
+    /// The denied capabilities, with the places of their denials.
     denied: BTreeMap<Capability, Place>,
-    /// What of it a project alone takes away.
+    /// The denied capabilities that only a project denies.
     withheld: BTreeSet<Capability>,
 }
 
 impl Capabilities {
-    /// No word about any capability.
+    /// No statement about any capability.
     pub(crate) fn none() -> Self {
         Self {
             switches: BTreeMap::new(),
@@ -97,7 +97,7 @@ impl Capabilities {
         Ok(())
     }
 
-    /// Adds what another file says: either may grant, and each may take away.
+    /// Adds the statements of another file: a grant in one file is enough, and so is a denial.
     pub(crate) fn join(&mut self, tier: Tier, other: Self) {
         for (capability, theirs) in other.switches {
             let own = self.switches.entry(capability).or_insert_with(Switch::none);
@@ -120,27 +120,27 @@ impl Capabilities {
         }
     }
 
-    /// Where a capability is taken away, if it is.
+    /// The place where a capability is denied, if it is.
     pub(crate) fn denied_at(&self, capability: Capability) -> Option<&Place> {
         self.denied.get(&capability)
     }
 
-    /// Whether it is a project alone that takes a capability away.
+    /// Whether only a project denies a capability.
     pub(super) fn is_withheld(&self, capability: Capability) -> bool {
         self.withheld.contains(&capability)
     }
 
-    /// What is said about a capability that is granted with yes or no, if it is granted.
+    /// The statements about a capability, if it is switched on and not denied.
     pub(super) fn granted(&self, capability: Capability) -> Option<&Switch> {
         self.switched_on(capability).filter(|_| !self.denied.contains_key(&capability))
     }
 
-    /// The same, whether or not somebody takes it away.
+    /// The statements about a capability, if it is switched on, even if it is denied.
     pub(super) fn switched_on(&self, capability: Capability) -> Option<&Switch> {
         self.switches.get(&capability).filter(|switch| switch.granted.is_some())
     }
 
-    /// Every entry about a capability that stands in a file, with its text.
+    /// Every entry about a capability in the files, with its text.
     pub(crate) fn entries(&self, capability: Capability) -> Vec<(&Place, String)> {
         match capability {
             Capability::State
@@ -162,7 +162,7 @@ impl Capabilities {
         }
     }
 
-    /// The first place that says anything about any capability.
+    /// The places of all entries about capabilities.
     pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
         let entries = Capability::ALL.into_iter().flat_map(|capability| self.entries(capability));
         entries.map(|(place, _)| place).chain(self.denied.values())
@@ -188,7 +188,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether the lists of one file are as short as they are read.
+    /// Whether the lists of one file are within the limits for reading.
     pub(super) fn is_bounded(&self) -> bool {
         let pages = self.open_url.iter().map(|entry| entry.allow.len());
         self.packages.len() <= PACKAGES_MAX
@@ -197,7 +197,7 @@ impl Capabilities {
             && pages.max().is_none_or(|pages| pages <= PATTERNS_MAX)
     }
 
-    /// Refuses entries that cannot stand beside each other or beside those for files.
+    /// Refuses entries that conflict with each other or with `fs` entries.
     pub(crate) fn check(&self, fs: &[FsEntry]) -> Result<(), SourceError> {
         self.check_scratch(fs)?;
         self.check_listen()?;
@@ -245,7 +245,8 @@ impl Capabilities {
     }
 }
 
-/// What of a folder cannot be kept for a program of this machine, which sees it where it is.
+/// Refuses a folder with properties that cannot be enforced for a native program, which sees the
+/// folder at its host path.
 fn check_of_process(entry: &FsEntry) -> Result<(), SourceError> {
     let mount = &entry.mount;
     let own = mount.host.file_name().map(|name| Path::new("/").join(name));
@@ -262,7 +263,7 @@ fn check_of_process(entry: &FsEntry) -> Result<(), SourceError> {
     Err(error.with_hint("a program of this machine sees the folder as it is: leave the key out"))
 }
 
-/// Whether the key of a capability holds a list.
+/// Whether the key of a capability has a list as its value.
 fn is_list(capability: Capability) -> bool {
     match capability {
         Capability::State
@@ -290,7 +291,7 @@ pub(super) fn bounded<'d, T>(
     }
 }
 
-/// The entries of two files; what both say stands once.
+/// The entries of two files, without duplicates.
 fn added<T: Clone>(
     own: &[T],
     theirs: impl Iterator<Item = T>,

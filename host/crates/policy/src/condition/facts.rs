@@ -1,7 +1,7 @@
-//! What conditions see: the variables `args`, `context` and `grants`.
+//! The facts that conditions see: the variables `args`, `context` and `grants`.
 //!
-//! They are put into the evaluator's form once for all conditions of a decision, and not at all
-//! where no rule has one. Texts are borrowed, so that large arguments are not copied.
+//! They are converted for the evaluator once for all conditions of a decision, and not at all if no
+//! rule has a condition. Strings are borrowed, so large arguments are not copied.
 
 use std::{
     cell::{Cell, OnceCell},
@@ -28,14 +28,14 @@ use crate::{
     question::{CONTEXT_KEYS, Situation},
 };
 
-/// Most steps that the conditions of one decision may take together: about half a second's worth on
-/// a slow machine, and hundreds of times what a condition over a long list needs.
+/// Most steps that the conditions of one decision may take together: about half a second on a slow
+/// machine, and hundreds of times more than a condition over a long list needs.
 const WORK_STEPS_MAX: u64 = 4 << 20;
 
-/// Deepest arguments that are looked at: what the parser of calls lets through.
+/// Deepest arguments that are examined, the same as the parser of calls accepts.
 const DEPTH_MAX: usize = 128;
 
-/// How many bytes of text weigh as much as one value.
+/// Bytes of text that weigh as much as one value.
 const TEXT_BYTES_PER_STEP: usize = 64;
 
 /// The names of the keys of `grants`.
@@ -43,7 +43,7 @@ pub(super) const GRANT_KEYS: [&str; 5] = ["net", "fs", "env", "secrets", "capabi
 
 type Boxed<'v> = Box<dyn Val + 'v>;
 
-/// The facts of one decision, and how much work its conditions may still do with them.
+/// The facts of one decision, and the steps that its conditions may still take.
 pub(crate) struct Facts<'a> {
     situation: Situation<'a>,
     grant: &'a Grant,
@@ -51,7 +51,7 @@ pub(crate) struct Facts<'a> {
     work_left: Cell<u64>,
 }
 
-/// The variables as the evaluator takes them.
+/// The variables in the evaluator's form.
 pub(super) struct Variables<'a> {
     args: Boxed<'a>,
     context: Boxed<'a>,
@@ -59,10 +59,10 @@ pub(super) struct Variables<'a> {
     weights: Weights<'a>,
 }
 
-/// How much the variables hold.
+/// The weights of the variables.
 struct Weights<'a> {
     args: u64,
-    /// Each argument for itself, and how many elements it has.
+    /// The weight of each argument, and its number of elements.
     fields: HashMap<&'a str, (u64, u64)>,
     context: u64,
     grants: u64,
@@ -88,7 +88,7 @@ impl<'a> Facts<'a> {
         Ok(self.variables.get_or_init(|| Variables::new(&self.situation, self.grant)))
     }
 
-    /// Takes work off what is left.
+    /// Subtracts steps from the remaining ones.
     pub(super) fn spend(&self, steps: u64) -> Result<(), Failure> {
         let left = self.work_left.get().checked_sub(steps).ok_or(Failure::TooMuch)?;
         self.work_left.set(left);
@@ -115,7 +115,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// What a variable weighs.
+    /// The weight of a variable.
     pub(super) fn weight(&self, name: &str) -> u64 {
         match name {
             "args" => self.weights.args,
@@ -125,7 +125,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// What one argument weighs, and how many elements it has.
+    /// The weight of one argument, and its number of elements.
     pub(super) fn argument_weight(&self, name: &str) -> (u64, u64) {
         self.weights.fields.get(name).copied().unwrap_or((1, 0))
     }
@@ -142,14 +142,15 @@ impl VariableResolver for Variables<'_> {
     }
 }
 
-/// The environment of all conditions: the standard functions.
+/// The environment of all conditions, with the standard functions.
 pub(super) fn environment() -> Arc<Env> {
     static STANDARD: LazyLock<Arc<Env>> =
         LazyLock::new(|| Arc::new(Env::default().with_optional_support(false).with_stdlib()));
     Arc::clone(&STANDARD)
 }
 
-/// How much a value holds: one for itself and all that is in it, and its texts by their length.
+/// The weight of a value: one for itself, plus the weights of its elements; a string weighs by its
+/// length.
 fn weight(value: &Value, depth: usize) -> u64 {
     if depth > DEPTH_MAX {
         return u64::MAX;
@@ -197,7 +198,7 @@ fn value(json: &Value) -> Boxed<'_> {
     }
 }
 
-/// Whole numbers are integers, as a condition writes them: `args.count + 1`.
+/// Whole numbers become integers, so that a condition can compute `args.count + 1`.
 fn numeric(number: &Number) -> Boxed<'static> {
     match (number.as_i64(), number.as_u64()) {
         (Some(whole), _) => Box::new(CelInt::from(whole)),
@@ -227,9 +228,9 @@ fn map<'v>(fields: impl IntoIterator<Item = (&'v str, Boxed<'v>)>) -> Boxed<'v> 
     Box::new(CelMap::from(fields.collect::<HashMap<_, _>>()))
 }
 
-/// What the plugin holds, and how much of it there is.
+/// The plugin's grants, and their weight.
 fn grants(grant: &Grant) -> (Boxed<'_>, u64) {
-    // Several requests and entries often come to the same.
+    // Several pairs of request and entry often give the same pattern.
     let net: BTreeSet<String> = grant.net().patterns().map(|pattern| pattern.to_string()).collect();
     let secrets = grant.secrets().iter().map(|secret| secret.name.as_str());
     let secrets: Vec<&str> = secrets.collect();

@@ -1,9 +1,8 @@
-//! Which names and types a condition uses, checked when the policy is read.
+//! Checks of the names and types in a condition, made when the policy is read.
 //!
-//! The language has no declarations here, and what arguments hold is not known before a call. So
-//! most types are open; but a name that nothing will ever have, a function that there is not, and
-//! a result that can never be true or false are mistakes at any time, and a condition that fails
-//! on every call would stop them all, or none.
+//! The language has no declarations here, and the content of arguments is not known before a call.
+//! So most types are open. But an unknown name, an unknown function, and a result that can never be
+//! true or false are mistakes on every call, and such a condition would stop all calls or none.
 
 use cel::{
     IdedExpr,
@@ -22,21 +21,21 @@ use crate::{
     source::{nearest, quoted},
 };
 
-/// Deepest that `all`, `exists`, `map` and the like may stand in each other: what is beyond would
-/// take more work than a decision is given, for any list worth the name.
+/// Deepest nesting of `all`, `exists`, `map` and similar loops. Deeper ones would exceed the steps
+/// of a decision for any list of useful length.
 const LOOPS_MAX: usize = 4;
 
 /// The variables of a condition.
 const VARIABLES: [&str; 3] = ["args", "context", "grants"];
 
-/// The name that the parser gives to what a loop collects.
+/// The parser's name for the result that a loop collects.
 const COLLECTED: &str = "@result";
 
 /// The names of types, for `type(args.x) == string`.
 const TYPE_NAMES: [&str; 8] =
     ["bool", "int", "uint", "double", "string", "list", "map", "null_type"];
 
-/// What an expression comes to, as far as that can be told.
+/// The type of an expression, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bool,
@@ -46,11 +45,11 @@ enum Kind {
     Map,
     Null,
     Type,
-    /// Anything.
+    /// Any type.
     Open,
 }
 
-/// How a function is called.
+/// The form of a function call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `f(a, b)`
@@ -76,17 +75,17 @@ const FUNCTIONS: [(&str, Form, Kind); 14] = [
     ("dyn", Form::Global(1), Kind::Open),
 ];
 
-/// The functions that the parser turns into loops, for the list of what there is.
+/// The functions that the parser turns into loops, for the list of known functions.
 const LOOPS: [&str; 6] = ["has", "all", "exists", "exists_one", "map", "filter"];
 
-/// The names that hold at one place of a condition, and the patterns met on the way to it.
+/// The names in scope at one place of a condition, and the patterns found so far.
 struct Scope<'e> {
-    /// The variables of the loops around it, the innermost last.
+    /// The variables of the enclosing loops, the innermost last.
     bound: Vec<&'e str>,
     patterns: Vec<String>,
 }
 
-/// Checks a condition, and returns the patterns that it matches texts against.
+/// Checks a condition, and returns its regular expressions, compiled.
 pub(super) fn check(expression: &IdedExpr) -> Result<Patterns, ConditionError> {
     let mut scope = Scope { bound: Vec::new(), patterns: Vec::new() };
     let kind = scope.kind(expression)?;
@@ -101,13 +100,13 @@ fn flawed(flaw: impl Into<String>, hint: impl Into<String>) -> ConditionError {
     ConditionError::Flaw { flaw: flaw.into(), hint: Some(hint.into()) }
 }
 
-/// A flaw without anything to be said about how to mend it.
+/// A flaw without a hint.
 fn plain(flaw: impl Into<String>) -> ConditionError {
     ConditionError::Flaw { flaw: flaw.into(), hint: None }
 }
 
 impl Kind {
-    /// Whether a value of this kind can be one of the other.
+    /// Whether a value of this kind can be of the other kind.
     fn may_be(self, other: Self) -> bool {
         self == other || self == Self::Open
     }
@@ -137,7 +136,8 @@ impl<'e> Scope<'e> {
             Expr::List(list) => self.all(&list.elements).map(|_| Kind::List),
             Expr::Map(map) => {
                 for entry in &map.entries {
-                    // The evaluator cannot take the other kind of entry, which is for messages.
+                    // The other kind of entry belongs to messages, which the evaluator does not
+                    // support.
                     let EntryExpr::MapEntry(entry) = &entry.expr else {
                         return Err(plain("a table holds a field of a message"));
                     };
@@ -149,7 +149,7 @@ impl<'e> Scope<'e> {
             Expr::Struct(message) => {
                 Err(plain(format!("there is no type {}", quoted(&message.type_name))))
             }
-            // Nor can it take a part that the parser left out.
+            // The evaluator does not support parts that the parser left out either.
             Expr::Unspecified => Err(plain("a part is missing")),
         }
     }
@@ -194,7 +194,7 @@ impl<'e> Scope<'e> {
         Ok(if select.test { Kind::Bool } else { kind })
     }
 
-    /// The fields of a variable that has certain ones only, and what they hold.
+    /// The fields of a variable with a fixed set of fields, and their kind.
     fn known_fields(
         &self,
         operand: &'e IdedExpr,
@@ -202,7 +202,7 @@ impl<'e> Scope<'e> {
         let Expr::Ident(name) = &operand.expr else { return None };
         match name.as_str() {
             name if self.bound.contains(&name) => None,
-            // Two of the texts may be missing, and then are null.
+            // Two of the texts may be missing, and are null then.
             "context" => Some((name, &CONTEXT_KEYS, Kind::Open)),
             "grants" => Some((name, &GRANT_KEYS, Kind::List)),
             _ => None,
@@ -210,7 +210,7 @@ impl<'e> Scope<'e> {
     }
 
     fn call_kind(&mut self, call: &'e CallExpr) -> Result<Kind, ConditionError> {
-        // Before its arguments, in which a loop that is misused has names that stand for nothing.
+        // Before the arguments: in a misused loop, they contain names that are not defined.
         let function = if is_operator(&call.func_name) { None } else { Some(function_kind(call)?) };
         if let Some(target) = &call.target {
             self.kind(target)?;
@@ -237,7 +237,7 @@ impl<'e> Scope<'e> {
         self.kind(&comprehension.loop_cond)?;
         self.kind(&comprehension.loop_step)?;
         self.bound.pop();
-        // What is counted is compared in the end.
+        // A loop that counts ends with a comparison.
         Ok(if start == Kind::List { Kind::List } else { Kind::Bool })
     }
 }
@@ -263,7 +263,7 @@ fn known_field(variable: &str, field: &str, fields: &[&str]) -> Result<(), Condi
     Err(flawed(format!("{variable} has no {}", quoted(field)), hint))
 }
 
-/// Whether a call is one of an operator: no function has such a name.
+/// Whether a call is an operator: no function has such a name.
 fn is_operator(name: &str) -> bool {
     name.contains(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_')
 }
@@ -311,7 +311,7 @@ fn function_kind(call: &CallExpr) -> Result<Kind, ConditionError> {
     known.map(|(_, _, kind)| *kind).ok_or_else(|| no_function(name))
 }
 
-/// Checks what `&&`, `||`, `!` and `?` stand beside.
+/// Checks the operands of `&&`, `||`, `!` and `?`.
 fn truths(kinds: &[Kind]) -> Result<(), ConditionError> {
     match kinds.iter().find(|kind| !kind.may_be(Kind::Bool)) {
         None => Ok(()),
@@ -324,7 +324,7 @@ fn truths(kinds: &[Kind]) -> Result<(), ConditionError> {
 
 fn no_function(name: &str) -> ConditionError {
     let functions = || FUNCTIONS.iter().map(|(known, _, _)| *known).chain(LOOPS);
-    // A function that there is was called with other arguments than it takes.
+    // The function exists, but was called with the wrong arguments.
     if functions().any(|known| known == name) {
         let flaw = format!("{} is not called like this", quoted(name));
         return ConditionError::Flaw { flaw, hint: Some(usage(name)) };

@@ -1,27 +1,28 @@
-//! How deeply a condition nests, found out before it is parsed.
+//! The nesting depth of a condition, measured before it is parsed.
 //!
-//! The parser, the evaluator and every walk over an expression call themselves once for each level
-//! of it, on the stack of whichever thread reads a policy or decides about a call. A level is a
-//! bracket that is open, or an operator in the run of text that is being read: `a.b.c` nests as
-//! deeply as `((a))`. A comma, `&&` and `||` begin a new run.
+//! The parser, the evaluator and every walk over an expression recurse once for each level, on the
+//! stack of the thread that reads a policy or decides about a call. A level is an open bracket, or
+//! an operator in the current run of text: `a.b.c` nests as deeply as `((a))`. A comma, `&&` and
+//! `||` begin a new run.
 
 use super::ConditionError;
 
-/// Most levels at any place: several times what a condition needs that a person can read. One level
-/// costs up to 16 KiB of stack.
+/// Most levels at any place: several times more than a readable condition needs. One level costs up
+/// to 16 KiB of stack.
 pub(super) const LEVELS_MAX: usize = 32;
 
-/// Signs of two characters that are one.
+/// Signs that consist of two characters.
 const PAIRS: [&[u8]; 6] = [b"==", b"!=", b"<=", b">=", b"&&", b"||"];
 
-/// Characters that a backslash may stand before.
+/// Characters that may follow a backslash.
 const PLAIN_ESCAPES: &[u8] = b"abfnrtv\\?\"'`";
 
-/// A bracket that is open.
+/// An open bracket.
 struct Frame {
-    /// Itself, and the question marks since the last comma, after each of which all the rest nests.
+    /// One for the bracket itself, and one for each question mark since the last comma: the rest
+    /// nests in each of these.
     fixed: usize,
-    /// The operators of the present run.
+    /// The operators of the current run.
     run: usize,
 }
 
@@ -29,8 +30,9 @@ struct Levels(Vec<Frame>);
 
 /// Checks the nesting of a text.
 ///
-/// What is taken for a string here, the parser must not take for anything else, or brackets could
-/// hide in it. So strings are read as the parser reads them, and its rarer forms are refused.
+/// The parser must read the same text as a string that this scanner does; otherwise, brackets could
+/// hide in it. So the scanner follows the parser's rules for strings, and refuses their rarer
+/// forms.
 pub(super) fn check(text: &str) -> Result<(), ConditionError> {
     let mut levels = Levels(vec![Frame { fixed: 0, run: 0 }]);
     let mut rest = text.as_bytes();
@@ -47,7 +49,7 @@ pub(super) fn check(text: &str) -> Result<(), ConditionError> {
 }
 
 impl Levels {
-    /// Takes a name, a number, a keyword or a raw string, and returns its length.
+    /// Consumes a name, a number, a keyword or a raw string, and returns its length.
     fn word(&mut self, rest: &[u8]) -> Result<usize, ConditionError> {
         let length = rest.iter().take_while(|byte| is_of_word(byte)).count();
         let (word, after) = rest.split_at(length);
@@ -59,11 +61,11 @@ impl Levels {
         }
     }
 
-    /// Takes anything else, and returns its length.
+    /// Consumes anything else, and returns its length.
     fn sign(&mut self, rest: &[u8]) -> Result<usize, ConditionError> {
         match rest[0] {
             b'(' | b'[' | b'{' => self.0.push(Frame { fixed: 1, run: 0 }),
-            // One that closes nothing is a mistake, which the parser names.
+            // An unmatched closing bracket is a mistake that the parser reports.
             b')' | b']' | b'}' if self.0.len() > 1 => drop(self.0.pop()),
             _ => {}
         }
@@ -71,7 +73,7 @@ impl Levels {
             b',' => *frame = Frame { fixed: frame.fixed.min(1), run: 0 },
             b'&' | b'|' => frame.run = 0,
             b'?' => frame.fixed += 1,
-            // What was in brackets is one more link of a chain: `a[0][1]`.
+            // A bracketed part is one more link of a chain: `a[0][1]`.
             b')' | b']' | b'}' => frame.run += 1,
             b'.' | b'!' | b'-' | b'+' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' => frame.run += 1,
             _ => {}
@@ -79,7 +81,7 @@ impl Levels {
         Ok(if PAIRS.iter().any(|pair| rest.starts_with(pair)) { 2 } else { 1 })
     }
 
-    /// Changes the innermost frame, and checks what all of them come to.
+    /// Changes the innermost frame, and checks the sum over all frames.
     fn change(&mut self, change: impl FnOnce(&mut Frame)) -> Result<(), ConditionError> {
         if let Some(frame) = self.0.last_mut() {
             change(frame);
@@ -97,7 +99,7 @@ fn line_length(rest: &[u8]) -> usize {
     rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
 }
 
-/// The length of a string, its quotation marks included.
+/// The length of a string, including its quotation marks.
 fn string_length(rest: &[u8]) -> Result<usize, ConditionError> {
     let mut end = 1;
     loop {
@@ -110,14 +112,14 @@ fn string_length(rest: &[u8]) -> Result<usize, ConditionError> {
     }
 }
 
-/// The length of a string in which a backslash means itself.
+/// The length of a raw string, in which a backslash is literal.
 fn raw_length(rest: &[u8]) -> Result<usize, ConditionError> {
     let ends = |byte: &u8| *byte == rest[0] || matches!(byte, b'\n' | b'\r');
     let inside = rest[1..].iter().position(ends).ok_or(ConditionError::Text)?;
     closed(rest, inside + 1)
 }
 
-/// Takes the quotation mark at `end`, unless the string is one of three marks.
+/// Consumes the quotation mark at `end`, unless it belongs to a triple quotation mark.
 fn closed(rest: &[u8], end: usize) -> Result<usize, ConditionError> {
     let is_triple = end == 1 && rest.get(2) == Some(&rest[0]);
     if rest[end] == rest[0] && !is_triple { Ok(end + 1) } else { Err(ConditionError::Text) }
