@@ -1,8 +1,8 @@
-//! A TOML file, read by hand so that every mistake in it has a place.
+//! A TOML reader that reports the place of every mistake.
 //!
-//! A reader takes the keys it knows out of a [`Section`]; whatever is left when it is done is an
-//! unknown key, and an error. A section cannot be read in any other way, so no reader can forget
-//! the check: a power that is misspelt is never silently left out or silently granted.
+//! A reader takes the keys it knows out of a [`Section`]; any key that is left is unknown, which is
+//! an error. A section cannot be read in any other way, so no reader can skip this check: a
+//! misspelt power is never silently ignored or silently granted.
 //!
 //! ```
 //! use sallyport_policy::document::{Document, Item};
@@ -35,11 +35,11 @@ use crate::{
     unit::{ByteSize, TimeSpan},
 };
 
-/// Longest file that is read, in bytes: far above any policy a person can review, and low enough
-/// that a hostile manifest costs no noticeable time.
+/// Longest file that is read, in bytes: far larger than any policy that can be reviewed, and small
+/// enough that a hostile manifest costs no noticeable time.
 pub const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 
-/// One file: its name, its text, and where its lines begin.
+/// One file: its name, its text, and the offsets of its lines.
 #[derive(Debug)]
 pub struct Document<'d> {
     file: &'d str,
@@ -47,7 +47,7 @@ pub struct Document<'d> {
     line_starts: Vec<usize>,
 }
 
-/// A table of a file, while its keys are being taken out of it.
+/// A table of a file. Readers take its keys out one by one.
 #[derive(Debug)]
 pub struct Section<'d> {
     document: &'d Document<'d>,
@@ -56,7 +56,7 @@ pub struct Section<'d> {
     known: Vec<&'static str>,
 }
 
-/// A value of a file: it knows its place, and what to call it in a message.
+/// A value of a file, with its place and its label for messages.
 #[derive(Debug)]
 pub struct Item<'d> {
     document: &'d Document<'d>,
@@ -70,8 +70,8 @@ impl Document<'_> {
     ///
     /// # Errors
     ///
-    /// Text that is too long or not TOML, a duplicate key, whatever the function refuses, and any
-    /// key that it did not take.
+    /// Text that is too long or not TOML, a duplicate key, any error of the function, and any key
+    /// that it did not take.
     pub fn read<T>(
         file: &str,
         text: &str,
@@ -91,7 +91,7 @@ impl Document<'_> {
         #[cfg(test)]
         let read = crate::tests::grammar::noting(String::new(), read);
         let (root, errors) = DeTable::parse_recoverable(text);
-        // One slip is often reported twice; the first place in the text is where it happened.
+        // The parser often reports one mistake twice; the first place in the text is the real one.
         let first = errors.iter().min_by_key(|error| error.span().map(|span| span.start));
         match first {
             Some(error) => Err(document.syntax_error(error)),
@@ -130,7 +130,7 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// The keys that its reader has asked for.
+    /// The keys that the reader has asked for.
     #[cfg(test)]
     pub(crate) fn known(&self) -> &[&'static str] {
         &self.known
@@ -145,12 +145,12 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Where the section begins.
+    /// The start of the section.
     pub fn place(&self) -> Place {
         self.document.place(self.offset)
     }
 
-    /// Takes out the value of a key, if it is there.
+    /// Takes out the value of a key, if the key exists.
     pub fn take(&mut self, key: &'static str) -> Option<Item<'d>> {
         self.known.push(key);
         let index = self.entries.iter().position(|(found, _)| found.get_ref() == key)?;
@@ -158,8 +158,8 @@ impl<'d> Section<'d> {
         Some(Item::new(self.document, quoted(key), value))
     }
 
-    /// Takes out every key that is left, in the order of the file: for tables in which a reader's
-    /// own keys stand beside names.
+    /// Takes out all remaining keys, in the order of the file: for tables that mix the reader's own
+    /// keys with names.
     pub fn rest(&mut self) -> Vec<(String, Item<'d>)> {
         let entries = std::mem::take(&mut self.entries).into_iter();
         let named = entries.map(|(key, value)| {
@@ -170,11 +170,11 @@ impl<'d> Section<'d> {
         named.collect()
     }
 
-    /// Takes out and reads the value of a key, if it is there.
+    /// Takes out and reads the value of a key, if the key exists.
     ///
     /// # Errors
     ///
-    /// Whatever the reader refuses.
+    /// Any error of the reader.
     pub fn optional<T>(
         &mut self,
         key: &'static str,
@@ -183,7 +183,7 @@ impl<'d> Section<'d> {
         self.take(key).map(read).transpose()
     }
 
-    /// Takes out and reads the value of a key that has to be there.
+    /// Takes out and reads the value of a required key.
     ///
     /// # Errors
     ///
@@ -199,8 +199,8 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Returns the error of a section that holds none of some keys. Where a key is left that looks
-    /// like one of them, that key is the mistake.
+    /// Returns the error for a section that has none of some keys. If a remaining key looks like
+    /// one of them, the error is about that key.
     pub fn lacks(&self, keys: &[&'static str], message: impl Into<String>) -> SourceError {
         let mut left = self.entries.iter().map(|(found, _)| found);
         match left.find(|found| nearest(found.get_ref(), keys.iter().copied()).is_some()) {
@@ -209,7 +209,7 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Takes out the list under a key and reads its entries; no key is an empty list.
+    /// Takes out the list under a key and reads its entries; a missing key is an empty list.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl<'d> Section<'d> {
     }
 
     /// Takes out the table under a key, whose own keys are names, and reads each name with its
-    /// value, in the order of the file; no key is an empty table.
+    /// value, in the order of the file; a missing key is an empty table.
     ///
     /// # Errors
     ///
@@ -242,27 +242,28 @@ impl<'d> Item<'d> {
         Self { document, label, offset: value.span().start, value: value.into_inner() }
     }
 
-    /// Where the value begins.
+    /// The start of the value.
     pub fn place(&self) -> Place {
         self.document.place(self.offset)
     }
 
-    /// What to call the value in a message: its key in quotation marks, or where it stands.
+    /// The label of the value in messages: its key in quotation marks, or the list that contains
+    /// it.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Whether the value is a string, for keys that take a string or something longer.
+    /// Whether the value is a string, for keys that also accept a longer form.
     pub fn is_string(&self) -> bool {
         self.value.is_str()
     }
 
-    /// Whether the value is a list, for keys that take one thing or several.
+    /// Whether the value is a list, for keys that accept one value or several.
     pub fn is_list(&self) -> bool {
         self.value.is_array()
     }
 
-    /// Whether the value is a truth value, for keys that take one or something longer.
+    /// Whether the value is a boolean, for keys that also accept a longer form.
     pub fn is_boolean(&self) -> bool {
         self.value.is_bool()
     }
@@ -277,17 +278,17 @@ impl<'d> Item<'d> {
         self.value.as_bool() == Some(false)
     }
 
-    /// Whether the value is a table, for keys that take a table or something shorter.
+    /// Whether the value is a table, for keys that also accept a shorter form.
     pub fn is_table(&self) -> bool {
         self.value.is_table()
     }
 
-    /// Whether the value is an integer, for keys that take a number or a text.
+    /// Whether the value is an integer, for keys that accept a number or a string.
     pub fn is_integer(&self) -> bool {
         self.value.is_integer()
     }
 
-    /// Returns the error of a value that is something else than is wanted there.
+    /// Returns the error for a value of the wrong type.
     pub(crate) fn mismatch<T>(&self, wanted: &str) -> Result<T, SourceError> {
         let found = self.value.type_str();
         let article = if matches!(found, "integer" | "array") { "an" } else { "a" };
@@ -307,11 +308,11 @@ impl<'d> Item<'d> {
         Ok(text.into_owned())
     }
 
-    /// Reads a string that says something: it is not empty.
+    /// Reads a string that is not blank.
     ///
     /// # Errors
     ///
-    /// The value is not a string, or holds nothing but white space.
+    /// The value is not a string, or contains only white space.
     pub fn prose(self) -> Result<String, SourceError> {
         let (place, label) = (self.place(), self.label.clone());
         let text = self.string()?;
@@ -334,11 +335,11 @@ impl<'d> Item<'d> {
         self.string()?.parse().map_err(|mistake| place.mistake(&mistake))
     }
 
-    /// Reads a string that is one of a few words.
+    /// Reads a string that must be one of a few words.
     ///
     /// # Errors
     ///
-    /// The value is not a string, or none of the words.
+    /// The value is not a string, or not one of the words.
     pub fn choice<T: Copy>(self, choices: &[(&'static str, T)]) -> Result<T, SourceError> {
         let (place, label) = (self.place(), self.label.clone());
         let word = self.string()?;
@@ -353,7 +354,7 @@ impl<'d> Item<'d> {
         })
     }
 
-    /// Reads a truth value.
+    /// Reads a boolean.
     ///
     /// # Errors
     ///
@@ -366,7 +367,7 @@ impl<'d> Item<'d> {
     ///
     /// # Errors
     ///
-    /// The value is not an integer of 64 bits.
+    /// The value is not an integer, or does not fit in 64 bits.
     pub fn integer(self) -> Result<i64, SourceError> {
         match self.value.as_integer() {
             Some(integer) => self.number(integer),
@@ -391,7 +392,7 @@ impl<'d> Item<'d> {
         number.ok_or_else(|| place.error(format!("{label} must be from {least} to {most}")))
     }
 
-    /// Reads a length of time, such as `"10s"`.
+    /// Reads a duration, such as `"10s"`.
     ///
     /// # Errors
     ///
@@ -400,11 +401,11 @@ impl<'d> Item<'d> {
         self.parsed()
     }
 
-    /// Reads a size, such as `"64KiB"`; a plain integer counts bytes.
+    /// Reads a size, such as `"64KiB"`; a plain integer is a number of bytes.
     ///
     /// # Errors
     ///
-    /// The value is neither a size nor a number that is not negative.
+    /// The value is neither a size nor a non-negative integer.
     pub fn bytes(self) -> Result<ByteSize, SourceError> {
         if !self.is_integer() {
             return self.parsed();
@@ -457,7 +458,7 @@ impl<'d> Item<'d> {
     ///
     /// # Errors
     ///
-    /// The value is not a table, whatever the function refuses, and any key it did not take.
+    /// The value is not a table, any error of the function, and any key it did not take.
     pub fn section<T>(
         self,
         read: impl FnOnce(&mut Section<'d>) -> Result<T, SourceError>,
@@ -474,7 +475,7 @@ impl<'d> Item<'d> {
     ///
     /// # Errors
     ///
-    /// A number that JSON does not have.
+    /// A number that JSON cannot represent.
     pub fn json(self) -> Result<Value, SourceError> {
         match self.value {
             DeValue::String(text) => Ok(Value::String(text.into_owned())),

@@ -1,12 +1,12 @@
-//! Editing of a policy file: from its text to the text that says more, or less.
+//! Edits of a policy file: functions from its text to a text that grants more, or less.
 //!
-//! A policy is its operator's own work. An edit changes what it is asked to change and keeps the
-//! rest byte for byte: comments, order, line ends, and the way each table is written. Nothing here
-//! reads or writes a file, and whether the new text is a good policy is for the reader of policies
-//! to say: two entries that are fine alone may not stand together.
+//! A policy is its operator's own work, so an edit changes only what it is asked to change and
+//! keeps the rest byte for byte: comments, order, line endings, and the style of each table.
+//! Nothing here reads or writes a file. The new text must still be parsed as a policy: two entries
+//! that are valid alone may conflict.
 //!
-//! Comments that stand on the line of a removed entry, or within a removed table, go with it. All
-//! others stay.
+//! Comments on the line of a removed entry or inside a removed table are removed too. All others
+//! stay.
 //!
 //! ```
 //! use sallyport_policy::edit::{self, Addition, Target};
@@ -57,17 +57,17 @@ const RULES: &str = "rule";
 /// The key of the table of plugins.
 const PLUGINS: &str = "plugin";
 
-/// The key of the pages that may be opened.
+/// The key of the pages that a plugin may open.
 const PAGES: &str = "allow";
 
-/// The key of a plugin's limits, and of those for all plugins.
+/// The key of a plugin's limits, and of the limits for all plugins.
 const LIMITS: &str = "limits";
 
-/// Adds a rule after the others. A rule that is there already is not added again.
+/// Adds a rule after the others. A rule that exists already is not added again.
 ///
 /// # Errors
 ///
-/// The text is not TOML, its rules are not a list, or no policy can hold the rule.
+/// The text is not TOML, its rules are not a list, or the rule is not valid in a policy.
 pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
     let block = rule.to_string();
     Policy::of_user("policy", &block, None)?;
@@ -86,17 +86,18 @@ pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
     Ok(apply(text, splices))
 }
 
-/// Grants something to a plugin, in the way the file is written: in the plugin's table, which is
-/// added where there is none, and at the end of the list, which keeps its style.
+/// Grants something to a plugin.
 ///
-/// What is there already, in whatever way it is written, is not added again; an entry that is wider
-/// does not count as that, but for a page where every page may be opened. A limit and a setting take
-/// the place of the one that is there, and what was taken away with `false` is granted again.
+/// The addition goes into the plugin's table, which is created if it is missing, at the end of the
+/// list and in the list's style. An entry that exists already, in any spelling, is not added again.
+/// A wider entry does not count as the same entry, with one exception: a page is not added if every
+/// page may be opened. A limit and a setting replace the current one, and a capability that `false`
+/// took away is granted again.
 ///
 /// # Errors
 ///
-/// The text is not TOML, a key on the way holds what policies do not hold there, or no policy can
-/// hold the addition.
+/// The text is not TOML, a key on the path has a value that policies do not allow there, or the
+/// addition is not valid in a policy.
 pub fn grant(text: &str, plugin: &PluginName, addition: &Addition) -> Result<String, EditError> {
     let form = addition.canonical()?;
     let tree = Tree::parse(text)?;
@@ -149,11 +150,11 @@ fn add_limit(
     }
 }
 
-/// States a limit for all plugins, in the place of the one that is there.
+/// States a limit for all plugins, replacing the current one.
 ///
 /// # Errors
 ///
-/// The text is not TOML, `limits` is no table there, or there is no such limit or value.
+/// The text is not TOML, its `limits` is not a table, or the limit or its value is not valid.
 pub fn grant_shared_limit(text: &str, key: &str, value: &str) -> Result<String, EditError> {
     let limit = Addition::Limit { key: key.to_owned(), value: value.to_owned() };
     limit.canonical()?;
@@ -176,7 +177,7 @@ fn add_entry(
     form: &[String],
 ) -> Result<Vec<Splice>, EditError> {
     let key = addition.key();
-    // It was taken away, and is now granted again.
+    // The list was taken away with `false`, and is now granted again.
     if item.as_bool() == Some(false) {
         return tree.replace(key, item, &addition.only());
     }

@@ -1,13 +1,13 @@
 //! The condition of a rule: `when = "size(args.recipients.to) > 50"`.
 //!
-//! Conditions are written in CEL, the Common Expression Language. A policy file can be somebody
-//! else's and the arguments are always a model's, so nothing about a condition may cost more than
-//! it is worth: its text is short, its nesting is bounded before it is parsed ([`levels`]), its
-//! names and types are checked when the file is read ([`kinds`]), and what it would have to do with
-//! the arguments at hand is estimated before it does it ([`work`]).
+//! Conditions are written in CEL, the Common Expression Language. A policy file may be untrusted
+//! and the arguments always come from a model, so the cost of a condition is bounded at every
+//! stage. Its text is short. Its nesting is checked before it is parsed ([`levels`]), and its names
+//! and types when the file is read ([`kinds`]). The work on the actual arguments is estimated
+//! before it is done ([`work`]).
 //!
-//! A condition sees three variables: `args`, the call's arguments; `context`, texts about where the
-//! call comes from; `grants`, what the plugin holds.
+//! A condition sees three variables: `args`, the call's arguments; `context`, texts about the
+//! origin of the call; `grants`, the plugin's grants.
 
 use std::{fmt, sync::Arc};
 
@@ -28,13 +28,13 @@ mod work;
 pub(crate) use facts::Facts;
 use patterns::Patterns;
 
-/// Longest condition, in bytes: what a person still reads as one.
+/// Longest condition, in bytes: the longest that anyone can still read.
 const CONDITION_BYTES_MAX: usize = 2048;
 
-/// Most characters that an error repeats of what the parser says.
+/// Most characters of a parser message that an error quotes.
 const DETAIL_CHARS_MAX: usize = 120;
 
-/// A condition, ready to be evaluated. Two are equal when their texts are.
+/// A parsed condition. Two are equal if their texts are.
 #[derive(Clone)]
 pub(crate) struct Condition {
     written: String,
@@ -46,7 +46,7 @@ struct Parsed {
     patterns: Patterns,
 }
 
-/// Why a text is no condition.
+/// Why a text is not a condition.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConditionError {
     #[error("a condition of {bytes} bytes is longer than {CONDITION_BYTES_MAX}")]
@@ -103,12 +103,12 @@ impl Condition {
         Ok(Self { written, parsed: Arc::new(Parsed { expression, patterns }) })
     }
 
-    /// The length of its text.
+    /// The length of its text, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.written.len()
     }
 
-    /// How many patterns it matches texts against.
+    /// The number of its regular expressions.
     pub(crate) fn patterns(&self) -> usize {
         self.parsed.patterns.len()
     }
@@ -117,7 +117,7 @@ impl Condition {
     ///
     /// # Errors
     ///
-    /// It cannot be evaluated with these facts, or only at too high a price.
+    /// The condition cannot be evaluated with these facts, or would take too many steps.
     pub(crate) fn holds(&self, facts: &Facts<'_>) -> Result<bool, Failure> {
         let Parsed { expression, patterns } = &*self.parsed;
         let variables = facts.variables()?;
@@ -125,8 +125,8 @@ impl Condition {
         let mut context = Context::with_env(facts::environment());
         context.set_variable_resolver(variables);
         patterns.add_to(&mut context);
-        // Not `resolve_val`: it is always inlined, and in a build without optimisation its frames
-        // would be several times as large.
+        // Not `resolve_val`: it is always inlined, and in a build without optimisation it would
+        // make the frames several times larger.
         match Value::resolve(expression, &context) {
             Ok(Value::Bool(truth)) => Ok(truth),
             Ok(_) => Err(Failure::NotBoolean),
@@ -139,7 +139,7 @@ impl Condition {
 fn expression(text: &str) -> Result<IdedExpr, ConditionError> {
     let levels = u16::try_from(levels::LEVELS_MAX).unwrap_or(u16::MAX);
     Parser::new().max_recursion_depth(levels).parse(text).map_err(|errors| {
-        // What follows the first error is often made by it.
+        // Later errors are often consequences of the first.
         let first = errors.errors.first();
         let (line, column) = first.map_or((1, 1), |error| error.pos);
         let reason = first.map_or_else(String::new, |error| in_words(&error.msg));
@@ -147,7 +147,7 @@ fn expression(text: &str) -> Result<IdedExpr, ConditionError> {
     })
 }
 
-/// What the parser says, without the lists of signs that it had rather read.
+/// The parser's message, without its list of expected tokens.
 fn in_words(message: &str) -> String {
     let said = message.trim_start_matches("Syntax error: ");
     let said = said.split_once(" expecting ").map_or(said, |(said, _)| said);
@@ -157,8 +157,8 @@ fn in_words(message: &str) -> String {
     }
 }
 
-/// What went wrong, without the values that the evaluator puts into its own words: they may be
-/// megabytes, and are a model's.
+/// The reason of a failure, without the values in the evaluator's message: these may be megabytes
+/// long, and they come from a model.
 fn failure(error: &ExecutionError) -> Failure {
     use ExecutionError::{DivisionByZero, IndexOutOfBounds, NoSuchKey, Overflow, RemainderByZero};
     if let NoSuchKey(name) = error {

@@ -1,7 +1,7 @@
 //! The regular expressions of a condition, compiled when the policy is read.
 //!
-//! `matches` takes its pattern as a literal text only. So a pattern is never a model's, a mistake
-//! in one has a place, and matching costs time in proportion to the text.
+//! `matches` accepts only a literal pattern. So a pattern never comes from a model, an invalid one
+//! is reported with its place, and the time of a match is linear in the text.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,27 +12,27 @@ use sallyport_contract::text::excerpt;
 use super::ConditionError;
 use crate::source::quoted;
 
-/// The function that takes a pattern.
+/// The name of the function with a pattern.
 pub(super) const MATCHES: &str = "matches";
 
-/// What a compiled pattern may take, in bytes, by steps. The last is the most: a policy file can
-/// hold dozens of patterns, and a call can be about a long text.
+/// Size limits of a compiled pattern, in bytes, tried in order. The last one is the maximum: a
+/// policy file may contain dozens of patterns, and a call may contain a long text.
 const COMPILED_BYTES: [usize; 5] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10];
 
-/// How many bytes of a compiled pattern cost one step for each step's worth of text.
+/// Bytes of a compiled pattern that cost one step for each step's worth of text.
 const COMPILED_BYTES_PER_STEP: usize = 512;
 
-/// Most characters that an error repeats of what is wrong with a pattern.
+/// Most characters of a pattern's error that a message quotes.
 const DETAIL_CHARS_MAX: usize = 120;
 
-/// The patterns of one condition by their texts.
+/// The patterns of one condition, by their texts.
 #[derive(Debug)]
 pub(super) struct Patterns(Arc<BTreeMap<String, Pattern>>);
 
 #[derive(Debug)]
 struct Pattern {
     regex: Regex,
-    /// The most bytes that it takes.
+    /// The upper bound of its size.
     bytes: usize,
 }
 
@@ -46,13 +46,13 @@ impl Patterns {
         self.0.len()
     }
 
-    /// The steps that a pattern takes for each step's worth of text.
+    /// The steps of a pattern for each step's worth of text.
     pub(super) fn steps(&self, pattern: &str) -> u64 {
         let bytes = self.0.get(pattern).map_or(0, |pattern| pattern.bytes);
         (bytes / COMPILED_BYTES_PER_STEP) as u64
     }
 
-    /// Lets a condition call `matches`.
+    /// Adds the function `matches` to the context of a condition.
     pub(super) fn add_to(&self, context: &mut Context<'_, '_>) {
         if self.0.is_empty() {
             return;
@@ -84,7 +84,7 @@ impl Pattern {
 }
 
 fn flaw(text: &str, error: &Error) -> ConditionError {
-    // It draws the pattern over several lines; the last one says what is wrong.
+    // The error draws the pattern over several lines; its last line states the reason.
     let drawn = error.to_string();
     let reason = drawn.lines().last().unwrap_or_default().trim_start_matches("error: ");
     let reason = excerpt(reason, DETAIL_CHARS_MAX);

@@ -1,14 +1,15 @@
-//! How much work a condition would be, before it is done.
+//! An upper bound on the work of a condition, computed before the condition is evaluated.
 //!
-//! A policy file can be a stranger's and the arguments are a model's: between them they could keep
-//! a decision busy for hours, with loops in loops over a long list, or fill the memory, with a text
-//! that is doubled again and again. So the steps that a condition can take at most, and the size of
-//! all that it builds, are added up along its expression, with the weights of what is at hand.
+//! A policy file may be untrusted and the arguments come from a model. Together they could occupy a
+//! decision for hours, with nested loops over a long list, or exhaust the memory, with a string
+//! that is doubled again and again. So the maximum number of steps, and the size of everything that
+//! the condition builds, are summed up along its expression, using the weights of the actual
+//! values.
 //!
-//! Each operation is taken to touch all of what it is given. A loop takes its step once for each
-//! element; the elements together weigh no more than the list, and a step's work grows with its
-//! element no slower than in proportion. So the work of a loop is at most the step's for an empty
-//! element, once for each, and the step's for all elements in one.
+//! Each operation is assumed to touch all of its operands. A loop evaluates its step once for each
+//! element. The elements together weigh no more than the list, and the work of a step grows at most
+//! in proportion to its element. So the work of a loop is at most the work of its step for an empty
+//! element, times the number of elements, plus the work of its step for all elements in one.
 
 use cel::{
     IdedExpr,
@@ -20,25 +21,25 @@ use super::{
     patterns::{MATCHES, Patterns},
 };
 
-/// What an expression costs.
+/// The cost of an expression.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     /// Steps to evaluate it.
     steps: u64,
-    /// The weight of what it comes to.
+    /// The weight of its result.
     weight: u64,
-    /// How many elements that has, if it is a list or a table.
+    /// The number of elements of its result, if that is a list or a table.
     elements: u64,
 }
 
-/// A loop's variable, while its step is being looked at.
+/// The variable of an enclosing loop.
 struct Bound<'s> {
     name: &'s str,
     weight: u64,
     outer: Option<&'s Bound<'s>>,
 }
 
-/// What names weigh at one place.
+/// The weights of the names in scope.
 #[derive(Clone, Copy)]
 struct Weights<'s> {
     variables: &'s Variables<'s>,
@@ -46,31 +47,31 @@ struct Weights<'s> {
     bound: Option<&'s Bound<'s>>,
 }
 
-/// Returns the most steps that a condition can take.
+/// Returns the maximum number of steps of a condition.
 pub(super) fn of(expression: &IdedExpr, patterns: &Patterns, variables: &Variables<'_>) -> u64 {
     Weights { variables, patterns, bound: None }.cost(expression).steps
 }
 
 impl Cost {
-    /// A value that is at hand and holds no more than it weighs.
+    /// The cost of an existing value, which has no more elements than its weight.
     fn of_weight(weight: u64) -> Self {
         Self { steps: 1, weight, elements: weight }
     }
 
-    /// An operation on several operands whose result holds nothing.
+    /// The cost of an operation on several operands whose result has no elements.
     fn touching(operands: impl IntoIterator<Item = Self>) -> Self {
         let steps = operands.into_iter().flat_map(|operand| [operand.steps, operand.weight]);
         Self { steps: steps.fold(1, u64::saturating_add), weight: 1, elements: 0 }
     }
 
-    /// An operation whose result holds all of its operands.
+    /// The cost of an operation whose result contains all of its operands.
     fn joining(operands: &[Self]) -> Self {
         let sum = |part: fn(&Self) -> u64| operands.iter().map(part).fold(0, u64::saturating_add);
         let touching = Self::touching(operands.iter().copied());
         Self { weight: sum(|operand| operand.weight), elements: sum(|o| o.elements), ..touching }
     }
 
-    /// A list or table that is written out.
+    /// The cost of a list or table literal.
     fn holding(operands: &[Self]) -> Self {
         let joined = Self::joining(operands);
         Self { weight: joined.weight.saturating_add(1), elements: operands.len() as u64, ..joined }
@@ -119,7 +120,8 @@ impl<'s> Weights<'s> {
         matches!(&expression.expr, Expr::Ident(name) if is_args(name))
     }
 
-    /// A part of a value. Of a variable it is borrowed; of what was just built, the rest goes.
+    /// The cost of a part of a value. A part of a variable is borrowed; of a temporary value, the
+    /// rest is dropped.
     fn part(self, of: &IdedExpr, index: Option<&IdedExpr>) -> Cost {
         let index = Cost::touching(index.map(|index| self.cost(index)));
         let whole = self.cost(of);
@@ -166,7 +168,7 @@ impl<'s> Weights<'s> {
         };
         let (empty, whole) = (step(0), step(range.weight));
         let times = |each: u64, all: u64| range.elements.saturating_mul(each).saturating_add(all);
-        // Every element is copied on its way in, and asked whether the loop goes on.
+        // The evaluator copies each element, and checks the loop's condition for it.
         let own = range.weight.saturating_add(range.elements.saturating_mul(4));
         let inside = times(empty.steps, whole.steps);
         let steps = [range.steps, own, inside].into_iter().fold(1, u64::saturating_add);

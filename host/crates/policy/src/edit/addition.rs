@@ -1,4 +1,4 @@
-//! What can be granted to a plugin, as text of a policy.
+//! Additions to a plugin's table, as policy text.
 
 use sallyport_contract::Decision;
 
@@ -9,7 +9,7 @@ use crate::{
     folder::Access,
 };
 
-/// Something to be granted to a plugin, in the words of a policy file.
+/// Something to grant to a plugin, in the notation of a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Addition {
     /// An entry that allows network access.
@@ -20,44 +20,44 @@ pub enum Addition {
     Env(String),
     /// A secret.
     Secret(SecretAddition),
-    /// A capability that is granted with yes or no.
+    /// A capability that is switched on.
     Capability(CapabilityAddition),
-    /// A page that may be opened in the browser, as a pattern.
+    /// A page that the plugin may open in the browser, as a pattern.
     Page(String),
-    /// A package that may be fetched: `six`, `six==1.17.0`, or `*` for all.
+    /// A package that the plugin may fetch: `six`, `six==1.17.0`, or `*` for all.
     Package(String),
     /// A scratch.
     Scratch(ScratchAddition),
-    /// Something to listen to.
+    /// Something to listen on.
     Listen(ListenAddition),
-    /// A limit, which takes the place of the one that is there.
+    /// A limit, which replaces the current one.
     Limit {
         /// Its key.
         key: String,
-        /// Its value: a number, or a text such as `10s`.
+        /// Its value: a number, or text such as `10s`.
         value: String,
     },
 }
 
-/// An entry of a `net` list that allows.
+/// An entry of a `net` list that allows requests.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NetAddition {
     /// The pattern.
     pub pattern: String,
-    /// Whether a person is asked about each such request; `None` leaves it at `allow`.
+    /// Whether the user is asked about each such request; `None` leaves it at `allow`.
     pub decision: Option<Decision>,
-    /// Which addresses it reaches.
+    /// The addresses that it reaches.
     pub reach: ReachText,
 }
 
 /// The addresses that an entry of a `net` list reaches.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReachText {
-    /// Public ones.
+    /// Public addresses.
     Public,
-    /// Also those that the host of the pattern can only mean: its own, or the loopback.
+    /// Also the addresses that the pattern's host determines: its own, or the loopback.
     Own,
-    /// Also those in these ranges.
+    /// Also the addresses in these ranges.
     Ranges(Vec<String>),
 }
 
@@ -66,15 +66,15 @@ pub enum ReachText {
 pub struct FsAddition {
     /// The path on the host; a leading `~` is the home folder.
     pub path: String,
-    /// Where the plugin sees it; `None` is its name under `/`.
+    /// The path at which the plugin sees it; `None` is its name under `/`.
     pub mount: Option<String>,
-    /// What may be done with it.
+    /// The access to it.
     pub access: Access,
-    /// Patterns of what is left out.
+    /// Patterns of the files that are left out.
     pub deny: Vec<String>,
-    /// How much it may grow, such as `100MiB`.
+    /// The most that the plugin may store in it, such as `100MiB`.
     pub quota: Option<String>,
-    /// Whether a folder that is guarded is meant on purpose.
+    /// Whether the folder may be a guarded one.
     pub sensitive: bool,
 }
 
@@ -83,33 +83,32 @@ pub struct FsAddition {
 pub struct SecretAddition {
     /// The secret's name.
     pub name: String,
-    /// What becomes of it.
+    /// How the plugin uses it.
     pub way: SecretWayText,
 }
 
-/// What becomes of a secret.
+/// How a plugin uses a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SecretWayText {
     /// The plugin may read it.
     Reveal,
-    /// The host puts it into requests.
+    /// The host adds it to requests.
     Inject {
         /// The origin that it is sent to.
         to: String,
         /// The header that it is sent in.
         header: String,
-        /// What stands in the header, with `{}` for the value; `None` is the value alone.
+        /// The value of the header, with `{}` for the secret; `None` is the secret alone.
         format: Option<String>,
     },
 }
 
-/// A capability that is granted with yes or no.
+/// A capability that is switched on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CapabilityAddition {
-    /// Which one.
+    /// The capability.
     pub capability: Capability,
-    /// A setting of it, which takes the place of the one that is there: its key, and its value as
-    /// for a limit.
+    /// A setting to state, replacing the current one: its key, and its value as for a limit.
     pub setting: Option<(String, String)>,
 }
 
@@ -118,9 +117,9 @@ pub struct CapabilityAddition {
 pub struct ScratchAddition {
     /// The scratch's name.
     pub name: String,
-    /// Where the plugin sees it; `None` is its name under `/`.
+    /// The path at which the plugin sees it; `None` is its name under `/`.
     pub mount: Option<String>,
-    /// How much it may hold, such as `64MiB`.
+    /// The most that it may store, such as `64MiB`.
     pub quota: Option<String>,
 }
 
@@ -137,7 +136,7 @@ pub struct ListenAddition {
 type Pairs = Vec<(&'static str, String)>;
 
 impl Addition {
-    /// The key of the plugin's table that holds such things.
+    /// The key of the plugin's table for such additions.
     pub(super) fn key(&self) -> &'static str {
         match self {
             Self::Net(_) => "net",
@@ -153,7 +152,7 @@ impl Addition {
         }
     }
 
-    /// What that key holds when it holds nothing else.
+    /// The value of that key if it contains nothing else.
     pub(super) fn only(&self) -> String {
         match self {
             Self::Limit { key, value } => braced(&[(&key_text(key), limit_value(value))]),
@@ -185,7 +184,7 @@ impl Addition {
         }
     }
 
-    /// The keys of the entry as a table; empty for what is a text alone.
+    /// The keys of the entry as a table; empty for an entry that is plain text.
     pub(super) fn pairs(&self) -> Pairs {
         match self {
             Self::Net(net) => net.pairs(),
@@ -201,11 +200,11 @@ impl Addition {
         }
     }
 
-    /// Returns the addition in the form in which two that are equal look equal.
+    /// Returns the addition in canonical form: equal additions have equal forms.
     ///
     /// # Errors
     ///
-    /// No policy can hold it.
+    /// The addition is not valid in a policy.
     pub(super) fn canonical(&self) -> Result<Vec<String>, EditError> {
         Ok(canonical(self.key(), &self.only())?)
     }
@@ -287,7 +286,7 @@ impl ListenAddition {
     }
 }
 
-/// Returns a truth value or a number as that, and anything else as a text.
+/// Returns a boolean or a number as TOML, and anything else as a string.
 pub(super) fn setting_value(value: &str) -> String {
     match value {
         "true" | "false" => value.to_owned(),
@@ -295,7 +294,7 @@ pub(super) fn setting_value(value: &str) -> String {
     }
 }
 
-/// Returns a number as a number, and anything else as a text.
+/// Returns a number as TOML, and anything else as a string.
 fn limit_value(value: &str) -> String {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { value.to_owned() } else { toml_string(value) }

@@ -1,26 +1,26 @@
-//! A list or an inline table of a file: entries between brackets, with commas after them.
+//! A list or an inline table of a file: entries between brackets, separated by commas.
 //!
-//! The parser says where the entries end. Commas, comments and line breaks between them are found
-//! here, so that a change follows the style of its surroundings and loses no comment.
+//! The parser reports the ends of the entries. This module finds the commas, comments and line
+//! breaks between them, so that a change matches the surrounding style and loses no comment.
 
 use std::{collections::BTreeSet, ops::Range};
 
 use super::splice::{Splice, indent, line_end, line_start, newline};
 
-/// How much further than its brackets an entry stands on a line of its own.
+/// The indentation of an entry on its own line, relative to the line of the closing bracket.
 const INDENT: &str = "    ";
 
-/// What stands between two brackets.
+/// The entries between two brackets.
 #[derive(Debug)]
 pub(super) struct Brackets<'t> {
     text: &'t str,
-    /// From the opening bracket to behind the closing one.
+    /// From the opening bracket to the end of the closing one.
     span: Range<usize>,
     entries: Vec<Range<usize>>,
 }
 
 impl<'t> Brackets<'t> {
-    /// Finds the entries of a bracket, given where each ends.
+    /// Finds the entries between brackets, given the end of each.
     pub(super) fn new(text: &'t str, span: Range<usize>, mut ends: Vec<usize>) -> Self {
         ends.sort_unstable();
         let mut entries = Vec::with_capacity(ends.len());
@@ -35,7 +35,7 @@ impl<'t> Brackets<'t> {
         Self { text, span, entries }
     }
 
-    /// Which entry ends at a place.
+    /// The index of the entry that ends at an offset.
     pub(super) fn entry_ending(&self, end: usize) -> Option<usize> {
         self.entries.binary_search_by_key(&end, |entry| entry.end).ok()
     }
@@ -44,13 +44,13 @@ impl<'t> Brackets<'t> {
         self.span.end - 1
     }
 
-    /// The comma that follows an entry which ends here.
+    /// The offset of the comma after an entry that ends at `end`.
     fn comma(&self, end: usize) -> Option<usize> {
         let at = skip_blank(self.text, end);
         self.text[at..].starts_with(',').then_some(at)
     }
 
-    /// Adds an entry at the end, on a line of its own where the closing bracket has one.
+    /// Adds an entry at the end, on its own line if the closing bracket has one.
     pub(super) fn insert(&self, entry: &str) -> Vec<Splice> {
         let last = self.entries.last().map(|last| last.end);
         let comma = last.and_then(|end| self.comma(end));
@@ -65,8 +65,8 @@ impl<'t> Brackets<'t> {
         }]
     }
 
-    /// Adds an entry in front of the line of the closing bracket. `bare` is the end of the entry
-    /// before it, where a comma has to be added.
+    /// Adds an entry before the line of the closing bracket. `bare` is the end of the previous
+    /// entry if it needs a comma.
     fn insert_line(&self, entry: &str, bare: Option<usize>) -> Vec<Splice> {
         let comma =
             if bare.is_some() || (self.entries.is_empty() && !self.is_list()) { "" } else { "," };
@@ -84,7 +84,7 @@ impl<'t> Brackets<'t> {
         if self.is_list() { entry.to_owned() } else { format!(" {entry} ") }
     }
 
-    /// How far entries stand in that begin a line.
+    /// The indentation of entries that begin a line.
     fn indent(&self) -> String {
         let begins_line = |entry: &&Range<usize>| {
             let line = line_start(self.text, entry.start);
@@ -96,13 +96,13 @@ impl<'t> Brackets<'t> {
         }
     }
 
-    /// Removes some entries, not all, with their commas and the comments on their lines.
+    /// Removes some entries, but not all, with their commas and the comments on their lines.
     pub(super) fn remove(&self, doomed: &BTreeSet<usize>) -> Vec<Splice> {
         let kept = (0..self.entries.len()).rev().find(|index| !doomed.contains(index));
         let is_before_kept = |index| kept.is_some_and(|kept| index < kept);
         let removals =
             doomed.iter().flat_map(|index| self.remove_one(*index, is_before_kept(*index)));
-        // Behind the new last entry stays a comma only if there was one behind the old.
+        // The new last entry keeps a comma only if the old last entry had one.
         let had_comma = self.entries.last().is_some_and(|last| self.comma(last.end).is_some());
         let bare = kept.filter(|kept| !had_comma && *kept < self.entries.len() - 1);
         let comma = bare.and_then(|kept| self.comma(self.entries[kept].end));
@@ -112,15 +112,15 @@ impl<'t> Brackets<'t> {
     fn remove_one(&self, index: usize, is_before_kept: bool) -> Vec<Splice> {
         let Range { start, end } = self.entries[index];
         let behind = self.comma(end).map_or(end, |at| at + 1);
-        // A comma on a later line may have comments before it.
+        // A comma on a later line may have comments before it, which stay.
         if self.text[end..behind].contains('\n') {
             return vec![Splice::remove(start..end), Splice::remove(behind - 1..behind)];
         }
         vec![Splice::remove(self.with_blanks(start..behind, is_before_kept))]
     }
 
-    /// The range with its whole lines if nothing but a comment shares them, else with the blanks
-    /// on the side where no entry follows.
+    /// The whole lines of the range if they contain nothing else except a comment; otherwise the
+    /// range with the blanks on the side where no entry follows.
     fn with_blanks(&self, range: Range<usize>, is_before_kept: bool) -> Range<usize> {
         let text = self.text;
         let (line, next) = (line_start(text, range.start), line_end(text, range.end));
@@ -141,7 +141,7 @@ fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
-/// Where blanks, line breaks and comments end that begin at a place.
+/// The end of the blanks, line breaks and comments that begin at `at`.
 fn skip_blank(text: &str, mut at: usize) -> usize {
     loop {
         at = text.len() - text[at..].trim_start_matches([' ', '\t', '\r', '\n']).len();

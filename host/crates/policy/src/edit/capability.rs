@@ -1,4 +1,4 @@
-//! Granting of capabilities that a policy file says something about already.
+//! Grants of capabilities that a policy file mentions already.
 
 use sallyport_contract::PluginName;
 use toml_edit::Item;
@@ -35,7 +35,7 @@ pub(super) fn switch_on(
     }
 }
 
-/// Lets one more page be opened, unless every page may be.
+/// Allows one more page, unless every page is allowed.
 pub(super) fn add_page(
     tree: &Tree<'_>,
     plugin: &PluginName,

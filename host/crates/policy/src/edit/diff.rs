@@ -1,13 +1,13 @@
-//! What an edit changed, line by line, for the person who agrees to it.
+//! The line diff of an edit, for the user who confirms it.
 
-/// Lines that are shown around a change, so that its place is recognised.
+/// Unchanged lines that are shown around a change, so that the reader recognises its place.
 const CONTEXT_LINES: usize = 2;
 
-/// Most comparisons of lines that are made to find what stayed. An edit changes a few lines; where
-/// two texts differ in more than that, the whole middle counts as changed.
+/// Most line comparisons per diff. An edit changes a few lines; if the texts differ in more than
+/// this, the whole middle counts as changed.
 const COMPARISONS_MAX: usize = 1 << 22;
 
-/// What became of a line.
+/// The status of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// It is in both texts.
@@ -18,19 +18,20 @@ pub enum Change {
     Removed,
 }
 
-/// A line of one of two texts. The text is as the file has it, and foreign to a terminal.
+/// A line of one of two texts. The text is unescaped and must not reach a terminal as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// What became of it.
+    /// Its status.
     pub change: Change,
-    /// Its number, from 1: in the text before for a line that is gone, else in the text after. A
-    /// jump in the numbers is where lines that stayed were left out.
+    /// Its number, from 1: in the old text for a removed line, otherwise in the new text. A gap in
+    /// the numbers means that unchanged lines were left out.
     pub number: usize,
     /// The line, without its end.
     pub text: String,
 }
 
-/// Compares two texts: what was removed and added, with two lines around each change.
+/// Compares two texts and returns the removed and added lines, with two lines of context around
+/// each change.
 pub fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let same_head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -51,8 +52,8 @@ fn line(change: Change, text: &[&str], at: usize) -> DiffLine {
     DiffLine { change, number: at + 1, text: text[at].to_owned() }
 }
 
-/// What became of the lines of two texts, along a longest sequence that both have; each with its
-/// index in its own text.
+/// The status of each line of two texts along a longest common subsequence, with its index in its
+/// own text.
 fn changes(old: &[&str], new: &[&str]) -> Vec<(Change, usize)> {
     let all = (0..old.len()).map(|at| (Change::Removed, at));
     if old.len().saturating_mul(new.len()) > COMPARISONS_MAX {
@@ -77,7 +78,8 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<(Change, usize)> {
     found
 }
 
-/// How many lines the rests of two texts have in common, in order, from each pair of places on.
+/// The length of the longest common subsequence of the two remainders, for each pair of start
+/// indexes.
 fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<u32>> {
     let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
     for from in (0..old.len()).rev() {
@@ -91,7 +93,7 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<u32>> {
     common
 }
 
-/// Keeps changes and the lines around them.
+/// Keeps the changes and their context lines.
 fn near_changes(lines: Vec<DiffLine>) -> Vec<DiffLine> {
     let mut shown = vec![false; lines.len()];
     for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.change != Change::Kept) {

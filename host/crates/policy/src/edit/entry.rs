@@ -1,4 +1,4 @@
-//! Entries of lists that a policy file holds, whichever way they are written.
+//! Entries of the lists in a policy file, in any notation.
 
 use std::{ops::Range, path::Path};
 
@@ -16,7 +16,7 @@ use crate::{
     tool_pattern::ToolPattern,
 };
 
-/// What stands for a home folder where only the form of an entry is looked at.
+/// The home folder when only the form of an entry matters.
 const ANY_HOME: &str = "/home";
 
 /// One entry of a list: of an array, or of an array of tables.
@@ -30,7 +30,7 @@ pub(super) enum Entry<'d> {
 ///
 /// # Errors
 ///
-/// The key holds no list.
+/// The value is not a list.
 pub(super) fn entries<'d>(
     tree: &Tree<'_>,
     key: &str,
@@ -49,12 +49,12 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// The text that the entry holds under a key.
+    /// The text under a key of the entry.
     pub(super) fn text(self, key: &str) -> Option<&'d str> {
         self.table()?.get(key)?.as_str()
     }
 
-    /// The text that the entry is, when it is one.
+    /// The text of an entry that is a plain string.
     pub(super) fn plain(self) -> Option<&'d str> {
         match self {
             Self::Value(value) => value.as_str(),
@@ -62,14 +62,14 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// Where a plugin sees the folder or file that the entry is about.
+    /// The path at which a plugin sees the entry's folder or file.
     pub(super) fn mount(self) -> Option<String> {
         let own =
             || Path::new(self.text("path")?).file_name()?.to_str().map(|name| format!("/{name}"));
         self.text("mount").map(plain_path).or_else(own)
     }
 
-    /// Whether the entry is this rule and says nothing else.
+    /// Whether the entry is exactly this rule, without other keys.
     pub(super) fn is_rule(self, rule: &RuleText) -> bool {
         let texts = self.table().and_then(texts).unwrap_or_default();
         let same = |(key, text): &(&str, &str)| match *key {
@@ -83,7 +83,7 @@ impl<'d> Entry<'d> {
         texts.len() == wanted.len() && wanted.iter().all(same)
     }
 
-    /// Where the entry is.
+    /// The range of the entry in the file.
     pub(super) fn span(self) -> Range<usize> {
         let span = match self {
             Self::Value(value) => value.span(),
@@ -92,7 +92,7 @@ impl<'d> Entry<'d> {
         span.unwrap_or_default()
     }
 
-    /// The entry as an entry of an array.
+    /// The entry in the notation of an array entry.
     pub(super) fn toml(self, tree: &Tree<'_>) -> String {
         match self {
             Self::Value(_) => tree.text(self.span()).to_owned(),
@@ -105,12 +105,12 @@ impl<'d> Entry<'d> {
     }
 }
 
-/// The keys of a table of nothing but texts.
+/// The keys of a table, if all of its values are strings.
 fn texts(table: &dyn TableLike) -> Option<Vec<&str>> {
     table.iter().map(|(key, item)| item.as_str().map(|_| key)).collect()
 }
 
-/// Returns the keys of a rule and what they hold.
+/// Returns the keys of a rule and their values.
 pub(super) fn rule_texts(rule: &RuleText) -> Vec<(&'static str, &str)> {
     let pairs = [
         ("tool", Some(rule.tool.as_str())),
@@ -123,12 +123,12 @@ pub(super) fn rule_texts(rule: &RuleText) -> Vec<(&'static str, &str)> {
     pairs.into_iter().filter_map(|(key, text)| Some((key, text?))).collect()
 }
 
-/// Returns what the reader of policies makes of the value of a key of a plugin's table: the entries
-/// in one form, however they were written.
+/// Returns the canonical form of a value in a plugin's table: its entries as the policy parser
+/// understands them, regardless of their notation.
 ///
 /// # Errors
 ///
-/// No policy can hold that value.
+/// The value is not valid in a policy.
 pub(super) fn canonical(key: &str, value: &str) -> Result<Vec<String>, SourceError> {
     let text = format!("[plugin.p]\n{key} = {value}\n");
     let home = Some(Path::new(ANY_HOME));
@@ -149,27 +149,27 @@ fn forms(table: &PluginTable) -> Vec<String> {
     net.chain(fs).chain(env).chain(secrets).chain(capabilities).collect()
 }
 
-/// Returns a network pattern in the form in which two that are equal look equal.
+/// Returns a network pattern in canonical form: equal patterns have equal forms.
 pub(super) fn canonical_pattern(text: &str) -> String {
     text.parse::<DenyPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.0.to_string())
 }
 
-/// Returns a pattern of tools in such a form.
+/// Returns a tool pattern in canonical form.
 pub(super) fn canonical_tools(text: &str) -> String {
     text.parse::<ToolPattern>().map_or_else(|_| text.to_owned(), |tools| tools.to_string())
 }
 
-/// Returns a pattern of pages in such a form.
+/// Returns a page pattern in canonical form.
 pub(super) fn canonical_page(text: &str) -> String {
     text.parse::<UrlPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.to_string())
 }
 
-/// Returns a package in such a form.
+/// Returns a package in canonical form.
 pub(super) fn canonical_package(text: &str) -> String {
     text.parse::<PackagePattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.to_string())
 }
 
-/// Returns an address to listen to in such a form.
+/// Returns a listen address in canonical form.
 pub(super) fn canonical_address(text: &str) -> String {
     ListenGrant::canonical(text).unwrap_or_else(|| text.to_owned())
 }

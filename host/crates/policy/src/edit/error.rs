@@ -2,10 +2,10 @@
 
 use crate::source::{Mistake, SourceError, quoted};
 
-/// Why a policy file was not edited. Text from the file is quoted escaped and cut.
+/// Why a policy file was not edited. Text from the file is escaped and truncated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The file is not TOML, or longer or deeper than a policy is read.
+    /// The file is not TOML, or is longer or nests more deeply than a policy may.
     #[error("{line}:{column}: {message}")]
     Syntax {
         /// The line, from 1.
@@ -15,7 +15,7 @@ pub enum EditError {
         /// What is wrong.
         message: String,
     },
-    /// A key of the file holds something that no policy holds there.
+    /// A key of the file has a value that no policy has there.
     #[error("{line}:{column}: {} must be {wanted}", quoted(key))]
     Shape {
         /// The line, from 1.
@@ -24,31 +24,32 @@ pub enum EditError {
         column: usize,
         /// The key.
         key: String,
-        /// What it should hold.
+        /// What the value should be.
         wanted: &'static str,
     },
-    /// What is to be added is not something that a policy holds.
+    /// The addition is not valid in a policy.
     #[error("{message}")]
     Unfit {
-        /// What is wrong with it.
+        /// The reason.
         message: String,
-        /// How to write it instead, where that can be told.
+        /// A hint how to write it, if there is one.
         hint: Option<String>,
     },
-    /// What is to be removed is not there.
+    /// The thing to remove does not exist.
     #[error("there is no {kind} {}", quoted(name))]
     Absent {
-        /// What kind of thing was looked for.
+        /// The kind of thing.
         kind: &'static str,
         /// Its name.
         name: String,
-        /// The names of that kind that are there, a few, the most alike first.
+        /// A few existing names of that kind, the most similar first.
         near: Vec<String>,
     },
-    /// Several rules were meant, and removing all of them would take refusals away with grants.
+    /// The target matches several rules with different decisions. Removing all of them would remove
+    /// refusals together with grants.
     #[error("the rules for {} decide differently", quoted(tools))]
     Ambiguous {
-        /// The tools that they speak about.
+        /// The tools of these rules.
         tools: String,
         /// The lines at which the rules begin.
         lines: Vec<usize>,

@@ -1,7 +1,7 @@
-//! What speaks against an addition to a policy: that it could not have the effect that is meant.
+//! Objections to an addition to a policy: reasons why it would not have the intended effect.
 //!
-//! A policy may hold it all the same, and a plugin that is built anew may request it later. So these
-//! are for whoever is about to write it, and the text of a policy is read without them.
+//! The addition is still valid, and a rebuilt plugin may request it later. So the policy parser
+//! does not check for objections; only commands that are about to write an addition do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,27 +25,27 @@ use crate::{
     tier::Tier,
 };
 
-/// Why an addition would not have the effect that is meant.
+/// Why an addition would not have the intended effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Objection {
-    /// The manifest requests no such thing, so the plugin gets nothing of it.
+    /// The manifest does not request it, so the plugin does not get it.
     NotRequested {
-        /// What the addition does: `grants the variable TZ`.
+        /// The effect of the addition: `grants the variable TZ`.
         act: String,
     },
-    /// The manifest requests to read the folder and no more.
+    /// The manifest requests only to read the folder.
     ReadOnly {
-        /// The folder, as it is written.
+        /// The folder, as the addition writes it.
         path: String,
     },
-    /// The plugin looks for the file under its own path, and would see it under another.
+    /// The plugin looks for the file at its own path, but would see it at another.
     SeenElsewhere {
-        /// The path on this machine, by which the manifest requests it.
+        /// The host path that the manifest requests.
         path: PathBuf,
-        /// Where it would be seen.
+        /// The path at which the plugin would see it.
         mount: String,
     },
-    /// The host has private addresses only, and the entry reaches public ones.
+    /// The host has only private addresses, and the entry reaches only public ones.
     PrivateHost {
         /// The entry's pattern.
         pattern: String,
@@ -89,15 +89,15 @@ impl Objection {
 }
 
 impl Addition {
-    /// Returns the addition as a plugin can use it, and what speaks against it. A file that the
-    /// manifest requests by its path is seen under that path, unless the addition says otherwise.
+    /// Returns the addition in the form that the plugin can use, with the objections to it.
     ///
-    /// `settings` are the plugin's own, as for [`Policy::grant`](crate::Policy::grant); `home` is what
-    /// `~` stands for.
+    /// A file that the manifest requests by its path is mounted at that path, unless the addition
+    /// has a mount. `settings` are the plugin's own, as for
+    /// [`Policy::grant`](crate::Policy::grant); `home` replaces a leading `~`.
     ///
     /// # Errors
     ///
-    /// No policy can hold the addition.
+    /// The addition is not valid in a policy.
     pub fn examined(
         mut self,
         manifest: &Manifest,
@@ -116,7 +116,7 @@ impl Addition {
         Ok((self, objections))
     }
 
-    /// The addition as the only entry of a plugin's table.
+    /// The plugin's table with the addition as its only entry.
     fn table(&self, manifest: &Manifest, home: Option<&Path>) -> Result<PluginTable, EditError> {
         let text = format!("[plugin.{}]\n{} = {}\n", manifest.name, self.key(), self.only());
         let tables = Document::read("policy", &text, |root| {
@@ -126,7 +126,7 @@ impl Addition {
     }
 }
 
-/// Whether the manifest requests a path, and no folder that the operator chooses.
+/// Whether the manifest requests the path by name, and no folder of the operator's choice.
 fn named_only(manifest: &Manifest, entry: &FsEntry) -> bool {
     let mut covering = covering(manifest, entry).peekable();
     covering.peek().is_some() && covering.all(|request| request.path.is_some())
@@ -141,7 +141,7 @@ fn objections(
     manifest: &Manifest,
     settings: &Map<String, Value>,
 ) -> Vec<Objection> {
-    // What the addition alone would come to.
+    // The grant that results from the addition alone.
     let ground = Ground {
         tables: Tables { joined: table.clone(), users: table.clone() },
         is_ruled: false,

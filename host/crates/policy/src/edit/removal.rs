@@ -1,4 +1,4 @@
-//! Taking away what a policy file grants.
+//! Removal of grants and rules from a policy file.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -17,61 +17,60 @@ use super::{
 };
 use crate::Capability;
 
-/// Most names that an error offers in place of one that is not there.
+/// Most similar names that an error lists.
 const NEAR_MAX: usize = 3;
 
-/// Most characters of a name that are compared with another: the time grows with their square.
+/// Most characters of a name that are compared with another: the time is quadratic in the length.
 const COMPARED_CHARS_MAX: usize = 256;
 
-/// What is to be taken away from a plugin.
+/// Something to take away from a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// The entries that allow this network pattern.
     Net(String),
     /// The entries that deny this network pattern.
     Deny(String),
-    /// The folder or file with this path on the host, as the file has it, or seen at this path by
-    /// the plugin.
+    /// The folder or file with this host path, as the file writes it, or with this guest path.
     Fs(String),
     /// This environment variable.
     Env(String),
-    /// This secret, in whatever way it is granted.
+    /// This secret, regardless of how it is granted.
     Secret(String),
-    /// This capability, whatever is granted of it, or that it is taken away.
+    /// This capability: its grants, or the `false` that takes it away.
     Capability(Capability),
-    /// The pages of this pattern, that may be opened in the browser.
+    /// The pages of this pattern.
     Page(String),
-    /// This package, as the file has it.
+    /// This package, as the file writes it.
     Package(String),
     /// The scratch of this name.
     Scratch(String),
-    /// This address to listen to, or `stdin`.
+    /// This listen address, or `stdin`.
     Listen(String),
-    /// This limit, so that the standard one holds again.
+    /// This limit, so that the default applies again.
     Limit(String),
     /// The plugin's whole table. Rules about the plugin stay.
     Plugin,
 }
 
-/// The rules that are to be removed.
+/// The rules to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleTarget {
-    /// The tools that they name, as they write it.
+    /// Their tools, as the rules write them.
     pub tool: String,
-    /// The requests that they are about; `None` is a rule about calling.
+    /// The requests that they are about; `None` for rules about calls.
     pub net: Option<String>,
     /// The pages that they are about.
     pub open_url: Option<String>,
-    /// What they say; `None` when it does not matter, so long as all of them say the same.
+    /// Their decision; `None` for any, provided that all of them have the same one.
     pub decision: Option<Decision>,
 }
 
-/// Takes something away from a plugin. A list or a table that is then empty goes too.
+/// Takes something away from a plugin. A list or a table that becomes empty is removed too.
 ///
 /// # Errors
 ///
-/// The text is not TOML, a key on the way holds what policies do not hold there, or there is no
-/// such thing.
+/// The text is not TOML, a key on the path has a value that policies do not allow there, or the
+/// target does not exist.
 pub fn revoke(text: &str, plugin: &PluginName, target: &Target) -> Result<String, EditError> {
     let tree = Tree::parse(text)?;
     let path = [PLUGINS, plugin.as_str()];
@@ -108,7 +107,8 @@ fn capabilities_of(table: &Place<'_>) -> Vec<String> {
     table.names().into_iter().filter(is_capability).collect()
 }
 
-/// Removes a page. Without its last one the list would mean every page, so all of it goes.
+/// Removes a page. With the last page the whole key is removed, because a table without the list
+/// would allow every page.
 fn remove_page(
     tree: &Tree<'_>,
     plugin: &PluginName,
@@ -138,7 +138,7 @@ fn remove_limit(tree: &Tree<'_>, plugin: &PluginName, key: &str) -> Result<Vec<S
     }
 }
 
-/// Takes away a limit that is stated for all plugins.
+/// Removes a limit for all plugins.
 ///
 /// # Errors
 ///
@@ -156,7 +156,7 @@ pub fn revoke_shared_limit(text: &str, key: &str) -> Result<String, EditError> {
 }
 
 impl Target {
-    /// The key that holds such things.
+    /// The key for such targets.
     fn key(&self) -> &'static str {
         match self {
             Self::Net(_) | Self::Deny(_) => "net",
@@ -173,7 +173,7 @@ impl Target {
         }
     }
 
-    /// What such things are called.
+    /// The kind of such targets in messages.
     fn kind(&self) -> &'static str {
         match self {
             Self::Net(_) => "entry that allows",
@@ -191,7 +191,7 @@ impl Target {
         }
     }
 
-    /// Which entries of a list are meant.
+    /// The indexes of the entries that the target names.
     fn find(&self, tree: &Tree<'_>, item: &Item) -> Result<BTreeSet<usize>, EditError> {
         let entries = entries(tree, self.key(), item)?.into_iter();
         let names: Vec<_> = entries.map(|entry| self.names(entry)).collect();
@@ -204,7 +204,7 @@ impl Target {
         }
     }
 
-    /// What such a target can call an entry.
+    /// The names by which such a target can refer to an entry.
     fn names(&self, entry: Entry<'_>) -> Vec<String> {
         let texts = match self {
             Self::Net(_) => {
@@ -244,7 +244,7 @@ impl Target {
     }
 }
 
-/// Returns a path of a policy without what makes no difference.
+/// Returns a path without trailing slashes.
 pub(super) fn plain_path(path: &str) -> String {
     let trimmed = path.trim_end_matches('/');
     if trimmed.is_empty() { path.to_owned() } else { trimmed.to_owned() }
@@ -254,8 +254,8 @@ pub(super) fn plain_path(path: &str) -> String {
 ///
 /// # Errors
 ///
-/// The text is not TOML, its rules are not a list, there is no such rule, or the rules that are
-/// meant do not say the same.
+/// The text is not TOML, its rules are not a list, no rule matches the target, or the matching
+/// rules have different decisions.
 pub fn remove_rule(text: &str, target: &RuleTarget) -> Result<String, EditError> {
     let tree = Tree::parse(text)?;
     let Some(item) = tree.root().get(RULES) else { return Err(target.absent(&[])) };
@@ -298,7 +298,7 @@ impl RuleTarget {
     }
 }
 
-/// Returns the error of a name that is not there, with the names that are there and are nearest.
+/// Returns the error for a name that does not exist, with the most similar names that do.
 fn absent(kind: &'static str, name: &str, mut known: Vec<String>) -> EditError {
     known.sort();
     known.dedup();
@@ -307,10 +307,10 @@ fn absent(kind: &'static str, name: &str, mut known: Vec<String>) -> EditError {
     EditError::Absent { kind, name: name.to_owned(), near: known }
 }
 
-/// How much two names are alike, from 0 to 1000.
+/// The similarity of two names, from 0 to 1000.
 fn likeness(a: &str, b: &str) -> u32 {
     let head = |text: &str| text.chars().take(COMPARED_CHARS_MAX).collect::<String>();
     let share = strsim::normalized_damerau_levenshtein(&head(a), &head(b));
-    // A share of 1000 fits any integer.
+    // The product is at most 1000, so it fits in a `u32`.
     (share * 1000.0) as u32
 }

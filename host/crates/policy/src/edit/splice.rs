@@ -1,11 +1,11 @@
-//! Changes to a text by place, so that everything beside them stays byte for byte.
+//! Changes to a text by byte ranges, which keep everything else byte for byte.
 
 use std::ops::Range;
 
-/// What some editors put at the start of a text to say how it is encoded.
+/// The byte order mark that some editors put at the start of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A piece of a text, and what takes its place.
+/// A range of a text, and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Splice {
     range: Range<usize>,
@@ -40,24 +40,25 @@ pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
     out
 }
 
-/// Where the line begins that holds a place.
+/// The start of the line that contains an offset.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     let first = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
     text[..at].rfind('\n').map_or(first.min(at), |newline| newline + 1)
 }
 
-/// Where the line ends that holds a place: behind its newline, if it has one.
+/// The end of the line that contains an offset, including its newline.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }
 
-/// The blanks that the line of a place begins with.
+/// The indentation of the line that contains an offset.
 pub(super) fn indent(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// How lines end around a place: the one before it, or else the one after.
+/// The line ending near an offset: that of the line break before it, or else of the first in the
+/// text.
 pub(super) fn newline(text: &str, at: usize) -> &'static str {
     let newline = text[..at].rfind('\n').or_else(|| text.find('\n'));
     match newline {
@@ -66,14 +67,14 @@ pub(super) fn newline(text: &str, at: usize) -> &'static str {
     }
 }
 
-/// Adds a line at the end of another one, which may be the last and have no newline.
+/// Adds a line after another one, which may be the last and lack a newline.
 pub(super) fn add_line(text: &str, at: usize, line: &str) -> Splice {
     let newline = newline(text, at);
     let before = if is_cut(&text[..at]) { newline } else { "" };
     Splice::insert(at, format!("{before}{line}{newline}"))
 }
 
-/// Adds lines between two lines, or at the end of the text, with a blank line before them.
+/// Adds lines between two lines or at the end of the text, preceded by a blank line.
 pub(super) fn add_block(text: &str, at: usize, block: &str) -> Splice {
     let newline = newline(text, at);
     let cut = if is_cut(&text[..at]) { newline } else { "" };
@@ -81,12 +82,12 @@ pub(super) fn add_block(text: &str, at: usize, block: &str) -> Splice {
     Splice::insert(at, format!("{cut}{blank}{}", block.replace('\n', newline)))
 }
 
-/// Whether a text ends within a line.
+/// Whether a text ends in the middle of a line.
 fn is_cut(text: &str) -> bool {
     !text.is_empty() && !text.ends_with(['\n', BYTE_ORDER_MARK])
 }
 
-/// Whether the line that ends at a place is blank, or there is none.
+/// Whether the line that ends at an offset is blank or missing.
 fn is_blank_before(text: &str, at: usize) -> bool {
     let before = &text[..at];
     let line =
@@ -98,7 +99,7 @@ fn is_blank_after(text: &str, at: usize) -> bool {
     text[at..line_end(text, at)].trim().is_empty()
 }
 
-/// Removes whole lines that blank lines set apart, and one of these with them.
+/// Removes whole lines. If blank lines surround them, one of these is removed too.
 pub(super) fn remove_block(text: &str, lines: Range<usize>) -> Splice {
     let Range { start, end } = lines;
     let line_before = || line_start(text, start - 1)..end;
