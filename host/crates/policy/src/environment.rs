@@ -45,7 +45,7 @@ impl FromStr for EnvName {
     }
 }
 
-/// Reads the name of an environment variable. Its value is none of a policy's business.
+/// Reads the name of an environment variable. A policy never contains its value.
 pub(crate) fn read_env_name(item: Item<'_>) -> Result<String, SourceError> {
     item.parsed().map(|EnvName(name)| name)
 }

@@ -1,7 +1,7 @@
-//! Examples of a rule: what it gives for some arguments, said beside it.
+//! Examples of a rule: sample arguments with the expected decision.
 //!
-//! They are the rule's own tests. A file whose examples do not come out is not loaded, so that a
-//! slip in a condition is found by whoever writes it and not by whoever is let through.
+//! They are the rule's own tests. A file with a failing example is not loaded, so that the author
+//! finds a mistake in a condition before it lets a call through.
 
 use sallyport_contract::{CallContext, Decision, PluginName};
 use serde_json::Value;
@@ -15,7 +15,8 @@ use crate::{
     source::{Place, SourceError},
 };
 
-/// Whose grant an example of a rule about several plugins has. It holds nothing, so it is anybody's.
+/// The plugin of an example whose rule is about several plugins. Any name works: the grant of an
+/// example is empty.
 fn any_plugin() -> PluginName {
     "any".parse().expect("it is a plugin's name")
 }
@@ -23,7 +24,7 @@ fn any_plugin() -> PluginName {
 /// The key of an example that is not an argument.
 const DECISION: &str = "decision";
 
-/// Arguments, and what the rule alone is to say about a call with them.
+/// Arguments, and the expected decision of the rule alone about a call with them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Example {
     arguments: Value,
@@ -31,20 +32,20 @@ pub(crate) struct Example {
     place: Place,
 }
 
-/// How an example of a rule came out.
+/// The result of an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleResult {
-    /// Where the example stands.
+    /// The place of the example.
     pub place: Place,
-    /// Where its rule stands.
+    /// The place of its rule.
     pub rule: Place,
     /// The arguments.
     pub arguments: Value,
-    /// What the example says.
+    /// The expected decision.
     pub expected: Decision,
-    /// What the rule says.
+    /// The actual decision.
     pub got: Decision,
-    /// Why the rule's condition could not be evaluated, where it could not.
+    /// Why the rule's condition could not be evaluated, if so.
     pub failure: Option<String>,
 }
 
@@ -62,7 +63,7 @@ impl Example {
 }
 
 impl Rule {
-    /// Refuses a rule whose examples do not come out.
+    /// Refuses a rule with a failing example.
     pub(crate) fn check_examples(&self) -> Result<(), SourceError> {
         match self.examples().find(|result| result.expected != result.got) {
             None => Ok(()),
@@ -77,8 +78,10 @@ impl Rule {
         }
     }
 
-    /// How its examples come out. An example is a call of a tool that the rule is about, or a
-    /// request of such a call, without a context, of a plugin that holds nothing.
+    /// The results of the rule's examples.
+    ///
+    /// An example is a call of a tool that the rule is about, or a request of such a call. It has
+    /// no context, and its plugin holds nothing.
     pub(crate) fn examples(&self) -> impl Iterator<Item = ExampleResult> {
         self.examples.iter().map(|example| self.try_example(example))
     }
@@ -103,7 +106,7 @@ impl Rule {
         }
     }
 
-    /// What a call gets that the rule alone does not speak about.
+    /// The decision for a call that the rule does not match.
     fn otherwise(&self) -> Decision {
         match self.decision {
             Decision::Allow => Decision::Ask,

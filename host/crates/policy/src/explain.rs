@@ -1,8 +1,8 @@
-//! Why a policy decides as it does, for the person who wrote it.
+//! Why a policy decides as it does, for the author of the policy.
 //!
-//! An explanation follows one situation through the files: every rule and entry that speaks about
-//! it, the one that won, and what to add where adding something would change it. It decides
-//! nothing itself: the decision is the one that a call would meet.
+//! An explanation follows one situation through the files: every rule and entry about it, the one
+//! that won, and what to add if an addition would change the result. It decides nothing itself: its
+//! decision is the one that a real call gets.
 
 use std::path::Path;
 
@@ -21,32 +21,32 @@ use crate::{
     verdict::{Matched, Verdict},
 };
 
-/// Why a policy decides as it does.
+/// The explanation of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The decision.
     pub decision: Decision,
-    /// What it rests on, in a sentence.
+    /// The grounds for it, in one sentence.
     pub reason: String,
-    /// Everything that speaks about the situation, in the order of the files.
+    /// Every rule and entry about the situation, in the order of the files.
     pub steps: Vec<Step>,
-    /// The policy text that would allow it, where adding something can.
+    /// The policy text that would allow it, if an addition can.
     pub fix: Option<String>,
 }
 
-/// A rule or an entry that speaks about a situation.
+/// A rule or an entry about a situation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Where it stands.
+    /// The place of the rule or entry.
     pub place: Place,
-    /// What it says, in a line.
+    /// Its content, in one line.
     pub text: String,
-    /// Whether it is what decided.
+    /// Whether it decided.
     pub won: bool,
 }
 
 impl Policy {
-    /// Explains what becomes of a call, or of a run in a role.
+    /// Explains the decision about a call, or about a run in a role.
     pub fn explain_call(&self, question: &Question<'_>, grant: &Grant) -> Explanation {
         let is_asked_for = !question.tool.tool.as_str().starts_with(ROLE_PREFIX);
         let verdict = match is_asked_for {
@@ -55,14 +55,16 @@ impl Policy {
         };
         let mut steps = self.spoken(&verdict);
         if is_asked_for && verdict.rule.is_none() {
-            // Each of these alone is why somebody is asked.
+            // Each of these entries alone causes the question.
             steps.extend(dangers(grant));
         }
         Explanation::of(&verdict, question, steps)
     }
 
-    /// Explains what becomes of a request that a running call sends, by its text: it goes the way
-    /// that the request goes until names are looked up, so a URL is not repaired here either.
+    /// Explains the decision about a request of a running call, given as text.
+    ///
+    /// The text takes the same path as a real request, up to name resolution, so an invalid URL is
+    /// not repaired here either.
     pub fn explain_net(
         &self,
         question: &Question<'_>,
@@ -86,7 +88,7 @@ impl Policy {
         Explanation::of(&verdict, question, steps)
     }
 
-    /// Explains what becomes of a page that a running call opens in the browser.
+    /// Explains the decision about a page that a running call opens in the browser.
     pub fn explain_open_url(
         &self,
         question: &Question<'_>,
@@ -122,7 +124,7 @@ impl Policy {
         }
     }
 
-    /// Explains what becomes of an access to a file, by its path as the guest or the host has it.
+    /// Explains the decision about an access to a file, by its guest or host path.
     pub fn explain_path(&self, grant: &Grant, path: &str, wanted: Access) -> Explanation {
         let plain = plain_path(&format!("/{}", path.trim_start_matches('/'))).ok();
         let mut entries = grant.table().fs.iter();
@@ -133,7 +135,7 @@ impl Policy {
         let mut mounts = grant.fs().iter().filter(|mount| mount.guest == entry.mount.guest);
         let is_open = mounts.any(|m| m.access >= wanted && m.deny.denies(below).is_none());
         let denying = denying(grant, entry, below);
-        // Otherwise it is the manifest that does not request as much.
+        // Otherwise the manifest is the cause: it requests too little.
         let decides = is_open || entry.mount.access < wanted;
         let steps = fs_steps(grant, entry, denying, denying.or(decides.then_some(entry)));
         if is_open {
@@ -177,7 +179,7 @@ impl Explanation {
 }
 
 impl Rule {
-    /// The rule in a line: `deny mail.send_email when size(args.to) > 50`.
+    /// The rule in one line: `deny mail.send_email when size(args.to) > 50`.
     fn in_words(&self) -> String {
         let net = self.net.as_ref().map(|net| format!(" for {net}"));
         let pages = self.open_url.as_ref().map(|pages| format!(" for opening {pages}"));
@@ -187,7 +189,7 @@ impl Rule {
     }
 }
 
-/// The entries because of which somebody is asked before a tool is called.
+/// The entries that cause a question before a tool is called.
 fn dangers(grant: &Grant) -> Vec<Step> {
     let table = grant.table();
     let step = |place: &Place, text| Step { place: place.clone(), text, won: true };
@@ -207,7 +209,7 @@ fn dangers(grant: &Grant) -> Vec<Step> {
     net.chain(fs).chain(secrets).chain(held).collect()
 }
 
-/// The entries about a capability, also the one that takes it away, which has won then.
+/// The entries about a capability, including the one that takes it away, which then wins.
 fn entries_of(grant: &Grant, capability: Capability, decided: Option<&Place>) -> Vec<Step> {
     let table = &grant.table().capabilities;
     let denied = table.denied_at(capability);
@@ -221,7 +223,7 @@ fn entries_of(grant: &Grant, capability: Capability, decided: Option<&Place>) ->
     entries.map(step).collect()
 }
 
-/// The entries of a `net` list about a request. One that denies has won, whatever else there is.
+/// The entries of a `net` list about a request. An entry that denies wins over all others.
 fn net_steps(grant: &Grant, method: &str, url: &Url, decided: Option<&Place>) -> Vec<Step> {
     let Ok(target) = Target::new(method, url) else {
         return Vec::new();
@@ -242,7 +244,7 @@ fn net_steps(grant: &Grant, method: &str, url: &Url, decided: Option<&Place>) ->
     allows.chain(denies).collect()
 }
 
-/// The entry around a file, and the one that denies it.
+/// The entry that contains a file, and the one that denies it.
 fn fs_steps(
     grant: &Grant,
     around: &FsEntry,
@@ -259,13 +261,14 @@ fn fs_steps(
     about.map(step).collect()
 }
 
-/// What of a path lies below an entry's folder.
+/// The rest of a path below an entry's folder.
 fn below<'p>(entry: &FsEntry, path: &'p Path) -> Option<&'p Path> {
     let guest = path.strip_prefix(&entry.mount.guest);
     guest.or_else(|_| path.strip_prefix(&entry.mount.host)).ok()
 }
 
-/// The entry that denies a file of an entry: itself, or another one whose folder the file lies in.
+/// The entry that denies a file of an entry: that entry, or another one whose folder contains the
+/// file.
 fn denying<'g>(grant: &'g Grant, entry: &FsEntry, below: &Path) -> Option<&'g FsEntry> {
     let file = entry.mount.host.join(below);
     grant.table().fs.iter().find(|other| {

@@ -1,11 +1,11 @@
 //! The policy text that would lift a refusal.
 //!
-//! A fix is complete: the plugin's whole table with everything it holds already, so that it takes
-//! the place of the table in the file, and the rule that lets the tools run where nobody can be
-//! asked. It asks for no more than the manifest requests.
+//! A fix is complete. It contains the plugin's whole table with all current entries, so that it can
+//! replace the table in the file, and the rule that allows the tools when no user can be asked. It
+//! adds no more than the manifest requests.
 //!
-//! It is for the user's own file: it repeats what stands there, and nothing of what the
-//! administrator's or a project's file says.
+//! A fix is for the user's own file. It repeats the entries of that file, and none of the
+//! administrator's or a project's file.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,32 +23,32 @@ use crate::{
     table::{PluginTable, Tables},
 };
 
-/// What a fix builds on: how a plugin stands in the policy at present.
+/// The basis of a fix: the current policy for one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ground {
-    /// Its tables.
+    /// The plugin's tables.
     pub(crate) tables: Tables,
-    /// Whether a rule speaks about all of its tools; a second one would change nothing.
+    /// Whether a rule covers all of its tools already; a second one would change nothing.
     pub(crate) is_ruled: bool,
-    /// The secrets that the policy knows the source of.
+    /// The secrets that have a source in the policy.
     pub(crate) secrets: BTreeSet<SecretName>,
-    /// The quotas of scratches, the least that any plugin's table states.
+    /// The quotas of scratches: the lowest that any plugin's table states.
     pub(crate) scratch_quotas: BTreeMap<String, u64>,
 }
 
 impl Ground {
-    /// What holds for the plugin, of all files.
+    /// The effective table of the plugin, from all files.
     pub(crate) fn table(&self) -> &PluginTable {
         &self.tables.joined
     }
 
-    /// What the user's own file says about the plugin.
+    /// The table of the plugin in the user's own file.
     pub(crate) fn users(&self) -> &PluginTable {
         &self.tables.users
     }
 }
 
-/// The table of a fix: every entry as TOML text, to be added to or replaced.
+/// The table of a fix, with every entry as TOML text that can be extended or replaced.
 pub(crate) struct TableText<'g> {
     ground: &'g Ground,
     pub(crate) net: Vec<String>,
@@ -58,7 +58,7 @@ pub(crate) struct TableText<'g> {
 }
 
 impl<'g> TableText<'g> {
-    /// The table as it stands.
+    /// Returns the current table.
     pub(crate) fn new(ground: &'g Ground) -> Self {
         let PluginTable { net, fs, secrets, capabilities, .. } = ground.users();
         let allows = net.allows.iter().map(ToString::to_string);
@@ -72,7 +72,7 @@ impl<'g> TableText<'g> {
         }
     }
 
-    /// Returns the text, without a rule: for what a tool may do unasked.
+    /// Returns the text without a rule, for tools that need no confirmation.
     pub(crate) fn harmless(&self) -> String {
         let PluginTable { plugin, env, limits, .. } = self.ground.users();
         let env: Vec<String> = env.iter().map(|entry| toml_string(&entry.name)).collect();
@@ -94,7 +94,7 @@ impl<'g> TableText<'g> {
         text
     }
 
-    /// Returns the text with the rule that lets the tools run, unless the policy has one.
+    /// Returns the text with the rule that allows the tools, unless the policy has one already.
     pub(crate) fn with_rule(&self) -> String {
         let table = self.harmless();
         if self.ground.is_ruled {
@@ -105,8 +105,8 @@ impl<'g> TableText<'g> {
     }
 }
 
-/// Returns the text that grants every request for the network that is not granted yet, and the
-/// secrets without which a service refuses them: those whose header the manifest names.
+/// Returns the text that grants all network requests that are not granted yet, and the secrets that
+/// their service needs: those for which the manifest names a header.
 pub(crate) fn net_text(
     ground: &Ground,
     requests: &[NetPattern],
@@ -127,7 +127,7 @@ pub(crate) fn net_text(
     sources.fold(table.with_rule(), |text, source| text + &source)
 }
 
-/// Returns the entry that sends a secret with the requests, unless the policy has one.
+/// Returns the entry that sends a secret with the requests, unless the policy has one already.
 fn sent_text(ground: &Ground, requests: &[NetPattern], secret: &SecretRequest) -> Option<String> {
     let SecretRequest { name, header, .. } = secret;
     let header = header.as_ref()?;
@@ -138,13 +138,13 @@ fn sent_text(ground: &Ground, requests: &[NetPattern], secret: &SecretRequest) -
     Some(format!("{{ name = \"{name}\", to = \"{origin}\", {header} }}"))
 }
 
-/// Returns a string of TOML. It escapes as JSON does, and the one character that JSON leaves alone
-/// and TOML refuses: delete.
+/// Returns a TOML string. TOML escapes like JSON, except for U+007F, which JSON leaves unescaped
+/// and TOML rejects.
 pub(crate) fn toml_string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// Returns a list of TOML on one line.
+/// Returns a TOML list on one line.
 pub(crate) fn toml_list(entries: impl Iterator<Item = String>) -> String {
     format!("[{}]", entries.collect::<Vec<_>>().join(", "))
 }

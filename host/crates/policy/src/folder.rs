@@ -1,7 +1,7 @@
 //! Folders and files that a plugin may see.
 //!
-//! Everything here compares names only. Opening a folder, and noticing that a name is a link to
-//! somewhere else, is the business of whoever opens it.
+//! This module compares names only. The code that opens a folder has to detect links that lead out
+//! of it.
 
 use std::{
     fmt,
@@ -17,40 +17,40 @@ use crate::{
     unit::ByteSize,
 };
 
-/// The largest quota, in bytes: larger than any disk, and far from where sums overflow.
+/// The largest quota, in bytes: larger than any disk, and small enough that sums do not overflow.
 const QUOTA_BYTES_MAX: u64 = 1 << 50;
 
-/// What may be done with a folder. The order matters: less comes first.
+/// The access to a folder, ordered from less to more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
-    /// Look.
+    /// Read only.
     Read,
-    /// Look and change.
+    /// Read and write.
     ReadWrite,
 }
 
 /// A folder or file of the host as a plugin sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsMount {
-    /// Where it is on the host. Never shown to a model or a guest.
+    /// Its path on the host. Never shown to a model or a guest.
     pub host: PathBuf,
-    /// Where the guest finds it.
+    /// Its path in the guest.
     pub guest: String,
-    /// What the guest may do with it.
+    /// The guest's access to it.
     pub access: Access,
-    /// What in it does not exist for the guest, whatever its access: paths relative to the mount.
+    /// Paths, relative to the mount, that do not exist for the guest regardless of its access.
     pub deny: Globs,
-    /// The most that may lie in it by the guest's doing, in bytes; without one, what the disk holds.
+    /// The most that the guest may store in it, in bytes; `None` is unlimited.
     pub quota_bytes: Option<u64>,
 }
 
 /// An entry of a policy's `fs` list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FsEntry {
-    /// The path as the policy has it, so that a fix repeats it and a home folder stays `~`.
+    /// The path as the policy writes it: a fix repeats it, with `~` for the home folder.
     pub(crate) written: String,
     pub(crate) mount: FsMount,
-    /// Whether the operator said that a guarded folder is meant.
+    /// Whether the operator marked the entry `sensitive`.
     pub(crate) is_sensitive: bool,
     pub(crate) place: Place,
 }
@@ -69,7 +69,7 @@ pub(crate) enum PathError {
 }
 
 impl FsMount {
-    /// A mount of which everything is shown, and which may grow.
+    /// Returns a mount without denied files and without a quota.
     pub(crate) fn plain(host: PathBuf, guest: String, access: Access) -> Self {
         Self { host, guest, access, deny: Globs::none(), quota_bytes: None }
     }
@@ -102,11 +102,11 @@ impl Mistake for PathError {
     }
 }
 
-/// Returns an absolute path in its plain form: no `.`, no doubled or trailing slashes.
+/// Returns an absolute path in normal form: no `.`, no doubled or trailing slashes.
 ///
 /// # Errors
 ///
-/// A path that is relative, goes upwards or holds a control character.
+/// A path that is relative, contains `..`, or contains a control character.
 pub(crate) fn plain_path(path: &str) -> Result<PathBuf, PathError> {
     refuse_detours(path)?;
     if !path.starts_with('/') {
@@ -125,7 +125,7 @@ fn refuse_detours(path: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Returns a path of a policy in its plain form, with a leading `~` replaced by the home folder.
+/// Returns a policy's path in normal form, with a leading `~` replaced by the home folder.
 pub(crate) fn host_path(path: &str, home: Option<&Path>) -> Result<PathBuf, PathError> {
     let below = match path.strip_prefix('~') {
         Some("") => "",
@@ -161,8 +161,8 @@ impl FsEntry {
         })
     }
 
-    /// Whether another entry says the same: what the administrator grants, the user may have
-    /// granted before.
+    /// Whether another entry has the same mount. The administrator may grant what the user has
+    /// granted already.
     pub(crate) fn repeats(&self, other: &Self) -> bool {
         self.mount == other.mount
     }
@@ -184,7 +184,7 @@ pub(crate) fn read_path(item: Item<'_>) -> Result<PathBuf, SourceError> {
     plain_path(&item.string()?).map_err(|mistake| place.mistake(&mistake))
 }
 
-/// The mount of a folder for which none is given: its own name under `/`.
+/// The default mount of a folder: its own name under `/`.
 fn own_mount(host: &Path, place: &Place) -> Result<PathBuf, SourceError> {
     let name = host.file_name().ok_or_else(|| {
         let error = place.clone().error("a folder without a name needs a \"mount\"");
@@ -193,7 +193,7 @@ fn own_mount(host: &Path, place: &Place) -> Result<PathBuf, SourceError> {
     Ok(Path::new("/").join(name))
 }
 
-/// Why two entries of one plugin cannot stand together.
+/// Why two entries of one plugin conflict.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Conflict {
     #[error("the mount {} lies in or around the mount {} of {place}", quoted(mount), quoted(other))]
@@ -225,7 +225,8 @@ impl Mistake for Conflict {
     }
 }
 
-/// Returns why a new entry cannot stand beside the others. `written` is its path in their words.
+/// Returns why a new entry conflicts with the others. `written` is its path as the policy writes
+/// it.
 pub(crate) fn conflict<'a>(
     others: impl IntoIterator<Item = &'a FsEntry>,
     written: &str,
@@ -249,12 +250,12 @@ pub(crate) fn conflict<'a>(
     })
 }
 
-/// Whether one path is the other or lies in it.
+/// Whether one path equals or contains the other.
 pub(crate) fn are_nested(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
-/// Returns an entry of a `fs` list as TOML. `written` is its path in the policy's words.
+/// Returns an entry of a `fs` list as TOML. `written` is its path as the policy writes it.
 pub(crate) fn entry_text(written: &str, mount: &FsMount) -> String {
     let (path, guest) = (toml_string(written), toml_string(&mount.guest));
     let mut text = format!("path = {path}, mount = {guest}, access = \"{}\"", mount.access.word());

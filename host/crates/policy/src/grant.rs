@@ -1,8 +1,8 @@
 //! The effective grant of one plugin: what its manifest requests *and* the policy grants.
 //!
-//! It is computed when a plugin is loaded, and again whenever the policy has changed. Every question
-//! about the plugin's powers is answered from here. A refusal carries the policy text that would lift
-//! it, where a policy can.
+//! It is computed when a plugin is loaded, and again after every change of the policy. It answers
+//! every question about the plugin's powers. A refusal carries the policy text that would lift it,
+//! if a policy can.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,14 +39,14 @@ use crate::{
     verdict::page_line,
 };
 
-/// All that one plugin may do. What is not in it is denied:
+/// All powers of one plugin. Everything else is denied:
 ///
-/// * network: no request leaves, except as [`net`](Self::net) lets it;
-/// * files: no folder exists, except the [`fs`](Self::fs) mounts;
-/// * environment: empty, except for the variables of [`env`](Self::env);
-/// * secrets: none, except as [`secrets`](Self::secrets) says;
-/// * capabilities of the host: none, except as [`state`](Self::state) and its neighbours say;
-/// * time, memory and the like: what [`limits`](Self::limits) says.
+/// * network: no requests, except those that [`net`](Self::net) permits;
+/// * files: no folders, except the [`fs`](Self::fs) mounts;
+/// * environment: empty, except for the variables in [`env`](Self::env);
+/// * secrets: none, except those in [`secrets`](Self::secrets);
+/// * capabilities of the host: none, except [`state`](Self::state) and the accessors after it;
+/// * time, memory and similar resources: up to the [`limits`](Self::limits).
 #[derive(Debug, Clone)]
 pub struct Grant {
     ground: Arc<Ground>,
@@ -61,7 +61,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Returns the grant of a plugin that may do nothing but compute.
+    /// Returns the grant of a plugin without any power: it can only compute.
     pub fn none(plugin: PluginName) -> Self {
         let tables = Tables::empty(plugin.clone());
         let (secrets, scratch_quotas) = (BTreeSet::new(), BTreeMap::new());
@@ -89,7 +89,7 @@ impl Grant {
         Self { limits, net, fs, request, env, secrets, held, notes, ground }
     }
 
-    /// Returns the same plugin's grant without any power: what is left are its limits.
+    /// Returns the same plugin's grant without any power; only its limits remain.
     pub fn powerless(&self) -> Self {
         Self {
             ground: Arc::clone(&self.ground),
@@ -109,82 +109,83 @@ impl Grant {
         &self.ground.table().plugin
     }
 
-    /// What the policy says about the plugin, whether or not its manifest requests it.
+    /// The policy's table for the plugin, whether or not its manifest requests the entries.
     pub(crate) fn table(&self) -> &PluginTable {
         self.ground.table()
     }
 
-    /// The network.
+    /// The requests that the plugin may send.
     pub fn net(&self) -> &NetGrant {
         &self.net
     }
 
-    /// The folders and files that the guest sees. No two that overlap differ in their access.
+    /// The folders and files that the guest sees. Overlapping ones have the same access.
     pub fn fs(&self) -> &[FsMount] {
         &self.fs
     }
 
-    /// Names of the environment variables that the guest sees.
+    /// The names of the environment variables that the guest sees.
     pub fn env(&self) -> &[String] {
         &self.env
     }
 
-    /// The secrets that the plugin makes use of, and how.
+    /// The secrets that the plugin uses, and how.
     pub fn secrets(&self) -> &[SecretGrant] {
         &self.secrets
     }
 
-    /// How much it may keep.
+    /// How much state the plugin may keep.
     pub fn state(&self) -> Option<&StateGrant> {
         self.held.state.as_ref()
     }
 
-    /// Which timers it may set.
+    /// The timers that the plugin may set.
     pub fn schedule(&self) -> Option<&ScheduleGrant> {
         self.held.schedule.as_ref()
     }
 
-    /// How often it may speak to the person.
+    /// How often the plugin may send the user a message.
     pub fn notify(&self) -> Option<&NotifyGrant> {
         self.held.notify.as_ref()
     }
 
-    /// Whether it may show how far a call has come.
+    /// Whether the plugin may show the progress of a call.
     pub fn progress(&self) -> bool {
         self.held.progress
     }
 
-    /// Which pages it may open in the user's browser.
+    /// The pages that the plugin may open in the user's browser.
     pub fn open_url(&self) -> Option<&OpenUrlGrant> {
         self.held.open_url.as_ref()
     }
 
-    /// Which packages it may have fetched.
+    /// The packages that the plugin may fetch.
     pub fn packages(&self) -> &PackagesGrant {
         &self.held.packages
     }
 
-    /// The scratches that the guest sees. None lies in or around another one, or a folder.
+    /// The scratches that the guest sees. Their mounts never nest, neither with each other nor with
+    /// folders.
     pub fn scratch(&self) -> &[ScratchGrant] {
         &self.held.scratch
     }
 
-    /// What it may listen to.
+    /// The addresses that the plugin may listen on.
     pub fn listen(&self) -> &[ListenGrant] {
         &self.held.listen
     }
 
-    /// What it may do as the user's side of a session.
+    /// What the plugin may do as the user interface of a session.
     pub fn ui(&self) -> Option<UiGrant> {
         self.held.ui
     }
 
-    /// How it may run as a program of this machine.
+    /// How the plugin may run as a native program.
     pub fn process(&self) -> Option<&ProcessGrant> {
         self.held.process.as_ref()
     }
 
-    /// Whether it holds a capability, or any part of it.
+    /// Whether the plugin holds a capability, or any part of it.
     pub fn holds(&self, capability: Capability) -> bool {
         self.held.holds(capability)
     }
@@ -193,18 +194,19 @@ impl Grant {
         &self.held
     }
 
-    /// What a call may use.
+    /// The limits of a call.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What is odd about the grant, a sentence each, for the operator: requests that are void,
-    /// entries of the policy that nothing requests.
+    /// Notes for the operator, one sentence each: requests that have no effect, and policy entries
+    /// that nothing requests.
     pub fn notes(&self) -> Vec<String> {
         self.notes.iter().map(ToString::to_string).collect()
     }
 
-    /// The entries of the policy that the manifest does not request: what they do, a few words each.
+    /// The policy entries that the manifest does not request, each as a short description of its
+    /// effect.
     pub(crate) fn unrequested(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().filter_map(|note| match note {
             GrantNote::Unrequested { act, .. } => Some(act.as_str()),
@@ -212,12 +214,13 @@ impl Grant {
         })
     }
 
-    /// What the manifest requests, with the settings filled in.
+    /// The manifest's requests, as the manifest states them. [`net`](Self::net) has the network
+    /// requests with the settings filled in.
     pub(crate) fn request(&self) -> &Request {
         &self.request
     }
 
-    /// What the plugin can do, a line each, for the person who decides. Names paths of the host.
+    /// The plugin's powers, one line each, for the user who decides. The lines contain host paths.
     pub fn powers(&self) -> Vec<String> {
         let mounts = self.fs.iter().map(describe);
         let env = self.env.iter().map(|name| format!("see the environment variable {name}"));
@@ -226,14 +229,15 @@ impl Grant {
         self.net.powers().chain(mounts).chain(env).chain(secrets).chain(others).collect()
     }
 
-    /// Whether the plugin can change anything, or carry anything away. Reading alone is neither, but
-    /// for secrets: a tool's answer carries them away.
+    /// Whether the plugin can change anything or leak anything. Reading files is neither. Reading a
+    /// secret is a leak: a tool's result can carry the secret away.
     pub fn can_change_or_leak(&self) -> bool {
         !self.dangers().is_empty()
     }
 
-    /// Whether a call could change or leak anything, its own state, timers and scratches included: what
-    /// a record has to be on the disk before. Reading files alone, and showing progress, are neither.
+    /// Whether a call could change or leak anything, including the plugin's own state, timers and
+    /// scratches. Such a call has to be on record before it starts. Reading files and showing
+    /// progress do not count.
     pub fn may_act(&self) -> bool {
         let acts = |of: &Capability| *of != Capability::Progress && self.holds(*of);
         self.can_change_or_leak() || Capability::ALL.iter().any(acts)
@@ -243,7 +247,7 @@ impl Grant {
         self.fs.iter().any(|mount| mount.access == Access::ReadWrite)
     }
 
-    /// What it can change or carry away, in words: `reach the network`.
+    /// The plugin's dangerous powers as verb phrases, such as `reach the network`.
     pub(crate) fn dangers(&self) -> Vec<&'static str> {
         let dangers = [
             (!self.net.is_empty(), "reach the network"),
@@ -254,26 +258,28 @@ impl Grant {
         dangers.chain(self.held.dangers().map(|(_, words)| words)).collect()
     }
 
-    /// What it could change or carry away if a project's policy did not take that away, in words.
+    /// The dangerous powers that only a project's policy takes away, as verb phrases.
     pub(crate) fn withheld_dangers(&self) -> Vec<&'static str> {
         self.held.withheld.iter().filter_map(|(_, danger)| *danger).collect()
     }
 
-    /// Whether it holds a capability, or would if a project's policy did not take it away. Conditions
-    /// see no difference: what a stranger takes away must not lift a rule.
+    /// Whether the plugin holds a capability, or would if a project's policy did not take it away.
+    /// Conditions see no difference, because an untrusted file must not disable a rule by taking
+    /// something away.
     pub(crate) fn holds_by_its_operator(&self, capability: Capability) -> bool {
         let withheld = || self.held.withheld.iter().any(|(of, _)| *of == capability);
         self.holds(capability) || withheld()
     }
 
-    /// The scratches and addresses that would be granted next to what is requested.
+    /// The requested scratches and listen addresses that are not granted yet, as entries to
+    /// propose.
     pub(crate) fn lacking(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
         let wishes = || self.request.capabilities.iter().map(|request| &request.wish);
         let scratches = capability::new_scratches(&self.ground, wishes());
         (scratches, capability::new_listens(&self.held, wishes()))
     }
 
-    /// The entry that lets a page be opened.
+    /// The entry that allows a page to be opened.
     pub(crate) fn page(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
         match self.open_url() {
             Some(pages) => pages.permit(url),
@@ -281,20 +287,20 @@ impl Grant {
         }
     }
 
-    /// Returns the refusal of a request that would have gone to an address which
+    /// Returns the refusal of a request to an address that
     /// [`allows_address`](crate::NetPermit::allows_address) does not allow.
     ///
-    /// `what` is the request as records name it, method and URL without its query.
+    /// `what` is the request as records name it: method and URL without its query.
     pub fn deny_address(&self, what: &str, addr: IpAddr) -> Denial {
         refusal::of_address(&self.ground, what, addr)
     }
 
     /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
-    /// and the address where the host can only mean one, as a literal or `localhost` does.
+    /// and the address if the host determines it, as a literal or `localhost` does.
     ///
     /// # Errors
     ///
-    /// The request may not be sent; the refusal says why and how to lift it.
+    /// The request is not permitted. The refusal states why, and how to lift it.
     pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
         let permit = self.net().check(method, url)?;
         let own = own_addresses(url);
@@ -306,28 +312,28 @@ impl Grant {
         }
     }
 
-    /// Returns the refusal of an access to a file by its path in the guest.
+    /// Returns the refusal of an access to a file, by its guest path.
     pub fn deny_path(&self, guest_path: &str, wanted: Access) -> Denial {
         refusal::of_path(&self.ground, self, &self.request.fs, guest_path, wanted)
     }
 
-    /// Returns the policy text that would let the plugin see the files it requests, for a refusal
-    /// that only the plugin saw. `guest_path` is where it probably looked, `wanted` what for.
+    /// Returns the policy text that grants the files the plugin requests, for a refusal that only
+    /// the plugin saw. `guest_path` is the path it probably accessed, `wanted` the access it needs.
     ///
-    /// `None` when it has all that it requests, or requests no files.
+    /// `None` if the plugin has all files that it requests, or requests none.
     pub fn missing_files(&self, guest_path: Option<&str>, wanted: Access) -> Option<String> {
         refusal::files_text(&self.ground, self, &self.request.fs, guest_path, wanted)
     }
 
-    /// Returns the refusal of something that only a capability lets a plugin do; of a UI that is
-    /// granted, to answer a question. `what` is what it tried, such as `set a timer`.
+    /// Returns the refusal of an action that requires a capability; for a granted UI, of answering
+    /// a question. `what` is the action, such as `set a timer`.
     pub fn deny(&self, capability: Capability, what: &str) -> Denial {
         let requests = &self.request.capabilities;
         capability::denial(&self.ground, self, requests, capability, what)
     }
 
-    /// Returns the refusal of a program of this machine that the kernel cannot wall in. `what` is
-    /// what it tried, such as `run`.
+    /// Returns the refusal of a native program that the kernel cannot sandbox. `what` is the
+    /// action, such as `run`.
     pub fn deny_unwalled(&self, what: &str) -> Denial {
         capability::of_unwalled(&self.ground, &self.held, what)
     }
@@ -338,7 +344,7 @@ impl Grant {
     }
 }
 
-/// Roles that a plugin cannot play with what it requests.
+/// The roles without effect: the manifest does not request the capability that they need.
 fn idle_roles(manifest: &Manifest) -> impl Iterator<Item = String> {
     let lacks = |role: &Role| {
         let needed = match role {
@@ -400,7 +406,8 @@ fn effective_mounts(
     mounts
 }
 
-/// What is denied in the folder of an entry, by itself and by the entries around it and below it.
+/// The globs that deny files in an entry's folder: its own, and those of the entries above and
+/// below it.
 fn all_denied(entry: &FsEntry, entries: &[FsEntry]) -> Globs {
     let mut denied = entry.mount.deny.clone();
     for other in entries.iter().filter(|other| *other != entry) {
@@ -409,9 +416,9 @@ fn all_denied(entry: &FsEntry, entries: &[FsEntry]) -> Globs {
     denied
 }
 
-/// Makes mounts that overlap on the host readable only, where one of them is: a link or a renaming
-/// would carry files across otherwise. Policies cannot say such a thing, but requests can make it
-/// out of what they say.
+/// Makes overlapping mounts read-only if one of them is, because a link or a rename could otherwise
+/// carry files across. A policy alone cannot cause this, but a manifest's requests can: they may
+/// lower the access of one of two entries.
 fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<GrantNote>) {
     let wider = |mounts: &[FsMount]| {
         mounts.iter().position(|mount| {
@@ -433,7 +440,7 @@ fn effective_env(
     request: &Request,
     notes: &mut Vec<GrantNote>,
 ) -> Vec<String> {
-    // A program of this machine has no way to name its variables, so the operator does.
+    // A native program does not name its variables, so the operator alone chooses them.
     let is_any = request.asks_for(Capability::Process);
     let is_requested =
         |entry: &&EnvEntry| is_any || request.env.iter().any(|r| r.name == entry.name);
@@ -466,7 +473,7 @@ fn effective_secrets(
     both
 }
 
-/// What is odd about a secret that is sent where no request can go.
+/// The note about a secret for an origin that no request can reach.
 fn useless(entry: &SecretGrant, table: &PluginTable) -> Option<String> {
     let SecretWay::Inject(injection) = &entry.way else { return None };
     let origin = injection.origin();
@@ -476,7 +483,7 @@ fn useless(entry: &SecretGrant, table: &PluginTable) -> Option<String> {
     })
 }
 
-/// What a mount lets a plugin do, for the person who decides.
+/// The power that a mount gives a plugin, for the user who decides.
 fn describe(mount: &FsMount) -> String {
     let host = one_line(&mount.host.to_string_lossy());
     let mut text = format!("{} {host}, seen as {}", mount.access.word(), one_line(&mount.guest));

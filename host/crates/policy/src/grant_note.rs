@@ -1,20 +1,20 @@
-//! What is odd about a grant and no mistake: the operator may want to know.
+//! Notes on a grant: oddities that are not errors but that the operator may want to know.
 
 use std::fmt;
 
 use crate::source::Place;
 
-/// Something odd about a grant, for the operator.
+/// An oddity of a grant, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantNote {
-    /// An entry of the policy that the manifest does not request.
+    /// A policy entry that the manifest does not request.
     Unrequested {
-        /// Where it stands.
+        /// The place of the entry.
         place: Place,
-        /// What it does: `grants the variable TZ`.
+        /// The effect of the entry: `grants the variable TZ`.
         act: String,
     },
-    /// A request that is void, or an entry that comes to less than it says; a sentence.
+    /// A request that has no effect, or an entry that grants less than it states; a sentence.
     Other(String),
 }
 

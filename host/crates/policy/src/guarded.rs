@@ -1,8 +1,8 @@
-//! Folders that hold too much to be granted in passing: the whole machine, the kernel's own files,
-//! keys, and what Sallyport itself lives from.
+//! Folders that are too sensitive to grant by accident: the whole machine, the kernel's own files,
+//! keys, and the files that Sallyport itself depends on.
 //!
-//! A plugin that can write to the policy, the plugins or the cache can give itself anything. So an
-//! entry that reaches such a folder has to say it twice: `sensitive = true`.
+//! A plugin that can write to the policy, the plugins or the cache can grant itself anything. So an
+//! entry that reaches such a folder needs an explicit `sensitive = true`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,25 +12,27 @@ use crate::{
     source::{SourceError, quoted},
 };
 
-/// Folders of the system. What is around them is guarded; single files below them can be granted.
+/// System folders. Granting one of them or a parent is guarded; single files below them can be
+/// granted.
 const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Folders of the user that hold keys. What is in them is guarded too.
+/// Folders of the user that contain keys. Everything in them is guarded too.
 const KEYS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
 
-/// What the check needs to know of the machine; the caller looks it up, since this crate does not.
+/// Facts about the machine that the check needs. The caller provides them; this crate does no I/O.
 pub struct Surroundings<'a> {
-    /// Files and folders that the host itself lives from.
+    /// Files and folders that the host itself depends on.
     pub own: &'a [PathBuf],
     /// The user's home folder.
     pub home: Option<&'a Path>,
-    /// Follows the links of a path, as far as it exists.
+    /// Resolves the links of a path, as far as the path exists.
     pub real: &'a dyn Fn(&Path) -> PathBuf,
 }
 
 impl Policy {
-    /// Refuses grants that reach a guarded folder without saying so twice, and grants below a folder
-    /// that some plugin can write to: that plugin could put a link in the place of the other's.
+    /// Refuses grants that reach a guarded folder without `sensitive = true`. Also refuses a grant
+    /// inside a folder that a plugin can write to, because that plugin could replace the inner path
+    /// with a link.
     ///
     /// # Errors
     ///
@@ -59,14 +61,14 @@ impl Policy {
     }
 }
 
-/// The guarded folder that a path is, holds, or lies in.
+/// The guarded folder that a path equals, contains, or is in.
 fn reached(path: &Path, access: Access, closed: &[PathBuf]) -> Option<PathBuf> {
     let around = |folder: &PathBuf| folder.starts_with(path);
     let system = SYSTEM.map(PathBuf::from);
     if let Some(folder) = system.iter().find(|folder| around(folder)) {
         return Some(folder.clone());
     }
-    // The kernel's files can be read one by one; writing to them, or looking into a process, is more.
+    // Single kernel files can be read; write access and the files of a process are guarded.
     let within = system.into_iter().find(|folder| path.starts_with(folder));
     if let Some(folder) = within.filter(|_| access == Access::ReadWrite || is_of_a_process(path)) {
         return Some(folder);
@@ -166,7 +168,7 @@ mod tests {
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
     }
-    /// A program of this machine writes to its folders like any other plugin, or more easily.
+    /// A native program writes to its folders like any other plugin, or more easily.
     #[test]
     fn the_folders_of_a_program_are_guarded_too() {
         let rows =

@@ -1,9 +1,9 @@
-//! What a run was refused, and the least that would have let it through.
+//! Learning from refusals: the smallest additions that would have let a run succeed.
 //!
-//! A plugin under a policy that is too narrow says what it lacks by asking for it. Collected over a
-//! run, its needs become a proposal: entries for exactly what was asked for, never more than the
-//! manifest requests. Where only the operator can know what is right, or has said no, the proposal
-//! leaves the need open and says why.
+//! A plugin under a policy that is too narrow reveals its needs by asking for them. The needs of a
+//! run become a proposal: entries for exactly the refused things, never more than the manifest
+//! requests. A need that only the operator can decide, or has denied, stays open, and the proposal
+//! states why.
 //!
 //! ```
 //! use sallyport_policy::{Manifest, Policy, learn::{Learned, Need}};
@@ -46,10 +46,10 @@ use crate::{
     source::quoted,
 };
 
-/// Most needs that are kept: a proposal is read by a person, and a plugin can ask forever.
+/// Most needs that are kept: the operator reads the proposal, and a plugin can ask forever.
 const NEEDS_MAX: usize = 1000;
 
-/// Longest text of a need that is kept, in bytes: as long as the longest URL that is looked at.
+/// Longest text of a need that is kept, in bytes: the length of the longest URL that is accepted.
 const NEED_BYTES_MAX: usize = 16 << 10;
 
 const NOT_REQUESTED: &str = "its manifest does not request it";
@@ -57,20 +57,20 @@ const NOT_REQUESTED: &str = "its manifest does not request it";
 /// Something that a plugin asked for and was refused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// A request to the network.
+    /// A network request.
     Net {
         /// Its method.
         method: String,
         /// Its URL.
         url: Url,
-        /// The address that was refused, when it was the address.
+        /// The refused address, if the refusal was about the address.
         to_private: Option<IpAddr>,
     },
-    /// An access to a file.
+    /// A file access.
     Path {
         /// Its path as the guest sees it.
         guest_path: String,
-        /// What for.
+        /// The access that it needs.
         access: Access,
     },
     /// An environment variable.
@@ -79,7 +79,7 @@ pub enum Need {
     Secret(String),
     /// A capability of the host.
     Capability(Capability),
-    /// A page to be opened in the browser.
+    /// A page to open in the browser.
     Page(Url),
     /// A package.
     Package {
@@ -92,38 +92,39 @@ pub enum Need {
     Call(ToolId),
 }
 
-/// What one plugin was refused in a run.
+/// The refusals of one plugin in a run.
 #[derive(Debug, Clone)]
 pub struct Learned {
     needs: BTreeSet<Need>,
     dropped: usize,
 }
 
-/// The least that would have let a run through.
+/// The smallest additions that would have let a run succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// Whom it is for.
+    /// The plugin that it is for.
     pub plugin: PluginName,
-    /// What to grant.
+    /// The grants to add.
     pub additions: Vec<Addition>,
-    /// Which tools to let run unasked.
+    /// The rules that let tools run without asking.
     pub rules: Vec<RuleText>,
-    /// What it leaves to the operator, a sentence each. Names paths of the guest and URLs.
+    /// The needs that it leaves to the operator, one sentence each. The sentences contain guest
+    /// paths and URLs.
     pub open: Vec<String>,
 }
 
-/// What a need takes: nothing if the policy allows it meanwhile, or something to be added, or the
-/// operator, in the words of a refusal.
+/// The result for one need: `None` if the policy allows it by now, something to add, or the refusal
+/// that leaves it to the operator.
 type Taken<T> = Result<Option<T>, Denial>;
 
 impl Learned {
-    /// Returns the needs of a run that was refused nothing yet.
+    /// Returns an empty collection.
     pub fn nothing() -> Self {
         Self { needs: BTreeSet::new(), dropped: 0 }
     }
 
-    /// Notes a refusal. Of a URL the query is left out: no policy speaks about it, and it may hold
-    /// secrets.
+    /// Records a refusal. The query of a URL is dropped, because no policy matches it and it may
+    /// contain secrets.
     pub fn note(&mut self, need: Need) {
         let need = need.without_query();
         if self.needs.contains(&need) {
@@ -146,10 +147,10 @@ impl Learned {
         self.needs.iter()
     }
 
-    /// Returns the least that has to be added to the policy, and what cannot be told from here.
+    /// Returns the smallest additions to the policy, and the needs that cannot be decided here.
     ///
-    /// `settings` are the plugin's own, as for [`Policy::grant`]. With a digest, the rules are bound
-    /// to the component that has it.
+    /// `settings` are the plugin's own, as for [`Policy::grant`]. With a digest, the rules apply
+    /// only to the component with that digest.
     pub fn proposal(
         &self,
         manifest: &Manifest,
@@ -164,7 +165,7 @@ impl Learned {
         let mut rules = Vec::new();
         for need in &self.needs {
             match need {
-                // Both are looked at as a whole above.
+                // Handled together above.
                 Need::Net { .. } | Need::Path { .. } => {}
                 Need::Env(name) => keep(env(name, manifest, grant), &mut additions, &mut open),
                 Need::Secret(name) => keep(secret(name, policy, grant), &mut additions, &mut open),
@@ -188,7 +189,7 @@ impl Learned {
 }
 
 impl Proposal {
-    /// Returns the text of a policy file with the proposal in it.
+    /// Returns the text of a policy file with the proposal added.
     ///
     /// # Errors
     ///
@@ -217,13 +218,13 @@ impl Need {
             }
             Self::Page(url) => url.as_str().len(),
             Self::Package { name, version } => name.len() + version.len(),
-            // Names are bounded by their own type.
+            // The types of names are bounded already.
             Self::Capability(_) | Self::Call(_) => 0,
         }
     }
 }
 
-/// Puts what a need takes where it belongs.
+/// Adds the result of a need to the additions or to the open needs.
 fn keep<T>(taken: Taken<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
     match taken {
         Ok(thing) => found.extend(thing),
@@ -231,7 +232,7 @@ fn keep<T>(taken: Taken<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
     }
 }
 
-/// Leaves a need to the operator, once.
+/// Leaves a need to the operator, without duplicates.
 fn leave_open(denial: &Denial, open: &mut Vec<String>) {
     let sentence = one_line(&format!("{}: {}", denial.what, denial.why));
     if !open.contains(&sentence) {
@@ -239,7 +240,7 @@ fn leave_open(denial: &Denial, open: &mut Vec<String>) {
     }
 }
 
-/// Returns the refusal of something that the plugin may not do, with a reason of our own.
+/// Returns the refusal of an action, with a reason that is specific to this module.
 fn refusal(plugin: &PluginName, act: &str, why: &str) -> Denial {
     Denial { what: sentence(plugin, act), why: why.to_owned(), fix: None, nobody_to_ask: false }
 }

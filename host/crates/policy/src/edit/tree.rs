@@ -1,7 +1,7 @@
-//! The tables of a policy file, and how each is written.
+//! The tables of a policy file, with the notation of each.
 //!
-//! TOML has many ways to write one table: under a header, with dotted keys, within braces, or only
-//! as the table around others. A key is added and removed in the way that its table is written.
+//! TOML has many notations for one table: under a header, with dotted keys, in braces, or
+//! implicitly around other tables. A key is added and removed in the notation of its table.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -18,22 +18,22 @@ use crate::{document::DOCUMENT_BYTES_MAX, nesting::too_deep, unit::ByteSize};
 const HAS_SPAN: &str = "what has just been parsed has a place";
 const IS_THERE: &str = "only what was found is removed";
 
-/// A file, parsed.
+/// A parsed file.
 #[derive(Debug)]
 pub(super) struct Tree<'t> {
     text: &'t str,
     document: Document<&'t str>,
 }
 
-/// A table of the file, and how its keys are written.
+/// A table of the file, and the notation of its keys.
 pub(super) struct Place<'d> {
     table: &'d dyn TableLike,
     path: Vec<&'d str>,
-    /// How many keys at the end of the path are dotted in front of the table's own.
+    /// The number of keys at the end of the path that are dotted prefixes of the table's own keys.
     dotted: usize,
-    /// The braces that the table is written in, its own or those of a table around it.
+    /// The braces around the table's keys: its own, or those of an outer table.
     braces: Option<&'d InlineTable>,
-    /// Where the table's own header is.
+    /// The range of the table's own header.
     header: Option<Range<usize>>,
 }
 
@@ -57,24 +57,24 @@ impl<'t> Tree<'t> {
         Ok(Self { text, document })
     }
 
-    /// The text of a part of the file.
+    /// The text of a range of the file.
     pub(super) fn text(&self, range: Range<usize>) -> &'t str {
         &self.text[range]
     }
 
-    /// The line, from 1, of a place.
+    /// The line of an offset, from 1.
     pub(super) fn line(&self, at: usize) -> usize {
         line_and_column(self.text, at).0
     }
 
-    /// Returns the error of a key that holds something other than policies hold there.
+    /// Returns the error for a key with a value that policies do not allow there.
     pub(super) fn misshapen(&self, key: &str, item: &Item, wanted: &'static str) -> EditError {
         let at = item.span().map_or(0, |span| span.start);
         let (line, column) = line_and_column(self.text, at);
         EditError::Shape { line, column, key: key.to_owned(), wanted }
     }
 
-    /// The table around all others.
+    /// The top-level table.
     pub(super) fn root(&self) -> Place<'_> {
         let table = self.document.as_table();
         Place { table, path: Vec::new(), dotted: 0, braces: None, header: None }
@@ -84,7 +84,7 @@ impl<'t> Tree<'t> {
     ///
     /// # Errors
     ///
-    /// A key on the way holds something other than a table.
+    /// A key on the path is not a table.
     pub(super) fn place<'d>(&'d self, path: &[&'d str]) -> Result<Option<Place<'d>>, EditError> {
         let mut place = self.root();
         for key in path {
@@ -110,7 +110,7 @@ impl<'t> Tree<'t> {
         self.array(array).insert(entry)
     }
 
-    /// Adds a table after the last one of a list of them.
+    /// Adds a table after the last one of an array of tables.
     pub(super) fn add_element(&self, tables: &ArrayOfTables, block: &str) -> Vec<Splice> {
         let last = tables.iter().flat_map(|table| self.blocks(table)).map(|lines| lines.end).max();
         vec![add_block(self.text, last.unwrap_or(self.text.len()), block)]
@@ -136,7 +136,7 @@ impl<'t> Tree<'t> {
         vec![add_line(self.text, line_end(self.text, end), &line)]
     }
 
-    /// Removes some entries of the list at a path; without its last entry the list goes too.
+    /// Removes some entries of the list at a path. If no entry is left, the list is removed too.
     pub(super) fn remove_entries(&self, path: &[&str], doomed: &BTreeSet<usize>) -> Vec<Splice> {
         let item = self.item(path);
         if let Some(array) = item.as_array().filter(|array| array.len() > doomed.len()) {
@@ -152,7 +152,7 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// Removes a key, and the tables around it that hold nothing else.
+    /// Removes a key, and the outer tables that contain nothing else.
     pub(super) fn remove_key(&self, path: &[&str]) -> Vec<Splice> {
         let (key, around) = path.split_last().expect("the root is not a key");
         let place = self.place(around).ok().flatten().expect(IS_THERE);
@@ -167,18 +167,18 @@ impl<'t> Tree<'t> {
             return brackets.remove(&doomed);
         }
         let mut parts = self.parts(name, item);
-        // A header that has lost its last key says nothing, whatever tables stand in its table.
+        // A header without keys has no effect, even if its table still contains other tables.
         if !ends.is_empty() && ends.len() == pairs(place.table).len() {
             parts.extend(place.header.map(|header| self.block(header, place.table)));
         }
         parts.into_iter().map(|lines| remove_block(self.text, lines)).collect()
     }
 
-    /// Puts a value in the place of the one that a key holds.
+    /// Replaces the value of a key.
     ///
     /// # Errors
     ///
-    /// The key holds a table.
+    /// The value is a table.
     pub(super) fn replace(
         &self,
         key: &str,
@@ -196,7 +196,7 @@ impl<'t> Tree<'t> {
         path.iter().try_fold(root, |item, key| item.as_table_like()?.get(key)).expect(IS_THERE)
     }
 
-    /// The lines of a key that stands in no braces, be they in one place or several.
+    /// The lines of a key outside braces; a table may be in several places.
     fn parts(&self, key: &Key, item: &Item) -> Vec<Range<usize>> {
         if let Some(value) = item.as_value() {
             let (key, value) = (key.span().expect(HAS_SPAN), value.span().expect(HAS_SPAN));
@@ -207,14 +207,14 @@ impl<'t> Tree<'t> {
         tables.flat_map(|table| self.blocks(table)).collect()
     }
 
-    /// The lines of a table and of the tables in it.
+    /// The lines of a table and of its subtables.
     fn blocks(&self, table: &Table) -> Vec<Range<usize>> {
         let own = header(table).map(|header| self.block(header, table));
         let inner = table.iter().filter_map(|(key, _)| table.get_key_value(key));
         own.into_iter().chain(inner.flat_map(|(key, item)| self.parts(key, item))).collect()
     }
 
-    /// The lines of a header and of the keys below it.
+    /// The lines of a header and of the keys under it.
     fn block(&self, header: Range<usize>, table: &dyn TableLike) -> Range<usize> {
         let end = pairs(table).into_iter().map(|pair| pair.end).max();
         self.lines(header.start..end.unwrap_or(header.end))
@@ -239,7 +239,7 @@ impl<'d> Place<'d> {
         })
     }
 
-    /// What a key of the table holds.
+    /// The value of a key of the table.
     pub(super) fn get(&self, key: &str) -> Option<&'d Item> {
         self.table.get(key)
     }
@@ -249,7 +249,7 @@ impl<'d> Place<'d> {
         self.table.iter().map(|(key, _)| key.to_owned()).collect()
     }
 
-    /// Whether the tables in this one are written in braces.
+    /// Whether the subtables of this table are written in braces.
     pub(super) fn holds_braces(&self) -> bool {
         let mut items = self.table.iter();
         self.braces.is_some()
@@ -262,13 +262,13 @@ impl<'d> Place<'d> {
     }
 }
 
-/// Where a table's header is. A table that is only around others, or made by dotted keys, has none.
+/// The range of a table's header. Implicit tables and tables of dotted keys have none.
 fn header(table: &Table) -> Option<Range<usize>> {
     let has_header = !table.is_dotted() && !table.is_implicit();
     has_header.then(|| table.span().expect(HAS_SPAN))
 }
 
-/// Where the keys of a table are, each with its value; of dotted keys, the last part.
+/// The ranges of a table's keys with their values; for dotted keys, from the last part on.
 fn pairs(table: &dyn TableLike) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (key, item) in table.iter() {
@@ -284,7 +284,7 @@ fn pairs(table: &dyn TableLike) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the values end that a key stands for in the lines or braces of its own table.
+/// The ends of the values that a key has in the lines or braces of its own table.
 fn ends(item: &Item) -> Vec<usize> {
     let value = item.as_value().and_then(|value| value.span());
     match item.as_table_like().filter(|table| table.is_dotted()) {
@@ -293,7 +293,7 @@ fn ends(item: &Item) -> Vec<usize> {
     }
 }
 
-/// Line and column of a place, both from 1, the column in characters.
+/// The line and column of an offset, both from 1, the column in characters.
 fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let start = line_start(text, at);
     let line = text[..start].matches('\n').count() + 1;

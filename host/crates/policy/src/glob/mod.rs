@@ -1,12 +1,13 @@
-//! Globs over the paths of files: what lies in a granted folder and is denied all the same.
+//! Globs over file paths: the files of a granted folder that are denied.
 //!
-//! A pattern is compared with a path segment by segment: `*` is any text within one, `?` one
-//! character, `[abc]`, `[a-z]` and `[!a-z]` one of some characters, and `**`, as a whole segment, any
-//! number of segments. A pattern that matches a folder denies everything in it, so `**/.git` and
-//! `**/.git/**` mean the same. Letters are compared as they are, case and all.
+//! A pattern is compared with a path segment by segment: `*` matches any text within one segment,
+//! `?` one character, `[abc]`, `[a-z]` and `[!a-z]` one of some characters, and `**`, as a whole
+//! segment, any number of segments. A pattern that matches a folder denies everything in it, so
+//! `**/.git` and `**/.git/**` mean the same. Letters match regardless of case; the `name` module
+//! lists the other spellings that count as equal.
 //!
-//! Where a path cannot be compared for certain, it is denied: a name that is not UTF-8, a detour
-//! over `..`, an absolute path.
+//! A path that cannot be compared reliably is denied: a name that is not UTF-8, a detour over `..`,
+//! an absolute path, a path that is too long.
 
 mod name;
 
@@ -23,25 +24,26 @@ use crate::{
     source::{Mistake, SourceError, quoted},
 };
 
-/// Longest pattern, in bytes: far above what a person can review at a glance.
+/// Longest pattern, in bytes: far longer than anyone can review at a glance.
 const GLOB_BYTES_MAX: usize = 256;
 
-/// Most segments of a pattern: a position in it is a bit of a number.
+/// Most segments of a pattern: each position in it is one bit of a `u64`.
 const SEGMENTS_MAX: usize = 32;
 
-/// Most patterns of one folder, so that a look at a file costs no noticeable time.
+/// Most patterns of one folder: few enough that checking a file costs no noticeable time.
 const GLOBS_MAX: usize = 64;
 
-/// Longest path that is compared, in bytes: the most that systems accept. A longer one is denied.
+/// Longest path that is compared, in bytes: the longest that operating systems accept. A longer
+/// path is denied.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// Patterns of files that a mount denies.
+/// The patterns of files that a mount denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Globs {
     globs: Vec<Glob>,
 }
 
-/// One pattern, and where the folder lies that it speaks about.
+/// One pattern, and the location of the folder that it applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Glob {
     text: String,
@@ -51,35 +53,36 @@ struct Glob {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
-    /// `**`: any number of segments, also none.
+    /// `**`: any number of segments, including none.
     AnyDepth,
     /// One segment.
     Name(NamePattern),
 }
 
-/// Where the folder of a pattern lies, seen from the folder in which the paths begin.
+/// The location of a pattern's folder, relative to the folder in which the paths begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Anchor {
-    /// It is that folder.
+    /// The same folder.
     Here,
-    /// Further up; the path leads down from it.
+    /// A parent folder; the path leads down from it.
     Above(PathBuf),
-    /// Further down; the path leads to it.
+    /// A subfolder; the path leads down to it.
     Below(PathBuf),
 }
 
-/// How far a pattern has come along a path.
+/// The state of a pattern after the segments of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// It matches nothing at or below the path.
+    /// The pattern matches nothing at or below the path.
     Over,
-    /// The folder it speaks about is still further down.
+    /// The pattern's folder is below the path.
     Ahead,
-    /// A bit for each segment that may come next; the one after the last says that it has matched.
+    /// One bit for each segment that may come next. The bit after the last segment means that the
+    /// pattern has matched.
     At(u64),
 }
 
-/// Why a text is not a pattern of files.
+/// Why a text is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the pattern {} cannot match: {reason}", quoted(pattern))]
 pub struct GlobError {
@@ -126,28 +129,31 @@ impl Globs {
 
     /// Returns the pattern that denies a path, which is relative to the mount.
     ///
-    /// A path is denied if a pattern matches it or a folder that it lies in. Where that cannot be
-    /// told, the first pattern is named.
+    /// A path is denied if a pattern matches it or one of its parent folders. A path that cannot be
+    /// compared is denied by the first pattern.
     pub fn denies(&self, below: &Path) -> Option<&str> {
-        // Often there is none, and then nothing has to be compared.
+        // Without patterns, the path need not be split into names.
         let names = self.globs.first().and_then(|_| names(below));
         let denying = self.globs.iter().find(|glob| glob.denies(names.as_deref()));
         denying.map(|glob| glob.text.as_str())
     }
 
-    /// Returns the pattern that would no longer deny all that it denies at or below `from`, if what
-    /// is there were moved to `to` in a mount with the patterns `there`.
+    /// Returns the first pattern that would deny less after a move.
     ///
-    /// A folder can be moved only where there is none: `a/.env` is denied under any name of `a` by
-    /// `**/.env`, but by `a/.env` under this name alone.
+    /// The file or folder at `from` would move to `to`, in a mount with the patterns `there`. A
+    /// pattern is lost if it no longer denies everything at or below the new path that it denied at
+    /// or below the old one. A folder may move only if no pattern is lost: `**/.env` denies
+    /// `a/.env` under any new name of `a`, but `a/.env` denies it under this name only.
     pub fn lost_by_move(&self, from: &Path, there: &Self, to: &Path) -> Option<&str> {
         let is_kept = |glob: &Glob| there.globs.iter().any(|other| other.goes_on(to, glob, from));
         let lost = self.globs.iter().find(|glob| glob.bears_on(from) && !is_kept(glob));
         lost.map(|glob| glob.text.as_str())
     }
 
-    /// Adds the patterns of another folder, as far as they bear on this one: both are folders of the
-    /// host, and what one of them denies is denied by whichever way it is reached.
+    /// Adds the patterns of another folder that apply to this one.
+    ///
+    /// Both are folders of the host. They share patterns because a file that one of them denies
+    /// must stay denied through the other.
     pub(crate) fn inherit(&mut self, own: &Path, other: &Self, others: &Path) {
         let anchor = match (own.strip_prefix(others), others.strip_prefix(own)) {
             (Ok(down), _) => Anchor::Above(down.to_owned()),
@@ -169,12 +175,12 @@ impl Glob {
         }
     }
 
-    /// Whether it denies the path, or may deny something below it.
+    /// Whether the pattern denies the path, or may deny something below it.
     fn bears_on(&self, path: &Path) -> bool {
         self.after(path) != Some(Progress::Over)
     }
 
-    /// Whether it denies below `path` whatever `other` denies below `others`.
+    /// Whether the pattern denies below `path` everything that `other` denies below `others`.
     fn goes_on(&self, path: &Path, other: &Self, others: &Path) -> bool {
         match (self.after(path), other.after(others)) {
             (Some(Progress::At(own)), Some(Progress::At(theirs))) => {
@@ -184,7 +190,7 @@ impl Glob {
         }
     }
 
-    /// How far the pattern comes along a path; `None` where that cannot be told.
+    /// The state of the pattern after a path; `None` if the path cannot be compared.
     fn after(&self, path: &Path) -> Option<Progress> {
         self.after_names(names(path).as_deref())
     }
@@ -216,9 +222,9 @@ impl Glob {
         }
     }
 
-    /// The positions after one more segment of a path.
+    /// The positions after one more segment of the path.
     fn step(&self, states: u64, name: &Name) -> u64 {
-        // Whatever lies below a match is denied with it.
+        // Everything below a match is denied too.
         let mut next = states & self.end();
         for (index, segment) in self.segments.iter().enumerate() {
             let state = 1 << index;
@@ -233,7 +239,7 @@ impl Glob {
         self.with_skips(next)
     }
 
-    /// Adds the positions behind each `**`, which may stand for nothing.
+    /// Adds the position after each `**`, which may match nothing.
     fn with_skips(&self, mut states: u64) -> u64 {
         for (index, segment) in self.segments.iter().enumerate() {
             if *segment == Segment::AnyDepth {
@@ -248,7 +254,7 @@ impl Glob {
     }
 }
 
-/// The names along a relative path; `None` if it cannot be compared with a pattern.
+/// The names along a relative path; `None` if the path cannot be compared with a pattern.
 fn names(path: &Path) -> Option<Vec<Name>> {
     if path.as_os_str().len() > PATH_BYTES_MAX {
         return None;
@@ -271,7 +277,7 @@ impl FromStr for Glob {
         }
         let segments = text.split('/').map(Segment::parse).collect::<Result<Vec<_>, _>>();
         let mut segments = segments.map_err(refused)?;
-        // What is below a match is denied anyway.
+        // Everything below a match is denied anyway.
         while segments.last() == Some(&Segment::AnyDepth) {
             segments.pop();
         }
@@ -279,7 +285,7 @@ impl FromStr for Glob {
     }
 }
 
-/// What is wrong with a pattern, and how to write it instead.
+/// The reason why a pattern is invalid, and a hint how to write it.
 type Fault = (&'static str, &'static str);
 
 fn fault(text: &str) -> Option<Fault> {
@@ -317,7 +323,7 @@ impl Segment {
 }
 
 impl fmt::Display for Globs {
-    /// The patterns as a list of TOML.
+    /// The patterns as a TOML list.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&toml_list(self.globs.iter().map(|glob| toml_string(&glob.text))))
     }

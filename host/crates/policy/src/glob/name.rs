@@ -1,9 +1,9 @@
 //! One segment of a glob: a pattern of file names.
 //!
-//! A pattern denies, so the wider reading is the safe one. Some file systems take names that are
-//! written differently for one: without regard to case, in either form of letters with accents, past
-//! characters that show nothing, past dots and spaces at the end. Which file system a folder lies on
-//! can change under a mount, so a pattern matches a name in all of these spellings everywhere.
+//! A pattern denies, so the wider reading is the safe one. Some file systems treat differently
+//! written names as one: they ignore case, the normalization form of accented letters, invisible
+//! characters, or dots and spaces at the end. A pattern matches a name in all of these spellings
+//! everywhere, because the file system under a mount can change.
 
 use std::ops::RangeInclusive;
 
@@ -15,11 +15,11 @@ use super::Fault;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamePattern {
     tokens: Vec<Token>,
-    /// The same for names in the one spelling that stands for all.
+    /// The tokens for names in folded form.
     folded: Vec<Token>,
 }
 
-/// A name that is compared with patterns, as it is and in the one spelling that stands for all.
+/// A name to compare with patterns, as written and in folded form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     written: Vec<char>,
@@ -34,7 +34,7 @@ impl Name {
     }
 }
 
-/// The characters that Unicode lets programs ignore, and that some file systems do ignore.
+/// The characters that Unicode allows programs to ignore, and that some file systems do ignore.
 const IGNORABLE: [RangeInclusive<char>; 17] = [
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
@@ -63,23 +63,24 @@ const DECOMPOSED: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer
 
 const COMPOSED: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
 
-/// A text in the one spelling that stands for all that a file system may take for the same.
+/// Returns the folded form of a text: one spelling for all texts that a file system may treat as
+/// equal.
 fn folded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
     let shown: String = text.chars().filter(|c| !shows_nothing(*c)).collect();
-    // Upper case first, because several small letters have one capital; then each letter by itself,
-    // because a word as a whole may end in a form of its own.
+    // Upper case first, because several small letters share one capital. Then each letter by
+    // itself: lowercasing a whole word can change the form of its last letter.
     let capitals = DECOMPOSED.normalize(&shown).to_uppercase();
     let lowered: String = capitals.chars().flat_map(char::to_lowercase).collect();
-    // Composed, so that one letter is one character for `?` and for a range.
+    // Composed, so that `?` and a range see one letter as one character.
     COMPOSED.normalize(&lowered).into_owned()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// `*`: any text, also none.
+    /// `*`: any text, including none.
     Star,
     /// `?`: any character.
     AnyCharacter,
@@ -111,14 +112,14 @@ impl NamePattern {
         Ok(Self { folded: folded_tokens(&tokens), tokens })
     }
 
-    /// Whether a name matches, in whichever spelling.
+    /// Whether a name matches, in any of its spellings.
     pub(super) fn matches(&self, name: &Name) -> bool {
         matches(&self.tokens, &name.written) || matches(&self.folded, &name.folded)
     }
 }
 
-/// The tokens for folded names: letters in a row are folded together, since accents may change
-/// places.
+/// Returns the tokens for folded names. Consecutive letters are folded together: normalization may
+/// reorder accents.
 fn folded_tokens(tokens: &[Token]) -> Vec<Token> {
     let (mut all, mut letters) = (Vec::new(), String::new());
     let take = |letters: &mut String, all: &mut Vec<Token>| {
@@ -136,7 +137,7 @@ fn folded_tokens(tokens: &[Token]) -> Vec<Token> {
     }
     take(&mut letters, &mut all);
     let ends = all.iter().rposition(|token| !is_dropped_at_the_end(token));
-    // Behind a wildcard they are what is looked for.
+    // After a wildcard, trailing dots and spaces are part of the pattern.
     if ends.is_some_and(|last| matches!(all[last], Token::Character(_))) {
         all.truncate(ends.map_or(0, |last| last + 1));
     }
@@ -148,11 +149,11 @@ fn is_dropped_at_the_end(token: &Token) -> bool {
     matches!(token, Token::Character('.' | ' '))
 }
 
-/// Whether tokens take all characters of a name. It takes at most as many steps as the product of
-/// both lengths: only the last star is ever tried again, as an earlier one could not find more.
+/// Whether tokens match a whole name. The number of steps is at most the product of both lengths:
+/// only the last star is ever retried, since an earlier one could not find more.
 fn matches(tokens: &[Token], name: &[char]) -> bool {
     let (mut token, mut at) = (0, 0);
-    // The token behind the last star, and the character that the star would take next.
+    // The token after the last star, and the character that the star would take next.
     let mut again = None;
     while at < name.len() {
         match tokens.get(token) {
@@ -225,8 +226,8 @@ impl Token {
             Self::Star => false,
             Self::AnyCharacter => true,
             Self::Character(own) => *own == character,
-            // The ranges are as they are written, so the character is tried as a capital and a small
-            // letter too. Of what a range leaves out, each letter is left out for itself.
+            // Ranges are not folded, so the character is tried as a capital and as a small letter
+            // too. A negated range excludes only the characters that it lists.
             Self::Within(ranges) => spellings(character).any(|one| within(ranges, one)),
             Self::Without(ranges) => !within(ranges, character),
         }
