@@ -1,11 +1,11 @@
 //! Manifests, policies, and the pure decisions over them.
 //!
-//! A plugin's [`Manifest`] asks, the operator's [`Policy`] grants, and the [`Grant`] is what both
-//! agree on. Parsing is where errors happen, each with file, line and column; what has been parsed
-//! can neither fail nor block, and nothing here reads a file, a clock or the environment.
+//! A plugin's [`Manifest`] requests, the operator's [`Policy`] grants, and the [`Grant`] is the
+//! intersection of the two. Only parsing can fail; each error has a file, a line and a column.
+//! Parsed values neither fail nor block, and nothing in this crate reads a file, a clock or the
+//! environment.
 //!
-//! Nothing that grants has a default. A key that is accepted is enforced; a key that is not known
-//! is an error.
+//! Nothing that grants has a default. An accepted key is enforced; an unknown key is an error.
 //!
 //! Suggested reading order: [`document`], [`manifest`], [`request`], [`policy`], [`grant`],
 //! [`net`], [`capability`], [`rule`], [`verdict`].
@@ -30,7 +30,7 @@
 //! # Ok::<(), sallyport_policy::SourceError>(())
 //! ```
 
-// A new capability has to be looked at wherever capabilities are told apart.
+// A new capability needs a decision in every `match` over capabilities.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod capability;

@@ -1,9 +1,9 @@
-//! Limits of a plugin's calls: how long, how large, how many.
+//! Limits of a plugin's calls: durations, sizes and counts.
 //!
-//! They need no request: every plugin has them, and every policy file may state each one, for one
-//! plugin or for all of them. Of several statements the least counts, and where there is none, the
-//! standard of this page holds. What a project's file states counts only where it is less than what
-//! holds without it.
+//! Limits need no request: every plugin has them, and every policy file may state each one, for one
+//! plugin or for all. The lowest stated value applies, or the default in this module if none is
+//! stated. A value in a project's file applies only if it is lower than the value without that
+//! file.
 
 use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
 
@@ -13,142 +13,148 @@ use crate::{
     unit::{ByteSize, TimeSpan},
 };
 
-/// Wall time of a call: long enough for a slow service, short enough that a person still waits.
+/// Wall time of a call: long enough for a slow service, short enough for a waiting user.
 pub const TIME_STANDARD: Duration = Duration::from_secs(30);
 
-/// The most time that a policy may give: a call is not a service, and deadlines stay countable.
+/// Longest time that a policy may state: a call is not a service, and deadlines must not overflow.
 pub const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Memory of a guest: a Python component with its data fits, a runaway one leaves the machine be.
+/// Memory of a guest: enough for a Python component with its data, and little enough that a runaway
+/// guest does not exhaust the machine.
 pub const MEMORY_STANDARD_BYTES: u64 = 256 << 20;
 
-/// The most memory that a policy may give: all that a guest with 32-bit addresses can use.
+/// Most memory that a policy may state: the address space of a guest with 32-bit addresses.
 pub const MEMORY_BYTES_MAX: u64 = 4 << 30;
 
-/// The least memory that a policy may give: one page of a guest.
+/// Least memory that a policy may state: one WebAssembly page.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 10;
 
-/// A tool's answer: already more than a model can read.
+/// Result of a tool: already more than a model can read.
 pub const OUTPUT_STANDARD_BYTES: u64 = 1 << 20;
 
-/// Log lines of a call: some thousand lines.
+/// Log output of a call: a few thousand lines.
 pub const LOG_STANDARD_BYTES: u64 = 256 << 10;
 
-/// What a guest hands over in one host call: a file write of this size is a large one. Where a
-/// policy allows a longer output or log, it is as much, since either is handed over at once.
+/// Data that a guest passes in one host call: a file write of this size is a large one. If a policy
+/// allows a longer output or log, the default rises to that: a guest passes either in one call.
 pub const HOST_CALL_STANDARD_BYTES: u64 = 2 << 20;
 
-/// The least that a host call may carry: the names and short texts that any call begins with.
+/// Lowest limit for one host call: enough for the names and short texts of any call.
 pub const HOST_CALL_BYTES_MIN: u64 = 4 << 10;
 
-/// Open things (descriptors, streams, requests) of a call: programs hold dozens, a leak of them
-/// stops well below what a process may open.
+/// Open handles (descriptors, streams, requests) of a call. Programs need dozens; a leak stops well
+/// below the limit of the process.
 pub const HANDLES_STANDARD: u32 = 512;
 
-/// The least of them: standard streams, folders and one request with its parts.
+/// Lowest limit for handles: enough for the standard streams, folders and one request with its
+/// parts.
 pub const HANDLES_MIN: u32 = 16;
 
-/// The most of them that a policy may allow: what systems let one process open.
+/// Highest limit for handles: what operating systems allow one process.
 pub const HANDLES_MAX: u32 = 65_536;
 
-/// Open files of a call: a tool that compares trees fits, and many calls at once fit the process.
+/// Open files of a call: enough for a tool that compares trees, and few enough that many calls fit
+/// into one process at the same time.
 pub const FILES_STANDARD: u32 = 64;
 
-/// The most open files that a policy may allow: a few such calls use up what a process may open.
+/// Highest limit for open files: a few such calls exhaust the process.
 pub const FILES_MAX: u32 = 4096;
 
-/// Calls of one plugin at a time: a model's parallel calls run together, a flood of them queues.
+/// Concurrent calls of one plugin: a model's parallel calls run at the same time, and a flood
+/// queues.
 pub const CONCURRENT_CALLS_STANDARD: u32 = 8;
 
-/// The most calls at a time that a policy may allow: each holds a guest's memory.
+/// Highest limit for concurrent calls: each call uses a guest's memory.
 pub const CONCURRENT_CALLS_MAX: u32 = 1024;
 
-/// The wait for one of those places: as long as a call may take, so that one turn of them passes.
+/// Time in the queue for a concurrent call: as long as a call may take, so that the running calls
+/// can finish.
 pub const QUEUE_TIME_STANDARD: Duration = Duration::from_secs(30);
 
-/// Requests of one call: a paged listing fits, a scan of a network does not.
+/// Requests of one call: enough for a paged listing, too few for a network scan.
 pub const HTTP_REQUESTS_STANDARD: u32 = 50;
 
 /// Body of one request or response: a large document, but not a disk image.
 pub const HTTP_BODY_STANDARD_BYTES: u64 = 16 << 20;
 
-/// Bodies of a call, sent and received together: a few of the largest.
+/// Total size of all bodies of a call, sent and received: a few of the largest.
 pub const HTTP_TOTAL_STANDARD_BYTES: u64 = 64 << 20;
 
-/// The most that all bodies of a call may hold by policy: no machine's disk is to leave in one call.
+/// Highest limit for all bodies of a call: one call must not be able to copy a whole disk.
 pub const HTTP_TOTAL_BYTES_MAX: u64 = 1 << 40;
 
-/// Redirects that the host follows by itself: none, so that a plugin sees what it is answered.
+/// Redirects that the host follows by itself: none, so that a plugin sees the actual response.
 pub const HTTP_REDIRECTS_STANDARD: u32 = 0;
 
-/// The most redirects that a policy may allow: as browsers do, a longer chain is a loop.
+/// Highest limit for redirects: like browsers; a longer chain is a loop.
 pub const HTTP_REDIRECTS_MAX: u32 = 20;
 
-/// One exchange, from the request to the end of the response: twice what a call usually has, so it
-/// matters to those that were given longer.
+/// Time of one exchange, from the request to the end of the response. It is twice the default time
+/// of a call, so it matters only for calls with more time.
 pub const HTTP_TIME_STANDARD: Duration = Duration::from_secs(60);
 
-/// The wait for a person's answer during a call: time to read the question and to think, after which
-/// nobody is there.
+/// Time that a call waits for the user's answer: enough to read and consider the question. After
+/// that, no user is present.
 pub const APPROVAL_TIME_STANDARD: Duration = Duration::from_secs(5 * 60);
 
-/// The wait of a session's instance for its next call: a conversation that pauses goes on where it
-/// was, one that is left gives its memory back.
+/// Time that a session's instance waits for its next call: a paused conversation can continue, and
+/// an abandoned one releases its memory.
 pub const IDLE_STANDARD: Duration = Duration::from_secs(10 * 60);
 
-/// The most that any one buffer may hold by policy, as for a guest's memory.
+/// Highest limit for any one buffer, as for a guest's memory.
 const BUFFER_BYTES_MAX: u64 = MEMORY_BYTES_MAX;
 
-/// The most time that a policy may give, as the number it is kept as.
+/// [`TIME_MAX`] in milliseconds.
 const TIME_MAX_MS: u64 = TIME_MAX.as_secs() * 1000;
 
-/// What one plugin's calls may use.
+/// The limits on one plugin's calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time of a call. The wait for a person's answer does not count.
+    /// Wall time of a call, without the time that it waits for the user's answer.
     pub time: Duration,
-    /// Time that a call's guest itself computes, if that is limited apart from the wall time.
+    /// CPU time of a call's guest, if limited separately from the wall time.
     pub cpu: Option<Duration>,
-    /// Memory of a guest, as a sum over all its memories and tables.
+    /// Memory of a guest: the sum over all its memories and tables.
     pub memory_bytes: u64,
-    /// Length of a call's answer.
+    /// Length of a call's result.
     pub output_bytes: u64,
-    /// Length of all that one call logs.
+    /// Total length of the log output of a call.
     pub log_bytes: u64,
-    /// What a guest may hand over in one host call.
+    /// Data that a guest may pass in one host call.
     pub host_call_bytes: u64,
-    /// Descriptors, streams, requests and the like that a call may hold at a time.
+    /// Descriptors, streams, requests and similar handles that a call may hold at the same time.
     pub handles: u32,
-    /// Files that a call may hold open at a time.
+    /// Files that a call may hold open at the same time.
     pub files: u32,
-    /// Calls that run at a time; more of them wait.
+    /// Calls that run at the same time; further calls wait.
     pub concurrent_calls: u32,
-    /// How long they wait before they are refused.
+    /// How long further calls wait before they are refused.
     pub queue_time: Duration,
-    /// Calls that may start within a minute, if that is limited at all.
+    /// Calls that may start within a minute, if limited.
     pub calls_per_minute: Option<u32>,
-    /// Requests that one call may send; a redirect that the host follows is one more.
+    /// Requests that one call may send, including the redirects that the host follows.
     pub http_requests: u32,
     /// Length of the body of one request or response.
     pub http_body_bytes: u64,
-    /// Length of all bodies of one call together, sent and received.
+    /// Total length of all bodies of one call, sent and received.
     pub http_total_bytes: u64,
-    /// Redirects that the host follows for one request; with none, the plugin gets the redirect.
+    /// Redirects that the host follows for one request. With 0, the plugin gets the redirect
+    /// itself.
     pub http_redirects: u32,
     /// How long one exchange may take, from the request to the end of the response.
     pub http_time: Duration,
-    /// How long a call waits for a person's answer.
+    /// How long a call waits for the user's answer.
     pub approval_time: Duration,
     /// How long an instance that a session keeps may wait for its next call.
     pub idle: Duration,
 }
 
-/// What the calls of all plugins together may use, in one process.
+/// The limits on the calls of all plugins together, in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedLimits {
-    /// Calls that may start within a minute, if that is limited.
+    /// Calls that may start within a minute, if limited.
     pub calls_per_minute: Option<u32>,
-    /// Calls that run at a time, if that is limited; more of them wait.
+    /// Calls that run at the same time, if limited; further calls wait.
     pub concurrent_calls: Option<u32>,
 }
 
@@ -175,20 +181,20 @@ pub(crate) enum Limit {
     Idle,
 }
 
-/// In which unit a limit is written, and from where to where it may go: milliseconds, bytes, pieces.
+/// The unit of a limit and its range: milliseconds, bytes or a count.
 #[derive(Debug, Clone)]
 pub(crate) enum Span {
     Time(RangeInclusive<u64>),
     Bytes(RangeInclusive<u64>),
     Count(RangeInclusive<u32>),
-    /// Yes or no, which are 1 and 0.
+    /// A boolean, stored as 1 or 0.
     Flag,
 }
 
-/// A limit with its key, and what holds of it.
+/// A limit, its key, its range, and a function that returns its effective value.
 pub(crate) type Key = (Limit, &'static str, Span, fn(&Limits) -> u64);
 
-/// Every limit, in the order in which they are written.
+/// Every limit, in output order.
 pub(crate) const KEYS: [Key; 18] = [
     (Limit::Time, "time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.time)),
     (Limit::Cpu, "cpu", Span::Time(1..=TIME_MAX_MS), |l| l.cpu.map_or(UNLIMITED, ms)),
@@ -218,10 +224,11 @@ pub(crate) const KEYS: [Key; 18] = [
     (Limit::Idle, "idle", Span::Time(1..=TIME_MAX_MS), |l| ms(l.idle)),
 ];
 
-/// The limits that count calls: stated for all plugins, they count the calls of all of them together.
+/// The limits that count calls. Stated for all plugins, they count the calls of all plugins
+/// together.
 const SHARED: [Limit; 2] = [Limit::CallsPerMinute, Limit::ConcurrentCalls];
 
-/// What holds of a limit that there is not, unless somebody states it.
+/// The effective value of an unlimited limit.
 const UNLIMITED: u64 = u64::MAX;
 
 fn ms(time: Duration) -> u64 {
@@ -234,7 +241,7 @@ pub(crate) struct StatedLimits {
     stated: BTreeMap<Limit, Stated>,
 }
 
-/// One stated limit, in milliseconds, bytes or pieces, and where it stands.
+/// One stated limit, in milliseconds, bytes or as a count, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stated {
     pub(crate) value: u64,
@@ -242,12 +249,12 @@ pub(crate) struct Stated {
 }
 
 impl Limits {
-    /// The limits of a plugin whose policy sets none.
+    /// The limits of a plugin whose policy states none.
     pub fn standard() -> Self {
         Self::of(&StatedLimits::none())
     }
 
-    /// The limits that hold where these are stated.
+    /// The effective limits for the stated ones.
     pub(crate) fn of(stated: &StatedLimits) -> Self {
         let value = |limit| stated.get(limit).map(|stated| stated.value);
         let time = |limit| value(limit).map(Duration::from_millis);
@@ -279,7 +286,7 @@ impl Limits {
 }
 
 impl StatedLimits {
-    /// No word about any limit.
+    /// No stated limits.
     pub(crate) fn none() -> Self {
         Self { stated: BTreeMap::new() }
     }
@@ -296,15 +303,15 @@ impl StatedLimits {
         })
     }
 
-    /// What of the limits for all plugins holds for each of them by itself.
+    /// The part of the limits for all plugins that applies to each plugin separately.
     pub(crate) fn of_each_plugin(&self) -> Self {
         let mut own = self.clone();
         own.stated.retain(|limit, _| !SHARED.contains(limit));
         own
     }
 
-    /// What of the limits for all plugins holds for all of them together. There is no standard for it,
-    /// so of whatever the files state the least counts, whoever keeps the file.
+    /// The part of the limits for all plugins that applies to all of them together. It has no
+    /// defaults, so the lowest stated value applies regardless of the file.
     pub(crate) fn shared<'s>(files: impl Iterator<Item = &'s Self> + Clone) -> SharedLimits {
         let least = |limit| {
             let stated = files.clone().filter_map(|file| file.get(limit));
@@ -325,7 +332,7 @@ impl StatedLimits {
         self.stated.get(&limit)
     }
 
-    /// Adds what a file that may grant states: of each limit the least counts.
+    /// Adds the limits of a file that may grant; the lower value applies.
     pub(crate) fn join(&mut self, other: Self) {
         for (limit, theirs) in other.stated {
             let own = self.stated.entry(limit).or_insert_with(|| theirs.clone());
@@ -335,7 +342,7 @@ impl StatedLimits {
         }
     }
 
-    /// Adds what a project's file states, where that is less than what holds without it.
+    /// Adds the limits of a project's file that are lower than the effective values without it.
     pub(crate) fn tighten(&mut self, mut other: Self) {
         let holding = Limits::of(self);
         for (limit, _, _, of) in &KEYS {
@@ -348,14 +355,14 @@ impl StatedLimits {
 }
 
 impl SharedLimits {
-    /// Whether any limit counts the calls of all plugins.
+    /// Whether any limit on all plugins together is stated.
     pub fn is_stated(self) -> bool {
         self.calls_per_minute.is_some() || self.concurrent_calls.is_some()
     }
 }
 
 impl Span {
-    /// A small value and a larger one that it takes.
+    /// A small and a larger value within the range.
     #[cfg(test)]
     pub(crate) fn examples(&self) -> (u64, u64) {
         match self {
@@ -396,7 +403,7 @@ fn bytes(item: Item<'_>) -> Result<u64, SourceError> {
     item.bytes().map(|ByteSize(bytes)| bytes)
 }
 
-/// Reads a number and checks its range; `shown` is how the number is shown to people.
+/// Reads a number and checks its range. `shown` formats the number for messages.
 pub(crate) fn within<'d, T: fmt::Display>(
     item: Item<'d>,
     read: impl FnOnce(Item<'d>) -> Result<u64, SourceError>,
@@ -413,7 +420,7 @@ pub(crate) fn within<'d, T: fmt::Display>(
 }
 
 impl fmt::Display for StatedLimits {
-    /// The limits as an inline table of TOML.
+    /// The limits as a TOML inline table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |(limit, key, span, _): &Key| {
             let stated = self.get(*limit)?;

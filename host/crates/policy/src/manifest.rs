@@ -1,6 +1,6 @@
-//! The manifest of a plugin, `plugin.toml`: who it is, what it asks for, how it can be set up.
+//! The manifest of a plugin, `plugin.toml`: its identity, its requests and its settings.
 //!
-//! A manifest is its author's word. It can ask; only a policy can grant.
+//! A manifest is its author's claim. It can request; only a policy can grant.
 
 use std::str::FromStr;
 
@@ -16,37 +16,37 @@ use crate::{
 /// Longest version, in bytes.
 const VERSION_BYTES_MAX: usize = 64;
 
-/// What a plugin's author says about it.
+/// The author's description of a plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     /// The plugin's name.
     pub name: PluginName,
-    /// Its version, by the rules of Semantic Versioning.
+    /// Its version, according to Semantic Versioning.
     pub version: String,
-    /// What it is for. Untrusted text.
+    /// Its purpose. Untrusted text.
     pub description: String,
-    /// The parts that it plays.
+    /// The roles that it plays.
     pub roles: Vec<Role>,
-    /// How long an instance of it lives.
+    /// The lifetime of its instances.
     pub instance: Instance,
-    /// What it asks for.
+    /// Its requests.
     pub request: Request,
-    /// What can be set.
+    /// Its settings.
     pub settings: SettingsSchema,
 }
 
-/// A part that a plugin can play.
+/// A role that a plugin can play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It exports tools for a model to call.
     Tools,
-    /// It brings a model.
+    /// It provides a model.
     Provider,
     /// It turns signals from outside into input.
     Listener,
     /// It describes a persona.
     Guide,
-    /// It is the user's side of a session.
+    /// It is the user interface of a session.
     Ui,
 }
 
@@ -71,12 +71,12 @@ impl Role {
     }
 }
 
-/// How long an instance of a plugin lives.
+/// The lifetime of a plugin's instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instance {
-    /// For one call.
+    /// One call.
     Call,
-    /// For a session, or until it has idled too long.
+    /// A session, or until it has been idle for too long.
     Session,
 }
 
@@ -132,7 +132,7 @@ impl Manifest {
     /// Anything in the file that is not understood completely.
     pub fn parse(file: &str, text: &str) -> Result<Self, SourceError> {
         Document::read(file, text, |root| {
-            // Requests refer to settings.
+            // Settings first: requests refer to them.
             let settings = SettingsSchema::read(root)?;
             let request = root.optional("request", |item| Request::read(item, &settings))?;
             let roles = root.list("roles", |item| item.choice(&Role::WORDS))?;
@@ -149,13 +149,13 @@ impl Manifest {
         })
     }
 
-    /// Returns the manifest of a folder with a script, which comes without one: it asks to run as a
-    /// program of this machine, with the folders and variables that its policy names.
+    /// Returns the manifest of a script folder that has no `plugin.toml`. It requests to run as a
+    /// native program, with the folders and variables that its policy names.
     pub fn of_script(name: PluginName, description: String) -> Self {
         Self { description, request: Request::of_script(), ..Self::bare(name) }
     }
 
-    /// Returns the manifest of a component that comes without one: it asks for nothing.
+    /// Returns the manifest of a component that has no `plugin.toml`. It requests nothing.
     pub fn bare(name: PluginName) -> Self {
         Self {
             name,

@@ -1,8 +1,8 @@
-//! The words that a rule gives to whoever it stops.
+//! The message of a rule for a call that it stops.
 //!
-//! `"cannot send to {args.to}"` names what the call was about. What is named is checked when the
-//! file is read; what a call then has under the name is shown on one line and cut, since a model
-//! wrote it.
+//! `"cannot send to {args.to}"` contains a placeholder. The name of a placeholder is checked when
+//! the file is read. Its value in a call is shown on one line and truncated, because a model wrote
+//! it.
 
 use std::{fmt, str::FromStr};
 
@@ -15,14 +15,14 @@ use crate::{
     source::{Mistake, SourceError, nearest, quoted},
 };
 
-/// Most characters of a value that a message shows: enough to know it by, too few to take over the
+/// Most characters of a value that a message shows: enough to recognise it, too few to drown the
 /// sentence around it.
 const VALUE_CHARS_MAX: usize = 80;
 
-/// Longest message, in bytes: a model and a person read it with every refusal.
+/// Longest message, in bytes: the model and the user read it with every refusal.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// What stands for a value that a call does not have.
+/// The text for a value that a call does not have.
 const NONE: &str = "(none)";
 
 /// The message of a rule, with its placeholders.
@@ -37,12 +37,12 @@ enum Part {
     Text(String),
     Tool,
     Plugin,
-    /// An argument, by the keys and positions that lead to it.
+    /// An argument, by the keys and indexes that lead to it.
     Argument(Vec<String>),
     Context(String),
 }
 
-/// Why a text is no message.
+/// Why a text is not a message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MessageError {
     #[error("a message of {bytes} bytes is longer than {MESSAGE_BYTES_MAX}")]
@@ -93,7 +93,7 @@ impl FromStr for Message {
     }
 }
 
-/// Splits what begins with a brace into the part that it makes and the text after it.
+/// Splits text that begins with a brace into the part that the brace makes and the text after it.
 fn split_brace(text: &str) -> Result<(Part, &str), MessageError> {
     for (doubled, brace) in [("{{", "{"), ("}}", "}")] {
         if let Some(after) = text.strip_prefix(doubled) {
@@ -160,14 +160,14 @@ impl Message {
         item.prose()?.parse().map_err(|mistake: MessageError| place.mistake(&mistake))
     }
 
-    /// Returns the message about one call.
+    /// Returns the message for one call.
     pub(crate) fn fill(&self, of: &Situation<'_>) -> String {
         self.parts.iter().map(|part| part.fill(of)).collect()
     }
 }
 
 impl fmt::Display for Message {
-    /// The message as it is written, for where there is no call.
+    /// The message as written, with its placeholders.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written)
     }

@@ -1,22 +1,22 @@
-//! How deeply a TOML text nests, found out before a tree is built of it.
+//! The nesting depth of a TOML text, measured before a tree is built from it.
 //!
-//! The parser bounds the brackets and the dots of one key, each for itself. A text that multiplies
-//! the two still makes a tree thousands of levels deep, and taking such a tree apart overflows the
-//! stack. So the sum of both is bounded first, on the flat list of tokens.
+//! The parser limits brackets and the dots of one key separately. A text that multiplies the two
+//! still makes a tree thousands of levels deep, and dropping such a tree overflows the stack. So
+//! this module limits their sum on the flat token stream.
 
 use toml_parser::{Source, lexer::TokenKind};
 
-/// Most levels, of brackets and of dots in keys together, at any place of a file: far more than
-/// any manifest needs, few enough for the stack of a worker thread.
+/// Most levels, of brackets and of dots in keys together, at any place of a file: far more than a
+/// manifest needs, and few enough for the stack of a worker thread.
 const LEVELS_MAX: usize = 64;
 
-/// A bracket that is open, and how many levels it and the dots of its current key make.
+/// An open bracket, and the number of levels from it and the dots of its current key.
 struct Frame {
     closes_with: TokenKind,
     levels: usize,
 }
 
-/// Returns the place at which a text nests more deeply than is read.
+/// Returns the offset at which a text exceeds the nesting limit.
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
     let mut frames = vec![Frame { closes_with: TokenKind::Eof, levels: 1 }];
     let mut levels = 1;
@@ -40,7 +40,7 @@ fn step(frames: &mut Vec<Frame>, levels: &mut usize, token: TokenKind) {
             frames.push(Frame { closes_with, levels: 1 });
             *levels += 1;
         }
-        // A bracket that closes nothing is a mistake that the parser reads on after: it must not
+        // An unmatched closing bracket is an error, but the parser continues after it. It must not
         // hide the levels around it.
         TokenKind::RightSquareBracket | TokenKind::RightCurlyBracket => {
             if frame.closes_with == token {

@@ -1,4 +1,4 @@
-//! Capabilities of the host: the entries that grant what a plugin asked for.
+//! Capabilities of the host: the entries that grant the refused ones.
 
 use sallyport_contract::{Decision, Denial};
 use url::Url;
@@ -12,7 +12,7 @@ use crate::{
     verdict::page_line,
 };
 
-/// What a capability takes, unless the plugin holds it.
+/// The additions that grant a capability, unless the plugin holds it.
 pub(super) fn of_capability(
     of: Capability,
     manifest: &Manifest,
@@ -37,7 +37,7 @@ pub(super) fn of_capability(
         | Capability::OpenUrl
         | Capability::Ui
         | Capability::Process => vec![switch()],
-        // A package is granted by its name alone, and its refusal says that.
+        // Packages are granted one by one, through the refusal of each package.
         Capability::Packages => Vec::new(),
         Capability::Scratch => scratches.into_iter().map(of_scratch).collect(),
         Capability::Listen => listens.iter().map(of_listen).collect(),
@@ -55,7 +55,7 @@ fn of_listen(entry: &ListenGrant) -> Addition {
     Addition::Listen(ListenAddition { at: entry.to_string(), public })
 }
 
-/// What a page takes: its own pattern.
+/// The addition for a page: a pattern that matches this page only.
 pub(super) fn page(url: &Url, grant: &Grant) -> Taken<Addition> {
     let refused = |why: &str| refusal(grant.plugin(), &page_line(url), why);
     match grant.page(url) {
@@ -69,7 +69,7 @@ pub(super) fn page(url: &Url, grant: &Grant) -> Taken<Addition> {
     Ok(Some(Addition::Page(pattern.to_string())))
 }
 
-/// What a package takes: its name and version.
+/// The addition for a package: its name and version.
 pub(super) fn package(name: &str, version: &str, grant: &Grant) -> Taken<Addition> {
     match grant.packages().check(name, version) {
         Ok(()) => Ok(None),

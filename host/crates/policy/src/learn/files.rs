@@ -14,14 +14,14 @@ use crate::{
     folder::plain_path,
 };
 
-/// A path that the manifest names, and the refusal that it would lift.
+/// A path that the manifest names, and the refusal that granting it would lift.
 struct Named {
     path: PathBuf,
     access: Access,
     denial: Denial,
 }
 
-/// Returns the entries that allow the accesses which were refused.
+/// Returns the entries that allow the refused accesses.
 pub(super) fn additions(
     learned: &Learned,
     manifest: &Manifest,
@@ -44,8 +44,9 @@ pub(super) fn additions(
     folders.into_iter().filter_map(|(path, access)| addition(path, access)).collect()
 }
 
-/// The folders that lie in no other one, each with the most that is needed of it. What lies in one
-/// comes with it, and with no other access: a link could carry a file from one to the other.
+/// The outermost folders, each with the widest access that it needs. A path inside one of them is
+/// covered by it and cannot have another access, because a link could carry a file from one to the
+/// other.
 fn outermost(named: &[Named]) -> Vec<(&Path, Access)> {
     let mut most: BTreeMap<&Path, Access> = BTreeMap::new();
     for Named { path, access, .. } in named {
@@ -61,7 +62,7 @@ fn outermost(named: &[Named]) -> Vec<(&Path, Access)> {
     kept
 }
 
-/// The path of the manifest that an access needs, if the policy does not grant it yet.
+/// The manifest's path that an access needs, if the policy does not grant it yet.
 fn path(need: &Need, manifest: &Manifest, grant: &Grant) -> Taken<Named> {
     let Need::Path { guest_path, access } = need else { return Ok(None) };
     let denial = grant.deny_path(guest_path, *access);

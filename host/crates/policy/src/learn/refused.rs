@@ -1,8 +1,7 @@
-//! What a refusal was about, read from its sentence.
+//! Parses a refusal's sentence back into the need behind it.
 //!
-//! Refusals are worded by this crate, so what they say can be taken apart here, and nowhere else. A
-//! sentence that was cut, or whose text had to be escaped, no longer says what was refused; it is
-//! not guessed at.
+//! This crate words all refusals, so only this crate takes them apart. A sentence that was
+//! truncated or escaped no longer contains the exact need and is not parsed.
 
 use std::net::IpAddr;
 
@@ -15,14 +14,13 @@ use crate::{
     capability::{self, PACKAGE},
 };
 
-/// What stands at the end of a text that was cut.
+/// The end of a truncated text.
 const CUT: char = '…';
 
 impl Need {
-    /// Returns what a plugin lacked when the host refused it something. `None` where no grant is
-    /// about it.
+    /// Returns the need behind a refusal of the host; `None` if no grant could lift the refusal.
     ///
-    /// Only for refusals of the host: what a plugin itself calls a refusal is the plugin's own words.
+    /// Do not pass a refusal that the plugin itself reported: the plugin chose its words.
     pub fn of_refusal(plugin: &PluginName, denial: &Denial) -> Option<Self> {
         if denial.what.contains('\\') || denial.what.ends_with(CUT) {
             return None;
@@ -56,8 +54,8 @@ impl Need {
     }
 }
 
-/// The address that was refused, of `10.0.0.1 is not a public address` or `x.example is at
-/// 10.0.0.1, which is not a public address`.
+/// The refused address in `10.0.0.1 is not a public address` or `x.example is at 10.0.0.1, which is
+/// not a public address`.
 fn address(why: &str) -> Option<IpAddr> {
     let (before, _) = why
         .split_once(", which is not a public address")

@@ -1,4 +1,4 @@
-//! Requests to the network: entries with exact paths, until they are too many for a person to read.
+//! Network requests: entries with exact paths, or with a wildcard if there are too many to review.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use crate::{
     verdict::exact_pattern,
 };
 
-/// Most paths below one parent that are listed; more of them become `parent/*`.
+/// Most paths below one parent that are listed; beyond that, they become `parent/*`.
 const PATHS_MAX: usize = 8;
 
-/// Most requests of a manifest that are compared with each other to find the narrowest. No author
-/// writes so many about one folder, and the time grows with their square.
+/// Most requests of a manifest that are compared to find the narrowest. No author writes so many
+/// about one folder, and the time is quadratic in their number.
 const PARTS_MAX: usize = 64;
 
-/// Returns the entries that allow the requests which were refused.
+/// Returns the entries that allow the refused requests.
 pub(super) fn additions(
     learned: &Learned,
     manifest: &Manifest,
@@ -38,7 +38,7 @@ pub(super) fn additions(
     joined(&siblings(&exact, &requests))
 }
 
-/// The pattern of one request and no other, if the policy does not allow it yet.
+/// The pattern that matches this request only, if the policy does not allow it yet.
 fn pattern(need: &Need, grant: &Grant) -> Taken<NetPattern> {
     let Need::Net { method, url, to_private } = need else { return Ok(None) };
     let line = request_line(method, url);
@@ -56,7 +56,7 @@ fn pattern(need: &Need, grant: &Grant) -> Taken<NetPattern> {
     let pattern = pattern.ok_or_else(|| refusal("no pattern can name it and nothing else"))?;
     let own = pattern.host().own_ranges().unwrap_or_default();
     match to_private.filter(|addr| !is_public(addr.to_canonical())) {
-        // Who runs a name chooses its address: that is for the operator to know.
+        // The owner of a host name chooses its address, so only the operator can decide.
         Some(addr) if !own.iter().any(|range| range.contains(&addr.to_canonical())) => {
             Err(grant.deny_address(&line, addr))
         }
@@ -64,12 +64,12 @@ fn pattern(need: &Need, grant: &Grant) -> Taken<NetPattern> {
     }
 }
 
-/// Brings paths that are too many under their parent, as far as the manifest requests that.
+/// Merges too many sibling paths into their parent, as far as the manifest requests that.
 fn siblings(exact: &[NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
     let mut families: BTreeMap<String, BTreeMap<String, &NetPattern>> = BTreeMap::new();
     for pattern in exact {
         let text = pattern.to_string();
-        // Method and origin are part of what comes before the last slash.
+        // The text before the last slash includes the method and the origin.
         let parent = text.rsplit_once('/').map_or(text.as_str(), |(parent, _)| parent);
         families.entry(parent.to_owned()).or_default().insert(text, pattern);
     }
@@ -83,8 +83,8 @@ fn siblings(exact: &[NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
     entries.collect()
 }
 
-/// The parts of `parent/*` that the manifest requests and that take in the whole family, the
-/// narrower ones first. Where they cannot be told, it is the family itself.
+/// The parts of `parent/*` that the manifest requests, narrower ones preferred, which together
+/// cover the whole family. If they cannot be determined, the family itself.
 fn narrowed(parent: &str, family: &[&NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
     let wide = format!("{parent}/*").parse::<NetPattern>().ok();
     let parts = wide.iter().flat_map(|wide| requests.iter().filter_map(|r| wide.meet(r)));
@@ -106,13 +106,13 @@ fn narrowed(parent: &str, family: &[&NetPattern], requests: &[NetPattern]) -> Ve
     kept
 }
 
-/// Brings the methods of one path together.
+/// Merges the methods of equal URLs.
 fn joined(patterns: &[NetPattern]) -> Vec<Addition> {
     let mut places: BTreeMap<String, (BTreeSet<String>, ReachText)> = BTreeMap::new();
     for pattern in patterns {
         let text = pattern.to_string();
         let (method, place) = text.split_once(' ').unwrap_or_default();
-        // A host that is private by its nature is of no use without its own addresses.
+        // An entry for a private host is useless without the host's own addresses.
         let reach = if pattern.host().is_private() { ReachText::Own } else { ReachText::Public };
         let (methods, _) = places.entry(place.to_owned()).or_insert((BTreeSet::new(), reach));
         methods.insert(method.to_owned());

@@ -1,7 +1,7 @@
 //! Addresses that are never public.
 //!
-//! A public name may resolve to anything, so the address that would be dialled is checked as well.
-//! Forms of IPv6 that carry an IPv4 address are judged by the address they carry.
+//! A public name may resolve to any address, so the address that would be dialled is checked too.
+//! IPv6 addresses that embed an IPv4 address are judged by the embedded one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -35,11 +35,11 @@ const NEVER_PUBLIC_V4: [Ipv4Net; 16] = [
     v4(240, 0, 0, 0, 4),      // reserved, and broadcast
 ];
 
-/// The only block from which public IPv6 addresses are handed out. What lies outside (loopback,
-/// unique local, link-local, site-local, multicast, discard, the unassigned rest) is not public.
+/// The only block from which public IPv6 addresses are assigned. Everything outside it (loopback,
+/// unique local, link-local, site-local, multicast, discard, unassigned space) is not public.
 const GLOBAL_UNICAST_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-/// The blocks inside [`GLOBAL_UNICAST_V6`] that are not public all the same.
+/// The blocks inside [`GLOBAL_UNICAST_V6`] that are not public either.
 const NEVER_PUBLIC_V6: [Ipv6Net; 3] = [
     v6(0x2001, 0, 0, 23), // protocol assignments: Teredo tunnels, benchmarks, names of hosts
     v6(0x2001, 0xdb8, 0, 32), // documentation
@@ -49,15 +49,14 @@ const NEVER_PUBLIC_V6: [Ipv6Net; 3] = [
 /// 6to4: bits 16 to 48 are the IPv4 address of the relay.
 const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
 
-/// NAT64: the last 32 bits are the IPv4 address behind the translator. Its sibling for use inside
-/// one network, `64:ff9b:1::/48`, is never public: where it keeps the address is that network's
-/// own affair.
+/// NAT64: the last 32 bits are the IPv4 address behind the translator. The block `64:ff9b:1::/48`,
+/// for use inside one network, is never public: each network decides where that address goes in it.
 const NAT64: Ipv6Net = v6(0x64, 0xff9b, 0, 96);
 
 /// Returns whether an address belongs to the public internet.
 ///
-/// A network may translate addresses with a prefix of its own (NAT64, RFC 6052). Nothing in such an
-/// address says so, and it counts as what its prefix is.
+/// A network may translate addresses with a NAT64 prefix of its own (RFC 6052). Such an address
+/// cannot be recognised, so it is judged by its prefix.
 pub fn is_public(addr: IpAddr) -> bool {
     match addr {
         IpAddr::V4(addr) => is_public_v4(addr),
@@ -69,11 +68,12 @@ pub fn is_public(addr: IpAddr) -> bool {
     }
 }
 
-/// Whether an address is one of ISATAP, below whatever prefix: a tunnel to the IPv4 address in its
-/// last 32 bits. It leads to machines of one site by what it is made for, so it is never public.
+/// Whether an address is an ISATAP one, under any prefix: a tunnel to the IPv4 address in its last
+/// 32 bits. ISATAP connects the machines of one site, so such an address is never public.
 fn is_isatap(addr: Ipv6Addr) -> bool {
     let [_, _, _, _, e, f, _, _] = addr.segments();
-    // The two bits say whether the IPv4 address is unique, and whether it is a group's.
+    // The two masked bits state whether the IPv4 address is globally unique, and whether it is a
+    // group address.
     e & !0x0300 == 0 && f == 0x5efe
 }
 
@@ -97,13 +97,13 @@ fn carried_v4(addr: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Returns the range that holds one address only.
+/// Returns the range that contains one address only.
 pub(crate) fn only(addr: IpAddr) -> IpNet {
     IpNet::from(addr.to_canonical())
 }
 
-/// Returns the addresses that the host of a URL can only mean: a literal itself, `localhost` this
-/// machine. Any other name means what is found when it is looked up.
+/// Returns the addresses that the host of a URL determines: the address of a literal, the loopback
+/// addresses of `localhost`. Any other name has to be resolved.
 pub(crate) fn own_addresses(url: &Url) -> Vec<IpAddr> {
     match url.host() {
         Some(Host::Ipv4(addr)) => vec![addr.into()],
@@ -115,7 +115,7 @@ pub(crate) fn own_addresses(url: &Url) -> Vec<IpAddr> {
     }
 }
 
-/// Returns the ranges that the name `localhost` stands for.
+/// Returns the ranges of the name `localhost`.
 pub(crate) fn loopback() -> Vec<IpNet> {
     vec![IpNet::V4(v4(127, 0, 0, 0, 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]
 }
@@ -151,7 +151,7 @@ mod tests {
         );
     }
 
-    /// What a cloud tells a machine about itself, its credentials included, is at one of these.
+    /// One of these addresses serves a cloud machine's metadata, including its credentials.
     #[test]
     fn the_metadata_service_of_no_cloud_is_public() {
         let v4 = "169.254.169.254 169.254.170.2 169.254.170.23 169.254.42.42 169.254.0.23
@@ -162,7 +162,7 @@ mod tests {
              fe80::a9fe:a9fe fe80::1234:5678:9abc",
             false,
         );
-        // However such an address is carried in one of the other kind.
+        // The same addresses, in every IPv6 form that carries them.
         for addr in v4.split_whitespace() {
             let [a, b, c, d] = addr.parse::<Ipv4Addr>().unwrap().octets();
             let hex = format!("{a:02x}{b:02x}:{c:02x}{d:02x}");

@@ -13,7 +13,7 @@ use crate::{
     tier::Tier,
 };
 
-/// What an entry that allows may decide. An entry that denies says so with its own key.
+/// The decisions of an entry that allows. An entry that denies has its own key.
 pub(crate) const DECISIONS: [(&str, Decision); 2] =
     [("allow", Decision::Allow), ("ask", Decision::Ask)];
 
@@ -22,24 +22,24 @@ pub(crate) const DECISIONS: [(&str, Decision); 2] =
 pub(crate) struct Allow {
     pub(crate) pattern: NetPattern,
     pub(crate) reach: Reach,
-    /// Whether such a request is sent at once, or a person is asked about it.
+    /// Whether a request is sent immediately, or the user is asked first.
     pub(crate) decision: Decision,
     pub(crate) place: Place,
 }
 
-/// An entry that denies; it beats every entry that allows.
+/// An entry that denies; it overrides every entry that allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Deny {
     pub(crate) pattern: NetPattern,
     pub(crate) place: Place,
 }
 
-/// Which addresses an entry lets a connection go to.
+/// The addresses that an entry lets a connection reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Public ones.
+    /// Public addresses.
     Public,
-    /// Public ones, and those in these ranges.
+    /// Public addresses, and those in these ranges.
     Private(Vec<IpNet>),
 }
 
@@ -73,7 +73,7 @@ impl Mistake for RangeError {
 }
 
 impl NetTable {
-    /// A list without entries: no network.
+    /// A list without entries: no network access.
     pub(crate) fn none() -> Self {
         Self { allows: Vec::new(), denies: Vec::new() }
     }
@@ -89,7 +89,7 @@ impl NetTable {
         Ok(table)
     }
 
-    /// Adds the entries of another file: either may grant, and both may deny.
+    /// Adds the entries of another file: a grant in one file is enough, and so is a denial.
     pub(crate) fn extend(&mut self, other: Self) {
         self.allows.extend(other.allows);
         self.denies.extend(other.denies);
@@ -123,12 +123,12 @@ impl Entry {
 }
 
 impl Allow {
-    /// An entry that is a pattern and nothing else.
+    /// An entry that consists of a pattern only.
     fn plain(pattern: NetPattern, place: Place) -> Self {
         Self { pattern, reach: Reach::Public, decision: Decision::Allow, place }
     }
 
-    /// Whether this entry alone lets every request of `other` through, to the same addresses.
+    /// Whether this entry alone permits every request of `other`, to the same addresses.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let reaches = |range| self.reach.includes(range);
         self.pattern.covers(&other.pattern) && other.reach.ranges().iter().all(reaches)
@@ -200,19 +200,19 @@ impl Reach {
         }
     }
 
-    /// Whether every address of a range is one of these.
+    /// Whether one of the entry's ranges contains the whole range.
     pub(crate) fn includes(&self, range: &IpNet) -> bool {
         self.ranges().iter().any(|own| own.contains(range))
     }
 }
 
-/// Returns the entry, as TOML, that grants what a manifest requests.
+/// Returns the entry that grants a manifest's request, as TOML.
 pub(crate) fn entry_for_request(pattern: &NetPattern) -> String {
     let own = pattern.host().own_ranges().filter(|_| pattern.host().is_private());
     entry_text(pattern, &own.unwrap_or_default(), Decision::Allow)
 }
 
-/// Returns an entry that allows as TOML; without ranges it reaches public addresses only.
+/// Returns an entry that allows, as TOML. Without ranges it reaches only public addresses.
 pub(crate) fn entry_text(pattern: &NetPattern, ranges: &[IpNet], decision: Decision) -> String {
     let allow = toml_string(&pattern.to_string());
     let reach = reach_text(pattern, ranges);
@@ -226,7 +226,7 @@ pub(crate) fn entry_text(pattern: &NetPattern, ranges: &[IpNet], decision: Decis
     }
 }
 
-/// The keys of an entry that say which private addresses it reaches.
+/// The keys of an entry for the private addresses that it reaches.
 fn reach_text(pattern: &NetPattern, ranges: &[IpNet]) -> String {
     let own = || pattern.host().own_ranges().is_some_and(|own| own == ranges);
     match ranges {

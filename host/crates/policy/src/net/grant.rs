@@ -1,4 +1,4 @@
-//! The network that one plugin effectively has.
+//! The effective network access of one plugin.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -17,30 +17,30 @@ use crate::{
     source::Place,
 };
 
-/// Most characters of a request that a refusal repeats.
+/// Most characters of a request that a refusal quotes.
 const REQUEST_CHARS_MAX: usize = 300;
 
-/// Which requests a plugin may send: those that its policy allows, that its manifest asks for, and
-/// that no entry of the policy denies.
+/// The requests that a plugin may send: those that its policy allows, that its manifest requests,
+/// and that no entry of the policy denies.
 #[derive(Debug, Clone)]
 pub struct NetGrant {
     ground: Arc<Ground>,
     requests: Vec<NetPattern>,
-    /// What the manifest requests besides, for the text that would lift a refusal.
+    /// The manifest's requests for secrets, for the text that would lift a refusal.
     secrets: Vec<SecretRequest>,
     powers: Vec<String>,
 }
 
-/// A request that passed, with the addresses that it may go to.
+/// A permitted request, with the addresses that it may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetPermit<'g> {
-    /// Ranges besides the public addresses.
+    /// Ranges that it may reach in addition to public addresses.
     ranges: Vec<&'g IpNet>,
-    /// The entry that says whether a person is asked.
+    /// The entry that decides whether the user is asked.
     deciding: &'g Allow,
 }
 
-/// Why a request did not pass.
+/// Why a request is not permitted.
 #[derive(Debug, thiserror::Error)]
 enum Refusal<'g> {
     #[error("{0}")]
@@ -79,7 +79,7 @@ impl NetGrant {
         Self { ground, requests, secrets, powers }
     }
 
-    /// Whether there is no request that could pass.
+    /// Whether no request is permitted.
     pub fn is_empty(&self) -> bool {
         self.powers.is_empty()
     }
@@ -88,7 +88,7 @@ impl NetGrant {
     ///
     /// # Errors
     ///
-    /// The request may not be sent; the refusal says why and how to lift it.
+    /// The request is not permitted. The refusal states why, and how to lift it.
     pub fn check(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
         self.permit(method, url).map_err(|refusal| self.deny_net(method, url, &refusal))
     }
@@ -122,30 +122,31 @@ impl NetGrant {
         Denial { what, why: refusal.to_string(), fix, nobody_to_ask: false }
     }
 
-    /// What the manifest requests, with the settings filled in.
+    /// The manifest's requests, with the settings filled in.
     pub(crate) fn requests(&self) -> &[NetPattern] {
         &self.requests
     }
 
-    /// Whether some request can make use of an entry of the policy.
+    /// Whether some request of the manifest can use an entry of the policy.
     pub(crate) fn makes_use_of(&self, allow: &Allow) -> bool {
         self.requests.iter().any(|request| allow.pattern.meet(request).is_some())
     }
 
-    /// The requests that can pass, as patterns: what the policy allows and the manifest asks for.
+    /// The permitted requests as patterns: the intersections of the policy's entries and the
+    /// manifest's requests.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = NetPattern> {
         let allows = self.ground.table().net.allows.iter();
         allows.flat_map(|allow| self.requests.iter().filter_map(|r| allow.pattern.meet(r)))
     }
 
-    /// What can be reached, a line each, and what is denied all the same.
+    /// The reachable URLs, one line each, followed by those that the policy denies.
     pub(crate) fn powers(&self) -> impl Iterator<Item = String> {
         let denied = self.ground.table().net.denies.iter().filter(|_| !self.is_empty());
         let denied = denied.map(|deny| format!("never {}", deny.pattern));
         self.powers.iter().cloned().chain(denied)
     }
 
-    /// The entries of the policy that no request can make use of.
+    /// The entries of the policy that no request of the manifest can use.
     pub(crate) fn unrequested(&self) -> impl Iterator<Item = (&NetPattern, &Place)> {
         let useless = |allow: &&Allow| !self.makes_use_of(allow);
         let allows = self.ground.table().net.allows.iter();
@@ -154,37 +155,37 @@ impl NetGrant {
 }
 
 impl<'g> NetPermit<'g> {
-    /// What entries that match a request permit together.
+    /// The combined permission of the entries that match a request.
     fn of(matching: Vec<&'g Allow>) -> Option<Self> {
         let deciding = deciding(&matching)?;
         let ranges = matching.into_iter().flat_map(|allow| allow.reach.ranges()).collect();
         Some(Self { ranges, deciding })
     }
 
-    /// What the entries say about sending the request: allow it, or ask a person.
+    /// The decision of the entries about the request: allow it, or ask the user.
     ///
-    /// Of several entries the least strict counts, since each is a grant. Where some of them reach
-    /// further than others, it is the least strict of those that reach as far: an entry that asks
-    /// before a private address is reached is not undone by one that reaches public ones only.
+    /// The least strict of several entries counts, because each is a grant. If some of them reach
+    /// further than others, this applies among those that reach equally far: an entry that reaches
+    /// only public addresses does not override one that asks before a private address is reached.
     pub fn decision(&self) -> Decision {
         self.deciding.decision
     }
 
-    /// Where the entry stands that decided.
+    /// The place of the entry that decides.
     pub fn place(&self) -> &'g Place {
         &self.deciding.place
     }
 
     /// Whether the request may go to this address: a public one, or one in a range that an entry of
-    /// the policy names on purpose.
+    /// the policy allows explicitly.
     pub fn allows_address(&self, addr: IpAddr) -> bool {
         let addr = addr.to_canonical();
         is_public(addr) || self.ranges.iter().any(|range| range.contains(&addr))
     }
 }
 
-/// The entry that decides whether a person is asked: the least strict one, of each group that
-/// reaches the same addresses, and of those the strictest.
+/// The entry that decides whether the user is asked: the least strict of each group that reaches
+/// the same addresses, and the strictest of these.
 fn deciding<'g>(matching: &[&'g Allow]) -> Option<&'g Allow> {
     let least_strict = |reaches: &dyn Fn(&Allow) -> bool| {
         let reaching = matching.iter().copied().filter(|allow| reaches(allow));
@@ -196,7 +197,7 @@ fn deciding<'g>(matching: &[&'g Allow]) -> Option<&'g Allow> {
     Some(private.fold(everywhere, |a, b| if b.decision > a.decision { b } else { a }))
 }
 
-/// Whether an entry asks for nothing, since another allows all of it.
+/// Whether an entry never asks: another one allows all of it.
 pub(crate) fn never_asks(entry: &Allow, entries: &[Allow]) -> bool {
     let lifts = |other: &Allow| other.decision < entry.decision && other.covers(entry);
     entries.iter().any(lifts)
@@ -219,18 +220,19 @@ fn describe(pattern: &NetPattern, allow: &Allow) -> String {
     }
 }
 
-/// Returns method and URL without what may be secret: no query, fragment, user name or password.
+/// Returns the method and the URL without its secret parts: no query, fragment, user name or
+/// password.
 pub(crate) fn request_line(method: &str, url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // These fail for URLs that have no host, and those have neither of the two.
+    // These calls fail only for URLs without a host, which have neither.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     format!("{} {url}", excerpt(method, REQUEST_CHARS_MAX))
 }
 
-/// Returns the sentence that a refusal begins with.
+/// Returns the opening sentence of a refusal.
 pub(crate) fn sentence(plugin: &PluginName, act: &str) -> String {
     format!("{plugin} may not {}", excerpt(act, REQUEST_CHARS_MAX))
 }

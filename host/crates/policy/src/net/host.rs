@@ -1,4 +1,4 @@
-//! The host of a pattern: one host, every name one label below a domain, or (to deny) any host.
+//! The host of a pattern: one host, all names one label below a domain, or (to deny) any host.
 
 use std::{fmt, net::IpAddr};
 
@@ -10,7 +10,7 @@ use super::{address, pattern::PatternError};
 /// The host of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HostPattern {
-    /// This host and no other.
+    /// Exactly this host.
     Exact(Host<String>),
     /// `*.domain`: names with exactly one label before the domain.
     OneLabelBelow(String),
@@ -19,7 +19,7 @@ pub(crate) enum HostPattern {
 }
 
 impl HostPattern {
-    /// Parses a host that something is granted for.
+    /// Parses the host of a pattern that grants.
     pub(crate) fn parse(text: &str) -> Result<Self, PatternError> {
         let host = Self::parse_wide(text)?;
         match host.is_wide() {
@@ -28,7 +28,7 @@ impl HostPattern {
         }
     }
 
-    /// Parses a host that something is denied for, which may be nearly every host there is.
+    /// Parses the host of a pattern that denies, which may match nearly every host.
     pub(crate) fn parse_wide(text: &str) -> Result<Self, PatternError> {
         match text.strip_prefix("*.") {
             Some(domain) => one_label_below(domain, text),
@@ -37,7 +37,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether this is more of the internet than anyone could mean to grant.
+    /// Whether the pattern is too wide for anyone to intend as a grant.
     fn is_wide(&self) -> bool {
         match self {
             Self::Exact(_) => false,
@@ -57,7 +57,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether every host of `other` is one of these.
+    /// Whether the pattern matches every host of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match other {
             Self::Exact(host) => self.matches(&borrowed(host)),
@@ -65,7 +65,8 @@ impl HostPattern {
         }
     }
 
-    /// The addresses that this host can only mean: a literal its own, `localhost` the loopback.
+    /// The addresses that the host determines: the address of a literal, the loopback of
+    /// `localhost`.
     pub(crate) fn own_ranges(&self) -> Option<Vec<IpNet>> {
         match self {
             Self::Exact(Host::Ipv4(addr)) => Some(vec![address::only(IpAddr::V4(*addr))]),
@@ -75,18 +76,18 @@ impl HostPattern {
         }
     }
 
-    /// Whether this is one host.
+    /// Whether the pattern matches a single host only.
     pub(crate) fn is_exact(&self) -> bool {
         matches!(self, Self::Exact(_))
     }
 
-    /// Whether this host can only mean this machine.
+    /// Whether the host always means this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let loops = |range: &IpNet| range.addr().is_loopback();
         self.own_ranges().is_some_and(|ranges| ranges.iter().all(loops))
     }
 
-    /// Whether this host can only mean addresses that are not public.
+    /// Whether the host always means addresses that are not public.
     pub(crate) fn is_private(&self) -> bool {
         let private = |range: &IpNet| !address::is_public(range.addr());
         self.own_ranges().is_some_and(|ranges| ranges.iter().all(private))
@@ -115,7 +116,7 @@ fn one_label_below(domain: &str, written: &str) -> Result<HostPattern, PatternEr
 
 fn exact(text: &str) -> Result<Host<String>, PatternError> {
     let refused = || PatternError::Host { host: text.to_owned() };
-    // The parser would decode what is percent-encoded and so see another host than the reader.
+    // The parser would percent-decode the text, and so find another host than a reader does.
     if text.contains(['*', '%']) {
         return Err(refused());
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::pattern::PatternError;
 
-/// Methods that a pattern can name. A closed list, so that a misspelt method is an error instead
-/// of a grant that never matches.
+/// The methods that a pattern can name. The list is closed, so a misspelt method is an error and
+/// not a grant that never matches.
 const KNOWN: [&str; 18] = [
     "GET",
     "HEAD",
@@ -27,18 +27,18 @@ const KNOWN: [&str; 18] = [
     "PURGE",
 ];
 
-/// Methods that no pattern allows: one opens a tunnel past every further check, the other echoes
+/// Methods that no pattern allows: `CONNECT` opens a tunnel past all further checks, `TRACE` echoes
 /// credentials that the host may have added.
 const NEVER: [&str; 2] = ["CONNECT", "TRACE"];
 
-/// The methods of a pattern: all, or those named.
+/// The methods of a pattern: all, or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Methods {
     Any,
     Listed(Vec<&'static str>),
 }
 
-/// Returns whether a method is refused whatever the patterns say.
+/// Returns whether a method is refused regardless of the patterns.
 pub(crate) fn is_never_allowed(method: &str) -> bool {
     NEVER.iter().any(|never| never.eq_ignore_ascii_case(method))
 }
@@ -65,7 +65,7 @@ impl Methods {
         }
     }
 
-    /// Whether every method of `other` is one of these.
+    /// Whether every method of `other` is included.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Any, _) => true,
@@ -74,7 +74,7 @@ impl Methods {
         }
     }
 
-    /// The methods that are in both, if there are any.
+    /// The common methods, if there are any.
     pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Any, both) | (both, Self::Any) => Some(both.clone()),
@@ -91,7 +91,7 @@ fn known(name: &str) -> Result<&'static str, PatternError> {
     KNOWN.iter().copied().find(|known| *known == name).ok_or_else(refused)
 }
 
-/// Returns what a refused method was probably meant to be.
+/// Returns the known method that is most similar to a refused one.
 pub(crate) fn suggestion(name: &str) -> Option<&'static str> {
     crate::source::nearest(&name.to_ascii_uppercase(), KNOWN)
 }

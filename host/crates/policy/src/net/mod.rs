@@ -1,10 +1,11 @@
 //! The network: which requests a plugin may send, and to which addresses.
 //!
-//! What is checked where: [`read_request`] and [`rebuild_url`] refuse a URL that two readers could
-//! read differently; [`NetGrant::check`] looks at method, scheme, host, port and path before
-//! anything is resolved; [`Grant::check_request`](crate::Grant::check_request) looks also at the
-//! address that a host can only mean; [`NetPermit::allows_address`] looks at the address that would
-//! be dialled, after resolving. Both have to agree, for every request and every hop of a redirect.
+//! The checks run in this order. [`read_request`] and [`rebuild_url`] refuse a URL that two parsers
+//! could read differently. [`NetGrant::check`] checks method, scheme, host, port and path before
+//! anything is resolved. [`Grant::check_request`](crate::Grant::check_request) also checks the
+//! address if the host determines it. [`NetPermit::allows_address`] checks the address that would
+//! be dialled, after resolution. All of them have to pass, for every request and every hop of a
+//! redirect.
 
 pub mod address;
 pub(crate) mod entry;

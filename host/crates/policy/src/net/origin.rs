@@ -1,4 +1,4 @@
-//! Origins: whom exactly something is sent to.
+//! Origins: the exact recipients of something that is sent.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +14,7 @@ use crate::source::{Mistake, quoted};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     pub(super) scheme: Scheme,
-    /// An exact host.
+    /// Always an exact host.
     pub(super) host: HostPattern,
     pub(super) port: u16,
 }
@@ -22,10 +22,10 @@ pub struct Origin {
 /// Why a text is not an origin that a secret can be sent to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
-    /// A part of it is not what it has to be.
+    /// A part of it is not valid.
     #[error(transparent)]
     Part(#[from] PatternError),
-    /// There is a path.
+    /// It has a path.
     #[error("{} holds a path, and what is sent to a host is sent to all of it", quoted(text))]
     Path {
         /// The text.
@@ -33,7 +33,7 @@ pub enum OriginError {
         /// The text without the path.
         origin: String,
     },
-    /// The host stands for several hosts.
+    /// The host is a pattern for several hosts.
     #[error("{} names more than one host", quoted(text))]
     Several {
         /// The text.
@@ -82,9 +82,9 @@ impl FromStr for Origin {
 }
 
 impl Origin {
-    /// Whether a URL leads there.
+    /// Whether a URL belongs to this origin.
     pub fn is_of(&self, url: &Url) -> bool {
-        // The method plays no part in it.
+        // The method does not affect the result.
         Target::new("GET", url).is_ok_and(|target| target.is_for(self))
     }
 }

@@ -1,8 +1,8 @@
 //! Paths of URLs and the globs over them.
 //!
-//! Both sides are compared segment by segment with percent-encoding decoded, so that `%73ecret`
-//! cannot slip past a pattern that says `secret`. A path that hides a dot, a slash or a backslash
-//! behind encoding means different things to different servers: no pattern matches it.
+//! Both sides are compared segment by segment after percent-decoding, so that `%73ecret` does not
+//! get past a pattern for `secret`. A path with an encoded dot, slash or backslash means different
+//! things to different servers, so no pattern matches it.
 
 use std::{borrow::Cow, fmt};
 
@@ -10,23 +10,23 @@ use percent_encoding::percent_decode_str;
 
 use super::pattern::PatternError;
 
-/// Decodings that a path is followed through: a server decodes once, a careless row of them two or
+/// Most times that a path is decoded: a server decodes once, a careless chain of servers two or
 /// three times.
 const DECODINGS_MAX: usize = 4;
 
-/// A URL's path, decoded, with nothing hidden in it.
+/// The decoded path of a URL, without hidden characters.
 #[derive(Debug)]
 pub(crate) struct PlainPath<'u>(Cow<'u, [u8]>);
 
-/// The path of a pattern: segments, and whether anything may follow them.
+/// The path of a pattern: segments, and whether more segments may follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathPattern {
     segments: Vec<Segment>,
     open: bool,
 }
 
-/// One segment of a pattern. `pieces` are the decoded texts between its stars: one piece alone is
-/// a literal.
+/// One segment of a pattern. `pieces` are the decoded texts between its stars; a single piece is a
+/// literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Segment {
     text: String,
@@ -34,7 +34,7 @@ struct Segment {
 }
 
 impl<'u> PlainPath<'u> {
-    /// Decodes the canonical path of a URL; a path that hides something is `None`.
+    /// Decodes the canonical path of a URL; `None` if the path hides something.
     pub(crate) fn new(path: &'u str) -> Option<Self> {
         let plain = Self(percent_decode_str(path).into());
         let hides = path.contains('\\') || plain.segments().any(is_dots) || hides_deeper(path);
@@ -46,8 +46,8 @@ impl<'u> PlainPath<'u> {
     }
 }
 
-/// Whether every server reads a path as it stands: it has no dot segments and no empty ones, and
-/// nothing in it is encoded that could be a dot, a slash, a backslash or a control character.
+/// Whether every server reads a path in the same way: it has no dot segments, no empty segments,
+/// and no encoded dot, slash, backslash or control character.
 ///
 /// ```
 /// use sallyport_policy::is_plain_path;
@@ -59,8 +59,8 @@ pub fn is_plain_path(path: &str) -> bool {
     path.starts_with('/') && !path.contains("//") && PlainPath::new(path).is_some()
 }
 
-/// Whether something is hidden in a path, by whichever of several decodings it comes to light. What
-/// still changes after all of them was made to.
+/// Whether any of several decodings reveals a hidden character. A path that still changes after all
+/// of them was crafted to do so, and counts as hiding one.
 fn hides_deeper(path: &str) -> bool {
     let mut text = path.to_owned();
     for _ in 0..DECODINGS_MAX {
@@ -68,7 +68,7 @@ fn hides_deeper(path: &str) -> bool {
             return true;
         }
         match percent_decode_str(&text).decode_utf8() {
-            // Bytes that are no text are overlong forms of something, to some server.
+            // Bytes that are not UTF-8 are overlong forms of some character to some server.
             Err(_) => return true,
             Ok(decoded) if decoded == text => return false,
             Ok(decoded) => text = decoded.into_owned(),
@@ -77,8 +77,8 @@ fn hides_deeper(path: &str) -> bool {
     true
 }
 
-/// Whether a dot, a slash, a backslash or a control character is percent-encoded, be it several
-/// times over.
+/// Whether a dot, a slash, a backslash or a control character is percent-encoded, once or several
+/// times.
 fn hides_separator(path: &str) -> bool {
     path.match_indices('%').any(|(at, _)| {
         let mut code = &path[at + 1..];
@@ -90,13 +90,13 @@ fn hides_separator(path: &str) -> bool {
     })
 }
 
-/// Whether some server reads a segment as `.` or `..`; a few ignore what follows a semicolon.
+/// Whether some server reads a segment as `.` or `..`; a few ignore the text after a semicolon.
 fn is_dots(segment: &[u8]) -> bool {
     let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
     name == b"." || name == b".."
 }
 
-/// A segment as the most forgiving server reads it.
+/// A segment as the most lenient server reads it.
 fn leniently(segment: &[u8]) -> Vec<u8> {
     let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
     name.trim_ascii().to_ascii_lowercase()
@@ -133,9 +133,9 @@ impl PathPattern {
         self.matches_segments(path.segments())
     }
 
-    /// Whether the path matches as it is, or the way a lenient server reads it: without its empty
-    /// segments, without what follows a semicolon, whatever the case of its letters. For denying,
-    /// where the wider reading is the safe one.
+    /// Whether the path matches as it is, or as a lenient server reads it: without empty segments,
+    /// without the text after a semicolon, and regardless of case. For denials, where the wider
+    /// reading is the safe one.
     pub(crate) fn matches_loosely(&self, path: &PlainPath<'_>) -> bool {
         if self.matches(path) {
             return true;
@@ -162,7 +162,7 @@ impl PathPattern {
         self.open || path.next().is_none()
     }
 
-    /// Whether every path of `other` is surely one of these.
+    /// Whether the pattern certainly matches every path of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let mut others = other.segments.iter();
         for segment in &self.segments {
@@ -173,8 +173,8 @@ impl PathPattern {
         self.open || (!other.open && others.next().is_none())
     }
 
-    /// The pattern of the paths that are in both. It is exact but for two globs in one place that
-    /// overlap without one covering the other: there it keeps the first.
+    /// The pattern of the paths that match both. It is exact, except for two globs at the same
+    /// position that overlap without one covering the other: there it keeps the first.
     pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
         let length = self.segments.len().max(other.segments.len());
         let at = |index: usize| match (self.segments.get(index), other.segments.get(index)) {
@@ -188,7 +188,7 @@ impl PathPattern {
     }
 }
 
-/// What is wrong with the text of a path pattern.
+/// The reason why the text of a path pattern is invalid.
 fn fault(path: &str) -> Option<&'static str> {
     if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Some("write other than plain characters percent-encoded");
@@ -220,7 +220,7 @@ impl Segment {
         }
     }
 
-    /// Whether the segment is `*`, which stands for any text but none.
+    /// Whether the segment is `*`, which matches any text except the empty one.
     fn is_star(&self) -> bool {
         self.text == "*"
     }
@@ -268,7 +268,7 @@ impl Segment {
         }
     }
 
-    /// Whether two globs can match one text, judged by how they begin and end.
+    /// Whether two globs can match the same text, judged by their beginnings and ends.
     fn may_overlap(&self, other: &Self) -> bool {
         let both_globs = self.literal().is_none() && other.literal().is_none();
         both_globs
@@ -281,7 +281,7 @@ fn agree(a: Option<&Vec<u8>>, b: Option<&Vec<u8>>, has: impl Fn(&[u8], &[u8]) ->
     a.zip(b).is_some_and(|(a, b)| has(a, b) || has(b, a))
 }
 
-/// Where the first occurrence of a piece ends.
+/// The end of the first occurrence of a piece.
 fn find(bytes: &[u8], piece: &[u8]) -> Option<usize> {
     if piece.is_empty() {
         return Some(0);

@@ -1,7 +1,7 @@
 //! Network patterns: `GET,POST https://api.example.com:8443/v1/**`.
 //!
-//! Every part of a pattern is compared with the same part of a request, never text with text, so
-//! nothing that one part may hold can be mistaken for another.
+//! Each part of a pattern is compared with the same part of a request, never text with text, so the
+//! content of one part cannot be mistaken for another part.
 
 use std::{fmt, str::FromStr};
 
@@ -16,15 +16,15 @@ use super::{
 };
 use crate::source::{Mistake, quoted};
 
-/// Longest pattern, in bytes: far above what a person can review at a glance.
+/// Longest pattern, in bytes: far longer than anyone can review at a glance.
 const PATTERN_BYTES_MAX: usize = 2048;
 
-/// Longest URL that is looked at, in bytes: twice what most servers accept.
+/// Longest URL that is accepted, in bytes: twice what most servers accept.
 const URL_BYTES_MAX: usize = 16 << 10;
 
 const SCHEMES: [(&str, Scheme); 2] = [("https", Scheme::Https), ("http", Scheme::Http)];
 
-/// Requests that belong together: methods, one scheme, hosts, ports and paths.
+/// A set of requests: methods, one scheme, hosts, ports and paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetPattern {
     methods: Methods,
@@ -34,8 +34,8 @@ pub struct NetPattern {
     path: PathPattern,
 }
 
-/// A pattern of requests to deny: its host may be `*`, which is any host, at any port unless one is
-/// written, or one level below a domain as wide as `*.com`. `https://**` is short for
+/// A pattern of requests to deny. Its host may be `*`, which is any host, at any port unless the
+/// pattern has one, or one level below a domain as wide as `*.com`. `https://**` is short for
 /// `https://*/**`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DenyPattern(pub(crate) NetPattern);
@@ -46,7 +46,7 @@ pub(super) enum Scheme {
     Https,
 }
 
-/// What a request asks for, in the parts that patterns compare.
+/// A request, split into the parts that patterns compare.
 #[derive(Debug)]
 pub(crate) struct Target<'u> {
     method: &'u str,
@@ -65,7 +65,7 @@ pub enum PatternError {
         /// Its length.
         bytes: usize,
     },
-    /// There are no methods before the URL.
+    /// The methods before the URL are missing.
     #[error("{} does not say which methods it allows", quoted(pattern))]
     NoMethods {
         /// The pattern.
@@ -80,18 +80,18 @@ pub enum PatternError {
     /// The scheme is neither `http` nor `https`.
     #[error("{} begins with neither https:// nor http://", quoted(url))]
     Scheme {
-        /// What stands after the methods.
+        /// The text after the methods.
         url: String,
     },
-    /// There is a user name, a query or a fragment, which patterns do not have.
+    /// The text has a user name, a query or a fragment, which patterns do not have.
     #[error("{} holds {part}, which a network pattern does not have", quoted(url))]
     Extra {
-        /// What stands after the methods.
+        /// The text after the methods.
         url: String,
-        /// The part that is too much.
+        /// The part to leave out.
         part: &'static str,
     },
-    /// The host would be nearly every host there is.
+    /// The host would match nearly every host.
     #[error("the host {} would allow nearly the whole internet", quoted(host))]
     WideHost {
         /// The host.
@@ -103,7 +103,7 @@ pub enum PatternError {
         /// The host.
         host: String,
     },
-    /// The host is an address in a notation that people misread.
+    /// The host is an address in a misleading notation.
     #[error("{} is an odd way to write the address {canonical}", quoted(host))]
     OddAddress {
         /// The host as written.
@@ -127,7 +127,7 @@ pub enum PatternError {
     },
 }
 
-/// Why no pattern can match a request at all.
+/// Why no pattern at all can match a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UrlError {
     #[error("the URL is longer than {URL_BYTES_MAX} bytes")]
@@ -221,8 +221,8 @@ impl NetPattern {
     }
 }
 
-/// The ports of a pattern that names none. "Any host" that left out all ports but one would deny
-/// less than it says.
+/// The ports of a pattern that names none. For "any host" these are all ports, because a single
+/// default port would deny less than the pattern states.
 fn default_ports(scheme: Scheme, host: &HostPattern) -> Ports {
     match host {
         HostPattern::Any => Ports::ANY,
@@ -230,7 +230,7 @@ fn default_ports(scheme: Scheme, host: &HostPattern) -> Ports {
     }
 }
 
-/// Checks the methods of a text that is not a whole pattern yet, as a manifest may hold.
+/// Checks the methods of a text that is not a whole pattern yet, such as a manifest's template.
 pub(crate) fn check_methods(text: &str) -> Result<(), PatternError> {
     let no_methods = || PatternError::NoMethods { pattern: text.to_owned() };
     let (methods, _) = text.split_once(' ').ok_or_else(no_methods)?;
@@ -259,7 +259,7 @@ pub(crate) fn refuse_extras(url: &str, rest: &str) -> Result<(), PatternError> {
     Err(PatternError::Extra { url: url.to_owned(), part })
 }
 
-/// Splits a port off; the colons of an IPv6 address stand inside its brackets.
+/// Splits off the port; the colons of an IPv6 address are inside its brackets.
 pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
@@ -278,13 +278,13 @@ impl NetPattern {
         self.matches_but_path(target) && self.path.matches(&target.path)
     }
 
-    /// Whether the pattern denies a request: also where only a lenient server would read the path
-    /// so.
+    /// Whether the pattern denies a request, even if only a lenient server would read the path that
+    /// way.
     pub(crate) fn denies(&self, target: &Target<'_>) -> bool {
         self.matches_but_path(target) && self.path.matches_loosely(&target.path)
     }
 
-    /// Whether it was the lack of a path that kept the pattern from matching.
+    /// Whether the pattern fails to match only because it has no path.
     pub(crate) fn lacks_path_for(&self, target: &Target<'_>) -> bool {
         self.path.is_root() && self.matches_but_path(target) && !self.path.matches(&target.path)
     }
@@ -296,7 +296,7 @@ impl NetPattern {
             && self.methods.contains(target.method)
     }
 
-    /// Whether every request of `other` is surely one of these.
+    /// Whether the pattern certainly matches every request of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.scheme == other.scheme
             && self.ports.covers(other.ports)
@@ -305,8 +305,8 @@ impl NetPattern {
             && self.path.covers(&other.path)
     }
 
-    /// The pattern of the requests that are in both, if there can be any. It never leaves one out;
-    /// of paths it may hold a few too many, so it describes and does not decide.
+    /// The pattern of the requests that match both, if there can be any. It includes all of them,
+    /// and may include too many paths, so use it to describe and not to decide.
     pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
         if self.scheme != other.scheme {
             return None;
@@ -322,14 +322,14 @@ impl NetPattern {
         Some(Self { methods, scheme: self.scheme, host, ports, path })
     }
 
-    /// Whether the pattern is about an origin, or a part of it.
+    /// Whether the pattern matches requests to an origin.
     pub(crate) fn reaches(&self, origin: &Origin) -> bool {
         self.scheme == origin.scheme
             && self.ports.contains(origin.port)
             && self.host.covers(&origin.host)
     }
 
-    /// The one origin that all of its requests go to, if a secret may be sent there.
+    /// The single origin of all its requests, if a secret may be sent there.
     pub(crate) fn origin(&self) -> Option<Origin> {
         let port = self.ports.single()?;
         let is_private = self.scheme == Scheme::Https || self.host.is_loopback();
@@ -369,7 +369,7 @@ impl<'u> Target<'u> {
         host.matches(&self.host)
     }
 
-    /// Whether the host can only mean this machine.
+    /// Whether the host always means this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         HostPattern::Exact(self.host.to_owned()).is_loopback()
     }
