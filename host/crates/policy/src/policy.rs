@@ -1,11 +1,11 @@
-//! The policy: what the operator grants, and what a tool may do without asking.
+//! The policy: the operator's grants, and which calls need no confirmation.
 //!
-//! It is made of several files: the administrator's, the user's, a project's. Grants come from the
-//! first two, and the third can only tighten; rules are one list, of which the strictest that
-//! matches wins.
+//! A policy consists of several files: the administrator's, the user's, a project's. The first two
+//! can grant; a project's file can only tighten. The rules of all files form one list, and the
+//! strictest rule that matches wins.
 //!
-//! Parsing is where errors happen. Everything after it is a function of values at hand: it cannot
-//! fail, block, or look anything up.
+//! Only parsing can fail. Everything after it is a function of its arguments: it cannot fail,
+//! block, or look anything up.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -34,29 +34,29 @@ use crate::{
     verdict::{Verdict, page_line},
 };
 
-/// Most text that the conditions of one file may hold together, in bytes: dozens of long ones, and
-/// few enough that a stranger's file is read in no noticeable time.
+/// Most condition text in one file, in bytes: dozens of long conditions, and little enough that
+/// reading an untrusted file takes no noticeable time.
 const CONDITIONS_BYTES_MAX: usize = 64 << 10;
 
-/// Most patterns that the conditions of one file may hold together: compiled, they are kept.
+/// Most regular expressions in the conditions of one file: their compiled forms stay in memory.
 const PATTERNS_MAX: usize = 64;
 
-/// Most rules of one file: years of answers that were to hold for always, and few enough that each
-/// can be looked at for every call, and compared with every other.
+/// Most rules in one file: enough for years of "always" answers, and few enough to evaluate each
+/// rule on every call and to compare it with every other rule.
 const RULES_MAX: usize = 2000;
 
-/// What the operator grants to plugins and decides about tools.
+/// The operator's grants to plugins and decisions about tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     plugins: BTreeMap<PluginName, Tables>,
     rules: Vec<Rule>,
-    /// What each file states for all plugins.
+    /// The limits that each file states for all plugins.
     limits: Vec<(Tier, StatedLimits)>,
     secrets: SecretSources,
     proxy: Option<Proxy>,
 }
 
-/// One file of a policy, understood by itself.
+/// One parsed policy file, not yet combined with the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyFile {
     tier: Tier,
@@ -79,13 +79,13 @@ impl Policy {
         }
     }
 
-    /// Parses one file of a policy. `file` names it in errors and reasons; `home` is what `~`
-    /// stands for.
+    /// Parses one policy file. `file` names it in errors and reasons; `home` replaces a leading
+    /// `~`.
     ///
     /// # Errors
     ///
-    /// Anything in the file that is not understood completely, an example of a rule that does not
-    /// come out, and whatever grants in a project's file.
+    /// Anything in the file that is not understood completely, an example whose rule decides
+    /// otherwise, and anything in a project's file that grants.
     pub fn parse(
         tier: Tier,
         file: &str,
@@ -107,12 +107,12 @@ impl Policy {
         })
     }
 
-    /// Brings files together: the administrator's first, then the user's, then a project's.
+    /// Combines policy files, in the order administrator, user, project.
     ///
     /// # Errors
     ///
-    /// Entries of different files that cannot stand beside each other, and a secret that is granted
-    /// while no file says where it comes from.
+    /// Entries of different files that conflict, and a granted secret for which no file names a
+    /// source.
     pub fn of(mut files: Vec<PolicyFile>) -> Result<Self, SourceError> {
         files.sort_by_key(|file| file.tier);
         let tables = files.iter().map(|file| (file.tier, file.plugins.clone()));
@@ -130,7 +130,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Parses a policy that is a user's file alone.
+    /// Parses a policy that consists of the user's file alone.
     ///
     /// # Errors
     ///
@@ -139,38 +139,38 @@ impl Policy {
         Self::of(vec![Self::parse(Tier::User, file, text, home)?])
     }
 
-    /// The plugins that the policy has a table for, by name.
+    /// The plugins that have a table in the policy, by name.
     pub fn plugins(&self) -> impl Iterator<Item = &PluginName> {
         self.plugins.keys()
     }
 
-    /// Where the value of a secret comes from.
+    /// The source of a secret's value.
     pub fn secret_source(&self, name: &SecretName) -> Option<&SecretSource> {
         self.secrets.get(name).map(|entry| &entry.source)
     }
 
-    /// Every secret that is named, with where its value lies, by name.
+    /// Every secret that has a source, with that source, by name.
     pub fn secret_sources(&self) -> impl Iterator<Item = (&SecretName, &SecretSource)> {
         self.secrets.iter().map(|(name, entry)| (name, &entry.source))
     }
 
-    /// The proxy that requests go through, when one is configured.
+    /// The proxy for requests, if one is configured.
     pub fn proxy(&self) -> Option<&Proxy> {
         self.proxy.as_ref()
     }
 
-    /// What the calls of all plugins together may use.
+    /// The limits on the calls of all plugins together.
     pub fn shared_limits(&self) -> SharedLimits {
         StatedLimits::shared(self.limits.iter().map(|(_, limits)| limits))
     }
 
-    /// How the examples of all rules come out, in the order of the files. All of them come out as
-    /// they should, or the file would not have been parsed.
+    /// The results of all examples, in the order of the files. Each one matches its expectation:
+    /// parsing refuses a file in which one does not.
     pub fn examples(&self) -> impl Iterator<Item = ExampleResult> {
         self.rules.iter().flat_map(Rule::examples)
     }
 
-    /// Every entry for files, of all plugins.
+    /// Every `fs` entry of all plugins.
     pub(crate) fn mounted(&self) -> impl Iterator<Item = &FsEntry> {
         self.plugins.values().flat_map(|tables| &tables.joined.fs)
     }
@@ -191,11 +191,11 @@ impl Policy {
         &self.secrets
     }
 
-    /// Returns what a plugin effectively gets: what its manifest requests and this policy grants.
+    /// Returns the effective grant of a plugin: what its manifest requests and this policy grants.
     ///
-    /// `settings` are the plugin's own settings, which its requests may refer to. Requests that
-    /// cannot be understood with them, and grants that nothing requests, are named in
-    /// [`Grant::notes`].
+    /// `settings` are the plugin's own settings, which its requests may refer to. [`Grant::notes`]
+    /// lists the requests that are not valid with these settings and the grants that nothing
+    /// requests.
     pub fn grant(&self, manifest: &Manifest, settings: &Map<String, Value>) -> Grant {
         let plugin = &manifest.name;
         let tables = self.tables_of(plugin).cloned();
@@ -209,7 +209,8 @@ impl Policy {
         Grant::new(ground, manifest, settings)
     }
 
-    /// The quotas of scratches: one that several plugins share has the least that any of them states.
+    /// The quotas of scratches. A scratch that several plugins share gets the lowest quota that any
+    /// of them states.
     fn scratch_quotas(&self) -> BTreeMap<String, u64> {
         let entries = self.plugins.values().flat_map(|tables| &tables.joined.capabilities.scratch);
         let mut quotas = BTreeMap::new();
@@ -220,31 +221,32 @@ impl Policy {
         quotas
     }
 
-    /// Decides whether a call may be made, by the plugin that holds `grant`.
+    /// Decides whether a call may be made by the plugin that holds `grant`.
     ///
-    /// Of all rules that match, the strictest wins. Without one, a plugin that can neither change
-    /// nor leak anything may be called, and for every other plugin a person is asked.
+    /// Of all rules that match, the strictest wins. If no rule matches, the call is allowed for a
+    /// plugin that can neither change nor leak anything, and the user is asked for any other
+    /// plugin.
     pub fn decide(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
         let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
         let default = || default_of_call(question.tool, grant);
         self.judge(question, grant, Subject::Call, about, default)
     }
 
-    /// Decides about a run that no model asked for: a timer that fires, a listener that handles, a
-    /// provider that generates. The question's tool stands for the role, as `PLUGIN.role:timer`.
+    /// Decides about a run that no model asked for: a timer that fires, a listener that handles a
+    /// signal, a provider that generates. The question's tool is the role, as `PLUGIN.role:timer`.
     ///
-    /// Of all rules that match, the strictest wins. Without one it may run: whoever chose the plugin
-    /// for that role, by its name, has agreed to it.
+    /// Of all rules that match, the strictest wins. If no rule matches, the run is allowed, because
+    /// the operator accepted the plugin by choosing it for the role by name.
     pub fn decide_role(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
         let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
         let reason = || format!("no rule for it, and {}", chosen(question.tool));
         self.judge(question, grant, Subject::Call, about, || (Decision::Allow, reason()))
     }
 
-    /// Decides about a request that a running call sends, and that the plugin's grant permits.
+    /// Decides about a request of a running call that the plugin's grant permits.
     ///
-    /// Of all rules about such a request, the strictest wins. Without one, the entry that permits
-    /// it says whether a person is asked.
+    /// Of all rules about such a request, the strictest wins. If there is none, the entry that
+    /// permits the request decides whether the user is asked.
     pub fn decide_access(
         &self,
         question: &Question<'_>,
@@ -253,7 +255,7 @@ impl Policy {
         url: &Url,
         permit: &NetPermit<'_>,
     ) -> Verdict {
-        // What is no target is permitted by nothing either.
+        // A request that cannot be parsed into a target is not permitted by any rule either.
         let target = Target::new(method, url).ok();
         let about = |rule: &Rule| {
             let is_about = |to| rule.is_about_access(question.tool, question.digest, to);
@@ -267,8 +269,9 @@ impl Policy {
 
     /// Decides about a page that a running call opens in the user's browser.
     ///
-    /// Of all rules about such a page, the strictest wins. Without one, the entry that grants it
-    /// says whether a person is asked. A page that is not granted is denied, whatever rules say.
+    /// A page that is not granted is denied, regardless of the rules. For a granted page the
+    /// strictest rule about it wins. If there is none, the entry that grants the page decides
+    /// whether the user is asked.
     pub fn decide_open_url(&self, question: &Question<'_>, grant: &Grant, url: &Url) -> Verdict {
         let subject = Subject::Access { what: page_line(url) };
         let entry = match grant.page(url) {
@@ -280,7 +283,7 @@ impl Policy {
         self.judge(question, grant, subject, about, default)
     }
 
-    /// What the rules about something say, or the default where none does.
+    /// The verdict of the rules that `about` selects, or the default if none applies.
     fn judge(
         &self,
         question: &Question<'_>,
@@ -296,8 +299,10 @@ impl Policy {
         Verdict::of(subject, spoken, facts.situation(), default)
     }
 
-    /// Says what is to be expected for calls of a tool, whatever their arguments. A rule with a
-    /// condition may match or not; where that would change the decision, the reason says so.
+    /// Returns the expected verdict for calls of a tool, before its arguments are known.
+    ///
+    /// A rule with a condition may or may not match. If it could change the decision, the reason
+    /// mentions it.
     pub fn outlook(&self, tool: &ToolId, digest: &str, grant: &Grant) -> Verdict {
         let about = self.rules.iter().filter(|rule| rule.is_about_call(tool, digest));
         let (open, sure): (Vec<_>, Vec<_>) = about.partition(|rule| rule.when.is_some());
@@ -317,7 +322,7 @@ fn read_rules(root: &mut Section<'_>, tier: Tier) -> Result<Vec<Rule>, SourceErr
     })
 }
 
-/// What the rules of a file hold together, of all that is bounded.
+/// Totals over the rules of one file, for the quantities that are bounded.
 struct Totals {
     rules: usize,
     conditions_bytes: usize,
@@ -325,7 +330,7 @@ struct Totals {
 }
 
 impl Totals {
-    /// Adds a rule, and returns what there is too much of then.
+    /// Adds a rule, and returns a description of the first bound that is now exceeded.
     fn exceeded_with(&mut self, rule: &Rule) -> Option<String> {
         self.rules += 1;
         self.conditions_bytes += rule.when.as_ref().map_or(0, Condition::bytes);
@@ -343,7 +348,7 @@ impl Totals {
     }
 }
 
-/// Why a role needs nobody's word a second time.
+/// Why a role needs no second confirmation.
 fn chosen(tool: &ToolId) -> String {
     match tool.tool.as_str().strip_prefix(ROLE_PREFIX) {
         Some("timer") => "the timer is its own".to_owned(),
@@ -353,8 +358,10 @@ fn chosen(tool: &ToolId) -> String {
     }
 }
 
-/// A project's policy that takes a power away does not take the question away with it: nobody is asked
-/// less because of what a stranger wrote.
+/// The default decision about a call, and its reason.
+///
+/// If a project's policy takes a power away, the user is still asked: an untrusted file must never
+/// reduce the number of questions.
 fn default_of_call(tool: &ToolId, grant: &Grant) -> (Decision, String) {
     let plugin = &tool.plugin;
     match (grant.dangers().as_slice(), grant.withheld_dangers().as_slice()) {

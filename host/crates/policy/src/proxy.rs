@@ -1,7 +1,7 @@
-//! The proxy that requests go through, `[proxy]`.
+//! The proxy for requests, `[proxy]`.
 //!
-//! There is one only where a policy says so; the environment's proxy variables never count, since
-//! whoever can set them would see every request.
+//! Only a policy can configure one. The proxy variables of the environment are ignored, because
+//! anyone who can set them would see every request.
 
 use std::str::FromStr;
 
@@ -18,7 +18,7 @@ use crate::{
     tier::Tier,
 };
 
-/// The `[proxy]` table: which requests go through which proxy.
+/// The `[proxy]` table: the proxy for each kind of request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
     http: Option<ProxyAddress>,
@@ -40,7 +40,7 @@ pub struct ProxyAddress {
 enum ProxyError {
     #[error("{} does not begin with http://", quoted(url))]
     Scheme { url: String },
-    // The text is not quoted: it holds a password.
+    // The text is not quoted: it contains a password.
     #[error("the address of a proxy cannot hold a user name or a password")]
     Credentials,
     #[error("{} is more than the address of a proxy", quoted(url))]
@@ -118,11 +118,11 @@ impl Proxy {
         })
     }
 
-    /// Brings the tables of all files together.
+    /// Combines the tables of all files.
     ///
     /// # Errors
     ///
-    /// A second table: requests would go either way.
+    /// A second table: it would be unclear which one applies.
     pub(crate) fn joined(
         proxies: impl IntoIterator<Item = Self>,
     ) -> Result<Option<Self>, SourceError> {
@@ -138,14 +138,14 @@ impl Proxy {
         }
     }
 
-    /// Where the table stands.
+    /// The place of the table.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Returns the proxy that a request to this URL goes through, if it goes through any.
+    /// Returns the proxy for a request to this URL, if there is one.
     ///
-    /// What is meant for this machine never does: it would reach the proxy's machine instead.
+    /// A request to this machine never uses a proxy: it would reach the proxy's machine instead.
     pub fn for_url(&self, url: &Url) -> Option<&ProxyAddress> {
         let target = Target::new("GET", url).ok()?;
         if target.is_loopback() || self.bypass.iter().any(|host| target.is_at(host)) {

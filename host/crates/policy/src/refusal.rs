@@ -1,6 +1,6 @@
-//! Refusals that are found out by whoever opens files and dials addresses.
+//! Refusals for the code that opens files and dials addresses.
 //!
-//! Each names what was refused, why, and the policy text that would allow it, where policy can.
+//! Each states what was refused, why, and the policy text that would allow it, if a policy can.
 
 use std::{
     net::IpAddr,
@@ -19,10 +19,10 @@ use crate::{
     source::{Place, quoted},
 };
 
-/// What stands in a fix where only the operator knows the folder.
+/// The path in a fix when only the operator knows the folder.
 const PLACEHOLDER: &str = "/path/to/folder";
 
-/// Returns the refusal of a request because of the address that its host name led to.
+/// Returns the refusal of a request whose host name resolved to a forbidden address.
 pub(crate) fn of_address(ground: &Ground, what: &str, addr: IpAddr) -> Denial {
     let addr = addr.to_canonical();
     let plugin = &ground.table().plugin;
@@ -46,9 +46,9 @@ pub(crate) fn of_address(ground: &Ground, what: &str, addr: IpAddr) -> Denial {
     Denial { what: sentence(plugin, act), why, fix, nobody_to_ask: false }
 }
 
-/// Lets the entry that allows the request reach the address, where its host is that address or
-/// `localhost`. For any other name the address is chosen by whoever runs the name, so it is not
-/// offered to be granted.
+/// Returns the text that lets the entry for the request reach the address, if its host is that
+/// address or `localhost`. For any other name there is no such text, because the owner of the name
+/// chooses the address.
 fn address_fix(ground: &Ground, method: &str, url: &Url, addr: IpAddr) -> Option<String> {
     let target = Target::new(method, url).ok()?;
     let matches = |allow: &&Allow| allow.pattern.matches(&target);
@@ -58,7 +58,7 @@ fn address_fix(ground: &Ground, method: &str, url: &Url, addr: IpAddr) -> Option
     own.iter().find(|range| range.contains(&addr))?;
     let text = net::entry::entry_text(pattern, &own, *decision);
     let mut table = TableText::new(ground);
-    // An entry of the administrator's file stays; the user's own is added to it.
+    // An entry of the administrator's file stays; the user's own entry is added.
     match ground.users().net.allows.iter().position(|allow| allow == found) {
         Some(index) => table.net[index] = text,
         None => table.net.push(text),
@@ -92,8 +92,8 @@ pub(crate) fn of_path(
     Denial { what, why, fix, nobody_to_ask: false }
 }
 
-/// Returns the text that lets a plugin see the files it asks for, when only the plugin itself saw
-/// what it was missing. `guest_path` is where it probably looked.
+/// Returns the text that grants a plugin the files it requests, when only the plugin itself noticed
+/// that they are missing. `guest_path` is the path it probably accessed.
 pub(crate) fn files_text(
     ground: &Ground,
     grant: &Grant,
@@ -101,7 +101,7 @@ pub(crate) fn files_text(
     guest_path: Option<&str>,
     wanted: Access,
 ) -> Option<String> {
-    // What a plugin asks for by name it also looks for under that name.
+    // A plugin accesses a file that it requests by name under that same name.
     let granted = |path: &Path| {
         let entries = ground.table().fs.iter();
         entries.map(|entry| &entry.mount).any(|mount| {
@@ -120,14 +120,15 @@ pub(crate) fn files_text(
     Some(if is_harmless { table.harmless() } else { table.with_rule() })
 }
 
-/// The table with entries for the paths that a plugin asks for by name, each seen under that name.
+/// Returns the table with entries for the paths that a plugin requests by name, each mounted at its
+/// own path.
 fn with_named<'g>(ground: &'g Ground, named: &[(&PathBuf, Access)]) -> Option<TableText<'g>> {
     let mut table = TableText::new(ground);
     let own = &ground.users().fs;
     let misplaced = |entry: &&FsEntry| named.iter().any(|(path, _)| **path == entry.mount.host);
     let goes = |entry: &&FsEntry| own.contains(entry) && misplaced(entry);
     table.fs = own.iter().filter(|entry| !misplaced(entry)).map(ToString::to_string).collect();
-    // A folder brings along what is in it.
+    // A folder includes everything inside it.
     let is_inner = |path: &Path| named.iter().any(|(o, _)| *o != path && path.starts_with(o));
     for (path, access) in named.iter().filter(|(path, _)| !is_inner(path)) {
         let written = path.to_str()?;
@@ -147,8 +148,8 @@ fn entry_around<'g>(entries: &'g [FsEntry], path: &Path) -> Option<&'g FsEntry> 
     entries.iter().find(|entry| path.starts_with(&entry.mount.guest))
 }
 
-/// The pattern that denies a path of the guest, and the place of the entry that holds it: the entry
-/// around the path, or any other whose folder the file lies in.
+/// The pattern that denies a guest path, and the place of its entry: the entry that contains the
+/// path, or another one whose folder contains the file.
 fn denying<'g>(
     entries: &'g [FsEntry],
     around: &FsEntry,
@@ -161,7 +162,7 @@ fn denying<'g>(
     })
 }
 
-/// The path lies in a folder of the policy: its access has to grow.
+/// The refusal of a path in a granted folder, and the text that widens the folder's access.
 fn widen(ground: &Ground, entry: &FsEntry, requests: &[FsRequest], wanted: Access) -> WhyAndFix {
     let requested = requests.iter().filter(|request| request.covers(entry));
     match requested.map(|request| request.access).max() {
@@ -176,7 +177,7 @@ fn widen(ground: &Ground, entry: &FsEntry, requests: &[FsRequest], wanted: Acces
 }
 
 fn widened_text(ground: &Ground, entry: &FsEntry, access: Access) -> Option<String> {
-    // An entry of another file than the user's stays as it is.
+    // A fix cannot change an entry of another file than the user's.
     let index = ground.users().fs.iter().position(|own| own == entry)?;
     let mount = FsMount { access, ..entry.mount.clone() };
     let others = ground.table().fs.iter().filter(|other| *other != entry);
@@ -188,7 +189,7 @@ fn widened_text(ground: &Ground, entry: &FsEntry, access: Access) -> Option<Stri
     Some(table.with_rule())
 }
 
-/// The path lies in no folder of the policy: one has to be added.
+/// The refusal of a path outside all granted folders, and the text that adds a folder.
 fn add(
     ground: &Ground,
     grant: &Grant,
@@ -201,7 +202,8 @@ fn add(
     };
     let mut fitting: Vec<_> = requests.iter().filter(names_it).collect();
     fitting.retain(|request| request.access >= wanted);
-    // A request that names the path says more than one that leaves the choice.
+    // A request that names the path is more specific than one that leaves the choice to the
+    // operator.
     fitting.sort_by_key(|request| request.path.is_none());
     let Some(request) = fitting.first() else {
         return ("its manifest does not request it".to_owned(), None);
@@ -237,7 +239,7 @@ fn added_text(
     Some(if is_harmless { table.harmless() } else { table.with_rule() })
 }
 
-/// The top folder of a path in the guest, which is where a folder is best mounted.
+/// The top folder of a guest path, the best mount point for a folder.
 fn first_folder(path: &Path) -> Option<PathBuf> {
     let name = path.components().find_map(|part| match part {
         Component::Normal(name) => Some(name),

@@ -1,4 +1,4 @@
-//! What a manifest asks for. Every entry says why, for the person who decides about it.
+//! The requests of a manifest. Each has a reason, for the user who decides about it.
 
 use std::{fmt, path::PathBuf};
 
@@ -15,7 +15,7 @@ use crate::{
     source::{Mistake, SourceError, nearest, quoted},
 };
 
-/// All that a plugin asks for. It gets nothing of it unless a policy grants it.
+/// All requests of a plugin. The plugin gets none of them unless a policy grants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Network access.
@@ -33,20 +33,20 @@ pub struct Request {
 /// A request for network access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetRequest {
-    /// What is to be allowed.
+    /// The requested URLs and methods.
     pub allow: NetTemplate,
-    /// What for, in the author's words.
+    /// The author's reason.
     pub why: String,
 }
 
 /// A request for a folder or file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsRequest {
-    /// What the plugin wants to do with it.
+    /// The requested access.
     pub access: Access,
-    /// Which one it has to be; without a path, any that the operator chooses.
+    /// The requested path; `None` for any folder of the operator's choice.
     pub path: Option<PathBuf>,
-    /// What for, in the author's words.
+    /// The author's reason.
     pub why: String,
 }
 
@@ -55,7 +55,7 @@ pub struct FsRequest {
 pub struct EnvRequest {
     /// Its name.
     pub name: String,
-    /// What for, in the author's words.
+    /// The author's reason.
     pub why: String,
 }
 
@@ -64,16 +64,16 @@ pub struct EnvRequest {
 pub struct SecretRequest {
     /// Its name.
     pub name: SecretName,
-    /// Whether the plugin wants to read it; otherwise the host puts it into requests.
+    /// Whether the plugin wants to read it; otherwise the host adds it to requests.
     pub reveal: bool,
-    /// The header in which the plugin's service expects it. It is used in the policy text that is
-    /// proposed; the policy alone decides what is sent.
+    /// The header in which the plugin's service expects it. It appears in the proposed policy text;
+    /// the policy alone decides what is sent.
     pub header: Option<SecretHeader>,
-    /// What for, in the author's words.
+    /// The author's reason.
     pub why: String,
 }
 
-/// A network pattern in which `{name}` stands for the value of a setting.
+/// A network pattern with `{name}` placeholders for the values of settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetTemplate {
     parts: Vec<Part>,
@@ -85,7 +85,7 @@ enum Part {
     Setting(String),
 }
 
-/// Why a template is no network pattern with the settings at hand.
+/// Why a template is not a network pattern with the current settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A setting has neither a value nor a default.
@@ -94,7 +94,7 @@ pub enum TemplateError {
         /// Its name.
         setting: String,
     },
-    /// A setting's value cannot be part of a pattern: it is no text, or would be read as a glob.
+    /// A setting's value cannot be part of a pattern: it is not text, is empty, or contains a star.
     #[error("the setting {} is not a URL or a part of one", quoted(setting))]
     BadValue {
         /// Its name.
@@ -127,7 +127,7 @@ impl Request {
         }
     }
 
-    /// Returns the request of a script, which says nothing about itself.
+    /// Returns the request of a script without a manifest.
     pub(crate) fn of_script() -> Self {
         let why = || "it is a script".to_owned();
         let folders = FsRequest { access: Access::ReadWrite, path: None, why: why() };
@@ -135,7 +135,7 @@ impl Request {
         Self { fs: vec![folders], capabilities: vec![process], ..Self::none() }
     }
 
-    /// Whether it asks for a capability.
+    /// Whether the plugin requests a capability.
     pub(crate) fn asks_for(&self, capability: Capability) -> bool {
         self.capabilities.iter().any(|request| request.wish.capability() == capability)
     }
@@ -199,8 +199,8 @@ impl SecretRequest {
         })
     }
 
-    /// Whether the request is about an entry of a policy. A plugin that wants to read a secret can
-    /// do with requests that carry it, but not the other way round.
+    /// Whether the request is about an entry of a policy. A request to read a secret also covers an
+    /// entry that sends it; a request to send does not cover an entry that reveals.
     pub(crate) fn covers(&self, grant: &SecretGrant) -> bool {
         self.name == grant.name && (self.reveal || grant.way != SecretWay::Reveal)
     }
@@ -222,7 +222,7 @@ impl NetTemplate {
             }
         }
         match template.fill(&settings.with_defaults(&Map::new())) {
-            // What the person still has to fill in cannot be checked yet.
+            // A template with settings that the user has not filled in yet cannot be checked.
             Ok(_) | Err(TemplateError::NotGiven { .. }) => Ok(template),
             Err(mistake @ (TemplateError::BadValue { .. } | TemplateError::Pattern(_))) => {
                 Err(place.mistake(&mistake))
@@ -230,7 +230,7 @@ impl NetTemplate {
         }
     }
 
-    /// Splits at braces. One without its partner stays text, which no pattern accepts.
+    /// Splits at braces. An unmatched brace stays in the text, which no pattern accepts.
     fn split(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -256,7 +256,7 @@ impl NetTemplate {
     ///
     /// # Errors
     ///
-    /// A setting that is missing or has an unfit value, or a text that is then not a pattern.
+    /// A setting that is missing or has an unsuitable value, or a result that is not a pattern.
     pub fn fill(&self, settings: &Map<String, Value>) -> Result<NetPattern, TemplateError> {
         let mut text = String::new();
         for part in &self.parts {
@@ -275,7 +275,7 @@ fn value_of<'s>(name: &str, settings: &'s Map<String, Value>) -> Result<&'s str,
     let fit = |text: &&str| !text.is_empty() && !text.contains('*');
     let text = value.as_str().filter(fit);
     let text = text.ok_or_else(|| TemplateError::BadValue { setting: setting() })?;
-    // The template goes on with its own slash.
+    // The template continues with its own slash.
     Ok(text.strip_suffix('/').unwrap_or(text))
 }
 

@@ -1,4 +1,4 @@
-//! Rules: which calls, and which accesses of running calls, need no asking and which may not be.
+//! Rules: which calls, and which accesses of running calls, are allowed, asked about or denied.
 
 use std::{fmt, str::FromStr};
 
@@ -20,24 +20,25 @@ use crate::{
     verdict::Matched,
 };
 
-/// The words for decisions.
+/// The decisions and their words.
 pub(crate) const DECISIONS: [(&str, Decision); 3] =
     [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
 
-/// Fewest digits of a digest that a rule may give: fewer could be met by a component that somebody
-/// builds for the purpose.
+/// Fewest digits of a digest in a rule. A shorter prefix could be matched by a component that is
+/// built for the purpose.
 const DIGEST_DIGITS_MIN: usize = 12;
 
-/// Digits of a whole digest.
+/// Digits of a full digest.
 const DIGEST_DIGITS_MAX: usize = 64;
 
 /// One `[[rule]]` of a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rule {
     pub(crate) tools: ToolPattern,
-    /// Which requests of a running call it is about; without a pattern, it is about calling.
+    /// The requests of a running call that it is about; `None` for a rule that is not about
+    /// requests.
     pub(crate) net: Option<NetPattern>,
-    /// Which pages it is about that a running call opens in the browser.
+    /// The pages, opened by a running call, that it is about.
     pub(crate) open_url: Option<UrlPattern>,
     pub(crate) digest: Option<Digest>,
     pub(crate) when: Option<Condition>,
@@ -51,24 +52,24 @@ pub(crate) struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Digest(String);
 
-/// A rule as text: what a refusal proposes, and what the answer "always" writes.
+/// A rule as text: proposed by a refusal, and written by the answer "always".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleText {
     /// The tools, as a rule writes them: `PLUGIN.TOOL`, `PLUGIN.*`, `*.TOOL`, `*`.
     pub tool: String,
-    /// The requests of a running call, when the rule is about such.
+    /// The requests of a running call, for a rule about requests.
     pub net: Option<String>,
-    /// The pages that a running call opens, when the rule is about such.
+    /// The pages that a running call opens, for a rule about pages.
     pub open_url: Option<String>,
-    /// Digest of the only component that it is about.
+    /// The digest of the only component that the rule is about.
     pub digest: Option<String>,
-    /// What it says.
+    /// The decision.
     pub decision: Decision,
-    /// The words for whoever it stops.
+    /// The message for a call that the rule stops.
     pub message: Option<String>,
 }
 
-/// Why a text is no digest.
+/// Why a text is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is not a digest", quoted(text))]
 pub(crate) struct DigestError {
@@ -102,7 +103,7 @@ impl Digest {
         digest.starts_with(&self.0)
     }
 
-    /// Whether every component of `other` is one of these.
+    /// Whether this digest matches every component of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.is_of(&other.0)
     }
@@ -144,13 +145,14 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Whether the rule speaks about calling a tool of this component.
+    /// Whether the rule is about calling a tool of this component.
     pub(crate) fn is_about_call(&self, tool: &ToolId, digest: &str) -> bool {
         self.net.is_none() && self.open_url.is_none() && self.is_about(tool, digest)
     }
 
-    /// Whether the rule speaks about a request that the tool sends. What stops a request is read
-    /// as generously as an entry that denies, what lets it pass as narrowly as one that allows.
+    /// Whether the rule is about a request of the tool. A rule that stops requests matches as
+    /// generously as an entry that denies; a rule that allows matches as narrowly as an entry that
+    /// allows.
     pub(crate) fn is_about_access(&self, tool: &ToolId, digest: &str, to: &Target<'_>) -> bool {
         let matches = |pattern: &NetPattern| match self.decision {
             Decision::Allow => pattern.matches(to),
@@ -159,7 +161,7 @@ impl Rule {
         self.net.as_ref().is_some_and(matches) && self.is_about(tool, digest)
     }
 
-    /// Whether the rule speaks about a page that the tool opens, read as for requests.
+    /// Whether the rule is about a page that the tool opens, matched as for requests.
     pub(crate) fn is_about_page(&self, tool: &ToolId, digest: &str, url: &Url) -> bool {
         let matches = |pattern: &UrlPattern| match self.decision {
             Decision::Allow => pattern.matches(url),
@@ -172,7 +174,7 @@ impl Rule {
         self.tools.matches(tool) && self.digest.as_ref().is_none_or(|own| own.is_of(digest))
     }
 
-    /// Whether the rule speaks about any call of any tool of a plugin.
+    /// Whether the rule is about every call of every tool of a plugin.
     pub(crate) fn is_about_every_call_of(&self, plugin: &PluginName) -> bool {
         let narrows = self.net.is_some()
             || self.open_url.is_some()
@@ -181,7 +183,7 @@ impl Rule {
         !narrows && self.tools.is_about_all_of(plugin)
     }
 
-    /// Whether the rule's condition holds; one without a condition always fits.
+    /// Whether the rule's condition holds; a rule without a condition always fits.
     pub(crate) fn fit(&self, facts: &Facts<'_>) -> Fit {
         match self.when.as_ref().map_or(Ok(true), |when| when.holds(facts)) {
             Ok(true) => Fit::Holds,
@@ -190,7 +192,8 @@ impl Rule {
         }
     }
 
-    /// Whether the rule counts. Where its condition cannot be evaluated, what is stricter is so.
+    /// Whether the rule counts. If its condition cannot be evaluated, it counts only if it does not
+    /// allow.
     pub(crate) fn counts(&self, fit: &Fit) -> bool {
         match fit {
             Fit::Holds => true,
@@ -199,7 +202,7 @@ impl Rule {
         }
     }
 
-    /// What the rule says about a call that it is about; `None` when its condition does not hold.
+    /// The rule's verdict on a call that it is about; `None` if its condition does not hold.
     pub(crate) fn judge(&self, facts: &Facts<'_>) -> Option<(&Self, Matched)> {
         let fit = self.fit(facts);
         let counted = self.counts(&fit);
@@ -215,7 +218,7 @@ impl Rule {
         Matched { place: self.place.clone(), decision: self.decision, counted, note }
     }
 
-    /// The rule's own words, if it has any, and its place.
+    /// The rule's message, if it has one, and its place.
     pub(crate) fn reason(&self, of: Option<&Situation<'_>>) -> String {
         let place = &self.place;
         match (&self.message, of) {

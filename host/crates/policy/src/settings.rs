@@ -1,7 +1,7 @@
-//! The settings of a plugin: what its manifest says they are.
+//! The settings of a plugin, as its manifest declares them.
 //!
-//! Each `[settings.NAME]` table is a JSON Schema of one setting, written in TOML. Only keywords
-//! that are known here are taken, so a misspelt limit is an error and not a limit that is missing.
+//! Each `[settings.NAME]` table is the JSON Schema of one setting, written in TOML. Only the
+//! keywords listed here are accepted, so a misspelt limit is an error and not a missing limit.
 
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,8 @@ const TYPES: [(&str, &str); 6] = [
 
 type Reader = fn(Item<'_>) -> Result<Value, SourceError>;
 
-/// The keywords that are copied into the schema. `required`, `items` and `properties` are apart.
+/// The keywords that are copied into the schema. `required`, `items` and `properties` are handled
+/// separately.
 const KEYWORDS: [(&str, Reader); 19] = [
     ("type", |item| item.choice(&TYPES).map(Value::from)),
     ("title", |item| item.string().map(Value::from)),
@@ -47,7 +48,7 @@ const KEYWORDS: [(&str, Reader); 19] = [
     ("additionalProperties", |item| item.boolean().map(Value::from)),
 ];
 
-/// The settings that a plugin has, as one JSON Schema of an object.
+/// A plugin's settings as one JSON Schema of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingsSchema {
     schema: Value,
@@ -60,7 +61,7 @@ struct Property {
 }
 
 impl SettingsSchema {
-    /// Returns the schema of a plugin that has no settings.
+    /// Returns the schema of a plugin without settings.
     pub fn none() -> Self {
         Self { schema: Value::Object(object_schema(Vec::new())) }.closed()
     }
@@ -70,18 +71,18 @@ impl SettingsSchema {
         Ok(Self { schema: Value::Object(object_schema(properties)) }.closed())
     }
 
-    /// A setting that the schema does not know is a mistake.
+    /// Refuses settings that the schema does not declare.
     fn closed(mut self) -> Self {
         self.schema["additionalProperties"] = json!(false);
         self
     }
 
-    /// The schema of all settings together: an object that takes no other keys.
+    /// The schema of all settings: an object without additional properties.
     pub fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// Returns the settings that were given, and the defaults of those that were not.
+    /// Returns the given settings, with defaults for the others.
     pub fn with_defaults(&self, given: &Map<String, Value>) -> Map<String, Value> {
         let mut all = given.clone();
         for (name, schema) in self.properties() {
@@ -92,7 +93,7 @@ impl SettingsSchema {
         all
     }
 
-    /// Returns the names of required settings that are neither given nor have a default.
+    /// Returns the names of the required settings that have neither a value nor a default.
     pub fn missing(&self, given: &Map<String, Value>) -> Vec<&str> {
         let all = self.with_defaults(given);
         let required = self.schema["required"].as_array().into_iter().flatten();

@@ -1,7 +1,7 @@
-//! Places in files and the mistakes found there.
+//! Places in files, and the mistakes found there.
 //!
-//! A policy is written by hand, so whoever made a slip is told the file, the line and the column,
-//! what is wrong, and (apart, as a hint) what was probably meant.
+//! A policy is written by hand, so an error states the file, the line, the column and the mistake,
+//! and a separate hint states the probable intention.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use sallyport_contract::{NameError, text};
 /// Most characters of a file's own text that a message quotes.
 const QUOTE_CHARS_MAX: usize = 80;
 
-/// Where something stands in a file. Lines and columns count from 1, columns in characters.
+/// A place in a file. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as the caller of the parser named it.
+    /// The file, as named by the parser's caller.
     pub file: String,
     /// The line.
     pub line: usize,
@@ -25,21 +25,21 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct SourceError {
-    /// The file, as the caller of the parser named it.
+    /// The file, as named by the parser's caller.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1, in characters.
     pub column: usize,
-    /// What is wrong. Text from the file is quoted escaped and cut.
+    /// The mistake. Text from the file is quoted, escaped and truncated.
     pub message: String,
-    /// What was probably meant, or how to write it; to be shown apart from the message.
+    /// The probable intention, or the correct notation; shown apart from the message.
     pub hint: Option<String>,
 }
 
-/// What is wrong with a piece of text, before anyone says where it stands.
+/// A mistake in a piece of text whose place is not known yet.
 pub trait Mistake: fmt::Display {
-    /// How to write it instead, where that can be told.
+    /// A hint how to write it, if there is one.
     fn hint(&self) -> Option<String> {
         None
     }
@@ -48,14 +48,14 @@ pub trait Mistake: fmt::Display {
 impl Mistake for NameError {}
 
 impl fmt::Display for Place {
-    /// `policy.toml:12`, the form in which reasons name a rule.
+    /// `policy.toml:12`, the form in which reasons refer to a rule.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", text::one_line(&self.file), self.line)
     }
 }
 
 impl Place {
-    /// Returns an error that stands here.
+    /// Returns an error at this place.
     pub fn error(self, message: impl Into<String>) -> SourceError {
         SourceError {
             file: text::one_line(&self.file),
@@ -66,32 +66,32 @@ impl Place {
         }
     }
 
-    /// Returns an error that stands here, in the words of a mistake.
+    /// Returns an error at this place, with the message and the hint of a mistake.
     pub fn mistake(self, mistake: &impl Mistake) -> SourceError {
         SourceError { hint: mistake.hint(), ..self.error(mistake.to_string()) }
     }
 }
 
 impl SourceError {
-    /// Where it stands.
+    /// The place of the mistake.
     pub fn place(&self) -> Place {
         Place { file: self.file.clone(), line: self.line, column: self.column }
     }
 
-    /// Adds how to write it instead.
+    /// Adds a hint.
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
-/// Returns a piece of a file in quotation marks: escaped, on one line, and cut.
+/// Returns a piece of a file in quotation marks: escaped, on one line, and truncated.
 pub fn quoted(piece: &str) -> String {
     format!("\"{}\"", text::excerpt(piece, QUOTE_CHARS_MAX))
 }
 
-/// Returns the candidate that a misspelt word was probably meant to be.
+/// Returns the candidate that is most similar to a misspelt word, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // The distance costs the product of both lengths, and no key is this long.
+    // The time grows with the product of both lengths, and no key is this long.
     if word.len() > QUOTE_CHARS_MAX {
         return None;
     }

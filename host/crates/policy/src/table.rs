@@ -1,5 +1,4 @@
-//! One plugin's table of a policy file, `[plugin.NAME]`, and what the tables of all files make
-//! together.
+//! One plugin's table of a policy file, `[plugin.NAME]`, and the tables of all files combined.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -17,7 +16,7 @@ use crate::{
     tier::Tier,
 };
 
-/// What the operator grants one plugin, whether or not the plugin asks for it.
+/// The operator's grants to one plugin, whether or not the plugin requests them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginTable {
     pub(crate) plugin: PluginName,
@@ -29,17 +28,17 @@ pub(crate) struct PluginTable {
     pub(crate) limits: StatedLimits,
 }
 
-/// One plugin's tables of all files.
+/// One plugin's tables from all files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tables {
-    /// What holds: the tables of all files together.
+    /// The effective table: the tables of all files combined.
     pub(crate) joined: PluginTable,
-    /// What stands in the user's own file, which is the one that a fix is for.
+    /// The table in the user's own file, which a fix replaces.
     pub(crate) users: PluginTable,
 }
 
 impl PluginTable {
-    /// The table of a plugin that the policy does not mention.
+    /// Returns the table of a plugin that the policy does not mention.
     pub(crate) fn empty(plugin: PluginName) -> Self {
         Self {
             plugin,
@@ -79,12 +78,12 @@ impl PluginTable {
         })
     }
 
-    /// Brings the tables of several files together: either may grant, each may deny, and of each
-    /// limit the least counts. A project's table comes last.
+    /// Combines the tables of several files: a grant in one file is enough, so is a denial, and the
+    /// lowest value of each limit applies. A project's table comes last.
     ///
     /// # Errors
     ///
-    /// Entries that cannot stand beside each other.
+    /// Entries that conflict.
     fn joined(
         plugin: &PluginName,
         tables: impl IntoIterator<Item = (Tier, Self)>,
@@ -131,7 +130,7 @@ impl PluginTable {
     }
 }
 
-/// Reads a list whose entries grant something.
+/// Reads a list of grants.
 fn granted<'d, T>(
     section: &mut Section<'d>,
     key: &'static str,
@@ -143,18 +142,18 @@ fn granted<'d, T>(
 }
 
 impl Tables {
-    /// The tables of a plugin that no file mentions.
+    /// Returns the tables of a plugin that no file mentions.
     pub(crate) fn empty(plugin: PluginName) -> Self {
         let joined = PluginTable::empty(plugin);
         Self { users: joined.clone(), joined }
     }
 
-    /// Brings the tables of all files together, plugin by plugin. `limits` are what each file states
-    /// for all plugins; they count as if they stood in the table of each.
+    /// Combines the tables of all files, plugin by plugin. `limits` are each file's limits for all
+    /// plugins; they count as part of every plugin's table.
     ///
     /// # Errors
     ///
-    /// Entries of different files that cannot stand beside each other.
+    /// Entries of different files that conflict.
     pub(crate) fn of_files(
         files: impl IntoIterator<Item = (Tier, Vec<PluginTable>)>,
         limits: &[(Tier, StatedLimits)],
@@ -183,14 +182,14 @@ impl Tables {
             (*tier, PluginTable { limits, ..PluginTable::empty(plugin.clone()) })
         });
         tables.extend(of_all);
-        // What holds has to be known before a project's file can tighten it.
+        // A project's file comes last: it tightens the combined values of the others.
         tables.sort_by_key(|(tier, _)| *tier);
         Ok(Self { users, joined: PluginTable::joined(plugin, tables)? })
     }
 
-    /// The tables of a plugin that no file mentions, with the limits that hold for all plugins.
+    /// Returns the tables of a plugin that no file mentions, with the limits for all plugins.
     pub(crate) fn unmentioned(plugin: PluginName, limits: &[(Tier, StatedLimits)]) -> Self {
-        // Limits alone stand beside anything.
+        // Limits alone never conflict.
         Self::of(&plugin, Vec::new(), limits).unwrap_or_else(|_| Self::empty(plugin))
     }
 }

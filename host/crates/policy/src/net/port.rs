@@ -1,4 +1,4 @@
-//! The ports of a pattern: one, or all from one to another.
+//! The ports of a pattern: one, or a range.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Every port there is.
+    /// Every port.
     pub(crate) const ANY: Self = Self { first: 1, last: u16::MAX };
 
     pub(crate) const fn only(port: u16) -> Self {
@@ -31,7 +31,7 @@ impl Ports {
         ports.ok_or_else(|| PatternError::Port { port: text.to_owned() })
     }
 
-    /// The port, where there is but one.
+    /// The port, if there is only one.
     pub(crate) fn single(self) -> Option<u16> {
         (self.first == self.last).then_some(self.first)
     }
@@ -40,12 +40,12 @@ impl Ports {
         (self.first..=self.last).contains(&port)
     }
 
-    /// Whether every port of `other` is one of these.
+    /// Whether every port of `other` is included.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.first <= other.first && other.last <= self.last
     }
 
-    /// The ports that are in both, if there are any.
+    /// The common ports, if there are any.
     pub(crate) fn meet(self, other: Self) -> Option<Self> {
         let (first, last) = (self.first.max(other.first), self.last.min(other.last));
         (first <= last).then_some(Self { first, last })

@@ -1,9 +1,9 @@
-//! The URL of a request, read once and strictly.
+//! The URL of a request, parsed once and strictly.
 //!
-//! Two readers of one URL may find two hosts in it. So the text is read once, by the parser whose
-//! result is checked, resolved, dialled and sent; anything that this parser would have to repair is
-//! refused. A running call and `policy explain --net` come through here, because an explanation
-//! that read a URL in another way would explain another request.
+//! Two parsers may find two different hosts in one URL. So only one parser reads it, and its result
+//! is checked, resolved, dialled and sent; a URL that this parser would have to repair is refused.
+//! A running call and `policy explain --net` share this module, because an explanation that parsed
+//! a URL in another way would explain another request.
 
 use http::{
     Method, Uri,
@@ -15,43 +15,43 @@ use url::{Host, Url};
 /// Longest path with query that is sent, in bytes. Servers commonly stop at 8 KiB.
 const PATH_BYTES_MAX: usize = 16 * 1024;
 
-/// Why a request is refused for its form, before any grant is looked at.
+/// Why a request is refused for its form, before any grant is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RequestFormError {
     /// The method is not a token, or empty.
     #[error("its method is not a method")]
     Method,
-    /// There is no `http://` or `https://`.
+    /// The URL has no scheme.
     #[error("it has no scheme")]
     NoScheme,
-    /// There is no host.
+    /// The URL has no host.
     #[error("it has no host")]
     NoHost,
-    /// There is an `@` before the host.
+    /// The URL has an `@` before the host.
     #[error("it carries a user name")]
     UserName,
-    /// Some servers take a backslash for a slash.
+    /// The path contains a backslash, which some servers read as a slash.
     #[error("its path holds a backslash")]
     Backslash,
     /// The path with its query is longer than 16 KiB.
     #[error("its path is too long")]
     TooLong,
-    /// What follows the host begins with neither `/` nor `?`.
+    /// The text after the host begins with neither `/` nor `?`.
     #[error("its path is not a path")]
     Path,
-    /// It holds characters that a URL cannot hold, or a port that is not one.
+    /// The URL contains invalid characters, or an invalid port.
     #[error("it is not a URL")]
     Url,
-    /// The host would be read as another text: `127.1`, `0x7f.1`, `2130706433`, `[0:0::1]`.
+    /// The parser would rewrite the host: `127.1`, `0x7f.1`, `2130706433`, `[0:0::1]`.
     #[error("its host is not in plain form")]
     OddHost,
     /// A redirect that is not text.
     #[error("its redirect is not plain text")]
     RedirectText,
-    /// A redirect with characters that readers of URLs drop or turn around.
+    /// A redirect with characters that URL parsers drop or convert.
     #[error("its redirect holds a backslash or a tab")]
     RedirectCharacters,
-    /// A redirect that is not a URL of the web.
+    /// A redirect that is not a URL with a host.
     #[error("its redirect is not a URL")]
     Redirect,
 }
@@ -68,11 +68,11 @@ impl RequestFormError {
     }
 }
 
-/// Rebuilds the URL of a request from the parts that a guest gave.
+/// Rebuilds the URL of a request from the parts that a guest passed.
 ///
 /// # Errors
 ///
-/// What is odd about it.
+/// The URL is not in plain form.
 pub fn rebuild_url(uri: &Uri) -> Result<Url, RequestFormError> {
     let scheme = uri.scheme_str().ok_or(RequestFormError::NoScheme)?;
     let authority = uri.authority().ok_or(RequestFormError::NoHost)?;
@@ -94,12 +94,12 @@ pub fn rebuild_url(uri: &Uri) -> Result<Url, RequestFormError> {
     if is_same_host(&url, authority.host()) { Ok(url) } else { Err(RequestFormError::OddHost) }
 }
 
-/// Reads method and URL of a request from their texts, as a guest hands them to `wasi:http`: parted
-/// where the SDK parts them, and each part through the parser of the host call.
+/// Parses the method and the URL of a request from text, as a guest passes them to `wasi:http`:
+/// split where the SDK splits them, and each part read by the parser of the host call.
 ///
 /// # Errors
 ///
-/// What is odd about it.
+/// The method or the URL is not in plain form.
 pub fn read_request(method: &str, url: &str) -> Result<(Method, Url), RequestFormError> {
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| RequestFormError::Method)?;
     let (scheme, rest) = url.split_once("://").ok_or(RequestFormError::NoScheme)?;
@@ -114,14 +114,14 @@ pub fn read_request(method: &str, url: &str) -> Result<(Method, Url), RequestFor
     Ok((method, rebuild_url(&uri.map_err(|_| RequestFormError::Url)?)?))
 }
 
-/// True when parsing changed nothing about the host but the case of its letters.
+/// Whether parsing changed nothing in the host except the case of letters.
 fn is_same_host(url: &Url, written: &str) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {
             name == written.to_ascii_lowercase() && !name.ends_with('.') && name.is_ascii()
         }
         Some(Host::Ipv4(ip)) => ip.to_string() == written,
-        // A zone or an unusual spelling of the same address is not what the policy names.
+        // A zone or an unusual notation of the same address is not the host that the policy names.
         Some(Host::Ipv6(ip)) => format!("[{ip}]") == written.to_ascii_lowercase(),
         None => false,
     }

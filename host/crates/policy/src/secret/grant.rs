@@ -1,4 +1,4 @@
-//! What becomes of a secret: an entry of a plugin's `secrets` list.
+//! Grants of secrets: the entries of a plugin's `secrets` list.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use crate::{
 pub struct SecretGrant {
     /// The secret.
     pub name: SecretName,
-    /// What becomes of it.
+    /// How the plugin uses it.
     pub way: SecretWay,
-    /// Where the entry stands.
+    /// The place of the entry.
     pub place: Place,
 }
 
-/// How a plugin makes use of a secret.
+/// How a plugin uses a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretWay {
-    /// The host puts it into requests; the plugin never sees it.
+    /// The host adds it to requests; the plugin never sees it.
     Inject(Injection),
     /// The plugin may read it.
     Reveal,
@@ -39,8 +39,7 @@ impl SecretGrant {
         })
     }
 
-    /// Refuses an entry that would fill a header which another one fills already with something
-    /// else.
+    /// Refuses an entry for a header that another entry fills with something else.
     pub(crate) fn check_beside(&self, others: &[Self]) -> Result<(), SourceError> {
         let competes = |other: &&Self| match (&self.way, &other.way) {
             (SecretWay::Inject(own), SecretWay::Inject(theirs)) => {
@@ -87,7 +86,7 @@ fn read_way(section: &mut Section<'_>) -> Result<SecretWay, SourceError> {
     }
 }
 
-/// Refuses grants of secrets whose value comes from nowhere.
+/// Refuses grants of secrets that have no source.
 pub(crate) fn check_sources<'t>(
     grants: impl IntoIterator<Item = &'t SecretGrant>,
     sources: &SecretSources,
@@ -106,7 +105,7 @@ pub(crate) fn check_sources<'t>(
 }
 
 impl SecretWay {
-    /// What it lets a plugin do with the secret of this name, for the person who decides.
+    /// The power that it gives a plugin over the secret of this name, for the user who decides.
     pub(crate) fn power(&self, name: &SecretName) -> String {
         match self {
             Self::Inject(injection) => {

@@ -1,4 +1,4 @@
-//! A secret that the host puts into a header of requests to one origin.
+//! A secret that the host adds to a header of requests to one origin.
 
 use std::{fmt, str::FromStr};
 
@@ -14,11 +14,11 @@ use crate::{
 /// Longest name of a header and longest format, in bytes: longer than any in use.
 const HEADER_BYTES_MAX: usize = 256;
 
-/// What stands for the value in a format.
+/// The placeholder for the value in a format.
 const SLOT: &str = "{}";
 
-/// Headers that belong to the connection and to the framing of a message: what they hold decides
-/// where a message goes and where it ends.
+/// Headers of the connection and of message framing, whose values decide where a message goes and
+/// where it ends.
 const RESERVED: [&str; 13] = [
     "connection",
     "content-length",
@@ -35,25 +35,25 @@ const RESERVED: [&str; 13] = [
     "upgrade",
 ];
 
-/// Where a secret is sent to, and in which form.
+/// The origin that gets a secret, and the header that carries it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
     origin: Origin,
     header: SecretHeader,
 }
 
-/// The header that carries a secret, and its form there.
+/// The header that carries a secret, and the format of its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretHeader {
     name: HeaderName,
     format: Format,
 }
 
-/// The name of a header, in small letters.
+/// The name of a header, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HeaderName(String);
 
-/// The value of a header, with one place for the secret.
+/// The value of a header, with one placeholder for the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Format {
     before: String,
@@ -123,18 +123,18 @@ impl FromStr for Format {
 }
 
 impl Injection {
-    /// Reads the rest of an entry; `origin` is what its `to` says.
+    /// Reads the rest of an entry; `origin` is the value of its `to` key.
     pub(super) fn read(origin: Origin, section: &mut Section<'_>) -> Result<Self, SourceError> {
         let name = section.required("header", Item::parsed)?;
         Ok(Self { origin, header: SecretHeader::with_format(name, section)? })
     }
 
-    /// Whom the secret is sent to.
+    /// The origin that gets the secret.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// The header that carries it, in small letters.
+    /// The header that carries it, in lower case.
     pub fn header(&self) -> &str {
         &self.header.name.0
     }
@@ -144,20 +144,20 @@ impl Injection {
         self.origin.is_of(url)
     }
 
-    /// Returns the value of the header for the value of the secret.
+    /// Returns the value of the header for a value of the secret.
     pub fn header_value(&self, secret: &str) -> String {
         let Format { before, after } = &self.header.format;
         format!("{before}{secret}{after}")
     }
 
-    /// Whether both would fill the same header of the same requests.
+    /// Whether both fill the same header of the same requests.
     pub(super) fn competes(&self, other: &Self) -> bool {
         self.origin == other.origin && self.header.name == other.header.name
     }
 }
 
 impl Format {
-    /// The secret and nothing else.
+    /// The format that consists of the secret only.
     fn bare() -> Self {
         Self { before: String::new(), after: String::new() }
     }
@@ -177,7 +177,7 @@ impl fmt::Display for Injection {
 }
 
 impl SecretHeader {
-    /// Reads the header of a section that may name one.
+    /// Reads the optional header of a section.
     pub(crate) fn read(section: &mut Section<'_>) -> Result<Option<Self>, SourceError> {
         match section.optional("header", Item::parsed)? {
             Some(name) => Self::with_format(name, section).map(Some),

@@ -1,8 +1,8 @@
-//! Secrets: where a value comes from, and which plugin's requests carry it.
+//! Secrets: their sources, and the requests that carry them.
 //!
-//! A secret has a name here and nothing else: a value is no part of any policy. `[secret.NAME]` says
-//! where the host finds the value, an entry of a plugin's `secrets` list what becomes of it. Usually
-//! the host puts it into the requests to one origin, and the plugin never sees it.
+//! A policy contains the names of secrets, never their values. `[secret.NAME]` states where the
+//! host finds a value, and an entry of a plugin's `secrets` list states how the plugin uses it.
+//! Usually the host adds the value to requests to one origin, and the plugin never sees it.
 
 mod grant;
 mod injection;
@@ -26,7 +26,7 @@ use crate::source::{Mistake, quoted};
 /// Longest name of a secret, in bytes: as for a plugin.
 const SECRET_NAME_BYTES_MAX: usize = 64;
 
-/// The secrets that a policy knows the source of.
+/// The secrets that have a source in the policy.
 pub(crate) type SecretSources = BTreeMap<SecretName, SecretEntry>;
 
 /// The name of a secret.

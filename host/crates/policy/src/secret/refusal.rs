@@ -10,8 +10,7 @@ use crate::{
     source::quoted,
 };
 
-/// Returns the refusal, with the policy text that would reveal the secret where the manifest
-/// requests that.
+/// Returns the refusal, with the policy text that reveals the secret if the manifest requests that.
 pub(crate) fn refusal(ground: &Ground, requests: &[SecretRequest], name: &str) -> Denial {
     let table = ground.table();
     let what = sentence(&table.plugin, &format!("read the secret {}", quoted(name)));
@@ -45,7 +44,7 @@ fn revealed_text(ground: &Ground, request: &SecretRequest) -> Option<String> {
     }
 }
 
-/// Where a value is looked for that the policy says nothing about: the keyring holds it well.
+/// Returns the proposed table for a secret without a source: the system's keyring.
 pub(crate) fn source_text(name: &SecretName) -> String {
     format!("[secret.{name}]\nkeyring = \"sallyport/{name}\"\n")
 }

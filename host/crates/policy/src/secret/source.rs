@@ -1,4 +1,4 @@
-//! Where the value of a secret comes from: a `[secret.NAME]` table.
+//! Sources of secrets: the `[secret.NAME]` tables.
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +11,17 @@ use crate::{
     tier::Tier,
 };
 
-/// Longest name of a service or an account in a keyring, in bytes: addresses of mail fit.
+/// Longest name of a service or an account in a keyring, in bytes: enough for an email address.
 const KEYRING_NAME_BYTES_MAX: usize = 256;
 
-/// Where the host finds the value of a secret.
+/// The place where the host finds the value of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
-    /// A variable of its environment.
+    /// An environment variable of the host.
     Env(String),
     /// A file, by its absolute path.
     File(PathBuf),
-    /// The keyring of the system.
+    /// The keyring of the operating system.
     Keyring {
         /// The service that the value is for.
         service: String,
@@ -63,11 +63,11 @@ impl SecretEntry {
         Ok(Self { name, source, place })
     }
 
-    /// Brings the tables of all files together.
+    /// Combines the tables of all files.
     ///
     /// # Errors
     ///
-    /// Two tables for one name: the value would come from either.
+    /// Two tables for one name: it would be unclear which source applies.
     pub(crate) fn joined(
         entries: impl IntoIterator<Item = Self>,
     ) -> Result<SecretSources, SourceError> {

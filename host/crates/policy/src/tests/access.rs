@@ -14,7 +14,7 @@ use crate::{Question, Verdict};
 const ENTRIES: &str = "[plugin.weather]\nnet = ['GET https://api.example.com/**', \
                        { allow = 'PUT https://api.example.com/**', decision = 'ask' }]\n";
 
-/// The verdict about `METHOD URL` of a call of `weather.get`.
+/// The verdict on `METHOD URL` of a call of `weather.get`.
 fn access(text: &str, request: &str, arguments: &Value) -> Verdict {
     let (policy, grant) = (policy(text), grant(text, GREEDY));
     let (method, url) = request.split_once(' ').unwrap();
@@ -29,7 +29,7 @@ fn rule(tool: &str, net: &str, decision: &str) -> String {
     format!("[[rule]]\ntool = '{tool}'\nnet = '{net}'\ndecision = '{decision}'\n")
 }
 
-/// Rules of a tool, a pattern and a decision each; what comes out, and the line that decided it.
+/// Rules (tool, pattern, decision), the expected decision, and the line that decides it.
 type Row<'r> = (&'r [(&'r str, &'r str, &'r str)], Decision, Option<usize>);
 
 #[track_caller]
@@ -70,7 +70,7 @@ fn rules_about_a_request_replace_what_its_entry_says() {
             (&[("weather.get", all, "deny")], Deny, Some(3)),
         ],
     );
-    // What stops is read as generously as an entry that denies, what lets pass is not.
+    // A rule that stops matches as generously as an entry that denies; a rule that allows does not.
     let path = "* https://api.example.com/v1/Admin";
     check_rows(
         "PUT https://api.example.com/v1//admin;x",
@@ -126,7 +126,7 @@ fn always_writes_exactly_the_request_that_was_asked_about() {
         ("PUT https://api.example.com/v1/a?q=1", "PUT https://api.example.com/v1/a"),
         ("PUT https://api.example.com/", "PUT https://api.example.com/"),
         ("PUT https://api.example.com:443/a", "PUT https://api.example.com/a"),
-        // A star that the plugin wrote is not one that stands for anything.
+        // A star in the plugin's URL is literal, not a wildcard.
         ("PUT https://api.example.com/v1/*", "PUT https://api.example.com/v1/%2A"),
         ("PUT https://api.example.com/**", "PUT https://api.example.com/%2A%2A"),
         ("PUT https://api.example.com/a%20b/%C3%A9", "PUT https://api.example.com/a%20b/%C3%A9"),

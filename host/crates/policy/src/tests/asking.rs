@@ -41,8 +41,7 @@ fn of_several_entries_the_least_strict_decides() {
     }
 }
 
-/// What reaches private addresses only where a person is asked is not let through by an entry that
-/// reaches public ones.
+/// An entry for public addresses does not override one that asks before private addresses.
 #[test]
 fn an_entry_that_reaches_less_does_not_answer_for_one_that_reaches_more() {
     let request = "GET https://intern.example/a";
@@ -79,7 +78,7 @@ fn powers_say_what_is_asked_first() {
         (vec![ASK], vec![ask]),
         (vec![ASK, ALLOW], vec![ask, v1]),
         (vec![PUBLIC, PRIVATE], vec![intern, private]),
-        // What another entry allows is never asked.
+        // An entry never asks about requests that another entry allows.
         (vec![ASK, "'GET https://api.example.com/**'"], vec!["GET https://api.example.com/**"]),
     ];
     for (entries, want) in rows {
@@ -99,7 +98,7 @@ fn a_fix_keeps_the_decision() {
     assert!(fix.contains(&format!("net = [{entry}, {private}, ")), "{fix}");
 }
 
-/// A pattern of an entry that denies, requests that it denies, and requests that it lets be.
+/// A pattern of an entry that denies, requests that it denies, and requests that it does not.
 #[test]
 fn an_entry_that_denies_may_name_any_host() {
     let (api, www) = ("https://api.example.com/a", "https://www.example.com/a");

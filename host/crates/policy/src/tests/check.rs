@@ -1,4 +1,4 @@
-//! Remarks on what is useless in a policy.
+//! Remarks on useless parts of a policy.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,8 @@ fn check_remarks(text: &str, want: &[&str]) {
 /// A tool, a decision, and more lines.
 type RuleRow<'r> = (&'r str, &'r str, &'r str);
 
-/// The rules of rows of a tool, a decision, and more lines, three lines each without the latter.
+/// The rules for rows of a tool, a decision, and more lines. Each rule has three lines without the
+/// latter.
 fn rules(rows: &[RuleRow<'_>]) -> String {
     let rule = |(tool, decision, more): &RuleRow<'_>| {
         format!("[[rule]]\ntool = '{tool}'\ndecision = '{decision}'{more}\n")
@@ -48,7 +49,7 @@ fn rules_that_never_decide() {
         (&[("weather.*", "deny", ""), ("weather.get", "ask", when)], &[deny_all]),
         (&[("weather.*", "deny", ""), ("weather.get", "deny", "")], &[deny_all]),
         (&[("weather.*", "deny", ""), ("weather.*", "allow", digest)], &[deny_all]),
-        // A call that may not be made reaches for nothing.
+        // A denied call sends no requests.
         (&[("weather.*", "deny", ""), ("weather.get", "allow", net)], &[deny_all]),
         (
             &[("weather.get", "allow", ""), ("weather.*", "deny", "")],
@@ -62,7 +63,7 @@ fn rules_that_never_decide() {
             &[("weather.get", "ask", digest), ("weather.get", "allow", longer)],
             &["5:1: never decides: policy.toml:1 says ask to every call of weather.get"],
         ),
-        // The narrower one decides where the wider does not reach, or has its own words.
+        // The narrower rule decides where the wider one does not match, or has its own message.
         (&[("weather.get", "deny", ""), ("weather.*", "allow", "")], &[]),
         (&[("weather.get", "deny", ""), ("weather.*", "deny", "")], &[]),
         (&[("weather.*", "ask", ""), ("weather.get", "deny", "")], &[]),
@@ -178,7 +179,7 @@ fn names_that_are_granted_twice_and_secrets_that_nobody_uses() {
         &format!("{source}[plugin.weather]\nsecrets = [{secret}, {secret}]"),
         &["4:45: grants key like the entry at policy.toml:4"],
     );
-    // The same of two plugins is two grants.
+    // The same grant for two plugins is two grants.
     check_remarks("[plugin.weather]\nenv = ['A']\n[plugin.mail]\nenv = ['A']", &[]);
 }
 
@@ -206,7 +207,7 @@ fn remarks_are_sorted_by_place_over_all_files() {
     assert_eq!(remarks.collect::<Vec<_>>(), want);
 }
 
-/// What is as it should be needs no remark.
+/// A policy without useless lines needs no remark.
 #[test]
 fn a_policy_without_idle_lines_has_no_remarks() {
     let net = "['GET https://a.io/**', { deny = 'GET https://a.io/secret/**' }]";
@@ -229,7 +230,7 @@ fn rules_that_allow_calls_of_any_plugin_are_told() {
         ("tool = '*'\ndecision = 'deny'", vec![]),
         ("tool = 'weather.*'\ndecision = 'allow'", vec![]),
         ("tool = '*'\ndigest = '0123456789ab'\ndecision = 'allow'", vec![]),
-        // What nothing matches may be a slip; what is to come matches too.
+        // A pattern without matches may be a mistake; a pattern of roles always matches.
         (
             "tool = '*.delte*'\ndecision = 'deny'",
             vec!["1:1: no tool that is installed matches *.delte*".to_owned()],

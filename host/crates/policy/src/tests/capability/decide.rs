@@ -1,4 +1,4 @@
-//! Pages and roles: what rules say about them, and what holds without one.
+//! Pages and roles: decisions with rules, and defaults without them.
 
 use sallyport_contract::{CallContext, Decision, Decision::*};
 use serde_json::{Map, json};
@@ -91,7 +91,7 @@ fn a_rule_is_about_one_thing() {
     check_error(parse_policy(text), want, "write two rules");
     let text = "[[rule]]\ntool = 'w.*'\nopen-url = 'GET https://a.io'\ndecision = 'deny'";
     assert!(parse_policy(text).is_err());
-    // Such a rule does not speak about calls, whichever it is.
+    // A rule about pages never matches a call.
     let (policy, grant) = of(&(OPENS.to_owned() + &rule("weather.*", "https://a.io", "deny")));
     let call = question("weather.get", |question| policy.decide(question, &grant));
     assert_eq!((call.decision, call.matched.len()), (Allow, 0));
@@ -121,7 +121,7 @@ fn a_role_runs_unless_a_rule_speaks_about_it() {
         let (policy, grant) = of(&(granted.to_owned() + &rules.concat()));
         let verdict = question(&format!("weather.{role}"), |q| policy.decide_role(q, &grant));
         assert_eq!((verdict.decision, verdict.reason.as_str()), (decision, reason), "{role}");
-        // A call of the same name would be asked about.
+        // A call with the same name is asked about.
         let call = question("weather.get", |question| policy.decide(question, &of(granted).1));
         assert_ne!(call.decision, Allow, "{role}");
     }

@@ -1,4 +1,4 @@
-//! What a reader of a policy is told about capabilities: why something is so, and what is useless.
+//! Explanations and remarks about capabilities.
 
 use sallyport_contract::{CallContext, Decision, Decision::*};
 use serde_json::{Map, json};
@@ -70,7 +70,7 @@ fn a_page_and_a_call_are_explained_by_what_decided() {
     check(&call, Ask, &[6, 7], &[6, 7], reason);
 }
 
-/// Checks the remarks about a policy for the plugin `weather` with the tool `get`.
+/// Checks the remarks on a policy for the plugin `weather` with the tool `get`.
 #[track_caller]
 fn check_remarks(text: &str, want: &[&str]) {
     let installed = [("weather".parse().unwrap(), [("get".parse().unwrap())].into())].into();

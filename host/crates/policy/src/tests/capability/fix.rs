@@ -1,5 +1,5 @@
-//! The text that a refusal carries: it is a policy, it lifts the refusal, and it asks for no more
-//! than the manifest requests.
+//! Fixes for capabilities: each is a policy, lifts its refusal, and grants no more than the
+//! manifest requests.
 
 use proptest::{prelude::*, sample::subsequence};
 use sallyport_contract::Denial;
@@ -12,13 +12,13 @@ use super::{
 };
 use crate::{Capability, Grant, Policy, Tier};
 
-/// The grant under the policy that a refusal proposes, in place of the one before.
+/// The grant under the policy that a refusal proposes, which replaces the previous one.
 fn fixed(denial: &Denial, asks: &str) -> Grant {
     let fix = denial.fix.as_deref().unwrap_or_else(|| panic!("{denial:?}"));
     policy(fix).grant(&manifest(asks), &Map::new())
 }
 
-/// Checks the refusal of a capability: why, and the lines of its fix, if there is one.
+/// Checks the refusal of a capability: its reason, and the lines of its fix, if there is one.
 #[track_caller]
 fn check(before: &str, asks: &str, of: Capability, why: &str, fix: Option<&str>) {
     let denial = grant(before, asks).deny(of, "do it");
@@ -104,7 +104,7 @@ fn what_another_file_takes_away_is_not_offered() {
     assert_eq!(denial.fix, None);
     let grant = files(["[plugin.weather]\nprocess = { unwalled = false }", ""]);
     assert_eq!(grant.deny_unwalled("run").fix, None);
-    // What the administrator grants stays in the administrator's file.
+    // The administrator's grants stay in the administrator's file.
     let grant = files(["[plugin.weather]\nstate = { quota = 7 }", ""]);
     let fix = grant.deny(Capability::Schedule, "set a timer").fix.unwrap();
     assert_eq!(fix, "[plugin.weather]\nschedule = true\n");
@@ -181,7 +181,7 @@ fn a_list_that_is_full_is_not_offered_to_grow() {
     assert_eq!((denial.why.as_str(), denial.fix), ("no grant covers it", None));
 }
 
-/// Lines of a plugin's table, any of which may stand beside each other.
+/// Lines of a plugin's table that never conflict.
 const LINES: [&str; 9] = [
     "state = { quota = '1KiB' }",
     "notify = true",
@@ -213,9 +213,9 @@ proptest! {
                 held(&after).into_iter().filter(|other| !before.holds(*other)).collect();
             prop_assert_eq!(added, [of], "{}", fix);
             prop_assert!(asked.contains(&of), "{}", fix);
-            // Whoever may do more than before may still be run where nobody is asked.
+            // A plugin that can change or leak something needs a rule to run without a user to ask.
             prop_assert!(!after.can_change_or_leak() || is_ruled || fix.contains("[[rule]]"), "{}", fix);
-            // Nothing that stood there is lost.
+            // The fix keeps all entries.
             prop_assert_eq!(before.env(), after.env());
             prop_assert!(held(&before).iter().all(|of| after.holds(*of)), "{}", fix);
         }
@@ -234,7 +234,7 @@ proptest! {
                 let text = format!("[plugin.weather]\nlisten = [{entry}]");
                 if let Ok(policy) = super::super::parse_policy(&text) {
                     let grant = policy.grant(&manifest(GREEDY), &Map::new());
-                    // What was read is written so that it reads the same.
+                    // A parsed address is written in a form that parses to the same one.
                     let again = crate::fix::toml_string(&grant.listen()[0].to_string());
                     let again = format!("[plugin.weather]\nlisten = [{again}]");
                     let again = super::super::grant(&again, GREEDY);

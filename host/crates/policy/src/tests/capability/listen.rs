@@ -1,10 +1,10 @@
-//! Addresses to listen to, packages and pages: which texts are some, and what they cover.
+//! Listen addresses, packages and pages: valid texts and their coverage.
 
 use url::Url;
 
 use super::super::{GREEDY, grant, parse_policy};
 
-/// Checks what becomes of an address: its one form, or nothing.
+/// Checks the canonical form of an address, or that it is refused.
 #[track_caller]
 fn check(entry: &str, want: Option<&str>) {
     let text = format!("[plugin.weather]\nlisten = [{entry}]");

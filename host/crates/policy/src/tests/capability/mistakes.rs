@@ -1,12 +1,12 @@
-//! Mistakes in what manifests and policies say about capabilities, each with its place.
+//! Mistakes about capabilities in manifests and policies, each with its place.
 
 use super::super::{check_error, parse_policy};
 use crate::Manifest;
 
-/// A key, what an entry of its list is, and how many there may be.
+/// A key, a function that makes an entry of its list, and the maximum number of entries.
 type Bounded<'t> = (&'static str, &'t dyn Fn(usize) -> String, usize);
 
-/// What a line of a plugin's table is refused with: column and message, and the hint.
+/// A line of a plugin's table, the column and message of its refusal, and the hint.
 #[rustfmt::skip]
 const ROWS: &[(&str, &str, &str)] = &[
     ("state = 1", "9: \"state\" must be true, false or a table, not an integer", ""),

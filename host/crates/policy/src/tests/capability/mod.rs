@@ -1,4 +1,4 @@
-//! Capabilities: both keys, what is read, what several files make, and what is refused.
+//! Capabilities: requests and grants, parsing, several files, and refusals.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ mod listen;
 mod mistakes;
 mod tiers;
 
-/// A plugin's table that grants every capability in the plainest way.
+/// A plugin's table that grants every capability in its simplest form.
 const ALL: &str = "[plugin.weather]\nstate = true\nschedule = true\nnotify = true\n\
                    progress = true\nopen-url = true\npackages = ['six']\n\
                    scratch = [{ name = 'sandbox' }]\nlisten = ['stdin']\nui = true\nprocess = true\n";
@@ -51,7 +51,7 @@ fn every_capability_needs_both_keys() {
         assert_eq!((asked.powers().len(), unasked.powers().len()), (1, 0), "{of}");
         assert_eq!(held(&asked.powerless()), []);
         assert_eq!(asked.powerless().powers(), [""; 0]);
-        // All the others are granted in vain, and told so.
+        // All others are granted without a request, which a note states.
         let notes = asked.notes();
         assert_eq!(notes.len(), Capability::ALL.len() - 1, "{notes:?}");
         assert!(!notes.iter().any(|note| note.contains(&format!("grants {of} ="))), "{notes:?}");

@@ -1,4 +1,4 @@
-//! What several files make of capabilities together: either may grant, each may take away.
+//! Capabilities in several files: a grant in one file is enough, and so is a denial.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn of_several_files_the_strictest_setting_counts() {
         (["state = { quota = 9 }", "state = { quota = 7 }", ""], Some(7)),
         (["", "state = { quota = 9 }", "state = { quota = 7 }"], Some(7)),
         (["", "state = { quota = 9 }", "state = { quota = 10 }"], Some(9)),
-        // A project grants nothing, and takes away from what holds.
+        // A project grants nothing, and takes away from the effective grant.
         (["", "state = true", "state = { quota = 7 }"], Some(7)),
         (["", "state = true", "state = { quota = '2MiB' }"], Some(1 << 20)),
         (["", "", "state = { quota = 7 }"], None),
@@ -48,7 +48,7 @@ fn of_several_files_the_strictest_setting_counts() {
         (["schedule = { interval = '5s' }", "schedule = { interval = '9s' }", ""], 9),
         (["", "schedule = { interval = '5s' }", "schedule = { interval = '9s' }"], 9),
         (["", "schedule = { interval = '5s' }", "schedule = { interval = '2s' }"], 5),
-        // Whoever wants less than the standard minute grants that.
+        // An interval below the default minute has to be stated by a file that grants.
         (["", "schedule = true", "schedule = { interval = '2s' }"], 60),
     ];
     for (texts, want) in rows {
@@ -94,7 +94,7 @@ fn every_capability_can_be_taken_away_by_a_project_and_granted_by_none() {
     check_error(parse(["", "", "ui = { confirm = true }"]), want, hint);
 }
 
-/// Else a stranger's file could have calls made unasked, or lift a rule.
+/// Otherwise an untrusted file could let calls run without asking, or disable a rule.
 #[test]
 fn what_a_project_takes_away_is_decided_about_as_before() {
     let of_call = |texts: [&str; 3]| {
@@ -137,7 +137,7 @@ fn lists_of_several_files_are_one_and_what_both_say_stands_once() {
     assert!(process.unwrap_err().to_string().starts_with("user.toml:2:7: \"mount\""));
 }
 
-/// What a file may say.
+/// The possible content of a file.
 const LINES: [&str; 12] = [
     "",
     "state = true",
@@ -153,7 +153,7 @@ const LINES: [&str; 12] = [
     "process = { network = false }",
 ];
 
-/// What a grant holds, as numbers of which more is more.
+/// The amounts of a grant, as numbers where more is more.
 fn amounts(grant: &Grant) -> [u64; 8] {
     let state = grant.state();
     let schedule = grant.schedule();
