@@ -1,23 +1,23 @@
-//! Tiers of policy files: who keeps a file decides what it may say.
+//! Tiers of policy files: the owner of a file determines what the file may contain.
 //!
-//! The machine's administrator and its user grant. A project's file often comes from somebody else,
-//! along with the files it lies among, so it can only take away.
+//! The machine's administrator and its user can grant. A project's file often comes from another
+//! author, together with the project's other files, so it can only take away.
 
 use crate::{document::Item, source::SourceError};
 
-/// Who keeps a policy file.
+/// The owner of a policy file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// The administrator of the machine.
     Admin,
     /// The user.
     User,
-    /// Whoever wrote the project that the user works in.
+    /// The author of the project that the user works in.
     Project,
 }
 
 impl Tier {
-    /// The word for it in messages.
+    /// The word for the tier in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -30,7 +30,7 @@ impl Tier {
     ///
     /// # Errors
     ///
-    /// The value stands in a project's file.
+    /// The value is in a project's file.
     pub(crate) fn granting<'d>(self, item: Item<'d>) -> Result<Item<'d>, SourceError> {
         match self {
             Self::Admin | Self::User => Ok(item),

@@ -1,4 +1,4 @@
-//! The tools that a rule is about: one, some, or all of a plugin or of every plugin.
+//! The tools of a rule: one, some, or all of a plugin or of every plugin.
 
 use std::{fmt, str::FromStr};
 
@@ -6,29 +6,29 @@ use sallyport_contract::{NameError, PluginName, ToolId, ToolName};
 
 use crate::source::Mistake;
 
-/// What stands for any characters, also none.
+/// Matches any characters, including none.
 const WILDCARD: char = '*';
 
 /// The pattern of every tool of every plugin.
 const EVERYTHING: &str = "*";
 
-/// The tools that a rule is about, written `PLUGIN.TOOL`. Either half may hold wildcards; a single
-/// wildcard alone is every tool of every plugin.
+/// The tools of a rule, written `PLUGIN.TOOL`. Either half may contain wildcards; a single `*`
+/// matches every tool of every plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolPattern {
     plugin: NamePattern,
     tool: NamePattern,
 }
 
-/// A pattern of names: a name, or a text with wildcards.
+/// A pattern of names: a name, or text with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct NamePattern {
     text: String,
-    /// Whether wildcards are read without regard to case.
+    /// Whether a pattern with wildcards ignores case.
     ignores_case: bool,
 }
 
-/// Why a text names no tools.
+/// Why a text is not a tool pattern.
 #[derive(Debug, thiserror::Error)]
 #[error("{source}")]
 pub(crate) struct ToolPatternError {
@@ -71,9 +71,9 @@ impl ToolPattern {
             let [plugin, tool] = [plugin.to_string(), tool.to_string()].map(NamePattern::of);
             return Ok(Self { plugin, tool });
         }
-        // Names of plugins hold no dot, those of tools may.
+        // Plugin names contain no dot; tool names may.
         let (plugin, tool) = text.split_once('.').ok_or_else(|| NameError::Id(text.to_owned()))?;
-        // A wildcard may stand wherever a letter may.
+        // A wildcard may be anywhere that a letter may be.
         let with_letters = |part: &str| part.replace(WILDCARD, "a");
         if with_letters(plugin).parse::<PluginName>().is_err() {
             return Err(NameError::Plugin(plugin.to_owned()));
@@ -85,8 +85,8 @@ impl ToolPattern {
         Ok(Self { plugin, tool })
     }
 
-    /// The same pattern for a rule that stops calls: its wildcards take letters of either case,
-    /// because the wider reading is the safe one there.
+    /// Returns the same pattern for a rule that stops calls: with wildcards, it matches letters of
+    /// either case, because the wider reading is the safe one.
     pub(crate) fn ignoring_case(mut self) -> Self {
         self.plugin.ignores_case = true;
         self.tool.ignores_case = true;
@@ -97,12 +97,12 @@ impl ToolPattern {
         self.plugin.matches(tool.plugin.as_str()) && self.tool.matches(tool.tool.as_str())
     }
 
-    /// The plugin, where it is one alone.
+    /// The plugin, if the pattern names a single one.
     pub(crate) fn plugin(&self) -> Option<PluginName> {
         self.plugin.name()?.parse().ok()
     }
 
-    /// The tool of that plugin, where it is one alone.
+    /// The tool, if the pattern names a single one.
     pub(crate) fn tool(&self) -> Option<ToolId> {
         Some(ToolId::new(self.plugin()?, self.tool.name()?.parse().ok()?))
     }
@@ -111,12 +111,12 @@ impl ToolPattern {
         self.plugin.matches(plugin.as_str())
     }
 
-    /// Whether it is about all tools of a plugin.
+    /// Whether the pattern matches all tools of a plugin.
     pub(crate) fn is_about_all_of(&self, plugin: &PluginName) -> bool {
         self.tool.is_any() && self.is_about_plugin(plugin)
     }
 
-    /// Whether every tool of `other` is surely one of these.
+    /// Whether the pattern certainly matches every tool of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.plugin.covers(&other.plugin) && self.tool.covers(&other.tool)
     }
@@ -137,7 +137,7 @@ impl NamePattern {
     }
 
     fn of(mut text: String) -> Self {
-        // Two wildcards side by side take what one takes.
+        // Two adjacent wildcards match what one matches.
         while text.contains("**") {
             text = text.replace("**", EVERYTHING);
         }
@@ -148,7 +148,7 @@ impl NamePattern {
         self.text == EVERYTHING
     }
 
-    /// The name, where there is no wildcard.
+    /// The name, if the pattern has no wildcard.
     fn name(&self) -> Option<&str> {
         (!self.text.contains(WILDCARD)).then_some(self.text.as_str())
     }
@@ -164,15 +164,15 @@ impl NamePattern {
         }
     }
 
-    /// A wildcard of the other text is taken by a wildcard alone: no name holds that character.
+    /// Only a wildcard matches a wildcard of the other text: no name contains that character.
     fn covers(&self, other: &Self) -> bool {
         let is_as_wide = self.ignores_case || !other.ignores_case || other.name().is_some();
         is_as_wide && self.matches(&other.text)
     }
 }
 
-/// Whether a pattern takes a text. Only the last wildcard is ever tried again, because an earlier one
-/// could not find more.
+/// Whether a pattern matches a text. Only the last wildcard is ever retried: an earlier one could
+/// not find more.
 fn takes(pattern: &[u8], text: &[u8]) -> bool {
     let (mut next, mut at) = (0, 0);
     let mut again = None;

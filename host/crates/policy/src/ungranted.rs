@@ -1,8 +1,7 @@
-//! What a plugin requests and is not granted: the reason why a call that may be made is refused
-//! something a moment later.
+//! Ungranted requests: the reason why an allowed call is refused something while it runs.
 //!
-//! It is computed here once, for everything that tells it: the explanation of a call, the check of a
-//! policy, the lists of plugins.
+//! The result is computed here for all its users: the explanation of a call, the check of a policy,
+//! and the plugin lists.
 
 use std::{fmt, path::PathBuf};
 
@@ -18,25 +17,25 @@ use crate::{
     table::PluginTable,
 };
 
-/// A request of a manifest of which the policy grants no part.
+/// A request of a manifest of which the policy grants nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UngrantedRequest {
-    /// What is requested.
+    /// The requested thing.
     pub kind: UngrantedKind,
-    /// Where the policy takes it away on purpose, if it does.
+    /// The place where the policy denies it explicitly, if it does.
     pub denied_at: Option<Place>,
 }
 
-/// What is requested and not granted.
+/// The requested thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UngrantedKind {
-    /// Requests to the network.
+    /// Network requests.
     Net(NetPattern),
     /// A folder or file.
     Fs {
-        /// Which one; without a path, any that the operator chooses.
+        /// The requested path; `None` for any folder of the operator's choice.
         path: Option<PathBuf>,
-        /// What the plugin wants to do with it.
+        /// The requested access.
         access: Access,
     },
     /// An environment variable.
@@ -48,14 +47,15 @@ pub enum UngrantedKind {
         /// Whether the plugin wants to read it.
         reveal: bool,
     },
-    /// Something that only a capability lets it do.
+    /// An action that requires a capability.
     Capability(Wish),
 }
 
 impl Grant {
-    /// Returns what the manifest requests and the policy grants no part of, in the manifest's order.
+    /// Returns the requests of the manifest of which the policy grants nothing, in the manifest's
+    /// order.
     ///
-    /// A program of this machine requests any folder by being there, so that is not counted.
+    /// A native program requests any folder implicitly, so its folder requests are not counted.
     pub fn ungranted(&self) -> Vec<UngrantedRequest> {
         let (table, request) = (self.table(), self.request());
         let is_program = request.asks_for(Capability::Process);
@@ -80,7 +80,7 @@ impl Grant {
         self.ungranted_net().chain(fs).chain(env).chain(secrets).chain(wishes).collect()
     }
 
-    /// Whether the plugin requests something that it cannot do without, and is not granted it.
+    /// Whether the plugin lacks a request that it needs.
     pub fn lacks_something_needed(&self) -> bool {
         self.ungranted().iter().any(UngrantedRequest::is_needed)
     }
@@ -118,8 +118,8 @@ impl Grant {
 }
 
 impl UngrantedRequest {
-    /// Whether a call that needs it is refused. A variable may be unset, and progress is shown or
-    /// not: a plugin has to do without either.
+    /// Whether a call that uses it is refused. A variable may be unset and progress may not be
+    /// shown, so a plugin must work without them.
     pub fn is_needed(&self) -> bool {
         match &self.kind {
             UngrantedKind::Env(_) | UngrantedKind::Capability(Wish::Progress) => false,
@@ -130,8 +130,9 @@ impl UngrantedRequest {
         }
     }
 
-    /// The flags of `policy grant` that grant it, with words in capitals for what only the operator
-    /// knows. `None` where the policy takes it away on purpose, because more of it would not help.
+    /// The flags of `policy grant` that grant it, with capital words for the values that only the
+    /// operator knows. `None` if the policy denies it explicitly: a further grant would have no
+    /// effect.
     pub fn flags(&self) -> Option<String> {
         if self.denied_at.is_some() {
             return None;
@@ -172,7 +173,7 @@ fn flags_of(wish: &Wish) -> String {
     }
 }
 
-/// A word of a command line, as shells read it.
+/// A word of a command line, quoted for a shell.
 pub(crate) fn shell_quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -182,7 +183,7 @@ pub(crate) fn shell_quoted(word: &str) -> String {
 }
 
 impl fmt::Display for UngrantedRequest {
-    /// What is requested, in a few words.
+    /// The requested thing, in a few words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             UngrantedKind::Net(pattern) => write!(f, "{pattern}"),

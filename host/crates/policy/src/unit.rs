@@ -1,4 +1,4 @@
-//! Lengths of time and sizes as people write them in a file: `10s`, `128MiB`.
+//! Durations and sizes as written in a file: `10s`, `128MiB`.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -9,7 +9,7 @@ const TIME_UNITS_MS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), 
 const BYTE_UNITS: [(&str, u64); 4] =
     [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
-/// A length of time with its unit: `1500ms`, `10s`, `2m`, `1h`.
+/// A duration with its unit: `1500ms`, `10s`, `2m`, `1h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeSpan(pub Duration);
 
@@ -17,7 +17,7 @@ pub struct TimeSpan(pub Duration);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 
-/// Why a text is not a length of time or a size.
+/// Why a text is not a duration or a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// It is not a whole number followed by a known unit.
@@ -25,12 +25,12 @@ pub enum UnitError {
     Form {
         /// The text.
         text: String,
-        /// What it should have been.
+        /// The expected kind of value.
         wanted: &'static str,
         /// How to write it.
         hint: &'static str,
     },
-    /// The number is larger than can be counted.
+    /// The number does not fit in 64 bits.
     #[error("{} is too large", quoted(text))]
     TooLarge {
         /// The text.
@@ -95,7 +95,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// Writes the number in the largest unit that holds it without a remainder.
+/// Writes the number in the largest unit that divides it without a remainder.
 fn write_scaled(f: &mut fmt::Formatter<'_>, number: u64, units: &[(&str, u64)]) -> fmt::Result {
     let whole = |(_, factor): &&(&str, u64)| number != 0 && number.is_multiple_of(*factor);
     let (unit, factor) = units.iter().rev().find(whole).unwrap_or(&units[0]);

@@ -1,4 +1,4 @@
-//! What a policy says about one thing that a plugin is about to do, and on what grounds.
+//! A policy's verdict on one action of a plugin, with its grounds.
 
 use sallyport_contract::{Decision, Denial, Subject, ToolId};
 use url::Url;
@@ -15,46 +15,45 @@ use crate::{
     source::Place,
 };
 
-/// What the opening of a page begins with where a record names it.
+/// The verb for opening a page in records.
 const OPEN: &str = "open";
 
-/// What a policy says about a call, or about an access of a running call.
+/// A policy's verdict on a call, or on an access of a running call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// The decision.
     pub decision: Decision,
-    /// Why: the rule with its place, or the default and what led to it.
+    /// The reason: the rule with its place, or the default and its cause.
     pub reason: String,
-    /// Where the rule stands that decided; `None` when no rule matched.
+    /// The place of the rule that decided; `None` if no rule decided.
     pub rule: Option<Place>,
-    /// Every rule that spoke about it, in the order of the files.
+    /// Every rule that matched, in the order of the files.
     pub matched: Vec<Matched>,
-    /// What the verdict is about.
+    /// The call or access that the verdict is about.
     pub subject: Subject,
-    /// The refusal of what the plugin is not granted at all; rules have no say then.
+    /// The refusal of an action that is not granted at all; rules do not apply then.
     ungranted: Option<Denial>,
 }
 
-/// A rule that spoke about a call or an access.
+/// A rule that matched a call or an access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matched {
-    /// Where it stands.
+    /// The place of the rule.
     pub place: Place,
-    /// What it says.
+    /// Its decision.
     pub decision: Decision,
-    /// Whether that counts. A rule that allows does not when its condition cannot be evaluated.
+    /// Whether it counts. A rule that allows does not count if its condition cannot be evaluated.
     pub counted: bool,
-    /// What is to be said about its condition: that it could not be evaluated, and why, or that
-    /// the arguments will tell.
+    /// A note on its condition: why it could not be evaluated, or that it depends on the call.
     pub note: Option<String>,
 }
 
-/// A rule that spoke, and how.
+/// A rule that matched, with the details of the match.
 pub(crate) type Spoken<'r> = (&'r Rule, Matched);
 
 impl Verdict {
-    /// The verdict of all rules that spoke: the strictest that counts decides, and of equally
-    /// strict ones the first is named. Where none counts, the default does.
+    /// Returns the verdict of the rules that matched: the strictest rule that counts decides, and
+    /// the first of several equally strict ones is named. If none counts, the default decides.
     pub(crate) fn of(
         subject: Subject,
         spoken: Vec<Spoken<'_>>,
@@ -75,7 +74,7 @@ impl Verdict {
         Self { decision, reason, rule, matched, subject, ungranted: None }
     }
 
-    /// The verdict about what is not granted: no rule makes up for that.
+    /// Returns the verdict on an action that is not granted, which no rule can allow.
     pub(crate) fn ungranted(subject: Subject, denial: Denial) -> Self {
         Self {
             decision: Decision::Deny,
@@ -87,7 +86,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict that is to be expected, of rules that surely match and rules that may.
+    /// Returns the expected verdict, from the rules that certainly match and those that may match.
     pub(crate) fn expected(
         sure: &[&Rule],
         open: &[&Rule],
@@ -102,7 +101,7 @@ impl Verdict {
                 (decision, reason, None)
             }
         };
-        // Without a rule that surely matches, one that may takes the place of the default.
+        // If no rule certainly matches, one that may match replaces the default.
         let changes =
             |may: &&&Rule| may.decision > decision || (rule.is_none() && may.decision < decision);
         let reason = open.iter().filter(changes).fold(reason, |reason, may| {
@@ -114,10 +113,11 @@ impl Verdict {
         Self { decision, reason, rule, matched, subject: Subject::Call, ungranted: None }
     }
 
-    /// Returns the refusal of what was denied, or of what nobody was there to agree to.
+    /// Returns the refusal of an action that was denied, or that no user was present to confirm.
     ///
-    /// The fix is a rule that allows it, or the grant where it is that which is missing. There is none
-    /// where a rule of the policy decided: it would stay the strictest, and has to be changed itself.
+    /// The fix is a rule that allows it, or a grant if the grant is missing. There is no fix if a
+    /// rule of the policy decided: that rule would remain the strictest, and has to be changed
+    /// itself.
     pub fn denial(&self, tool: &ToolId) -> Denial {
         if let Some(denial) = &self.ungranted {
             return denial.clone();
@@ -134,11 +134,11 @@ impl Verdict {
         }
     }
 
-    /// Returns the rule that would have allowed it without asking: what "always" writes, bound to
-    /// the component with this digest.
+    /// Returns the rule that would allow the action without asking. This is the rule that the
+    /// answer "always" writes, bound to the component with this digest.
     ///
-    /// `None` when a rule of the policy decided, since no other rule can soften it, for what is not
-    /// granted, and for an access that no pattern can name exactly.
+    /// `None` if a rule of the policy decided, since no other rule can weaken it, for an action
+    /// that is not granted, and for an access that no pattern can match exactly.
     pub fn remedy(&self, tool: &ToolId, digest: Option<&str>) -> Option<RuleText> {
         if self.rule.is_some() || self.ungranted.is_some() {
             return None;
@@ -161,7 +161,7 @@ fn strictest<'s, 'r>(spoken: &'s [Spoken<'r>]) -> Option<&'s Spoken<'r>> {
     counted.reduce(|a, b| if b.1.decision > a.1.decision { b } else { a })
 }
 
-/// The reason of a default, with the rules that would have counted had their conditions held.
+/// The reason of a default, with the rules that matched but do not count.
 fn with_uncounted(reason: String, spoken: &[Spoken<'_>]) -> String {
     spoken.iter().fold(reason, |reason, (rule, matched)| {
         with_note(format!("{reason}; the rule at {} does not count", rule.place), matched)
@@ -175,14 +175,14 @@ fn with_note(reason: String, matched: &Matched) -> String {
     }
 }
 
-/// Returns the opening of a page as records name it: without what of the address may be secret.
+/// Returns the opening of a page as records name it, without the secret parts of the URL.
 pub(crate) fn page_line(url: &Url) -> String {
     request_line(OPEN, url)
 }
 
-/// The pattern of one request and no other, for what a record calls `METHOD URL`.
+/// The pattern that matches one request only, given as the `METHOD URL` of a record.
 pub(crate) fn exact_pattern(what: &str) -> Option<String> {
-    // A star in a URL is a star; in a pattern it would stand for anything.
+    // A star in a URL is literal; in a pattern it would be a wildcard.
     let pattern: NetPattern = what.replace('*', "%2A").parse().ok()?;
     let (method, url) = what.split_once(' ')?;
     let url = Url::parse(url).ok()?;

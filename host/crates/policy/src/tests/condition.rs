@@ -1,4 +1,4 @@
-//! Conditions: what they give for which arguments, and what is not one.
+//! Conditions: their results for given arguments, and texts that are not conditions.
 
 use sallyport_contract::{CallContext, Decision};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{DIGEST, GREEDY, check_error, manifest, parse_policy, policy, tool};
 use crate::{Question, fix::toml_string};
 
-/// What a condition gives, by way of a rule that denies: `true`, `false`, or why it gives nothing.
+/// The result of a condition, measured with a rule that denies: `true`, `false`, or the failure.
 fn outcome(when: &str, arguments: &Value) -> String {
     let rule = format!(
         "[plugin.weather]\nenv = ['TZ']\nnet = ['GET https://api.example.com/v1/**']\n\
@@ -132,7 +132,7 @@ fn what_cannot_be_evaluated_says_why() {
             ("args.min / -1 < 0", number),
             ("-args.min < 0", number),
             ("int('x') == 1", kind),
-            // What decides either way makes up for what cannot be told, as the language has it.
+            // In CEL, an operand that decides the result makes up for one that cannot be evaluated.
             ("args.absent > 3 || args.count == 3", "true"),
             ("args.count == 3 || args.absent > 3", "true"),
             ("args.absent > 3 && args.count == 4", "false"),
@@ -155,7 +155,7 @@ fn what_would_take_too_much_work_is_not_done() {
     check_rows(
         &arguments,
         &[
-            // What is plain stays possible with a lot of data.
+            // Simple conditions remain possible with a lot of data.
             ("args.n.all(n, n < 2000)", "true"),
             ("args.t.all(t, t.endsWith('@example.com') && t.matches('^[a-z]+@'))", "true"),
             ("args.s.contains('y')", "false"),
@@ -165,7 +165,7 @@ fn what_would_take_too_much_work_is_not_done() {
                 "args.n.map(n, [n, n + 1]).filter(n, n[0] > 3).map(n, n[1]).exists(n, n < 0)",
                 "false",
             ),
-            // Loops in loops, doublings, long texts again and again.
+            // Nested loops, repeated doubling, long texts searched again and again.
             ("args.n.all(n, args.n.exists(m, m == n))", too_much),
             ("[1, 2, 3].all(a, args.n.all(b, [1, 2, 3].all(c, b >= 0)))", "true"),
             ("args.n.all(n, args.s.contains('y'))", too_much),
@@ -190,7 +190,7 @@ fn check_refused(rows: &[(&str, &str, &str)]) {
     }
 }
 
-/// Checks texts that are not understood: each with the place in it, and what is said.
+/// Checks texts that are not parsed, each with the place of the error in it and the reason.
 #[track_caller]
 fn check_unread(rows: &[(&str, &str, &str)]) {
     for (when, at, reason) in rows {
@@ -334,7 +334,7 @@ fn the_conditions_of_a_file_are_bounded_together() {
     check_error(parse_policy(&rules(40)), message, "");
 }
 
-/// The deepest conditions that are read, of every kind, fit half the stack of a worker thread.
+/// The deepest accepted conditions of every kind fit into half the stack of a worker thread.
 #[test]
 fn the_deepest_conditions_need_little_stack() {
     let kinds = [

@@ -95,7 +95,7 @@ fn a_call_that_a_rule_refused_has_no_other_fix_than_that_rule() {
     }
 }
 
-/// Checks what comes out for a call of `weather.get` with `{"n": …}`, and which line decided it.
+/// Checks the decision about a call of `weather.get` with `{"n": …}`, and the line that decided it.
 #[track_caller]
 fn check_call(rules: &str, n: Option<i64>, decision: Decision, line: Option<usize>) {
     let (policy, grant) = (policy(rules), grant(rules, GREEDY));
@@ -123,7 +123,7 @@ fn a_condition_that_cannot_be_evaluated_counts_for_the_stricter_side() {
     check_call(&rules, Some(6), Allow, Some(3));
     check_call(&rules, Some(5), Ask, None);
     check_call(&rules, None, Ask, None);
-    // The strictest of those that hold.
+    // The strictest of the rules whose conditions hold.
     let rules = rule("allow", "") + &rule("deny", when) + &rule("ask", "when = 'args.n > 3'");
     check_call(&rules, Some(6), Deny, Some(5));
     check_call(&rules, Some(4), Ask, Some(9));
@@ -174,7 +174,7 @@ fn a_rule_with_a_digest_is_about_that_component_only() {
         let line = (decision == Deny).then_some(1);
         check_call(&rule("deny", &format!("digest = '{digest}'")), None, decision, line);
     }
-    // A digest of which only the beginning is known proves nothing.
+    // A truncated digest of the component proves nothing.
     let rules = policy(&rule("allow", &format!("digest = '{DIGEST}'")));
     let (id, context, arguments) = (tool("weather.get"), CallContext::default(), json!({}));
     let cut = &DIGEST[..12];

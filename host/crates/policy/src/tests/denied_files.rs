@@ -1,4 +1,4 @@
-//! Files that a granted folder does not show, and the room it gives.
+//! Files that a granted folder hides, and its quota.
 
 use std::path::Path;
 
@@ -40,7 +40,8 @@ fn a_manifest_that_asks_for_less_does_not_lift_what_is_denied() {
     assert_eq!(grant(NOTES, reads).fs()[0].access, Read);
 }
 
-/// Two entries whose folders overlap: what one of them denies cannot be reached through the other.
+/// Two entries with overlapping folders: a file that one of them denies cannot be reached through
+/// the other.
 #[test]
 fn what_one_entry_denies_is_denied_through_every_other() {
     let table = |outer: &str, inner: &str| {
@@ -96,7 +97,7 @@ fn a_denied_file_is_named_with_its_pattern_and_cannot_be_had() {
         let denial = grant(text, ANY).deny_path(path, wanted);
         assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{path}");
     }
-    // What is not denied is refused as ever.
+    // A file that is not denied is refused as usual.
     let denial = grant(two, ANY).deny_path("/w/.env", ReadWrite);
     assert!(denial.why.contains("for reading only"), "{}", denial.why);
 }

@@ -1,4 +1,4 @@
-//! Reading a file: kinds of values, places, unknown and missing keys.
+//! Reading a file: types of values, places, unknown and missing keys.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ fn hostile_text_is_escaped_and_bounded() {
     check_error(read(&huge, read_all), "a.toml:1:1: the file is longer than 1MiB", "");
 }
 
-/// Deep nesting must be an error and no overflow, also on the small stack of a worker thread.
+/// Deep nesting must be an error and not an overflow, even on the small stack of a worker thread.
 #[test]
 fn deep_nesting_is_an_error() {
     let dots = vec!["a"; 79].join(".");

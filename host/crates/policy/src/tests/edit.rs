@@ -1,4 +1,4 @@
-//! Editing of policy files: what changes, and that nothing else does.
+//! Edits of policy files: the intended change, and no other.
 
 use std::path::Path;
 
@@ -100,7 +100,7 @@ fn check_revoke(before: &str, target: &Target, want: &str) {
     assert!(reads(&after), "{after}");
 }
 
-/// Checks in which words an edit is refused, and with which hint (empty for none).
+/// Checks the message and the hint (empty for none) of a refused edit.
 #[track_caller]
 fn check_refused(edited: Result<String, EditError>, want: &str, hint: &str) {
     let error = edited.expect_err(want);

@@ -72,7 +72,7 @@ fn explain(text: &str, requests: &str, about: &About) -> Explanation {
     }
 }
 
-/// The decision, the lines that won, all lines that speak, and the reason.
+/// The decision, the lines that won, all lines about the situation, and the reason.
 type Row = (About, Decision, &'static [usize], &'static [usize], &'static str);
 
 const ASKS: &str = "no rule for it, and weather can reach the network and change files";
@@ -181,7 +181,7 @@ fn an_explanation_says_what_would_change_the_decision() {
     let rows = [
         (Call("get", json!({})), Some(rule)),
         (Net("get", "PUT https://api.example.com/v1?q".into()), Some(net)),
-        // What already is allowed, and what a rule or an entry that denies decided.
+        // Requests that are allowed already, or that a rule or an entry that denies decided.
         (Net("get", "GET https://api.example.com/v1".into()), None),
         (Call("quiet", json!({ "n": 1 })), None),
         (Call("send", json!({})), None),
@@ -257,7 +257,7 @@ fn what_the_manifest_does_not_request_is_no_danger() {
     assert_eq!((found.decision, found.reason.as_str()), (Deny, "its manifest does not request it"));
 }
 
-/// What a plugin requests and is not granted is one computation, for whoever tells it.
+/// All outputs use one computation of the ungranted requests.
 #[test]
 fn what_is_requested_and_not_granted_is_told_with_the_flags_that_grant_it() {
     let requests = "[[request.net]]\nallow = 'GET https://a.io/**'\nwhy = 'w'
@@ -287,7 +287,7 @@ fn what_is_requested_and_not_granted_is_told_with_the_flags_that_grant_it() {
     ];
     assert_eq!(told("")[..6], all);
     assert_eq!(told("").len(), 9, "{:?}", told(""));
-    // What is granted in part is granted; what is taken away on purpose is told with its place.
+    // A partly granted request counts as granted; an explicit denial is reported with its place.
     let some = "[plugin.weather]\nnet = ['GET https://a.io/x', { deny = '* http://*/**' }]\n\
                 fs = [{ path = '/n', access = 'read' }]\nenv = ['TZ']\nstate = false\nui = true\n\
                 scratch = [{ name = 'box' }]";
@@ -305,7 +305,7 @@ fn what_is_requested_and_not_granted_is_told_with_the_flags_that_grant_it() {
     let process = policy("[plugin.weather]\nprocess = true");
     let of_script = process.grant(&script, &serde_json::Map::new());
     assert_eq!(of_script.ungranted(), []);
-    // The text for a folder is one that a program of this machine can have.
+    // The text for a folder is valid for a native program.
     let fix = of_script.missing_files(None, Access::Read).expect("a text");
     assert!(crate::Policy::of_user("p", &fix, None).is_ok(), "{fix}");
 }

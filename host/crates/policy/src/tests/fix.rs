@@ -10,7 +10,7 @@ use crate::{
     Grant,
 };
 
-/// The grant under the policy that a refusal proposes, in place of the one before.
+/// The grant under the policy that a refusal proposes, which replaces the previous one.
 fn fixed(denial: &Denial, requests: &str) -> Grant {
     policy(denial.fix.as_deref().unwrap()).grant(&manifest(requests), &Map::new())
 }
@@ -67,7 +67,7 @@ fn the_proposed_text_includes_the_secret_that_the_service_asks_for() {
     let rows = [
         ("", format!("{secret}\n{plain}"), true, Some(unknown)),
         (known, format!("{secret}\n{plain}\nformat = '{{}}'"), true, None),
-        // How it is sent is not known, or decided already.
+        // The way to send it is unknown, or decided already.
         ("", secret.to_owned(), false, None),
         (&format!("{known}{held}"), format!("{secret}\n{plain}"), false, None),
     ];
@@ -141,7 +141,7 @@ fn what_the_manifest_does_not_request_cannot_be_fixed_by_policy() {
     }
 }
 
-/// Checks the refusal of an address, and that its fix lets the request go there.
+/// Checks the refusal of an address, and that its fix lets the request reach it.
 #[track_caller]
 fn check_address(net: &str, request: &str, addr: &str, want: &str) {
     let before = grant(&format!("[plugin.weather]\nnet = {net}"), GREEDY);
@@ -165,7 +165,7 @@ fn a_refused_address_carries_the_entry_that_allows_it() {
     );
 }
 
-/// Who runs a name chooses its address, and would otherwise choose what is offered to be granted.
+/// The owner of a name chooses its address, and would otherwise choose the proposed grant.
 #[test]
 fn an_address_that_a_name_led_to_is_not_offered_to_be_granted() {
     let rows = [

@@ -1,4 +1,4 @@
-//! Fixes where a policy has several files: each is for the user's own, and takes account of the rest.
+//! Fixes for a policy of several files: each is for the user's own file and considers the others.
 
 use serde_json::Map;
 
@@ -64,12 +64,12 @@ fn a_folder_of_another_file_cannot_be_widened() {
         let denial = table_grant(admin, user).deny_path("/w/x", ReadWrite);
         assert_eq!((denial.why.as_str(), denial.fix.is_some()), (why(file).as_str(), fixed));
     }
-    // The administrator's grant counts where both say the same.
+    // If both files have the same entry, the administrator's counts.
     let denial = table_grant(reads, reads).deny_path("/w/x", ReadWrite);
     assert_eq!((denial.why.as_str(), denial.fix), (why("admin").as_str(), None));
 }
 
-/// The administrator's mount is in the way of the one that is usually proposed.
+/// The administrator's mount conflicts with the one that is usually proposed.
 #[test]
 fn a_new_folder_finds_its_place_beside_those_of_another_file() {
     let admin = "fs = [{ path = '/srv', access = 'read', mount = '/data/a' }]";

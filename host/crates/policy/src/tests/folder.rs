@@ -1,4 +1,4 @@
-//! Folders: what is granted, what is requested, and what both make of it.
+//! Folders: requests, grants, and the resulting mounts.
 
 use super::grant;
 use crate::{Access, Grant};
@@ -36,7 +36,7 @@ fn mounts_stand_beside_each_other_when_they_do_not_overlap() {
     assert_eq!(grant(&format!("[plugin.weather]\nfs = {fs}"), ANY).fs().len(), 3);
 }
 
-/// A requested path and access, a granted path and access, and what comes out of the two.
+/// A requested path and access, a granted path and access, and the resulting access.
 #[test]
 fn the_lesser_of_request_and_grant_holds() {
     use Access::{Read, ReadWrite};
@@ -74,7 +74,7 @@ fn of_several_requests_the_widest_one_counts() {
     assert_eq!(grant.powers(), want);
 }
 
-/// The policy gives both the same access; the request makes them differ.
+/// The policy gives both the same access; the request makes it differ.
 #[test]
 fn overlapping_folders_never_differ_in_what_may_be_done() {
     let requests = "[[request.fs]]\naccess = 'read'\nwhy = 'w'

@@ -1,4 +1,5 @@
-//! Globs over paths: what each element of a pattern denies, and what a move would lay open.
+//! Globs over paths: the files that each element of a pattern denies, and the moves that would
+//! reveal them.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     (".env", ".env .env/x .env/x/y ./.env .env/ .env//x", "x/.env .envx .en env"),
     ("a/b", "a/b a/b/c a//b a/./b", "a b a/c x/a/b a/bb"),
     ("é", "é é/x", "e e\u{300}"),
-    // Names that some file systems take for the same.
+    // Names that some file systems treat as equal.
     (".env", ".ENV .Env .en\u{200b}v .env. .env.. .ENV/x", ".env.x .enw"),
     (".ENV", ".env .ENV", ".en"),
     ("é", "e\u{301} É E\u{301}", "è"),
@@ -108,7 +109,7 @@ fn hostile_names_and_patterns_take_no_noticeable_time() {
     }
 }
 
-/// The folder that is moved, its new path, and the pattern that would no longer deny what it did.
+/// The folder to move, its new path, and the pattern that would deny less afterwards.
 #[test]
 fn a_move_may_not_lay_open_what_is_denied() {
     let rows = [

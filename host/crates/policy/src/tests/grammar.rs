@@ -1,7 +1,7 @@
-//! Every key of a policy, in both directions: a file in which it lets something pass, and one in
+//! Every key of a policy, in both directions: a file in which it permits something, and one in
 //! which it does not.
 //!
-//! The readers themselves say which keys there are, so a new key without rows fails here.
+//! The readers themselves report their keys, so a new key without rows fails here.
 
 use std::{
     cell::RefCell,
@@ -20,57 +20,57 @@ use crate::{
     Surroundings,
 };
 
-/// A table and a key in it; a file in which the key decides about a power; whether the power is
-/// there.
+/// A table, a key in it, a file in which the key decides about a power, that power, and whether the
+/// plugin has it.
 type Row = (&'static str, &'static str, &'static str, Power, bool);
 
-/// Something that a plugin does, or that is done for it.
+/// An action of a plugin, or of the host for it.
 enum Power {
     /// Sends a request.
     Send(&'static str),
-    /// Sends a request to a host that is at an address.
+    /// Sends a request to a host with an address.
     Reach(&'static str, &'static str),
     /// Sends a request without a question.
     SendUnasked(&'static str),
-    /// Does something with a path of the guest.
+    /// Accesses a guest path.
     Touch(&'static str, Access),
-    /// Fills its first mount with so many bytes.
+    /// Stores this many bytes in its first mount.
     Fill(u64),
     /// Sees a variable.
     See(&'static str),
     /// Reads a secret.
     Read(&'static str),
-    /// Has a request to a URL carry a header.
+    /// Adds a header to a request to a URL.
     Carry(&'static str, &'static str),
-    /// Has the secret `pin` come from somewhere.
+    /// Uses this source for the secret `pin`.
     ComeFrom(fn() -> SecretSource),
-    /// Sends so many requests in a call.
+    /// Sends this many requests in a call.
     SendMany(u32),
-    /// Has a capability, or some of it.
+    /// Holds a capability, or part of it.
     Hold(Capability),
-    /// Keeps a value of so many bytes.
+    /// Keeps a value of this many bytes.
     Keep(u64),
-    /// Sets so many timers that fire again after so many seconds.
+    /// Sets this many timers that repeat after this many seconds.
     Plan(u32, u64),
-    /// Sends so many messages in a minute.
+    /// Sends this many messages in a minute.
     Tell(u32),
     /// Opens a page.
     Open(&'static str),
     /// Opens a page without a question.
     OpenUnasked(&'static str),
-    /// Fills a scratch that it sees at a path with so many bytes.
+    /// Stores this many bytes in the scratch at a path.
     Store(&'static str, u64),
-    /// Listens at an address.
+    /// Listens on an address.
     Hear(&'static str),
     /// Answers questions.
     Confirm,
-    /// Runs as a program of the machine.
+    /// Runs as a native program.
     Process { network: bool, unwalled: bool },
     /// Sends a request past the proxy.
     Bypass(&'static str),
     /// Runs a tool without a question.
     Run,
-    /// Starts, on a machine where `/guarded` is what the host lives from.
+    /// Starts, on a machine where `/guarded` belongs to the host.
     Start,
 }
 
@@ -212,7 +212,7 @@ const ROWS: &[Row] = &[
     ("proxy", "bypass", "[proxy]\nhttp = 'http://p.example'\nbypass = ['b.io']", Bypass("http://a.io/"), false),
 ];
 
-/// A limit as a file states it, what it is about, and how much of that it allows.
+/// A limit as a file states it, the field that it sets, and the resulting value.
 type LimitRow = (&'static str, &'static str, fn(&Limits) -> u64, u64);
 
 fn ms(time: std::time::Duration) -> u64 {
@@ -248,7 +248,7 @@ fn started(file: &str) -> Result<(Policy, Grant), SourceError> {
     Ok((policy, grant))
 }
 
-/// Whether the power is there under a file. Under one that is refused there is none.
+/// Whether the plugin has the power under a file. Under a refused file it has none.
 fn passes(file: &str, power: &Power) -> bool {
     let Ok((policy, grant)) = started(file) else { return false };
     match power {
@@ -318,7 +318,7 @@ thread_local! {
     static ASKED_FOR: RefCell<BTreeSet<(String, &'static str)>> = RefCell::default();
 }
 
-/// Returns a reader that does the same and leaves behind which keys it asked for.
+/// Returns a reader that does the same and records the keys that it asked for.
 pub(crate) fn noting<'d, T>(
     label: String,
     read: impl FnOnce(&mut Section<'d>) -> T,
@@ -337,7 +337,7 @@ pub(crate) fn noting<'d, T>(
     }
 }
 
-/// The keys that have a row in which a power is there, or one in which it is not.
+/// The keys with a row in which a power is granted, or with one in which it is not.
 fn covered(passing: bool) -> BTreeSet<(String, &'static str)> {
     let rows = ROWS.iter().filter(|row| row.4 == passing).map(|row| (row.0, row.1));
     let rules = grammar_rules::ROWS.iter().filter(|row| row.2 == passing);
@@ -350,7 +350,7 @@ fn covered(passing: bool) -> BTreeSet<(String, &'static str)> {
 fn asked_for() -> BTreeSet<(String, &'static str)> {
     ASKED_FOR.take();
     for (_, _, file, ..) in ROWS {
-        // Some of the files are refused; their keys count all the same.
+        // Some of the files are refused; their keys count too.
         let _ = parse_policy(file);
     }
     ASKED_FOR.take()
@@ -367,7 +367,8 @@ fn every_key_allows_and_denies_as_it_says() {
         let (_, grant) = started(&file).unwrap();
         assert_eq!(allowed(grant.limits()), *most, "{file}");
         assert_ne!(allowed(&Limits::standard()), *most, "{file}");
-        // Stated for all plugins it holds for each of them, but for what counts their calls together.
+        // A limit for all plugins applies to each of them, except for those that count all calls
+        // together.
         let (policy, grant) = started(&format!("[limits]\n{key} = {value}")).unwrap();
         let is_shared = ["calls-per-minute", "concurrent-calls"].contains(key);
         assert_eq!(allowed(grant.limits()) == *most, !is_shared, "{key} for all");
@@ -384,7 +385,7 @@ fn every_key_has_a_row_that_allows_and_one_that_denies() {
         let missing: Vec<_> = asked.difference(&covered(passing)).cloned().collect();
         assert!(missing.is_empty(), "no row with {passing} for {missing:?}");
     }
-    // No table was left out.
+    // No table is missing.
     let tables: BTreeSet<&str> = asked.iter().map(|(table, _)| table.as_str()).collect();
     let known = [
         "file", "fs", "limits", "listen", "net", "notify", "open-url", "plugin", "process",

@@ -1,6 +1,6 @@
-//! The keys of a rule: each does what it says, in both directions.
+//! The keys of a rule: each has the effect that it states, in both directions.
 //!
-//! That every key has its rows is checked with those of all other tables.
+//! The test of all other tables checks that every key has its rows.
 
 use sallyport_contract::{CallContext, Decision};
 use serde_json::{Map, json};
@@ -9,9 +9,8 @@ use url::Url;
 use super::{DIGEST, GREEDY, manifest, parse_policy, tool};
 use crate::Question;
 
-/// A key, lines of a rule about it, and whether a call of `weather.get` with `{"n": 6}`, or its
-/// request for `https://api.example.com/a`, or its page `https://www.example.com/a`, passes beside
-/// them.
+/// A key, lines of a rule with it, and whether a call of `weather.get` with `{"n": 6}`, its request
+/// for `https://api.example.com/a`, or its page `https://www.example.com/a` passes under that rule.
 pub(super) type Row = (&'static str, &'static str, bool);
 
 pub(super) const ROWS: [Row; 24] = [
@@ -48,13 +47,13 @@ pub(super) const ROWS: [Row; 24] = [
     ("decision", "tool = 'weather.get'\ndecision = 'allow'", true),
     ("message", "tool = 'weather.get'\nmessage = 'no {args.n}'\ndecision = 'deny'", false),
     ("message", "tool = 'weather.get'\nmessage = 'yes {args.n}'\ndecision = 'allow'", true),
-    // A file with an example that does not come out grants nothing.
+    // A file with a failing example grants nothing.
     ("match", "tool = 'weather.get'\nmatch = [{ decision = 'ask' }]\ndecision = 'allow'", false),
     ("match", "tool = 'weather.get'\nmatch = [{ decision = 'allow' }]\ndecision = 'allow'", true),
     ("match", "tool = 'weather.put'\nmatch = [{ decision = 'deny' }]\ndecision = 'deny'", true),
 ];
 
-/// Whether the call and its request pass. What would be asked does not.
+/// Whether the call and its request pass. A question does not count as passing.
 fn passes(rule: &str) -> bool {
     let table = "[plugin.weather]\nnet = ['GET https://api.example.com/**']\n\
                  open-url = { decision = 'allow' }\n";

@@ -1,4 +1,4 @@
-//! Requests that try to look like something they are not. Numbers are those of the hostile cases.
+//! Requests that imitate other requests. The numbers are those of the hostile cases.
 
 use sallyport_contract::PluginName;
 use serde_json::Map;
@@ -9,13 +9,13 @@ use crate::{Access, Grant, Manifest, Policy};
 
 const NET: &str = "['GET https://api.example.com/v1/**']";
 
-/// Checks that none of the requests passes, each for the reason given.
+/// Checks that none of the requests passes, each for the given reason.
 #[track_caller]
 fn check_denied(rows: &[(&str, &str)]) {
     let grant = net_grant(NET);
     for (request, why) in rows {
         let (method, text) = request.split_once(' ').unwrap();
-        // What the parser of URLs refuses cannot be dialled either.
+        // A URL that the parser refuses cannot be dialled either.
         let Ok(url) = Url::parse(text) else {
             assert_eq!(*why, "no URL", "{request}");
             continue;
@@ -79,7 +79,7 @@ fn addresses_in_odd_notations_are_that_address() {
         let public = net_grant("['GET https://api.example.com/**']");
         assert!(send(&public, &format!("GET https://{host}/")).is_err(), "{host}");
     }
-    // In a policy only the usual notation is taken, so that its reader sees what is granted.
+    // A policy accepts only the usual notation, so that its reader sees the granted address.
     for host in [
         "127.1",
         "0x7f.1",
@@ -130,7 +130,7 @@ fn paths_that_mean_another_one() {
     assert!(denial.what.chars().count() < 400, "{}", denial.what);
 }
 
-/// 38: the parser drops tabs and line breaks, and what is left is what is checked and dialled.
+/// 38: the parser drops tabs and line breaks; the rest is checked and dialled.
 #[test]
 fn white_space_in_a_url_does_not_hide_anything() {
     let grant = net_grant(NET);
@@ -201,7 +201,7 @@ fn names_that_lead_to_addresses_that_are_not_public() {
     assert!(permit.allows_address("93.184.216.34".parse().unwrap()));
 }
 
-/// Walks every capability of a plugin that asks for everything under a policy that grants nothing.
+/// Checks every capability of a plugin that requests everything under a policy that grants nothing.
 #[track_caller]
 fn check_nothing(grant: &Grant) {
     for request in

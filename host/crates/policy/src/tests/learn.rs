@@ -1,4 +1,4 @@
-//! What a run was refused, and the least that lets it through.
+//! The refusals of a run, and the smallest additions that lift them.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -36,7 +36,7 @@ const REQUESTS: &str = "
 
 const ANY_FOLDER: &str = "[[request.fs]]\naccess = 'read-write'\nwhy = 'w'\n";
 
-/// Reads `METHOD URL`, with the refused address after it if that was it.
+/// Parses `METHOD URL`, followed by the refused address if the refusal was about it.
 fn net(request: &str) -> Need {
     let words: Vec<_> = request.split(' ').collect();
     let to_private = words.get(2).map(|addr| addr.parse::<IpAddr>().unwrap());
@@ -57,7 +57,7 @@ fn propose(requests: &str, before: &str, needs: &[Need]) -> Proposal {
     learned(needs).proposal(&manifest(requests), &Map::new(), &policy(before), None)
 }
 
-/// Checks the lines that a proposal adds to a policy, and what it leaves open.
+/// Checks the lines that a proposal adds to a policy, and the needs that it leaves open.
 #[track_caller]
 fn check(before: &str, needs: &[Need], lines: &[&str], open: &[&str]) {
     let requests = if before.contains("# any") { ANY_FOLDER } else { REQUESTS };
@@ -70,7 +70,7 @@ fn check(before: &str, needs: &[Need], lines: &[&str], open: &[&str]) {
     assert_eq!(proposal.open, open);
 }
 
-/// Checks what a proposal makes of requests: the entries of the `net` list, and what is left open.
+/// Checks a proposal for requests: the entries of the `net` list, and the needs that are left open.
 #[track_caller]
 fn check_net(before: &str, needs: &[&str], entries: &[&str], open: &[&str]) {
     let needs: Vec<_> = needs.iter().map(|need| net(need)).collect();

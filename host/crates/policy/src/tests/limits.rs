@@ -1,4 +1,4 @@
-//! Limits: the standard, what a policy may set, and what several files make together.
+//! Limits: the defaults, the values that a policy may state, and several files.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ fn each_limit_can_be_set_by_itself() {
     for (limit, want) in rows {
         let text = format!("[plugin.weather]\nlimits = {{ {limit} }}");
         assert_eq!(grant(&text, "").limits(), &want, "{limit}");
-        // Written out and read again it is the same.
+        // The written form parses to the same limits.
         let again = stated(&format!("limits = {{ {limit} }}"));
         let again = stated(&format!("limits = {again}"));
         assert_eq!(Limits::of(&again), want, "{again}");
@@ -115,7 +115,7 @@ fn of_several_files_the_least_counts_and_a_project_only_tightens() {
         (["time = '1h'", "", "time = '5s'"], 5),
         (["time = '1h'", "", "time = '10m'"], 600),
         (["time = '1h'", "", "time = '2h'"], 3600),
-        // Where nobody else says anything, the standard holds.
+        // If no other file states the limit, the default applies.
         (["", "", "time = '5s'"], 5),
         (["", "", "time = '2h'"], 30),
     ];
@@ -129,7 +129,7 @@ fn a_project_limits_what_is_unlimited_otherwise() {
     let limits = together(["", "", "cpu = '2s', calls-per-minute = 9, http-redirects = 5"]);
     assert_eq!((limits.cpu, limits.calls_per_minute), (Some(seconds(2)), Some(9)));
     assert_eq!(limits.http_redirects, 0);
-    // What a longer output brings along is tightened too.
+    // The limit that a longer output raises is tightened too.
     let limits = together(["", "output = '8MiB'", "host-call = '3MiB'"]);
     assert_eq!(limits.host_call_bytes, 3 * MIB);
     assert_eq!(together(["", "", "host-call = '3MiB', output = '8MiB'"]), Limits::standard());
@@ -149,14 +149,14 @@ fn stated_by(files: &[(Tier, bool, &str)]) -> (Limits, SharedLimits) {
     (limits, policy.shared_limits())
 }
 
-/// Whether no limit that counts the calls of all plugins is above the other's.
+/// Whether no limit on all plugins together exceeds the other's.
 fn shared_within(one: SharedLimits, other: SharedLimits) -> bool {
     let least = |limit: Option<u32>| limit.unwrap_or(u32::MAX);
     least(one.calls_per_minute) <= least(other.calls_per_minute)
         && least(one.concurrent_calls) <= least(other.concurrent_calls)
 }
 
-/// Every limit, in every tier, for one plugin and for all: a stranger's file never raises it.
+/// Every limit, in every tier, for one plugin and for all: an untrusted file never raises it.
 #[test]
 fn no_projects_limit_raises_the_one_that_holds_without_it() {
     for (_, key, span, of) in &KEYS {
@@ -178,7 +178,8 @@ fn no_projects_limit_raises_the_one_that_holds_without_it() {
                 assert!(counts, "{with:?}");
             }
         }
-        // Without a word of anybody else the standard holds, and for what has none, nothing.
+        // If no other file states the limit, the default applies, or no limit if there is no
+        // default.
         let (limits, _) = stated_by(&[(Tier::Project, true, &high)]);
         assert!(of(&limits) <= of(&Limits::standard()), "{high}");
     }
@@ -197,7 +198,7 @@ fn limits_for_all_plugins_hold_also_for_those_that_no_file_mentions() {
     }
     let shared = SharedLimits { calls_per_minute: None, concurrent_calls: Some(2) };
     assert_eq!(policy.shared_limits(), shared);
-    // The least of what is said for one plugin and for all counts.
+    // The lower of the values for one plugin and for all applies.
     let text = "[limits]\ntime = '1m'\n[plugin.weather]\nlimits = { time = '2m' }";
     assert_eq!(grant(text, "").limits().time, seconds(60));
     let text = "[limits]\ntime = '2m'\n[plugin.weather]\nlimits = { time = '1m' }";

@@ -1,4 +1,4 @@
-//! Manifests: what they may say, what they may not, and settings.
+//! Manifests: valid and invalid content, and settings.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Tests of the crate as its users see it, in rows of data.
+//! Tests of the crate from its users' point of view, as tables of data.
 
 use std::{net::IpAddr, path::Path};
 
@@ -39,11 +39,11 @@ mod rules;
 mod secret;
 mod tiers;
 
-/// Digest of the component of all plugins here.
+/// The digest of every component in these tests.
 const DIGEST: &str = "16ee56a487a0c4c3c29a6d1cf9d5ee4a17e0a5b6c7d8e9f00112233445566778";
 
-/// Asks for all of the network that the tests use, for any folder, two variables, two secrets and
-/// every capability.
+/// Requests all of the network that the tests use, any folder, two variables, two secrets and every
+/// capability.
 const GREEDY: &str = r#"
     [[request.net]]
     allow = "* https://api.example.com/**"
@@ -124,7 +124,7 @@ fn policy(text: &str) -> Policy {
     parse_policy(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The grant of a plugin whose policy has this `net` list and whose manifest asks for everything.
+/// The grant of a plugin whose policy has this `net` list and whose manifest requests everything.
 fn net_grant(net: &str) -> Grant {
     grant(&format!("[plugin.weather]\nnet = {net}"), GREEDY)
 }
@@ -137,13 +137,13 @@ fn settings(pairs: &[(&str, &str)]) -> Map<String, Value> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect()
 }
 
-/// Sends `METHOD URL` through the check.
+/// Checks `METHOD URL` against the grant.
 fn send(grant: &Grant, request: &str) -> Result<(), Denial> {
     let (method, url) = request.split_once(' ').unwrap();
     grant.net().check(method, &Url::parse(url).unwrap()).map(|_| ())
 }
 
-/// Sends `METHOD URL` and looks at an address that the host name might lead to.
+/// Checks `METHOD URL`, and an address that the host name might resolve to.
 fn reaches(grant: &Grant, request: &str, addr: &str) -> bool {
     let (method, url) = request.split_once(' ').unwrap();
     let url = Url::parse(url).unwrap();
@@ -155,7 +155,7 @@ fn tool(text: &str) -> ToolId {
     text.parse().unwrap()
 }
 
-/// The verdict about a call without arguments, of the component with the digest [`DIGEST`].
+/// The verdict on a call without arguments, of the component with the digest [`DIGEST`].
 fn verdict(policy: &Policy, grant: &Grant, id: &str) -> Verdict {
     verdict_with(policy, grant, id, &json!({}))
 }
@@ -171,7 +171,7 @@ fn decide(policy: &Policy, grant: &Grant, id: &str) -> (Decision, String) {
     (verdict.decision, verdict.reason)
 }
 
-/// Checks where a file is refused, in which words, and with which hint (empty for none).
+/// Checks the place, the message and the hint (empty for none) of a refused file.
 #[track_caller]
 fn check_error<T: std::fmt::Debug>(parsed: Result<T, SourceError>, want: &str, hint: &str) {
     let error = parsed.expect_err(want);

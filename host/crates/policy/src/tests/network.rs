@@ -1,9 +1,9 @@
-//! Network: every element of a pattern, what it allows and what it does not.
+//! Network patterns: every element, with requests that it permits and requests that it does not.
 
 use super::{net_grant, reaches, send};
 use crate::net::{NetPattern, pattern::DenyPattern};
 
-/// A pattern, a request that it lets through, and one that it does not.
+/// A pattern, a request that it permits, and one that it does not.
 const ROWS: &[(&str, &str, &str)] = &[
     // Methods.
     (
@@ -205,7 +205,7 @@ fn a_denying_entry_beats_every_allowing_one() {
         ("GET https://api.example.com/s/", false),
         ("GET https://api.example.com/s/public", false),
         ("GET https://api.example.com/%73/public", false),
-        // Servers that ignore empty segments would serve what is denied.
+        // Servers that ignore empty segments would serve the denied path.
         ("GET https://api.example.com//s/public", false),
         ("GET https://api.example.com/s//public", false),
         ("GET https://api.example.com/x", false),
@@ -238,7 +238,7 @@ fn both_keys_are_needed() {
     assert!(grant.notes().is_empty());
 }
 
-/// A port range of the manifest, one of the policy, and the ports that both hold.
+/// A port range of the manifest, one of the policy, and the ports in both.
 #[test]
 fn port_ranges_meet() {
     let rows = [
@@ -259,7 +259,7 @@ fn port_ranges_meet() {
     }
 }
 
-/// Two patterns, and whether every request of the second is surely one of the first.
+/// Two patterns, and whether the first certainly matches every request of the second.
 #[test]
 fn what_covers_what() {
     let rows = [
@@ -320,7 +320,7 @@ fn addresses_are_public_unless_a_range_is_named_on_purpose() {
         (RANGES, intern, "fd00::1", true),
         (RANGES, intern, "192.168.7.7", true),
         (RANGES, intern, "192.168.7.8", false),
-        // Of several entries that match, one is enough.
+        // One of several matching entries is enough.
         (TWO, "GET https://intern.example/a", "10.1.2.3", false),
         (TWO, "GET https://intern.example/b", "10.1.2.3", true),
         (LITERAL, "GET http://127.0.0.1:8080/", "127.0.0.1", true),

@@ -9,7 +9,8 @@ fn check_net(entry: &str, message: &str, hint: &str) {
     check_error(parse_policy(&text), &format!("policy.toml:2:8: {message}"), hint);
 }
 
-/// Checks patterns that are refused alike: each with the part of it that the message quotes.
+/// Checks patterns that are refused for the same reason, each with the part that the message
+/// quotes.
 #[track_caller]
 fn check_patterns(rows: &[(&str, &str)], message: &str, hint: &str) {
     for (pattern, part) in rows {

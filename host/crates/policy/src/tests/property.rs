@@ -1,4 +1,4 @@
-//! What holds for any policy, manifest and request.
+//! Properties of any policy, manifest and request.
 
 use proptest::prelude::*;
 use serde_json::Map;
@@ -27,7 +27,7 @@ fn hosts() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Hosts that an entry that denies may name besides.
+/// Further hosts, which only an entry that denies may name.
 fn wide_hosts() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "https://*",
@@ -42,12 +42,12 @@ fn segment() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["", "a", "b", "ab", "*", "a*", "*b", "a*b", "%61", "*b*"])
 }
 
-/// Patterns over so few words that many of them meet.
+/// Patterns from so few words that many of them overlap.
 fn pattern() -> impl Strategy<Value = String> {
     pattern_of(hosts())
 }
 
-/// What an entry that denies may say.
+/// The possible patterns of an entry that denies.
 fn deny_pattern() -> impl Strategy<Value = String> {
     prop_oneof![pattern(), pattern_of(wide_hosts()), Just("* https://**".to_owned())]
 }

@@ -1,4 +1,4 @@
-//! What holds for any rules, whatever the arguments.
+//! Properties of any rules, for any arguments.
 
 use proptest::prelude::*;
 use sallyport_contract::{CallContext, Decision};
@@ -8,7 +8,7 @@ use url::Url;
 use super::{DIGEST, GREEDY, manifest, tool};
 use crate::{Policy, Question, Tier, fix::toml_string};
 
-/// Conditions over few names, of which many cannot be evaluated.
+/// Conditions over a few names, many of which cannot be evaluated.
 fn condition() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "args.a > 3",
@@ -78,7 +78,7 @@ fn rules(decisions: &'static [&'static str]) -> impl Strategy<Value = String> {
 
 const ALL: &[&str] = &["allow", "ask", "deny"];
 
-/// What a user grants: nothing, a request that asks, one that does not.
+/// The user's grants: nothing, a request that asks, one that does not.
 fn table() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "[plugin.weather]\nenv = ['TZ']\n",
@@ -88,7 +88,7 @@ fn table() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Arguments of any shape, under the names that the conditions look at.
+/// Arguments of any shape, under the names that the conditions use.
 fn arguments() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -118,7 +118,7 @@ fn of(files: &[(Tier, &str)]) -> Policy {
     Policy::of(files.collect()).unwrap()
 }
 
-/// What a policy says to a call, and to two requests of it; a request that is not permitted is
+/// A policy's decisions about a call and two of its requests; a request that is not permitted is
 /// denied.
 fn decisions(policy: &Policy, arguments: &Value) -> Vec<Decision> {
     let grant = policy.grant(&manifest(GREEDY), &Map::new());
@@ -151,7 +151,7 @@ proptest! {
     ) {
         let without = decisions(&of(&[(Tier::User, &format!("{table}{before}"))]), &arguments);
         let with = decisions(&of(&[(Tier::User, &format!("{table}{before}{more}"))]), &arguments);
-        // Asking for what was asked about by default is no change, and denying always is stricter.
+        // Asking instead of asking by default is not a change, and denying is always stricter.
         prop_assert!(no_laxer(&with, &without), "{:?} after {:?}", with, without);
     }
 
@@ -177,7 +177,7 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 
-    /// The explanation is that of the decision, and its winner is what the verdict names.
+    /// An explanation has the decision of the verdict, and its winner is the rule of the verdict.
     #[test]
     fn explanations_agree_with_decisions(
         table in table(), rules in rules(ALL), arguments in arguments(),
@@ -192,7 +192,8 @@ proptest! {
         prop_assert_eq!((verdict.decision, &verdict.reason), (found.decision, &found.reason));
         let won = found.steps.iter().find(|step| step.won).map(|step| &step.place);
         prop_assert!(verdict.rule.is_none() || won == verdict.rule.as_ref());
-        // What is open in the outlook is the worst or the best that may come.
+        // A decision that the outlook leaves open is the strictest or the least strict possible
+        // one.
         let outlook = policy.outlook(&id, DIGEST, &grant);
         let settled = !outlook.matched.iter().any(|matched| !matched.counted);
         prop_assert!(!settled || outlook.decision == verdict.decision);

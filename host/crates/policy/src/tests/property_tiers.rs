@@ -1,5 +1,5 @@
-//! What holds for any policy of several files, for any entry that asks, and for any folder that
-//! denies some of its files.
+//! Properties of any policy of several files, of any entry that asks, and of any folder that denies
+//! some of its files.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,7 @@ fn limits() -> impl Strategy<Value = String> {
         "host-call = '4KiB'",
     ]);
     prop::collection::vec(limit, 0..4).prop_map(|mut limits| {
-        // A key can stand there once.
+        // A key can occur only once.
         limits.sort_unstable();
         limits.dedup_by_key(|limit| limit.split(' ').next());
         limits.join(", ")
@@ -97,7 +97,7 @@ fn request() -> impl Strategy<Value = String> {
 
 const SOURCE: (Tier, &str) = (Tier::Admin, "[secret.key]\nenv = 'KEY'\n");
 
-/// The grant under some files; `None` where they cannot stand together.
+/// The grant under some files; `None` if they conflict.
 fn granted(files: &[(Tier, &str)]) -> Option<Grant> {
     let parse = |(tier, text): &(Tier, &str)| Policy::parse(*tier, tier.word(), text, None).ok();
     let files = files.iter().map(parse).collect::<Option<Vec<_>>>()?;
@@ -105,14 +105,14 @@ fn granted(files: &[(Tier, &str)]) -> Option<Grant> {
     Some(policy.grant(&manifest(ASKS), &Map::new()))
 }
 
-/// What becomes of a request; the stricter the greater.
+/// The decision about a request; stricter is greater.
 fn outcome(grant: &Grant, request: &str) -> Decision {
     let (method, url) = request.split_once(' ').unwrap();
     let permit = grant.net().check(method, &Url::parse(url).unwrap());
     permit.map_or(Decision::Deny, |permit| permit.decision())
 }
 
-/// Whether no limit of one is above the other's.
+/// Whether no limit of one exceeds the other's.
 fn within(one: &Limits, other: &Limits) -> bool {
     let cpu = |limits: &Limits| limits.cpu.unwrap_or(std::time::Duration::MAX);
     let calls = |limits: &Limits| limits.calls_per_minute.unwrap_or(u32::MAX);
@@ -152,7 +152,7 @@ fn parsed(globs: &[String]) -> Globs {
     Globs::parse(globs.iter().map(String::as_str)).unwrap()
 }
 
-/// Whether segments of a pattern match all of some names, said as simply as it can be.
+/// Whether segments of a pattern match all of some names, in the simplest implementation.
 fn matches(pattern: &[&str], names: &[&str]) -> bool {
     match (pattern, names) {
         ([], []) => true,
@@ -223,7 +223,8 @@ proptest! {
         let each = [granted(&[SOURCE, admin]), granted(&[SOURCE, user])];
         let Some(both) = granted(&[SOURCE, admin, user]) else { return Ok(()) };
         let least = each.iter().flatten().map(|grant| outcome(grant, &request)).min();
-        // Denies of the other file may take away again; nothing is there that neither has.
+        // A denial in one file may take away a grant of the other. Together they never permit more
+        // than the laxer one.
         prop_assert!(Some(outcome(&both, &request)) >= least);
     }
 
@@ -264,7 +265,7 @@ proptest! {
     fn a_pattern_denies_what_it_matches_and_all_below(glob in glob(), path in path()) {
         let names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap()).collect();
         let pattern: Vec<&str> = glob.split('/').collect();
-        // `x/**` also means `x`, and a match denies all below it.
+        // `x/**` also means `x`, and a match denies everything below it.
         let whole = (0..=names.len()).any(|most| matches(&pattern, &names[..most]));
         let found = parsed(std::slice::from_ref(&glob)).denies(&path).is_some();
         prop_assert_eq!(found, whole, "{} {:?}", glob, path);
@@ -287,7 +288,7 @@ proptest! {
         prop_assert_eq!(here.lost_by_move(&from, &here, &from), None);
     }
 
-    /// Two folders that overlap: a file that either denies is shown by neither.
+    /// Two overlapping folders: neither shows a file that either of them denies.
     #[test]
     fn a_file_that_one_entry_denies_is_shown_by_none(
         outer in globs(), inner in globs(), file in path(),

@@ -1,4 +1,4 @@
-//! What holds for the text of any URL: it is explained as it is treated.
+//! Properties of the text of any URL: its explanation matches its treatment.
 
 use http::Uri;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ const POLICY: &str = "[plugin.weather]\nnet = [
     { deny = 'GET https://api.example.com/never/**' },
 ]";
 
-/// Texts in which one reader could find another host or path than the next.
+/// Texts in which two parsers could find different hosts or paths.
 fn url() -> impl Strategy<Value = String> {
     let scheme = prop::sample::select(vec!["https", "http", "HTTP", "ftp", ""]);
     let mark = prop::sample::select(vec!["://", "://", "://", ":", ":/", ":\\\\", "://\t"]);
@@ -73,7 +73,7 @@ fn method() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["GET", "POST", "get", "CONNECT", "TRACE", "", "GE T", "G\u{e9}T"])
 }
 
-/// What becomes of a request whose parts a guest hands over as the SDK parts a text.
+/// Whether a request is sent if a guest passes its parts, split as the SDK splits a text.
 fn is_sent(grant: &Grant, method: &str, text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let rest = rest.split('#').next().unwrap_or_default();
@@ -120,7 +120,7 @@ fn a_url_that_the_host_refuses_is_not_explained_as_another_one() {
         ("https://api.example.com/a ", Decision::Deny),
         ("https://api.example.com/a\\b", Decision::Deny),
         ("https://api.example.com/a/../never/x", Decision::Deny),
-        // Entries without to-private, for hosts that can only mean this machine.
+        // Entries without to-private, for hosts that always mean this machine.
         ("http://localhost:8080/", Decision::Deny),
         ("https://[::1]/", Decision::Deny),
     ] {

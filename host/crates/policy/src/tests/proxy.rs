@@ -1,10 +1,10 @@
-//! The proxy: which requests go through it, and how it is written.
+//! The proxy: its requests, and its notation.
 
 use url::Url;
 
 use super::{check_error, parse_policy, policy};
 
-/// Checks which proxy the requests to some URLs go through.
+/// Checks the proxy of the requests to some URLs.
 #[track_caller]
 fn check(table: &str, rows: &[(&str, Option<(&str, u16)>)]) {
     let policy = policy(&format!("[proxy]\n{table}"));

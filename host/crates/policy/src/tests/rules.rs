@@ -1,4 +1,4 @@
-//! Rules as a file has them: what they may say, and their examples and messages.
+//! Rules in a file: valid content, examples and messages.
 
 use sallyport_contract::Decision::{Allow, Ask, Deny};
 use serde_json::json;
@@ -99,11 +99,12 @@ fn the_rules_of_a_file_are_bounded() {
     check_error(parse_policy(&rule.repeat(2001)), message, "");
 }
 
-/// An example is what the rule alone gives.
+/// An example tests the rule alone.
 #[test]
 fn examples_that_do_not_come_out_are_mistakes() {
     let absent = ": its condition cannot be evaluated, as there is no \"n\"";
-    // (the rule's decision, its condition, an example, what the rule gives where the example errs)
+    // (the rule's decision, its condition, an example, the rule's actual decision if the example
+    // fails)
     let rows = [
         ("deny", "args.n > 5", "n = 6, decision = 'deny'", None),
         ("deny", "args.n > 5", "n = 5, decision = 'allow'", None),
@@ -119,7 +120,7 @@ fn examples_that_do_not_come_out_are_mistakes() {
         ("deny", "args.n > 5", "n = 6, decision = 'ask'", Some(("ask", "deny", ""))),
         ("allow", "args.n > 5", "n = 5, decision = 'allow'", Some(("allow", "ask", ""))),
         ("allow", "args.n > 5", "n = 5, decision = 'deny'", Some(("deny", "ask", ""))),
-        // What cannot be evaluated counts for the stricter side.
+        // A condition that cannot be evaluated counts for the stricter side.
         ("deny", "args.n > 5", "decision = 'deny'", None),
         ("deny", "args.n > 5", "decision = 'allow'", Some(("allow", "deny", absent))),
         ("allow", "args.n > 5", "decision = 'ask'", None),
@@ -188,7 +189,7 @@ fn messages_say_what_the_call_was_about() {
         let (policy, grant) = (policy(&text), grant(&text, GREEDY));
         let said = verdict_with(&policy, &grant, "weather.get", &arguments);
         assert_eq!(said.reason, format!("{want} (rule at policy.toml:1)"), "{message}");
-        // Where there is no call, the message stands as it is written.
+        // Without a call, the message keeps its placeholders.
         let outlook = policy.outlook(&tool("weather.get"), "", &grant);
         assert_eq!(outlook.reason, format!("{message} (rule at policy.toml:1)"));
     }

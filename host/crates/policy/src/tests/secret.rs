@@ -1,4 +1,4 @@
-//! Secrets: where they come from, what becomes of them, and who may have them.
+//! Secrets: their sources, their use, and the plugins that get them.
 
 use serde_json::Map;
 use url::Url;
@@ -295,7 +295,7 @@ fn a_header_has_one_value() {
         let want = "policy.toml:4:1: the entry at policy.toml:3 fills the same header";
         check_error(parse_policy(&text), want, hint);
     }
-    // The same twice is odd, but does no harm; the plugin holds it once.
+    // A duplicate entry is odd but harmless; the plugin holds the secret once.
     assert_eq!(grant(&text(&format!("{SENT}, {SENT}, {elsewhere}")), ASKS).secrets().len(), 2);
 }
 
@@ -383,6 +383,6 @@ fn a_fix_of_something_else_keeps_the_secrets() {
     let fix = denial.fix.unwrap();
     let fixed = policy(&format!("{fix}\n{SOURCES}")).grant(&manifest(&asks), &Map::new());
     assert_eq!(fixed.secrets().len(), 2, "{fix}");
-    // A secret makes it a plugin that is asked about, so the fix holds a rule.
+    // With a secret, calls of the plugin are asked about, so the fix contains a rule.
     assert!(fix.contains("[[rule]]"), "{fix}");
 }

@@ -16,7 +16,7 @@ fn parse_all(texts: [&str; 3]) -> Result<Policy, SourceError> {
     let home = Some(Path::new("/home/me"));
     let files = FILES.iter().zip(texts);
     let files = files.map(|((tier, file), text)| Policy::parse(*tier, file, text, home));
-    // The order in which they are given does not matter.
+    // The order of the files does not matter.
     let mut files = files.collect::<Result<Vec<_>, _>>()?;
     files.reverse();
     Policy::of(files)
@@ -37,7 +37,7 @@ fn the_rules_of_all_files_are_one_list() {
         (["", &allow, &ask], Ask, "rule at project.toml:1"),
         ([&deny, &allow, &ask], Deny, "rule at admin.toml:1"),
         (["", &ask, &deny], Deny, "rule at project.toml:1"),
-        // Of equally strict rules the first is named.
+        // The first of several equally strict rules is named.
         ([&ask, &ask, &ask], Ask, "rule at admin.toml:1"),
         (["", &deny, &deny], Deny, "rule at user.toml:1"),
     ];

@@ -1,4 +1,4 @@
-//! What is added stands where its table is, in the way that its table is written.
+//! Additions go where their table is, in the notation of that table.
 
 use super::*;
 use crate::edit::{SecretAddition, SecretWayText, add_rule};
@@ -316,7 +316,7 @@ fn what_no_policy_can_hold_is_not_added() {
     assert_eq!(no_list.to_string(), "1:8: \"rule\" must be a list");
 }
 
-/// Requests a file by its path, a folder of the operator's choice for reading, and little else.
+/// Requests a file by its path and little else.
 const NARROW: &str = "[[request.fs]]\npath = '/etc/os-release'\naccess = 'read'\nwhy = 'w'
                       [[request.net]]\nallow = 'GET http://127.0.0.1:8080/**'\nwhy = 'w'
                       [[request.env]]\nname = 'TZ'\nwhy = 'w'

@@ -1,4 +1,4 @@
-//! Capabilities: granted and taken away in the way that the file is written.
+//! Capabilities, granted and taken away in the notation of the file.
 
 use super::*;
 
@@ -124,7 +124,7 @@ fn a_capability_and_its_parts_are_taken_away() {
             Target::Page("https://b.io/".into()),
             "open-url = { allow = ['https://a.io'] } # o\n",
         ),
-        // Without an address the table would mean every page.
+        // Without an address the table would allow every page.
         (
             "open-url = { allow = ['https://a.io'], decision = 'ask' } # o\n",
             Target::Page("https://a.io/".into()),

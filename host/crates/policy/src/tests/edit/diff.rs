@@ -1,4 +1,4 @@
-//! The difference between two texts, as it is shown.
+//! The difference between two texts, as it is printed.
 
 use crate::edit::{Change, diff};
 

@@ -1,4 +1,4 @@
-//! What holds for any policy file and any edit.
+//! Properties of any edit of any policy file.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use super::*;
 use crate::{edit::add_rule, table::PluginTable};
 
-/// What a plugin of a random policy holds, and in which styles that is written.
+/// The content of a plugin's table in a random policy, and the notations in which it is written.
 #[derive(Debug, Clone)]
 struct Table {
     net: Vec<&'static str>,
@@ -18,7 +18,7 @@ struct Table {
     list: List,
 }
 
-/// How a random list is written.
+/// The notation of a random list.
 #[derive(Debug, Clone, Copy)]
 enum List {
     OneLine,
@@ -28,7 +28,7 @@ enum List {
     CommasFirst,
 }
 
-/// How the tables of a random policy are written.
+/// The notation of the tables of a random policy.
 #[derive(Debug, Clone, Copy)]
 enum Style {
     Headers,
@@ -85,7 +85,7 @@ impl List {
 }
 
 impl Table {
-    /// The keys of the table with their values; limits under dotted keys.
+    /// The keys of the table with their values; limits with dotted keys.
     fn keys(&self) -> Vec<String> {
         let own = |entries: &[&str]| entries.iter().map(|e| (*e).to_owned()).collect::<Vec<_>>();
         let fs = self.fs.iter().map(|path| format!("{{ path = \"{path}\", access = 'read' }}"));
@@ -145,7 +145,7 @@ fn file() -> impl Strategy<Value = String> {
     )
 }
 
-/// Additions, some of which the random files hold already.
+/// Additions, some of which the random files contain already.
 fn addition() -> impl Strategy<Value = Addition> {
     prop_oneof![
         select(&["GET https://a.io/**", "GET https://new.io/", "* https://*.c.io/x"][..])
@@ -167,7 +167,7 @@ fn policy(text: &str) -> Policy {
     read.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// What a file says about each plugin, in one form for everything that means the same.
+/// The content of a file for each plugin, in one form for all texts with the same meaning.
 fn holdings(text: &str) -> BTreeSet<String> {
     let policy = policy(text);
     policy.tables().flat_map(|tables| plugin_holdings(&tables.users)).collect()
@@ -190,7 +190,7 @@ fn plugin_holdings(table: &PluginTable) -> Vec<String> {
     all.map(|entry| format!("{} {entry}", table.plugin)).collect()
 }
 
-/// What is held of a capability: each entry of a list, each page, each setting.
+/// The content of a capability: each entry of a list, each page, each setting.
 fn capability_holdings(table: &PluginTable, of: Capability) -> Vec<String> {
     let entries = table.capabilities.entries(of).into_iter().map(|(_, text)| text);
     if matches!(of, Capability::Packages | Capability::Scratch | Capability::Listen) {
@@ -206,7 +206,7 @@ fn capability_holdings(table: &PluginTable, of: Capability) -> Vec<String> {
     parts.chain(itself).map(|part| format!("{of} {part}")).collect()
 }
 
-/// Whether a text is another one with something put in between, blanks and line ends aside.
+/// Whether a text is another one with insertions, ignoring blanks and line ends.
 fn is_within(inner: &str, outer: &str) -> bool {
     let mut outer = outer.chars();
     inner.chars().filter(|c| !c.is_whitespace()).all(|c| outer.any(|other| other == c))

@@ -1,4 +1,4 @@
-//! What is removed takes its own lines and commas along, and nothing else.
+//! Removals take their own lines and commas, and nothing else.
 
 use super::*;
 use crate::edit::{RuleTarget, add_rule, remove_rule};

@@ -1,4 +1,4 @@
-//! Capabilities that were missed: what is proposed, and what is left to the operator.
+//! Refused capabilities: those that are proposed, and those that are left to the operator.
 
 use super::*;
 use crate::{Capability, Grant, tests::GREEDY};
@@ -11,7 +11,7 @@ fn package(name: &str, version: &str) -> Need {
     Need::Package { name: name.into(), version: version.into() }
 }
 
-/// Checks the policy that a proposal makes of another one, and what it leaves open.
+/// Checks the policy with a proposal applied, and the needs that the proposal leaves open.
 #[track_caller]
 fn check_all(requests: &str, before: &str, needs: &[Need], after: &str, open: &[&str]) -> Grant {
     let proposal = propose(requests, before, needs);
@@ -32,7 +32,7 @@ fn every_capability_that_is_missed_is_proposed() {
                  process = true\npackages = [\"Six==1.17.0\"]\n";
     let grant = check_all(GREEDY, "", &needs, after, &[]);
     assert!(Capability::ALL.into_iter().all(|of| grant.holds(of)));
-    // What is granted meanwhile needs nothing, but for a UI that missed that it may answer.
+    // A capability that is granted by now needs nothing, except a UI that cannot answer yet.
     let answers = after.replace("ui = true", "ui = { confirm = true }");
     check_all(GREEDY, after, &needs, &answers, &[]);
     check_all(GREEDY, &answers, &needs, &answers, &[]);

@@ -1,4 +1,5 @@
-//! What holds for any proposal: it lifts what it does not leave open, and lets nothing else through.
+//! Properties of any proposal: it lifts every refusal that it does not leave open, and permits
+//! nothing else.
 
 use percent_encoding::percent_decode_str;
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -19,7 +20,7 @@ fn hosts() -> impl Strategy<Value = &'static str> {
     select(&["https://a.io", "https://b.a.io:8443", "http://localhost"][..])
 }
 
-/// Requests over so few words that many are neighbours.
+/// Requests from so few words that many are siblings.
 fn request() -> impl Strategy<Value = String> {
     let name = select(&["", "a", "b", "c", "ab", "d*", "%61", "x1", "x2", "x3", "x4", "x5"][..]);
     let folder = select(&["", "/a", "/a/b"][..]);
@@ -27,7 +28,7 @@ fn request() -> impl Strategy<Value = String> {
         .prop_map(|(method, host, folder, name)| format!("{method} {host}{folder}/{name}"))
 }
 
-/// Patterns of manifests and policies that meet them.
+/// Patterns of manifests and policies that match some of them.
 fn pattern() -> impl Strategy<Value = String> {
     let path =
         select(&["/**", "/*", "/a/**", "/a/*", "/a/x*", "/a/b/*", "/ab", "/a/*b", "/a/x1"][..]);
@@ -47,7 +48,7 @@ fn table(allows: &[String], denies: &[String]) -> String {
     format!("[plugin.weather]\nnet = [{}]\n", allows.chain(denies).collect::<Vec<_>>().join(", "))
 }
 
-/// Method, origin and path of a request, as servers understand it; the path as folder and name.
+/// The method, origin and path of a request as servers read it; the path as folder and name.
 fn parts(request: &str) -> (String, String, String) {
     let (method, url) = request.split_once(' ').unwrap();
     let url = Url::parse(url).unwrap();
@@ -57,7 +58,7 @@ fn parts(request: &str) -> (String, String, String) {
     (format!("{method} {origin}"), folder.to_owned(), name.to_owned())
 }
 
-/// Whether a request was needed: itself, or more of its neighbours than are listed one by one.
+/// Whether a request was needed: itself, or too many of its siblings to list one by one.
 fn is_needed(needs: &[String], request: &str) -> bool {
     let (origin, folder, name) = parts(request);
     let family: BTreeSet<_> = needs

@@ -1,4 +1,4 @@
-//! Refusals, and what is read from them.
+//! Refusals, and the needs that are parsed from them.
 
 use sallyport_contract::{Decision, Denial};
 use serde_json::Map;
@@ -20,7 +20,7 @@ fn check(grant: &Grant, denial: &Denial, want: Option<Need>) {
     assert_eq!(Need::of_refusal(grant.plugin(), denial), want, "{denial:?}");
 }
 
-/// What a sentence says, whoever wrote it.
+/// A refusal with this sentence, from any author.
 fn saying(what: &str) -> Denial {
     Denial { what: what.into(), why: "no".into(), fix: None, nobody_to_ask: false }
 }
