@@ -1,8 +1,8 @@
-//! `definition.json`: what a script says of itself.
+//! Parses `definition.json`, which describes a script as a tool.
 //!
-//! Such folders exist and have to work as they are, so a key that is not known is left alone with a
-//! remark, and a time that is too long is cut with one. What would make the tool another one than
-//! its author meant is an error.
+//! Existing folders must keep working unchanged, so an unknown key is ignored with a remark, and a
+//! timeout that is too long is cut with one. A value that would change the tool's meaning is an
+//! error.
 
 use std::{io::Read, path::Path, time::Duration};
 
@@ -11,46 +11,46 @@ use serde_json::{Map, Value};
 
 use crate::{error::ScriptError, script};
 
-/// The name of the file.
+/// The name of the definition file.
 pub const DEFINITION_FILE: &str = "definition.json";
 
-/// Time of a call where the definition does not say: as such folders always had.
+/// The timeout of a definition that sets none. Existing folders rely on it.
 pub const TIMEOUT_STANDARD: Duration = Duration::from_secs(30);
 
-/// The longest time that a definition can ask for. A call is not a service.
+/// The maximum timeout of a definition.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// The shortest time, so that rounding makes none of it nothing.
+/// The minimum timeout, so that rounding does not yield zero.
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
-/// Largest definition. The largest schemas of real tools have a tenth of it.
+/// Maximum size of a definition, in bytes. The largest schemas of real tools are a tenth of it.
 const DEFINITION_BYTES_MAX: u64 = 256 << 10;
 
-/// Longest description. Models get a few hundred characters at most.
+/// Maximum size of a description, in bytes. Models receive a few hundred characters at most.
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
 
-/// Most keys that are not known and named one by one.
+/// Maximum number of unknown keys that are named one by one.
 const REMARKS_MAX: usize = 8;
 
-/// How much of a key that is not known is shown.
+/// Maximum length of an unknown key in a remark, in characters.
 const KEY_CHARS_MAX: usize = 40;
 
-/// What a script says of itself.
+/// The definition of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// The tool's name: letters, digits, `_`, `-` and `.`.
+    /// The tool's name: letters, digits, `_`, `-` and `.`; at most 128 bytes.
     pub name: String,
-    /// What the tool does, for a model. It is foreign text.
+    /// The description for a model. It is untrusted text.
     pub description: String,
-    /// Whether it is to be offered.
+    /// Whether the tool is offered.
     pub enabled: bool,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub timeout: Duration,
-    /// The JSON Schema of the arguments, an object. Nobody has looked into it yet.
+    /// The JSON Schema of the arguments. It is an object, but not validated yet.
     pub parameters: Value,
 }
 
-/// A definition with its bytes and what was noticed in reading it.
+/// A parsed definition, with its bytes and remarks.
 pub(crate) struct Parsed {
     pub(crate) definition: Definition,
     pub(crate) bytes: Vec<u8>,
@@ -58,7 +58,7 @@ pub(crate) struct Parsed {
 }
 
 impl Definition {
-    /// Reads the definition of a folder.
+    /// Reads the definition in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Parsed, ScriptError> {
         let path = folder.join(DEFINITION_FILE);
         let bytes = bytes(&path)?;
@@ -95,7 +95,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
     Ok(bytes)
 }
 
-/// The keys of a definition that were not read yet.
+/// The keys of a definition that are not parsed yet.
 struct Keys<'a> {
     path: &'a Path,
     keys: &'a mut Map<String, Value>,
@@ -198,7 +198,7 @@ mod tests {
         Definition::read(folder.path())
     }
 
-    /// A definition with these keys besides, or in place of, those that it needs.
+    /// A minimal definition with these keys added or replaced.
     fn with(keys: Value) -> Value {
         let mut all = json!({"name": "ps", "description": "Lists.", "parameters": {}});
         let more = keys.as_object().cloned().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What is wrong with a script, and why a program did not run. What a program itself did wrong is no
-//! error here but how it ended.
+//! Errors: why a folder is not a script, and why a program did not run. A failure of the program
+//! itself is not an error here, but part of the result.
 
 use std::path::PathBuf;
 
@@ -16,21 +16,21 @@ pub enum ScriptError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         message: String,
     },
-    /// Something that has to be a file is none.
+    /// The path is not a regular file.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
-        /// Where it is.
+        /// The path.
         path: PathBuf,
     },
-    /// A file is larger than is accepted.
+    /// A file is too large.
     #[error("{} has more than {bytes_max} bytes", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that is accepted.
+        /// The maximum size, in bytes.
         bytes_max: u64,
     },
     /// The definition is not JSON.
@@ -41,25 +41,25 @@ pub enum ScriptError {
         /// What is wrong with it.
         error: JsonError,
     },
-    /// The definition lacks something.
+    /// The definition lacks a key.
     #[error("{}: {key:?} is missing", path.display())]
     Missing {
         /// The definition.
         path: PathBuf,
-        /// What is missing.
+        /// The missing key.
         key: &'static str,
     },
-    /// The definition says something that it cannot.
+    /// The definition has an invalid value.
     #[error("{}: {key:?} has to be {wanted}", path.display())]
     Invalid {
         /// The definition.
         path: PathBuf,
         /// The key.
         key: &'static str,
-        /// What its value has to be.
+        /// The values that are allowed.
         wanted: &'static str,
     },
-    /// There is nothing to run.
+    /// The folder contains no program.
     #[error("{} contains no program", folder.display())]
     NoProgram {
         /// The folder.
@@ -74,7 +74,7 @@ pub enum ScriptError {
 }
 
 impl ScriptError {
-    /// What can be done about it.
+    /// Returns how to fix it.
     pub fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => "check the path and its permissions".into(),
@@ -96,16 +96,16 @@ impl ScriptError {
     }
 }
 
-/// Why a program did not run, or why nothing is known of how it ended.
+/// Why a program did not run, or why its result is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum RunError {
-    /// The kernel lacks walls.
+    /// The kernel lacks walls that are required.
     #[error("this system cannot sandbox a native program: it lacks {}", list(missing))]
     NoWall {
-        /// Those that it lacks.
+        /// The missing walls.
         missing: Vec<Wall>,
     },
-    /// The program is not the one that was read before.
+    /// The program has changed since it was read.
     #[error("{program} is not the program that was read before")]
     Changed {
         /// The program.
@@ -116,7 +116,7 @@ pub enum RunError {
     Grant {
         /// The path.
         path: String,
-        /// What the system says.
+        /// The system's message.
         message: String,
     },
     /// The program cannot be started.
@@ -124,27 +124,27 @@ pub enum RunError {
     Start {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The system's message.
         message: String,
     },
-    /// There is more input than is allowed.
+    /// The input is too large.
     #[error("{bytes} bytes of input, at most {bytes_max} are allowed")]
     Input {
-        /// How much there is.
+        /// The size of the input, in bytes.
         bytes: u64,
-        /// The most that is allowed.
+        /// The maximum size, in bytes.
         bytes_max: u64,
     },
-    /// What stands between the host and the program failed.
+    /// The watcher or the starter failed.
     #[error("the walls around a native program cannot be kept: {message}")]
     Stage {
-        /// What is known of it.
+        /// Details, as far as they are known.
         message: String,
     },
 }
 
 impl RunError {
-    /// What can be done about it.
+    /// Returns how to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoWall { .. } => "use a newer kernel, or allow `unwalled` in the policy",

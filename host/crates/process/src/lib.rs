@@ -1,40 +1,40 @@
-//! Native scripts as tools: a program that takes JSON on its standard input and answers with JSON on
-//! its standard output, inside walls that the operating system keeps.
+//! Native scripts as tools: confined programs that read JSON from standard input and print JSON to
+//! standard output.
 //!
-//! A *script* is a folder with a `definition.json` and a program; this crate reads both ([`Script`])
-//! and knows nothing of policies or WebAssembly. What a call may do is a plain description
-//! ([`Spec`]), what came of it a plain result ([`Finished`]).
+//! A *script* is a folder with a `definition.json` and a program; this crate reads both
+//! ([`Script`]) and runs the program behind *walls*, which the operating system enforces. It does
+//! not know policies or WebAssembly. [`Spec`] describes a run, and [`Finished`] is its result.
 //!
-//! Two processes stand between the host and the program, both this very program, started again with
-//! a hidden argument that `main` looks at before anything else ([`as_stage`]):
+//! Two processes run between the host and the program. Both are this same executable, started again
+//! with a hidden argument that `main` checks before anything else ([`as_stage`]):
 //!
 //! ```text
 //! host ── spec, input ──► watcher ── input, output, errors ──► starter ══ becomes ══► program
 //!      ◄── one result ───  outside the walls                   raises the walls        behind them
 //! ```
 //!
-//! The *watcher* feeds and reads the program, counts what it and all its descendants use, and ends
-//! them: when a limit is reached, when the program has ended, and when the host is gone, however it
-//! went. No descendant can leave the watcher, which adopts the orphans among them. The *starter*
-//! puts every wall up around itself and then becomes the program, so that no instruction of it runs
-//! outside them.
+//! The *watcher* feeds and reads the program and counts the resources of it and all its
+//! descendants. It kills them when a limit is reached, when the program has ended, and when the
+//! host is gone for any reason. No descendant can escape the watcher, which adopts orphans among
+//! them. The *starter* raises every wall around itself and then becomes the program, so no
+//! instruction of the program runs outside them.
 //!
-//! **What a program has:** the system's programs and libraries, its own folder to read, a private
-//! folder that is its home and its temporary one, and what it was granted. It has no terminal, no
-//! session and no group of its own to make, and no memory that is shared by name. Modes, owners and
-//! attributes of files it cannot change, not even of its own, nor their times to anything but now: the
-//! kernel has no rule for these that would stop at a folder.
+//! **A program can use** the system's programs and libraries, its own folder for reading, a private
+//! folder as its home and for temporary files, and what it was granted. It has no terminal, cannot
+//! create a session or process group, and has no named shared memory. It cannot change modes,
+//! owners or attributes of files, not even of its own, and can set file times only to the present,
+//! because the kernel cannot restrict these calls to a folder.
 //!
-//! **What the walls leave:** whether a file is there, its size and its times can be asked for
-//! anywhere, and that it changes; the contents of the system's folders can be read; a granted
-//! network is the whole network. A file that was deleted while it is open counts towards no limit
-//! but that of one file, and memory that processes share counts only while one of them uses it; the
-//! system ends a program first when memory runs out. What is counted over processes is counted
-//! several times a second, so for a moment there may be more. Processor time of processes that ended
-//! between two counts, and that their parent has told the system to forget, counts nowhere; the time
-//! by the clock is their limit. Whoever kills host and watcher at once leaves the private folder of
-//! that run behind; the program itself dies with its watcher, and only what it has started may go
-//! on.
+//! **The walls do not prevent** the following. A program can query the existence, size and times of
+//! any file, and see that it changes. It can read the contents of the system's folders. A granted
+//! network is the whole network. A deleted file that is still open counts only towards the limit of
+//! one file. Shared memory counts only while a process uses it; when memory runs out, the system
+//! kills a program first. Resources of several processes are counted several times a second, so
+//! they can exceed a limit for a moment. Processor time is not counted for processes that ended
+//! between two counts and that the system discarded at their parent's request; their limit is the
+//! wall-clock time. If host and watcher are killed at the same time, the private folder of that run
+//! remains; the program itself dies with its watcher, and only processes that it started may
+//! continue.
 
 mod definition;
 mod error;

@@ -1,4 +1,4 @@
-//! What a program printed, as the one JSON value that it has to be.
+//! Parses the output of a program, which must be one JSON value.
 
 use sallyport_contract::{
     json::{self, JsonError},
@@ -6,10 +6,10 @@ use sallyport_contract::{
 };
 use serde_json::Value;
 
-/// How much of an output that is no JSON is shown: enough to see what was printed instead.
+/// Maximum length of an excerpt from an invalid output, in characters.
 const EXCERPT_CHARS_MAX: usize = 80;
 
-/// Why an output is not an answer.
+/// Why an output is not a result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
     /// Nothing was printed.
@@ -21,26 +21,25 @@ pub enum OutputError {
     /// It is not one JSON value.
     #[error("the program printed what is no JSON ({error}): {excerpt}")]
     NotJson {
-        /// What is wrong with it.
+        /// The JSON error.
         error: JsonError,
-        /// How it begins, made safe to show.
+        /// The beginning of the output, made safe to show.
         excerpt: String,
     },
 }
 
 impl OutputError {
-    /// What can be done about it.
+    /// Returns how to fix it.
     pub fn hint(&self) -> &'static str {
         "print one JSON value on standard output and everything else on standard error"
     }
 }
 
-/// Reads what a program printed on standard output as one JSON value.
+/// Parses standard output as one JSON value.
 ///
 /// # Errors
 ///
-/// There is nothing but blanks, or it is not UTF-8, or not exactly one JSON value without a key that
-/// stands twice.
+/// The output is blank, is not UTF-8, is not exactly one JSON value, or contains a duplicate key.
 pub fn parse_output(stdout: &[u8]) -> Result<Value, OutputError> {
     let text = std::str::from_utf8(stdout).map_err(|_| OutputError::NotText)?;
     if text.trim().is_empty() {

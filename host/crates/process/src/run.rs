@@ -1,9 +1,9 @@
 //! A run as the host sees it: one process with three pipes, which answers once.
 //!
-//! Its standard input is also its *lifeline*: it stays open as long as somebody waits for the
-//! answer. When the future is dropped, or this whole process is killed, the watcher sees its end and
-//! ends everything. A signal at the death of the parent would not do: it comes at the death of the
-//! thread that started the process, and threads of a runtime come and go.
+//! Its standard input is also its *lifeline*: it stays open as long as the host waits for the
+//! result. When the future is dropped, or the host is killed, the watcher sees end of file and
+//! kills everything. A parent-death signal would not work, because it is sent when the thread that
+//! started the process ends, and threads of an async runtime come and go.
 
 use std::{
     io,
@@ -29,49 +29,49 @@ use crate::{
     wire::{self, Answer, Begun, Ended},
 };
 
-/// Where Linux shows every process its own program.
+/// On Linux, a link to the executable of the process that opens it.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// How much longer than its program a watcher may take: two starts of a program on a machine that is
-/// busy, and the end of a program that is written to a slow disk.
+/// How much longer than its program a watcher may take: the time to start two processes on a busy
+/// machine, and to end a program that writes to a slow disk.
 const WATCHER_GRACE: Duration = Duration::from_secs(20);
 
-/// What a watcher says beside the output and errors of its program.
+/// Maximum size of a watcher's own messages, without the output and errors of its program, in
+/// bytes.
 const FRAMES_BYTES_MAX: u64 = 64 << 10;
 
-/// How long the last words of a watcher that was killed may take to arrive.
+/// Maximum wait for the error output of a watcher that was killed.
 const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How much of what a watcher says when it fails is shown.
+/// Maximum length of a watcher's error output in a message, in characters.
 const COMPLAINT_CHARS_MAX: usize = 300;
 
-/// The program that is started for the stages between the host and a script.
+/// The executable that runs as the stages between the host and a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage(PathBuf);
 
 impl Stage {
-    /// Makes stages of the program that is running; its `main` has to begin with
-    /// [`as_stage`](crate::as_stage).
+    /// Uses the running executable; its `main` must begin with [`as_stage`](crate::as_stage).
     pub fn this_program() -> Self {
-        // The link leads to the very program that runs, even after another version took its place.
+        // The link leads to the running executable, even after another version replaced its file.
         Self(OWN_PROGRAM.into())
     }
 
-    /// Makes stages of a program whose `main` begins with [`as_stage`](crate::as_stage).
+    /// Uses an executable whose `main` begins with [`as_stage`](crate::as_stage).
     pub fn program(program: PathBuf) -> Self {
         Self(program)
     }
 }
 
-/// Runs a program with this input to its end, whatever that is.
+/// Runs a program to its end with this input.
 ///
-/// When it returns, or soon after its future is dropped, nothing of the program is alive and its
-/// private folder is gone.
+/// When it returns, or soon after its future is dropped, no process of the program is alive and its
+/// private folder is removed.
 ///
 /// # Errors
 ///
-/// The program did not run, or it is not known how it ended. A program that fails, or reaches a
-/// limit, is no error.
+/// The program did not run, or its result is unknown. A program that fails or reaches a limit is
+/// not an error.
 pub async fn run(stage: &Stage, spec: &Spec, input: &[u8]) -> Result<Finished, RunError> {
     let (bytes, bytes_max) = (input.len() as u64, spec.limits.input_bytes);
     if bytes > bytes_max {
@@ -98,7 +98,8 @@ fn orders(spec: &Spec, input_bytes: u64) -> io::Result<Vec<u8>> {
     wire::frame(&wire::Watch { spec: absolute(spec)?, temporary, input_bytes })
 }
 
-/// The stages and the program are in other folders than this process.
+/// Makes the paths absolute, because the stages and the program run in other folders than this
+/// process.
 fn absolute(spec: &Spec) -> io::Result<Spec> {
     let all = |paths: &[PathBuf]| paths.iter().map(path::absolute).collect::<io::Result<_>>();
     Ok(Spec {
@@ -110,7 +111,7 @@ fn absolute(spec: &Spec) -> io::Result<Spec> {
     })
 }
 
-/// The process that watches a program.
+/// A running watcher.
 struct Watcher {
     child: Child,
     said: Vec<u8>,
@@ -119,26 +120,26 @@ struct Watcher {
 impl Watcher {
     fn start(stage: &Stage) -> io::Result<Self> {
         let mut command = Command::from(command(&stage.0, wire::WATCHER));
-        // Never killed for being dropped: with its lifeline cut it ends, after its program has.
+        // Not killed on drop: when its lifeline closes, it ends its program first and then itself.
         let child = command.kill_on_drop(false).spawn()?;
         Ok(Self { child, said: Vec::new() })
     }
 
-    /// Gives it what it needs and hears it to its end.
+    /// Sends orders and input, and reads the answer to its end.
     async fn ask(&mut self, orders: &[u8], input: &[u8], limits: &Limits) {
         let lifeline = self.child.stdin.as_mut().expect("standard input is a pipe");
-        // One that takes no more has ended, or will say why it failed.
+        // If writing fails, the watcher has ended or will report its error.
         if lifeline.write_all(orders).await.is_ok() && lifeline.write_all(input).await.is_ok() {
             let _ = lifeline.flush().await;
         }
         let written = limits.output_bytes.saturating_add(limits.errors_bytes);
         let most = written.saturating_add(FRAMES_BYTES_MAX);
         let output = self.child.stdout.as_mut().expect("standard output is a pipe");
-        // What was read before an error is all there is.
+        // On an error, the bytes read so far are used.
         let _ = output.take(most).read_to_end(&mut self.said).await;
     }
 
-    /// Ends it, where it did not end itself, and returns what it said.
+    /// Ends the watcher and returns its answer.
     async fn end(mut self, in_time: bool) -> Result<Finished, RunError> {
         let result = match heard(&self.said) {
             (_, Ok(answer)) => answer,
@@ -149,30 +150,30 @@ impl Watcher {
                 Err(complaint)
             }
         };
-        // Nothing is left for it to do but to end.
+        // The watcher has nothing left to do but end.
         drop(self.child.stdin.take());
         let _ = self.child.wait().await;
         result
     }
 
-    /// Kills a watcher that failed, and the program that it left. The number of the group is taken
-    /// as long as one of the group is alive; one that has just become free is not given out again.
+    /// Kills a watcher that failed, and the program that it left. The group id is valid while one
+    /// member is alive, and the system does not reuse an id immediately.
     fn kill(&mut self, begun: Option<&Begun>) {
         if let Some(group) = begun.and_then(|begun| Pid::from_raw(begun.group)) {
-            // Fails only where nobody of the group is left.
+            // This fails only if no member of the group is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.start_kill();
     }
 
-    /// Says why there is no answer: in the words of the watcher, if it had any.
+    /// Returns why the answer is missing, with the watcher's own message if it printed one.
     async fn complaint(&mut self, in_time: bool) -> RunError {
         if !in_time {
             return stage("it does not answer");
         }
         let mut words = Vec::new();
         let errors = self.child.stderr.take().expect("standard error is a pipe");
-        // It is dead, so there is an end, unless it gave the pipe to somebody who is not.
+        // The watcher is dead, so the pipe ends, unless a living process inherited it.
         let mut reading = errors.take(FRAMES_BYTES_MAX);
         let _ = timeout(LAST_WORDS_TIME_MAX, reading.read_to_end(&mut words)).await;
         let words = String::from_utf8_lossy(&words);
@@ -183,7 +184,7 @@ impl Watcher {
     }
 }
 
-/// The start of a stage, with nothing of its surroundings.
+/// Returns the command that starts a stage, with an empty environment.
 #[expect(clippy::disallowed_methods, reason = "this very program, as a stage before a script")]
 pub(crate) fn command(program: &Path, stage: &str) -> std::process::Command {
     let mut command = std::process::Command::new(program);
@@ -192,15 +193,15 @@ pub(crate) fn command(program: &Path, stage: &str) -> std::process::Command {
     command
 }
 
-/// Removes the private folder that a watcher could not.
+/// Removes the private folder that a watcher left.
 async fn clear_up(begun: Option<Begun>) {
     if let Some(scratch) = begun.and_then(|begun| Scratch::left(begun.scratch)) {
-        // What cannot be removed stays among the temporary files.
+        // If this fails, the folder remains among the temporary files.
         let _ = tokio::task::spawn_blocking(|| scratch.remove()).await;
     }
 }
 
-/// What a watcher said: what it began, if it came so far, and what came of it.
+/// Parses the answer of a watcher: the start, if the program started, and the result.
 fn heard(mut said: &[u8]) -> (Option<Begun>, io::Result<Result<Finished, RunError>>) {
     match wire::read(&mut said) {
         Ok(Answer::Started(begun)) => {

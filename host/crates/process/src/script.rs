@@ -1,4 +1,4 @@
-//! A script: a folder with a definition and a program, as they were when they were read.
+//! A script: a folder with a definition and a program, as it was when it was read.
 
 use std::{
     fmt,
@@ -15,10 +15,10 @@ use crate::{
     error::ScriptError,
 };
 
-/// Largest program. What is built with a whole runtime inside has a third of it.
+/// Maximum size of a program, in bytes. Programs with a bundled runtime are a third of it.
 const PROGRAM_BYTES_MAX: u64 = 256 << 20;
 
-/// The names that a program can have, in the order in which they are looked for.
+/// The file names of a program, in order of precedence.
 const PROGRAMS: [(&str, ProgramKind); 6] = [
     ("run", ProgramKind::Native),
     ("run.sh", ProgramKind::Native),
@@ -28,19 +28,19 @@ const PROGRAMS: [(&str, ProgramKind); 6] = [
     ("run.wasm", ProgramKind::Component),
 ];
 
-/// Somebody may execute it.
+/// Executable by anyone.
 const EXECUTABLE: u32 = 0o111;
 
-/// What kind of program a script has.
+/// The kind of a script's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramKind {
     /// The system runs it, behind the walls of this crate.
     Native,
-    /// It is a WebAssembly command, for the sandbox.
+    /// A WebAssembly command, which the sandbox runs.
     Component,
 }
 
-/// The BLAKE3 hash of some bytes, in hexadecimal.
+/// A BLAKE3 hash, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Digest(String);
 
@@ -50,8 +50,8 @@ impl Digest {
         Self(blake3::hash(bytes).to_string())
     }
 
-    /// Returns the digest of a file that is open, from where it stands; `None` where it is larger
-    /// than a program can be.
+    /// Returns the digest of an open file, from its current position; `None` if it is larger than a
+    /// program may be.
     pub(crate) fn of_program(file: &mut File) -> io::Result<Option<Self>> {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(file.take(PROGRAM_BYTES_MAX + 1))?;
@@ -59,7 +59,7 @@ impl Digest {
         Ok(fits.then(|| Self(hasher.finalize().to_string())))
     }
 
-    /// Returns it as text.
+    /// Returns the digest as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -76,9 +76,9 @@ impl fmt::Display for Digest {
 pub struct Program {
     /// Its file.
     pub path: PathBuf,
-    /// What runs it.
+    /// Its kind.
     pub kind: ProgramKind,
-    /// What its bytes were when they were read.
+    /// The digest of its bytes when they were read.
     pub digest: Digest,
 }
 
@@ -87,13 +87,13 @@ pub struct Program {
 pub struct Script {
     /// The folder.
     pub folder: PathBuf,
-    /// What it says of itself.
+    /// The definition.
     pub definition: Definition,
-    /// What it runs.
+    /// The program.
     pub program: Program,
-    /// What definition and program were together: what is agreed to is bound to it.
+    /// The digest of definition and program together. Acceptance is bound to it.
     pub digest: Digest,
-    /// What somebody who looks after it may want to know. It may quote the folder's files.
+    /// Remarks for the operator. They may quote the folder's files.
     pub remarks: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// There is no definition, or one that cannot be used; or no program, or one that cannot be run.
+    /// The definition or the program is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, ScriptError> {
         let Parsed { definition, bytes, mut remarks } = Definition::read(folder)?;
         let (program, passed_over) = find_program(folder)?;
@@ -112,7 +112,8 @@ impl Script {
     }
 }
 
-/// The digest of both. The length keeps bytes from moving from the one to the other.
+/// Returns the digest of both. The length is included, so that bytes cannot move from one to the
+/// other.
 fn together(definition: &[u8], program: &Program) -> Digest {
     let name = program.path.file_name().unwrap_or_default();
     let mut hasher = blake3::Hasher::new();
@@ -122,11 +123,11 @@ fn together(definition: &[u8], program: &Program) -> Digest {
     Digest(hasher.finalize().to_string())
 }
 
-/// Finds the program of a folder, with remarks on what else might have been meant.
+/// Finds the program of a folder, with remarks on other candidates.
 ///
 /// # Errors
 ///
-/// There is none, it is not executable, or it cannot be read.
+/// No program exists, it is not executable, or it cannot be read.
 pub fn find_program(folder: &Path) -> Result<(Program, Vec<String>), ScriptError> {
     let there = PROGRAMS.iter().filter(|(name, _)| folder.join(name).symlink_metadata().is_ok());
     let (files, others): (Vec<_>, Vec<_>) =
@@ -158,7 +159,7 @@ fn read_program(path: PathBuf, kind: ProgramKind) -> Result<Program, ScriptError
     }
 }
 
-/// Opens a regular file. Whatever else stands there is not waited for.
+/// Opens a regular file. Does not block on any other kind of file.
 pub(crate) fn open(path: &Path) -> Result<File, ScriptError> {
     let unreadable = |error: io::Error| ScriptError::Unreadable {
         path: path.to_owned(),

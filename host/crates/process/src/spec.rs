@@ -1,4 +1,4 @@
-//! What a program may do in one run, and what came of it: plain values, without any decision.
+//! The specification and the result of a run, as plain values.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -12,46 +12,46 @@ pub struct Spec {
     /// The program's file.
     #[serde(with = "paths::one")]
     pub program: PathBuf,
-    /// What the bytes of that file have to be.
+    /// The expected digest of that file.
     pub digest: Digest,
-    /// The script's folder: it can be read, and is where the program starts.
+    /// The script's folder. The program can read it and starts in it.
     #[serde(with = "paths::one")]
     pub folder: PathBuf,
-    /// Files and folders that can be read, and the programs in them run.
+    /// Files and folders that can be read, and whose programs can be run.
     #[serde(with = "paths::many")]
     pub reads: Vec<PathBuf>,
     /// Files and folders that can be read and changed.
     #[serde(with = "paths::many")]
     pub writes: Vec<PathBuf>,
-    /// Whether there is a network.
+    /// Whether the program has a network.
     pub network: Network,
-    /// What is done where the kernel lacks a wall.
+    /// How to treat a missing wall.
     pub walls: Walls,
-    /// How much of everything there is.
+    /// The resource limits.
     pub limits: Limits,
-    /// Variables beside the few that every program gets; they replace those of the same name.
+    /// Additional environment variables. They replace default variables of the same name.
     pub env: Vec<(String, String)>,
 }
 
 /// Whether a program has a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// It can make no socket but pairs for itself.
+    /// It can create only socket pairs.
     None,
-    /// It can make connections over IP, to anywhere.
+    /// It can connect over IP to any address.
     Open,
 }
 
-/// What is done where the kernel lacks a wall.
+/// How to treat a wall that the kernel lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Walls {
     /// The program does not start.
     Required,
-    /// It starts behind those walls that there are.
+    /// The program starts behind the walls that exist.
     AsAvailable,
 }
 
-/// A wall that not every kernel has.
+/// A wall that not every kernel provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wall {
     /// Landlock's rules for files.
@@ -72,64 +72,66 @@ impl fmt::Display for Wall {
     }
 }
 
-/// The longest run that nobody asked to be longer: a person still waits.
+/// Default time limit: as long as a user waits for an answer.
 const TIME_STANDARD: Duration = Duration::from_secs(30);
 
-/// Processor time of a program and its descendants: the whole of the time, on one processor.
+/// Default processor time of a program and its descendants: the whole time limit, on one processor.
 const CPU_TIME_STANDARD: Duration = Duration::from_secs(30);
 
-/// Memory of a program and its descendants: an interpreter with its data fits, several times.
+/// Default memory of a program and its descendants. An interpreter with its data fits several
+/// times.
 const MEMORY_STANDARD_BYTES: u64 = 512 << 20;
 
-/// Processes and threads: a pipeline of programs fits, of which some have a thread per processor.
+/// Default number of processes and threads. It fits a pipeline in which some programs have a thread
+/// per processor.
 const PROCESSES_STANDARD: u32 = 128;
 
-/// Open files of one process: what interpreters and compilers need at most.
+/// Default number of open files of one process: as many as interpreters and compilers need at most.
 const OPEN_FILES_STANDARD: u32 = 256;
 
-/// The largest file that can be written, in the private folder or a granted one.
+/// Default maximum size of a file in the private folder or a granted one.
 const FILE_STANDARD_BYTES: u64 = 64 << 20;
 
-/// The contents of the private folder, which may be memory on some systems.
+/// Default maximum size of the private folder, which is in memory on some systems.
 const SCRATCH_STANDARD_BYTES: u64 = 128 << 20;
 
-/// What is given on standard input: the arguments of a call.
+/// Default maximum size of standard input, which contains the arguments of a call.
 const INPUT_STANDARD_BYTES: u64 = 4 << 20;
 
-/// What is taken from standard output: already more than a model can read.
+/// Default maximum size of standard output. A model cannot read even this much.
 const OUTPUT_STANDARD_BYTES: u64 = 1 << 20;
 
-/// What is kept of standard error: some hundred lines.
+/// Default maximum size of standard error: a few hundred lines.
 const ERRORS_STANDARD_BYTES: u64 = 64 << 10;
 
-/// How much of everything a run may use. What is counted over several processes is counted over the
-/// program and all its descendants.
+/// Resource limits of a run. Limits on several processes apply to the program and all its
+/// descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Time by the clock on the wall.
+    /// Wall-clock time.
     pub time: Duration,
     /// Processor time, in whole seconds.
     pub cpu_time: Duration,
-    /// Resident memory; what several processes share counts for each.
+    /// Resident memory, in bytes. Shared memory counts once per process.
     pub memory_bytes: u64,
-    /// Processes and their threads.
+    /// Number of processes and threads.
     pub processes: u32,
-    /// Open files of each process.
+    /// Number of open files of each process.
     pub open_files: u32,
-    /// Each file that is written.
+    /// Size of each written file, in bytes.
     pub file_bytes: u64,
-    /// All files of the private folder.
+    /// Total size of the private folder, in bytes.
     pub scratch_bytes: u64,
-    /// What is given on standard input.
+    /// Size of standard input, in bytes.
     pub input_bytes: u64,
-    /// What is taken from standard output.
+    /// Size of standard output, in bytes.
     pub output_bytes: u64,
-    /// What is kept of standard error.
+    /// Size of standard error that is kept, in bytes.
     pub errors_bytes: u64,
 }
 
 impl Limits {
-    /// What holds where nobody said otherwise.
+    /// The default limits.
     pub const STANDARD: Self = Self {
         time: TIME_STANDARD,
         cpu_time: CPU_TIME_STANDARD,
@@ -144,20 +146,20 @@ impl Limits {
     };
 }
 
-/// A limit that a program reached, and what it was. The program was ended for it.
+/// A limit that a program reached, with its value. The program was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// Time by the clock on the wall.
+    /// Wall-clock time.
     Time(Duration),
     /// Processor time.
     CpuTime(Duration),
     /// Memory, in bytes.
     Memory(u64),
-    /// Processes and threads.
+    /// Number of processes and threads.
     Processes(u32),
     /// The size of one file, in bytes.
     File(u64),
-    /// The contents of the private folder, in bytes.
+    /// The size of the private folder, in bytes.
     Scratch(u64),
     /// Standard output, in bytes.
     Output(u64),
@@ -188,11 +190,11 @@ fn size(bytes: u64) -> String {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
-    /// By itself, with this code; zero says that all went well.
+    /// It exited with this code; zero means success.
     Code(i32),
-    /// By this signal, which nobody here sent.
+    /// It was killed by this signal, which the host did not send.
     Signal(i32),
-    /// It was ended because it reached a limit.
+    /// It was killed for reaching a limit.
     Limit(Limit),
 }
 
@@ -206,22 +208,22 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What came of a run. Nothing of the program is alive any more.
+/// The result of a run. No process of the program is alive any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// How it ended.
     pub exit: Exit,
-    /// What it wrote on standard output, at most as much as the limit.
+    /// Standard output, cut at the limit.
     pub stdout: Vec<u8>,
-    /// What it wrote on standard error, with a mark where it was cut. It is foreign text.
+    /// Standard error, with a mark where it was cut. It is untrusted text.
     pub stderr: String,
     /// Processor time of the program and its descendants.
     pub cpu_time: Duration,
-    /// How long it took by the clock on the wall.
+    /// Wall-clock time of the run.
     pub elapsed: Duration,
 }
 
-/// Paths as the system has them: any bytes, which need not be text.
+/// Serializes paths as the system stores them: any bytes, not necessarily text.
 pub(crate) mod paths {
     pub(crate) mod one {
         use std::{

@@ -1,4 +1,4 @@
-//! The processes between the host and a program: this very program, with a hidden argument.
+//! The processes between the host and a program: this same executable, with a hidden argument.
 
 mod pipes;
 pub(crate) mod scratch;
@@ -13,9 +13,9 @@ use std::{
 
 use crate::wire::{ARGUMENT, STARTER, WATCHER};
 
-/// Works as a stage if this process was started as one; the caller ends with the code.
+/// Runs a stage if this process was started as one. The caller must exit with the returned code.
 ///
-/// This has to be the first thing that `main` does: nothing that happened before is taken back.
+/// `main` must call this first: earlier effects are not undone.
 pub fn as_stage() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {

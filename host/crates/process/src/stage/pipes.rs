@@ -1,4 +1,4 @@
-//! The pipes of a program, and what went through them: all are served by one `poll`.
+//! The pipes of a program, and the bytes read from them. One `poll` serves all of them.
 
 use std::{
     io::{self, Read, Write},
@@ -18,17 +18,17 @@ use rustix::{
 
 use crate::{run, wire};
 
-/// The program that every process is itself.
+/// A link to the executable of the process that opens it.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// What is read at once: what a pipe holds.
+/// The size of one read: the capacity of a pipe.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// The pipes of a program.
 pub(super) struct Pipes {
-    /// What came out, at most one piece more than is allowed.
+    /// Standard output, at most one read longer than the limit.
     pub(super) stdout: Vec<u8>,
-    /// What came out beside it, cut likewise.
+    /// Standard error, cut likewise.
     pub(super) stderr: Vec<u8>,
     exited: Option<OwnedFd>,
     unsent: Vec<u8>,
@@ -39,9 +39,9 @@ pub(super) struct Pipes {
     errors_bytes_max: usize,
 }
 
-/// What there is to do.
+/// The pipes that are ready.
 pub(super) struct Ready {
-    /// Nobody waits for the answer any longer.
+    /// The host no longer waits for the result.
     pub(super) lifeline: bool,
     /// The program has just ended.
     pub(super) exited: bool,
@@ -51,7 +51,7 @@ pub(super) struct Ready {
 }
 
 impl Pipes {
-    /// Starts a program in a group of its own, to be given these bytes.
+    /// Starts a starter in its own process group, which is sent these bytes.
     pub(super) fn start(unsent: Vec<u8>, errors_bytes_max: u64) -> io::Result<(Pid, Self)> {
         let mut child =
             run::command(Path::new(OWN_PROGRAM), wire::STARTER).process_group(0).spawn()?;
@@ -85,7 +85,7 @@ impl Pipes {
         ]
     }
 
-    /// Waits until there is something to do, at most until then.
+    /// Waits until a pipe is ready, or until the given time.
     pub(super) fn wait(&self, until: Instant) -> io::Result<Ready> {
         let stdin = io::stdin();
         let [input, output, errors] = self.descriptors();
@@ -103,10 +103,10 @@ impl Pipes {
         Ok(Ready { lifeline, exited, input, output, errors })
     }
 
-    /// Does what there is to do.
+    /// Serves the pipes that are ready.
     pub(super) fn serve(&mut self, ready: &Ready) {
         if ready.exited {
-            // It would be ready for good.
+            // The descriptor would stay ready for ever.
             self.exited = None;
         }
         if ready.input {
@@ -120,12 +120,12 @@ impl Pipes {
         }
     }
 
-    /// Whether nobody is left who could write.
+    /// Whether no process is left that could write.
     pub(super) fn are_closed(&self) -> bool {
         self.output.is_none() && self.errors.is_none()
     }
 
-    /// Gives the program what it takes. One that reads no further has closed its end.
+    /// Writes as much as the program accepts. A program that stops reading has closed its end.
     fn send(&mut self) {
         let Some(pipe) = &mut self.input else { return };
         match pipe.write(&self.unsent[self.sent..]) {
@@ -146,7 +146,7 @@ impl Pipes {
         }
     }
 
-    /// Goes on reading when it has heard enough, so that a program with much to say is not held up.
+    /// Keeps reading beyond the limit, so that a program with a lot of output does not block.
     fn hear_errors(&mut self) {
         let heard = self.errors.as_mut().map(piece);
         match heard {
@@ -159,7 +159,7 @@ impl Pipes {
     }
 }
 
-/// Reads what there is; `None` when there will be no more.
+/// Reads the available bytes; `None` at the end.
 fn piece(pipe: &mut impl Read) -> Option<Vec<u8>> {
     let mut bytes = vec![0; PIECE_BYTES];
     match pipe.read(&mut bytes) {
@@ -172,7 +172,7 @@ fn piece(pipe: &mut impl Read) -> Option<Vec<u8>> {
     }
 }
 
-/// Waits for any of the pipes that are there, and says which have something to do.
+/// Waits for any of the open pipes, and returns which are ready.
 fn ready<const N: usize>(
     pipes: [(Option<BorrowedFd<'_>>, PollFlags); N],
     until: Instant,
@@ -191,7 +191,7 @@ fn ready<const N: usize>(
     }))
 }
 
-/// An error that says only "not now".
+/// Whether an error is only temporary.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -1,8 +1,8 @@
-//! The private folder of a run: made before it, measured during it, removed after it.
+//! The private folder of a run: created before it, measured during it, removed after it.
 //!
-//! What a program leaves there may be nested deeper than a path can be long, closed to its owner, or
-//! more than one wants to count. So it is counted only up to a limit, and removed without going
-//! down: every folder that is found is first moved up to the top.
+//! A program may leave folders that are nested deeper than the maximum length of a path, closed to
+//! their owner, or too many to count. So they are counted only up to a limit, and removed without
+//! descending: each folder found is first moved to the top.
 
 use std::{
     fs, io,
@@ -10,29 +10,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How every private folder is called.
+/// The prefix of every private folder's name.
 const PREFIX: &str = "sallyport-script-";
 
-/// Most files that are counted: a program that needs more of them is out of bounds.
+/// Maximum number of files that are counted. More are treated as over the limit.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Deepest folder that is counted. What is deeper has no business being there, and paths end.
+/// Maximum depth that is counted. Deeper folders are treated as over the limit, and paths have a
+/// maximum length.
 const DEPTH_MAX: usize = 64;
 
-/// The unit in which the system counts what a file takes.
+/// The unit in which the system counts the size of a file on disk.
 const BLOCK_BYTES: u64 = 512;
 
-/// Only its owner can look inside.
+/// Only its owner can access it.
 const PRIVATE: u32 = 0o700;
 
-/// A folder that belongs to one run.
+/// The private folder of one run.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes a folder among the temporary ones.
+    /// Creates a folder among the temporary ones.
     pub(super) fn make(temporary: &Path) -> io::Result<Self> {
         let private = fs::Permissions::from_mode(PRIVATE);
         let folder =
@@ -40,23 +41,23 @@ impl Scratch {
         Ok(Self { path: folder.keep() })
     }
 
-    /// Finds the folder that a watcher left, if it is one that it can have made.
+    /// Returns the folder that a watcher left, if the name is one that a watcher makes.
     pub(crate) fn left(path: PathBuf) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         (name.starts_with(PREFIX) && path.is_dir()).then_some(Self { path })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How much it holds; more than any limit, where there is too much to count.
+    /// Returns its size on disk; [`u64::MAX`] if it contains too much to count.
     pub(super) fn bytes(&self) -> u64 {
         let mut folders = vec![(self.path.clone(), 0)];
         let (mut entries, mut bytes) = (0, 0_u64);
         while let Some((folder, depth)) = folders.pop() {
-            // One that is gone, or closed by the program, holds nothing that could be counted.
+            // A folder that is gone, or that the program closed, counts as empty.
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let Ok(about) = entry.metadata() else { continue };
                 entries += 1;
@@ -72,7 +73,7 @@ impl Scratch {
         bytes
     }
 
-    /// Removes it with all it holds, when nobody is left who could change it.
+    /// Removes it with its contents. No process may still be able to change it.
     pub(crate) fn remove(self) -> io::Result<()> {
         let mut moved = 0_u64;
         while let Some(folder) = self.first_folder(&mut moved)? {
@@ -85,7 +86,7 @@ impl Scratch {
         fs::remove_dir(&self.path)
     }
 
-    /// Removes files of the top until there is a folder, and returns that.
+    /// Removes files at the top until it finds a folder, and returns that.
     fn first_folder(&self, moved: &mut u64) -> io::Result<Option<PathBuf>> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -97,7 +98,7 @@ impl Scratch {
         Ok(None)
     }
 
-    /// Removes a file; moves a folder to the top, under a name that nobody else has.
+    /// Removes a file, or moves a folder to the top under an unused name.
     fn lift(&self, entry: &fs::DirEntry, moved: &mut u64) -> io::Result<()> {
         let path = entry.path();
         if !entry.file_type()?.is_dir() {

@@ -1,10 +1,10 @@
-//! The starter: it puts the walls up around itself and becomes the program.
+//! The starter: raises the walls around itself and becomes the program.
 //!
-//! The bytes that are hashed are the bytes that run. A native program is started by the descriptor
-//! that was hashed. A script is opened once more by its interpreter, by a name, and its name is what
-//! it finds its neighbours by; so its name is used, after another look whether it is still the same
-//! file. Who could change it in between can write to the script's folder, which no
-//! program of this crate can.
+//! The bytes that are hashed are the bytes that run. A native program is started from the
+//! descriptor that was hashed. A script is opened again by its interpreter, by its path, which the
+//! script also uses to find its neighbours. So the path is used, after a check that it is still the
+//! same file. Replacing it in between needs write access to the script's folder, which no program
+//! of this crate has.
 
 use std::{
     convert::Infallible,
@@ -31,24 +31,25 @@ use crate::{
     wire::{self, Start},
 };
 
-/// Where programs are looked for: what every system has.
+/// The search path for programs. Every system has these folders.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The language of messages: none, in UTF-8.
+/// The locale: no language, UTF-8.
 const LANG: &str = "C.UTF-8";
 
-/// How a native program begins.
+/// The first bytes of a native program.
 const NATIVE: &[u8; 4] = b"\x7fELF";
 
-/// Where a process finds what it has open.
+/// The folder of a process's open descriptors.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
-/// Where a process says how gladly it is ended when memory runs out, and the most gladly.
+/// The file that sets how readily the system kills a process when memory runs out, and its highest
+/// value.
 const OUT_OF_MEMORY_SCORE: (&str, &str) = ("/proc/self/oom_score_adj", "1000");
 
-/// Works as a starter. It returns only where there is no program.
+/// Runs as the starter. Returns only if the program did not start.
 pub(super) fn work() -> io::Result<()> {
-    // Not a byte of the program's own input may be taken.
+    // Unbuffered, so that no byte of the program's own input is consumed.
     let stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let orders: Start = wire::read(&stdin)?;
     drop(stdin);
@@ -57,7 +58,7 @@ pub(super) fn work() -> io::Result<()> {
     orders.mark.failed(io::stderr(), &error)
 }
 
-/// A program whose watcher was killed would go on for nobody.
+/// Ends this process with its watcher. Without one, its result would be lost.
 fn die_with(watcher: i32) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     match getppid().is_some_and(|parent| parent.as_raw_pid() == watcher) {
@@ -68,7 +69,7 @@ fn die_with(watcher: i32) -> io::Result<()> {
 
 fn become_program(orders: &Start) -> Result<Infallible, RunError> {
     let spec = &orders.spec;
-    // Where it cannot be said, the system chooses as it does for all.
+    // If this fails, the system's default applies.
     let _ = fs::write(OUT_OF_MEMORY_SCORE.0, OUT_OF_MEMORY_SCORE.1);
     let file = open(spec)?;
     let name = name(&spec.program, &file)?;
@@ -89,7 +90,7 @@ fn open(spec: &Spec) -> Result<File, RunError> {
     }
 }
 
-/// The name by which the opened file is started.
+/// Returns the path by which the open file is started.
 fn name(program: &Path, file: &File) -> Result<PathBuf, RunError> {
     let mut begins = [0; NATIVE.len()];
     let is_native = file.read_exact_at(&mut begins, 0).is_ok() && begins == *NATIVE;

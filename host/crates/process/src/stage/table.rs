@@ -1,4 +1,4 @@
-//! The system's table of processes: who descends from this one, and what they use together.
+//! The system's process table: the descendants of this process, and the resources that they use.
 
 use std::{collections::BTreeMap, fs, io, os::unix::fs::MetadataExt, time::Duration};
 
@@ -7,10 +7,10 @@ use rustix::{
     process::{Pid, Uid, getpid},
 };
 
-/// Where Linux shows its processes.
+/// The folder in which Linux lists processes.
 const PROCESSES: &str = "/proc";
 
-/// One process as the table shows it.
+/// One process in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,
@@ -22,20 +22,20 @@ pub(super) struct Process {
     pages: u64,
 }
 
-/// What some processes use together.
+/// The resources that a set of processes uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Processes and their threads.
+    /// Number of processes and threads.
     pub(super) tasks: u64,
-    /// Resident memory, with what they share counted for each.
+    /// Resident memory, in bytes. Shared memory counts once per process.
     pub(super) memory_bytes: u64,
-    /// Processor time, with that of children that are gone.
+    /// Processor time, including that of reaped children.
     pub(super) cpu_time: Duration,
 }
 
 impl Process {
-    /// Reads a line of the table. A program chooses its own name, which may hold anything, so what
-    /// is read begins after the last bracket.
+    /// Parses a line of the table. A program chooses its own name, which may contain any bytes, so
+    /// parsing starts after the last bracket.
     fn parse(line: &str) -> Option<Self> {
         let (head, tail) = line.rsplit_once(')')?;
         let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
@@ -53,23 +53,23 @@ impl Process {
 
     /// Reads the line of one process, which may be gone.
     fn read(pid: &str) -> Option<Self> {
-        // A name need not be text.
+        // A name need not be UTF-8.
         let line = fs::read(format!("{PROCESSES}/{pid}/stat")).ok()?;
         Self::parse(&String::from_utf8_lossy(&line))
     }
 
-    /// Its number, as the system takes it.
+    /// Returns its process id.
     pub(super) fn id(&self) -> Option<Pid> {
         Pid::from_raw(self.pid)
     }
 
-    /// Whether this very process started or adopted it.
+    /// Whether this process is its parent, or has adopted it.
     pub(super) fn is_child(&self) -> bool {
         self.parent == getpid().as_raw_pid()
     }
 }
 
-/// All that descend from this process.
+/// Returns all descendants of this process.
 pub(super) fn descendants() -> io::Result<Vec<Process>> {
     let mut by_parent: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
     for process in numbers()?.iter().filter_map(|pid| Process::read(pid)) {
@@ -84,7 +84,8 @@ pub(super) fn descendants() -> io::Result<Vec<Process>> {
     Ok(found)
 }
 
-/// What these processes use together, and have used with those of this process that are gone.
+/// Returns the resources of these processes, including the processor time of this process's reaped
+/// children.
 pub(super) fn usage(processes: &[Process]) -> Usage {
     let ticks = processes.iter().map(|process| process.ticks + process.children_ticks);
     Usage {
@@ -94,12 +95,12 @@ pub(super) fn usage(processes: &[Process]) -> Usage {
     }
 }
 
-/// Processor time of all descendants that are gone and were waited for.
+/// Returns the processor time of all descendants that were reaped.
 pub(super) fn time_of_gone() -> Duration {
     time(gone_ticks())
 }
 
-/// How many processes and threads a user has.
+/// Returns the number of processes and threads of a user.
 pub(crate) fn tasks_of(user: Uid) -> io::Result<u64> {
     let is_theirs = |pid: &&String| {
         fs::metadata(format!("{PROCESSES}/{pid}")).is_ok_and(|about| about.uid() == user.as_raw())
@@ -109,8 +110,8 @@ pub(crate) fn tasks_of(user: Uid) -> io::Result<u64> {
     Ok(theirs.map(|process| u64::from(process.threads)).sum())
 }
 
-/// How many processes and threads the whole system has, up to where the system's own count begins
-/// anew.
+/// Returns the number of processes and threads of the whole system. The system's counter wraps at
+/// 16 bits.
 pub(super) fn tasks_of_all() -> u16 {
     rustix::system::sysinfo().procs
 }
@@ -123,7 +124,7 @@ fn time(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(1000) / clock_ticks_per_second().max(1))
 }
 
-/// The names of the folders that are processes.
+/// Returns the process ids, as the names of their folders.
 fn numbers() -> io::Result<Vec<String>> {
     let names =
         fs::read_dir(PROCESSES)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
