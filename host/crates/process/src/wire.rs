@@ -1,4 +1,4 @@
-//! What the host, the watcher and the starter say to each other, over pipes that are theirs.
+//! The protocol between the host, the watcher and the starter, over private pipes.
 //!
 //! ```text
 //! host → watcher     orders  input
@@ -7,8 +7,8 @@
 //! watcher → host     started  finished output errors | failed
 //! ```
 //!
-//! A *frame* is a length of four bytes, little-endian, and as much JSON. The length of what follows
-//! as bytes stands in the frame before.
+//! A *frame* is a length of four bytes, little-endian, followed by that many bytes of JSON. The
+//! length of raw bytes is part of the frame before them.
 
 use std::{
     io::{self, Read, Write},
@@ -23,7 +23,7 @@ use crate::{
     spec::{Exit, Spec, paths},
 };
 
-/// The hidden first argument. What stage it is follows.
+/// The hidden first argument. The name of the stage follows.
 pub(crate) const ARGUMENT: &str = "__script-stage";
 
 /// The stage that stays outside the walls.
@@ -32,16 +32,16 @@ pub(crate) const WATCHER: &str = "watcher";
 /// The stage that becomes the program.
 pub(crate) const STARTER: &str = "starter";
 
-/// Longest frame. A description of a run has some kilobytes; one of a hundred is a mistake.
+/// Maximum size of a frame, in bytes. A specification takes a few kilobytes.
 const FRAME_BYTES_MAX: usize = 1 << 20;
 
-/// What follows a mark: the program runs from here on.
+/// Follows a mark: the program runs from here on.
 const READY: u8 = b'+';
 
-/// What follows a mark: there is no program, and a frame says why.
+/// Follows a mark: the program did not start, and a frame contains the error.
 const FAILED: u8 = b'-';
 
-/// What a watcher has to do. As many bytes of input follow as it says.
+/// The orders of a watcher. `input_bytes` bytes of input follow.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Watch {
     pub(crate) spec: Spec,
@@ -51,40 +51,40 @@ pub(crate) struct Watch {
     pub(crate) input_bytes: u64,
 }
 
-/// What a starter has to do.
+/// The orders of a starter.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) spec: Spec,
     /// The private folder.
     #[serde(with = "paths::one")]
     pub(crate) scratch: PathBuf,
-    /// The process that started it.
+    /// The watcher's process id.
     pub(crate) watcher: i32,
     pub(crate) mark: Mark,
 }
 
-/// What a watcher answers.
+/// The answers of a watcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// The program begins.
+    /// The program starts.
     Started(Begun),
-    /// This is how it ended; output and errors follow as bytes.
+    /// The program ended; output and errors follow as bytes.
     Finished(Ended),
-    /// It did not run.
+    /// The program did not run.
     Failed(RunError),
 }
 
-/// What is there from the beginning of a program on, for whoever has to clear up.
+/// The resources to clean up once a program has started.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Begun {
-    /// The number of its group.
+    /// The group id.
     pub(crate) group: i32,
     /// Its private folder.
     #[serde(with = "paths::one")]
     pub(crate) scratch: PathBuf,
 }
 
-/// How a program ended, without what it wrote.
+/// How a program ended, without its output.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ended {
     pub(crate) exit: Exit,
@@ -94,42 +94,42 @@ pub(crate) struct Ended {
     pub(crate) stderr_bytes: u64,
 }
 
-/// What only a starter knows and no program does, so that its words cannot be imitated: it is
-/// random, and gone from its memory when it becomes the program.
+/// A secret of the starter, so that a program cannot imitate its messages. It is random, and gone
+/// from memory when the starter becomes the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark([u8; 16]);
 
-/// What a starter said before anything else was written on the standard error.
+/// The message of a starter at the beginning of standard error.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
-    /// The program runs; the rest is its own.
+    /// The program runs; the rest is its own output.
     Ready(&'a [u8]),
     /// The program did not start.
     Failed(RunError),
-    /// It did not come so far.
+    /// The starter did not get that far.
     Nothing,
 }
 
 impl Mark {
-    /// Makes one that nobody has.
+    /// Creates a random mark.
     pub(crate) fn random() -> io::Result<Self> {
         let mut bytes = [0; 16];
         rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
         Ok(Self(bytes))
     }
 
-    /// Says that the next moment is the program's.
+    /// Announces that the program starts next.
     pub(crate) fn ready(&self, mut to: impl Write) -> io::Result<()> {
         to.write_all(&self.then(READY))
     }
 
-    /// Says why there is no program, whether or not it was announced.
+    /// Reports why the program did not start, even if it was announced.
     pub(crate) fn failed(&self, mut to: impl Write, error: &RunError) -> io::Result<()> {
         let words = [self.then(FAILED), frame(error)?].concat();
         to.write_all(&words)
     }
 
-    /// Finds out what was said.
+    /// Parses the message at the beginning of standard error.
     pub(crate) fn heard<'a>(&self, stderr: &'a [u8]) -> Said<'a> {
         let rest = stderr.strip_prefix(&*self.then(READY));
         match rest.unwrap_or(stderr).strip_prefix(&*self.then(FAILED)).map(read) {
@@ -144,7 +144,7 @@ impl Mark {
     }
 }
 
-/// Returns a value as a frame.
+/// Encodes a value as a frame.
 pub(crate) fn frame(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(value)?;
     if json.len() > FRAME_BYTES_MAX {

@@ -1,9 +1,9 @@
-//! The watcher: outside the walls, it starts a program, feeds and hears it, counts what it and its
-//! descendants use, and ends them all.
+//! The watcher: runs outside the walls, starts a program, feeds and reads it, counts the resources
+//! of it and its descendants, and kills them all.
 //!
-//! It is one thread and one `poll`, so no side can make the other wait for ever. It adopts every
-//! orphan among the descendants, so none of them is out of its sight. They cannot signal it, and its
-//! group is not theirs.
+//! It has one thread and one `poll`, so no side can block the other. It adopts every orphan among
+//! the descendants, so none of them escapes. They cannot signal it, and it is not in their process
+//! group.
 
 use std::{
     io::{self, Write},
@@ -28,60 +28,61 @@ use crate::{
     wire::{self, Answer, Begun, Ended, Mark, Said, Start, Watch},
 };
 
-/// The longest time there is: what is longer is no limit, and clocks have an end.
+/// The maximum time limit: one year. A much longer one could overflow the clock.
 const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How often it is counted what a program uses. What happens in between goes unseen: it is short
-/// enough that a flood of processes has some thousands, and long enough to cost little.
+/// How often resources are counted. A flood of processes can create a few thousand between two
+/// counts.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How often it is looked whether the whole system has many more processes than before. That costs
-/// next to nothing, and a flood grows by the thousand while nobody looks.
+/// How often the number of processes on the whole system is compared. This check is cheap, and a
+/// flood grows by the thousand between two counts.
 const GLANCE_EVERY: Duration = Duration::from_millis(10);
 
-/// The greatest urgency. The superuser's processes are limited by no count but that of the watcher,
-/// which has to get its turn among thousands of them; others may not ask for it, nor need it.
+/// The highest priority. The only limit on the superuser's processes is the watcher's count, so the
+/// watcher has to run among thousands of them. Other users may not set this priority, and do not
+/// need it.
 const URGENT: i32 = -20;
 
-/// How many times as long as a count took there is none: on a machine with many processes a count
-/// costs more, and has to stay a small part of the work.
+/// The minimum pause between two counts, as a multiple of the time that a count took. It keeps the
+/// cost low on a machine with many processes.
 const LOOK_SHARE: u32 = 20;
 
-/// How long descendants may go on writing after the program itself has ended, as the last part of a
-/// pipeline does.
+/// How long descendants may keep writing after the program itself has ended, as the last program of
+/// a pipeline does.
 const PIPES_GRACE: Duration = Duration::from_secs(1);
 
-/// How long processes that were killed are waited for. One that the system itself holds, in a read
-/// from a disk that does not answer, is left to its end.
+/// How long killed processes are waited for. A process that the kernel holds, such as in a read
+/// from a disk that does not answer, is abandoned.
 const BURIAL_MAX: Duration = Duration::from_secs(5);
 
-/// What a starter says before its program does.
+/// Maximum size of a starter's own messages, in bytes.
 const SAID_BYTES_MAX: u64 = 16 << 10;
 
-/// How much of what a stage says when it fails is shown.
+/// Maximum length of a stage's error output in a message, in characters.
 const LAST_WORDS_CHARS_MAX: usize = 300;
 
-/// What stands where something was cut.
+/// The mark where text was cut.
 const CUT: &str = "\n[cut here]";
 
-/// How often it is looked whether those that were killed are gone.
+/// How often to check whether killed processes are gone.
 const BURIAL_EVERY: Duration = Duration::from_millis(1);
 
-/// Why a program is not waited for any longer.
+/// Why the watcher stops waiting for a program.
 enum Ending {
     /// It ended by itself.
     Own,
     /// It reached a limit.
     Limit(Limit),
-    /// Nobody waits for the answer.
+    /// The host no longer waits for the result.
     Abandoned,
 }
 
-/// Works as a watcher.
+/// Runs as the watcher.
 pub(super) fn work() -> io::Result<()> {
     crate::walls::close_inherited()?;
-    // Away from the terminal, and from the signals that are typed there. It fails only for one that
-    // leads a group already, and a watcher is started in that of its parent.
+    // Leave the terminal, so that signals typed there do not arrive. This fails only for a group
+    // leader, and a watcher is started in the group of its parent.
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
     let mut stdin = io::stdin().lock();
@@ -89,7 +90,7 @@ pub(super) fn work() -> io::Result<()> {
     let input = wire::bytes(&mut stdin, orders.input_bytes)?;
     let scratch = Scratch::make(&orders.temporary)?;
     let watched = Run::start(&orders.spec, &scratch, &input).and_then(Run::finish);
-    // What cannot be removed stays among the temporary files; the answer counts for more.
+    // If this fails, the folder remains among the temporary files; the result matters more.
     let _ = scratch.remove();
     match watched? {
         Some(Ok((ended, pipes))) => {
@@ -110,11 +111,11 @@ fn say(answer: &Answer) -> io::Result<()> {
     stdout.flush()
 }
 
-/// What came of a run: an end with its pipes, or an error; nothing where nobody waits for it.
+/// The end of a run with its pipes, or an error; `None` if the host no longer waits for it.
 type Watched = Option<Result<(Ended, Pipes), RunError>>;
 
-/// A program that runs. Its number is that of its group too, and is its own until its status is
-/// taken, which happens last.
+/// A running program. Its process id is also its group id. The id cannot be reused until its status
+/// is reaped, which happens last.
 struct Run<'a> {
     spec: &'a Spec,
     scratch: &'a Scratch,
@@ -140,7 +141,7 @@ impl<'a> Run<'a> {
         orders.extend_from_slice(input);
         let errors_bytes_max = spec.limits.errors_bytes.saturating_add(SAID_BYTES_MAX);
         let (program, pipes) = Pipes::start(orders, errors_bytes_max)?;
-        // The program is as urgent as the host, having been started before.
+        // The program was started before, so it keeps the priority of the host.
         let _ = setpriority_process(None, URGENT);
         let started = Instant::now();
         Ok(Self {
@@ -157,7 +158,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Watches it to its end, and takes care that it is one.
+    /// Watches the program to its end, and kills all its processes.
     fn finish(mut self) -> io::Result<Watched> {
         let ending = self.watch();
         let status = self.bury();
@@ -185,7 +186,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// When there is something to do, whatever the pipes do.
+    /// Returns the time of the next check that does not depend on the pipes.
     fn until(&self) -> Instant {
         let glance = Instant::now() + GLANCE_EVERY;
         self.closing.unwrap_or(self.deadline).min(self.next_look).min(glance)
@@ -207,7 +208,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Counts what is used, when it is time to.
+    /// Counts resources, if it is time to.
     fn look(&mut self) -> io::Result<Option<Limit>> {
         let begun = Instant::now();
         if begun < self.next_look && !self.is_flooded() {
@@ -222,7 +223,8 @@ impl<'a> Run<'a> {
         Ok(limit)
     }
 
-    /// Whether so many processes came up, anywhere, that there may be too many of this program.
+    /// Whether so many processes were created on the whole system that this program may be over its
+    /// limit.
     fn is_flooded(&self) -> bool {
         let more = table::tasks_of_all().wrapping_sub(self.tasks_of_all).cast_signed();
         u32::try_from(more).is_ok_and(|more| more > self.spec.limits.processes)
@@ -244,7 +246,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes the status of orphans that have ended, which nobody else does.
+    /// Reaps orphans that have ended. No other process does.
     fn take_orphans(&self, family: &[Process]) {
         let orphans = family.iter().filter(|process| process.is_zombie && process.is_child());
         for orphan in orphans.filter_map(Process::id).filter(|pid| *pid != self.program) {
@@ -254,7 +256,8 @@ impl<'a> Run<'a> {
 
     /// Kills the program and all its descendants, waits for them, and returns the program's status.
     fn bury(&self) -> Option<WaitStatus> {
-        // Nobody of a group that is killed at once can start another process in time.
+        // The signal reaches the whole group at the same time, so that no member can start another
+        // process first.
         let _ = kill_process_group(self.program, Signal::KILL);
         let deadline = Instant::now() + BURIAL_MAX;
         let mut status = None;
@@ -296,7 +299,7 @@ impl<'a> Run<'a> {
         Ok((ended, self.pipes))
     }
 
-    /// What is known of a starter that never came to its program.
+    /// Returns the error output of a starter that did not start its program.
     fn last_words(&self) -> String {
         let words = String::from_utf8_lossy(&self.pipes.stderr);
         match text::excerpt(words.trim(), LAST_WORDS_CHARS_MAX) {
@@ -305,7 +308,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// How it ended; some signals are the system's way to say that a limit was reached.
+    /// Returns how the program ended. Some signals mean that a limit was reached.
     fn exit(&self, status: Option<WaitStatus>, cpu_time: Duration) -> Exit {
         let limits = &self.spec.limits;
         let signal = status.and_then(WaitStatus::terminating_signal);
@@ -322,7 +325,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Kills whoever has left the group, which only a program without seccomp can.
+/// Kills the descendants that left the group, which only a program without seccomp can do.
 fn kill_rest() {
     let rest = table::descendants().unwrap_or_default();
     for pid in rest.iter().filter(|process| !process.is_zombie).filter_map(Process::id) {
@@ -330,7 +333,7 @@ fn kill_rest() {
     }
 }
 
-/// The beginning of a text, with a mark where it ends early.
+/// Returns the beginning of a text, with a mark if it was cut.
 fn cut(mut text: Vec<u8>, bytes_max: u64) -> Vec<u8> {
     if text.len() as u64 > bytes_max {
         text.truncate(bytes_max as usize);

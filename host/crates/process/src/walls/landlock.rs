@@ -1,7 +1,7 @@
-//! Landlock: which files there are for a program, and that it signals nobody but its own.
+//! Landlock: restricts a program to granted files, and its signals to its own processes.
 //!
-//! What is not named here or granted cannot be opened, made, removed or run, by whatever path or
-//! link. The home of the user is not named, and neither is what is secret below `/etc`.
+//! A path that is not listed here or granted cannot be opened, created, removed or run, by any path
+//! or link. The user's home is not listed, and neither are the secrets in `/etc`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +15,22 @@ use crate::{
     spec::{Network, Spec, Wall, Walls},
 };
 
-/// The version that a wall needs: the first that keeps signals in.
+/// The required version: the first that confines signals.
 const REQUIRED: ABI = ABI::V6;
 
-/// The version that keeps files: the first that also sees a file cut short.
+/// The version that protects files: the first that covers truncation.
 const FILES: ABI = ABI::V3;
 
-/// The newest version whose rules are known here. An older kernel keeps those that it knows.
+/// The newest version that this module uses. An older kernel enforces the rules that it supports.
 const NEWEST: ABI = ABI::V9;
 
-/// Where programs, their libraries and what they need of both are, on the systems that there are.
+/// Folders of programs, their libraries and their data, on the common distributions.
 const PROGRAMS: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// What programs read to find their libraries, the time zone, the names of users, and whom they may
-/// trust; and what the machine is like. Of `/etc/ssl` and `/etc/pki` not the whole: keys lie there.
+/// Files that programs read to find their libraries, the time zone, user names, trusted
+/// certificates and properties of the machine. `/etc/ssl` and `/etc/pki` are not listed as a whole,
+/// because they contain private keys.
 const SETTINGS: [&str; 30] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -63,8 +64,8 @@ const SETTINGS: [&str; 30] = [
     "/sys/devices/system/cpu",
 ];
 
-/// What this process is like; its descendants cannot look at themselves, since they have other
-/// numbers. Not the whole folder: beside it lies what the machine is connected to.
+/// Properties of this process. The links resolve to its id, so its descendants cannot read their
+/// own. The whole folder is not listed, because it includes the machine's network connections.
 const ITSELF: [&str; 19] = [
     "/proc/self/auxv",
     "/proc/self/cgroup",
@@ -87,7 +88,7 @@ const ITSELF: [&str; 19] = [
     "/proc/self/status",
 ];
 
-/// What names and addresses are looked up with, and what the machine is connected to.
+/// Files for name lookups, and the machine's network connections.
 const NETWORK: [&str; 7] = [
     "/etc/gai.conf",
     "/etc/host.conf",
@@ -98,10 +99,10 @@ const NETWORK: [&str; 7] = [
     "/proc/self/net",
 ];
 
-/// Devices that are no more than files without contents.
+/// Devices without contents of their own.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Returns those of its walls that the kernel does not have.
+/// Returns the walls of Landlock that the kernel lacks.
 pub(super) fn missing() -> Vec<Wall> {
     let lacks = |abi: ABI, scope: bool| required(abi, scope).and_then(Ruleset::create).is_err();
     match (lacks(FILES, false), lacks(REQUIRED, true)) {
@@ -111,7 +112,7 @@ pub(super) fn missing() -> Vec<Wall> {
     }
 }
 
-/// Leaves this process, and all that it starts, the files of the description.
+/// Restricts this process and all its descendants to the files of the specification.
 pub(super) fn raise(spec: &Spec, scratch: &Path) -> Result<(), RunError> {
     let rules = ruleset(spec).and_then(Ruleset::create).map_err(no_wall)?;
     let rules = add(rules, &system(spec.network)).map_err(no_wall)?;
@@ -119,14 +120,14 @@ pub(super) fn raise(spec: &Spec, scratch: &Path) -> Result<(), RunError> {
     rules.restrict_self().map(drop).map_err(no_wall)
 }
 
-/// Rules of a version that the kernel has to have.
+/// Returns rules for a version that the kernel must support.
 fn required(abi: ABI, scope: bool) -> Result<Ruleset, RulesetError> {
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let rules = rules.handle_access(AccessFs::from_all(abi))?;
     if scope { rules.scope(Scope::from_all(abi)) } else { Ok(rules) }
 }
 
-/// All kinds of access that are shut out where no rule allows them.
+/// Returns rules that deny every kind of access unless a later rule allows it.
 fn ruleset(spec: &Spec) -> Result<Ruleset, RulesetError> {
     let rules = match spec.walls {
         Walls::Required => required(REQUIRED, true)?,
@@ -146,12 +147,12 @@ fn look() -> Rights {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// Whoever can read a program can run it, with an interpreter if need be; so both go together.
+/// Reading implies executing, because an interpreter can run any program that it can read.
 fn look_and_run() -> Rights {
     look() | AccessFs::Execute
 }
 
-/// Neither devices nor sockets are made, and what was written is not run.
+/// Excludes making devices and sockets, and executing written files directly.
 fn change() -> Rights {
     look()
         | AccessFs::WriteFile
@@ -165,7 +166,7 @@ fn change() -> Rights {
         | AccessFs::Refer
 }
 
-/// What every program has.
+/// Returns the paths that every program can access.
 fn system(network: Network) -> Vec<(PathBuf, Rights)> {
     let with = |rights: Rights| move |path: &&str| (PathBuf::from(path), rights);
     let lookup: &[&str] = match network {
@@ -178,7 +179,7 @@ fn system(network: Network) -> Vec<(PathBuf, Rights)> {
     read.chain(run).chain(devices).collect()
 }
 
-/// What this program has.
+/// Returns the paths that this program can access.
 fn granted(spec: &Spec, scratch: &Path) -> Vec<(PathBuf, Rights)> {
     let own = [&spec.folder, &spec.program].into_iter().chain(&spec.reads);
     let own = own.map(|path| (path.clone(), look_and_run()));
@@ -186,7 +187,7 @@ fn granted(spec: &Spec, scratch: &Path) -> Vec<(PathBuf, Rights)> {
     own.chain(writes.map(|path| (path.to_owned(), change()))).collect()
 }
 
-/// Adds what is there of the system's.
+/// Adds those of the system's paths that exist.
 fn add(
     mut rules: RulesetCreated,
     paths: &[(PathBuf, Rights)],
@@ -199,7 +200,7 @@ fn add(
     Ok(rules)
 }
 
-/// Adds one path that has to be there.
+/// Adds one path, which must exist.
 fn grant(
     rules: RulesetCreated,
     (path, rights): &(PathBuf, Rights),
@@ -211,7 +212,7 @@ fn grant(
     rules.add_rule(PathBeneath::new(opened, fitting(path, *rights))).map_err(no_wall)
 }
 
-/// A file has no rights of a folder.
+/// Removes the rights that apply only to folders from those of a file.
 fn fitting(path: &Path, rights: Rights) -> Rights {
     if path.is_dir() { rights } else { rights & AccessFs::from_file(NEWEST) }
 }

@@ -1,12 +1,14 @@
-//! What a process gives up before it becomes a program: its powers, the machine beyond its limits,
-//! all files but those that are granted, and the system's calls that reach past these.
+//! The walls: restrictions that a process puts on itself before it becomes a program.
 //!
-//! 1. It can gain no rights, and loses those of the superuser (`rights`).
-//! 2. It has limits of its own (`rlimit`). What is counted over several processes the watcher keeps.
-//! 3. Landlock leaves the system's files, the script's folder, a private one and what is granted.
-//! 4. seccomp takes sockets, other processes, and what Landlock does not see of files.
+//! 1. It drops all capabilities and can gain no new rights (`rights`).
+//! 2. It has resource limits of its own (`rlimit`). The watcher enforces limits on several
+//!    processes.
+//! 3. Landlock restricts it to the system's files, the script's folder, a private one and granted
+//!    ones.
+//! 4. seccomp denies sockets, access to other processes, and file operations that Landlock does not
+//!    cover.
 //!
-//! All of them pass on to whatever the program starts, and none can be taken down again.
+//! Descendants inherit all of them, and none can be removed.
 
 mod landlock;
 mod rights;
@@ -22,7 +24,7 @@ use crate::{
     spec::{Spec, Wall, Walls},
 };
 
-/// Returns the walls that this kernel cannot give.
+/// Returns the walls that this kernel lacks.
 pub fn missing() -> Vec<Wall> {
     let mut missing = landlock::missing();
     if !seccomp::is_there() {
@@ -31,7 +33,7 @@ pub fn missing() -> Vec<Wall> {
     missing
 }
 
-/// Puts all walls up around this process, for good.
+/// Raises all walls around this process, permanently.
 pub(crate) fn raise(spec: &Spec, scratch: &Path) -> Result<(), RunError> {
     rights::drop_all().map_err(|error| failed(&error))?;
     rlimit::lower(&spec.limits).map_err(|error| failed(&error))?;
@@ -39,7 +41,7 @@ pub(crate) fn raise(spec: &Spec, scratch: &Path) -> Result<(), RunError> {
     unless_missing(spec.walls, seccomp::raise(spec.network))
 }
 
-/// A wall that is missing is no error where that was accepted.
+/// Ignores a missing wall if the specification accepts that.
 fn unless_missing(walls: Walls, raised: Result<(), RunError>) -> Result<(), RunError> {
     match raised {
         Err(RunError::NoWall { .. }) if walls == Walls::AsAvailable => Ok(()),

@@ -1,4 +1,4 @@
-//! Limits that the system keeps for each process by itself. Each is set for good.
+//! Resource limits that the system enforces for each process. They are permanent.
 
 use std::io;
 
@@ -6,20 +6,20 @@ use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 
 use crate::{spec::Limits, stage::table};
 
-/// What is added to the memory for addresses that are reserved and never used, as the runtimes of
-/// JavaScript and Java do. What is written to counts as data, and by what is resident.
+/// Additional address space for reservations that are never used, such as those of JavaScript and
+/// Java runtimes. Memory that is written to counts as data and as resident.
 const RESERVED_BYTES: u64 = 64 << 30;
 
-/// From the signal that ends an honest program to the one that ends any.
+/// The time between the signal that a program can handle and the one that it cannot.
 const CPU_GRACE_SECONDS: u64 = 1;
 
-/// How many processes the user may start elsewhere while a program runs. The system counts all that
-/// a user has; the watcher counts exactly.
+/// How many other processes the user may start while a program runs. The system counts all
+/// processes of a user; the watcher counts exactly.
 const USER_TASKS_MORE: u64 = 256;
 
 /// Sets the limits.
 pub(super) fn lower(limits: &Limits) -> io::Result<()> {
-    // In whole seconds, and not before the time is over; the watcher counts exactly.
+    // Rounded up to whole seconds, so that it is not too early; the watcher counts exactly.
     let seconds = limits.cpu_time.as_secs() + u64::from(limits.cpu_time.subsec_nanos() > 0);
     let seconds = seconds.max(1);
     set(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
@@ -28,7 +28,7 @@ pub(super) fn lower(limits: &Limits) -> io::Result<()> {
     fix(Resource::Nofile, u64::from(limits.open_files))?;
     fix(Resource::Fsize, limits.file_bytes)?;
     fix(Resource::Core, 0)?;
-    // The superuser is not counted; the watcher's count is all that holds for it.
+    // This limit does not apply to the superuser, for whom only the watcher counts.
     let tasks = table::tasks_of(getuid())?.saturating_add(USER_TASKS_MORE);
     fix(Resource::Nproc, tasks.saturating_add(u64::from(limits.processes)))
 }
@@ -37,7 +37,7 @@ fn fix(resource: Resource, most: u64) -> io::Result<()> {
     set(resource, most, most)
 }
 
-/// A limit that is lower already stays.
+/// Sets a limit, unless the current one is lower.
 fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let now = getrlimit(resource);
     let hard = now.maximum.map_or(hard, |maximum| maximum.min(hard));

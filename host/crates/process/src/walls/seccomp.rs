@@ -1,10 +1,9 @@
-//! seccomp: the system's calls that reach past the other walls are taken away.
+//! seccomp: denies the system calls that bypass the other walls.
 //!
-//! The list says what is refused, not what is allowed: programs of every kind have to run, and what
-//! they call differs with every version of their language. What it holds is what has no business in
-//! a tool, what could lead out of the process group, and what changes a file's nature without
-//! opening it, which Landlock does not see. A refused call fails with `EPERM`; programs go on or say
-//! so.
+//! The list contains denied calls, not allowed ones. Programs of every kind have to run, and their
+//! calls differ with every version of their language. It denies calls that no tool needs, calls
+//! that could leave the process group, and calls that change a file's metadata without opening it,
+//! which Landlock does not cover. A denied call fails with `EPERM`; programs continue or report it.
 
 use std::{collections::BTreeMap, fs, ops::RangeInclusive};
 
@@ -22,10 +21,10 @@ use crate::{
     spec::{Network, Wall},
 };
 
-/// Where the kernel says what its filters can do, and what is needed of that.
+/// The file that lists the actions of the kernel's filters, and the action that is required.
 const ACTIONS: (&str, &str) = ("/proc/sys/kernel/seccomp/actions_avail", "errno");
 
-/// Other processes, and the kernel itself.
+/// Access to other processes and to the kernel itself.
 const POWERS: [i64; 39] = [
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -68,7 +67,7 @@ const POWERS: [i64; 39] = [
     libc::SYS_vhangup,
 ];
 
-/// Another view of the files than that which Landlock guards.
+/// Changes of the mounts, which would bypass Landlock.
 const MOUNTS: [i64; 13] = [
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -85,10 +84,10 @@ const MOUNTS: [i64; 13] = [
     libc::SYS_unshare,
 ];
 
-/// Ways out of the group that is ended as a whole.
+/// Calls that leave the process group, which is killed as a whole.
 const GROUP: [i64; 2] = [libc::SYS_setpgid, libc::SYS_setsid];
 
-/// Mode, owner and attributes of files. Landlock does not ask for these, so they would reach every
+/// Mode, owner and attributes of files. Landlock does not check these, so they would work on every
 /// file of the user.
 const NATURE: [i64; 14] = [
     libc::SYS_fchmod,
@@ -107,10 +106,10 @@ const NATURE: [i64; 14] = [
     FILE_SETATTR,
 ];
 
-/// Tells of any folder the names of its files, as they are used: Landlock does not ask here either.
+/// Reports file names in any folder as they are used. Landlock does not check this either.
 const SPYING: [i64; 1] = [libc::SYS_inotify_add_watch];
 
-/// Memory that belongs to no process, so that nobody would count it, and that may stay for good.
+/// Memory that belongs to no process, so it is not counted and may remain for ever.
 const MEMORY: [i64; 6] = [
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
@@ -120,11 +119,11 @@ const MEMORY: [i64; 6] = [
     libc::SYS_shmget,
 ];
 
-/// Sockets of somebody else: pairs need none of these.
+/// Connections to other processes. Socket pairs need none of these.
 const SOCKETS: [i64; 5] =
     [libc::SYS_accept, libc::SYS_accept4, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen];
 
-/// Calls of this kind that only the oldest of the systems have.
+/// Older variants of such calls, which only some architectures have.
 #[cfg(target_arch = "x86_64")]
 const OLD: [i64; 8] = [
     libc::SYS_chmod,
@@ -139,7 +138,7 @@ const OLD: [i64; 8] = [
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: [i64; 0] = [];
 
-// Numbers that the C library's list does not have for all systems.
+// Numbers that the `libc` crate does not define for all architectures.
 const KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
@@ -147,7 +146,7 @@ const REMOVEXATTRAT: i64 = 466;
 const OPEN_TREE_ATTR: i64 = 467;
 const FILE_SETATTR: i64 = 469;
 
-/// The spaces of names that a process could be started in. There it would have every right.
+/// Namespaces. A process in a new one could have every right there.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWIPC,
@@ -158,12 +157,12 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// What can be asked of an open file: what is asked of terminals and pipes, and of sockets. All else
-/// is a file system's own: it changes what a file is, or makes other files, through one that is open
-/// for reading.
+/// Allowed `ioctl` requests: those for terminals and pipes, and those for sockets. The others
+/// belong to file systems: through a file that is open for reading, they could change its metadata
+/// or create other files.
 const QUESTIONS: [RangeInclusive<u64>; 2] = [0x5400..=0x54ff, 0x8900..=0x89ff];
 
-/// Calls that take the process to change first. Of others of the same user none is changed.
+/// Calls whose first argument is the process to change. They may change only the calling process.
 const OF_A_PROCESS: [i64; 4] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
@@ -171,10 +170,10 @@ const OF_A_PROCESS: [i64; 4] = [
     libc::SYS_sched_setscheduler,
 ];
 
-/// The kind of a socket, without the flags beside it.
+/// The bits of a socket's type, without its flags.
 const SOCKET_KIND: u64 = 0xf;
 
-/// What says "a process" to `setpriority` and `ioprio_set`.
+/// The values that mean "a process" for `setpriority` and `ioprio_set`.
 const PRIORITY_OF_PROCESS: u64 = 0;
 const IO_PRIORITY_OF_PROCESS: u64 = 1;
 
@@ -183,7 +182,7 @@ pub(super) fn is_there() -> bool {
     fs::read_to_string(ACTIONS.0).is_ok_and(|actions| actions.contains(ACTIONS.1))
 }
 
-/// Takes the calls away from this process and all that it starts.
+/// Denies the calls to this process and all its descendants.
 pub(super) fn raise(network: Network) -> Result<(), RunError> {
     let broken = |error: BackendError| RunError::Stage { message: error.to_string() };
     for filter in [refused(network).map_err(broken)?, absent().map_err(broken)?, other_numbers()] {
@@ -193,7 +192,7 @@ pub(super) fn raise(network: Network) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The calls that fail for want of a right.
+/// Returns the filter of calls that fail with `EPERM`.
 fn refused(network: Network) -> Result<BpfProgram, BackendError> {
     let always = [&POWERS[..], &MOUNTS, &GROUP, &NATURE, &SPYING, &MEMORY, &OLD].concat();
     let mut rules: BTreeMap<i64, Vec<Rule>> =
@@ -203,21 +202,21 @@ fn refused(network: Network) -> Result<BpfProgram, BackendError> {
     filter(rules, EPERM)
 }
 
-/// The calls that fail by their arguments.
+/// Returns the calls that are denied depending on their arguments.
 fn of_arguments() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     let others = |call: &i64| Ok((*call, vec![Rule::new(vec![not(0, 0)?])?]));
     let mut rules = OF_A_PROCESS.iter().map(others).collect::<Result<Vec<_>, BackendError>>()?;
     let spaces = NAMESPACES.iter().map(|space| Rule::new(vec![has(0, *space)?]));
     rules.push((libc::SYS_clone, spaces.collect::<Result<_, _>>()?));
-    // To ask for the limits of another process is harmless; to set them is not.
+    // Reading the limits of another process is harmless; setting them is not.
     rules.push((libc::SYS_prlimit64, vec![Rule::new(vec![not(0, 0)?, is_given(2)?])?]));
-    // By name they would reach every file, and those of a file that is open for reading could be
-    // made up; that a file is new can be said of one that is open.
+    // With a path, they would reach every file, and a file that is open for reading could get any
+    // time. Only setting an open file's times to now is allowed.
     let times = vec![Rule::new(vec![is_given(1)?])?, Rule::new(vec![is_given(2)?])?];
     rules.push((libc::SYS_utimensat, times));
     rules.push((libc::SYS_ioctl, questions()?));
-    // Whoever ends "its group" means the one that it wanted to make, as `timeout` does; here that is
-    // the whole program.
+    // A program that kills "its group" means the one that it tried to create, as `timeout` does.
+    // Here that would be the whole program.
     let own_group = Condition::new(0, Length::Dword, Is::Eq, 0)?;
     rules.push((libc::SYS_kill, vec![Rule::new(vec![own_group, not(1, 0)?])?]));
     rules.push((libc::SYS_setpriority, all_but(PRIORITY_OF_PROCESS)?));
@@ -225,12 +224,12 @@ fn of_arguments() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     Ok(rules)
 }
 
-/// Refuses all but this kind of target, and of that all but the process itself.
+/// Denies every other kind of target, and every target of this kind except the process itself.
 fn all_but(kind: u64) -> Result<Vec<Rule>, BackendError> {
     Ok(vec![Rule::new(vec![not(0, kind)?])?, Rule::new(vec![not(1, 0)?])?])
 }
 
-/// Refuses what lies before, between and behind the questions that can be asked.
+/// Denies the requests before, between and after the allowed ranges.
 fn questions() -> Result<Vec<Rule>, BackendError> {
     let asked = |is: Is, number: &u64| Condition::new(1, Length::Dword, is, *number);
     let [first, second] = &QUESTIONS;
@@ -245,7 +244,7 @@ fn sockets(network: Network) -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     let number = |value: i32| u64::from(value.cast_unsigned());
     let kind =
         |kind: i32| Condition::new(1, Length::Dword, Is::MaskedEq(SOCKET_KIND), number(kind));
-    // A pair that takes single messages could send them to any socket of the system.
+    // A datagram pair could send to any socket of the system.
     let pairs = vec![
         Rule::new(vec![not(0, number(AF_UNIX))?])?,
         Rule::new(vec![kind(SOCK_DGRAM)?])?,
@@ -257,7 +256,7 @@ fn sockets(network: Network) -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
             rules.push((libc::SYS_socket, Vec::new()));
             rules.extend(SOCKETS.map(|call| (call, Vec::new())));
         }
-        // The C library asks the kernel for its addresses, by a socket of its own kind.
+        // The C library asks the kernel for its addresses over a netlink socket.
         Network::Open => {
             let families = [AF_INET, AF_INET6, AF_NETLINK].map(|family| not(0, number(family)));
             let other = Rule::new(families.into_iter().collect::<Result<_, _>>()?)?;
@@ -269,8 +268,8 @@ fn sockets(network: Network) -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     Ok(rules)
 }
 
-/// Calls that fail as if the kernel had not heard of them: the C library then takes the older one,
-/// whose arguments a filter can see.
+/// Returns the filter of calls that fail as if the kernel did not know them. The C library then
+/// uses the older call, whose arguments a filter can check.
 fn absent() -> Result<BpfProgram, BackendError> {
     filter([(libc::SYS_clone3, Vec::new())].into(), ENOSYS)
 }
@@ -278,12 +277,12 @@ fn absent() -> Result<BpfProgram, BackendError> {
 fn filter(rules: BTreeMap<i64, Vec<Rule>>, errno: i32) -> Result<BpfProgram, BackendError> {
     let arch = std::env::consts::ARCH.try_into()?;
     let refuse = Action::Errno(errno.cast_unsigned());
-    // Whoever calls in the manner of another architecture is ended by what comes first in a filter.
+    // The filter begins with a check that kills callers that use another architecture.
     SeccompFilter::new(rules, Action::Allow, refuse, arch)?.try_into()
 }
 
-/// A kernel may take calls by a second set of numbers, which no list above would match: all of them
-/// have this bit.
+/// Returns the filter for the second set of numbers that a kernel may accept. The lists above do
+/// not match those numbers, which all have this bit.
 fn other_numbers() -> BpfProgram {
     const OTHER_BIT: u32 = 0x4000_0000;
     let load_number = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -298,17 +297,17 @@ fn other_numbers() -> BpfProgram {
     ]
 }
 
-/// An argument that is another number than this.
+/// Matches an argument that differs from this number.
 fn not(argument: u8, value: u64) -> Result<Condition, BackendError> {
     Condition::new(argument, Length::Dword, Is::Ne, value)
 }
 
-/// An argument that is the address of something.
+/// Matches an argument that is not a null pointer.
 fn is_given(argument: u8) -> Result<Condition, BackendError> {
     Condition::new(argument, Length::Qword, Is::Ne, 0)
 }
 
-/// An argument that has this bit.
+/// Matches an argument that has this bit.
 fn has(argument: u8, bit: i32) -> Result<Condition, BackendError> {
     let bit = u64::from(bit.cast_unsigned());
     Condition::new(argument, Length::Dword, Is::MaskedEq(bit), bit)

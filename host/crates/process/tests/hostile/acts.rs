@@ -1,4 +1,4 @@
-//! What a bad program does with its time and memory, one function each.
+//! Acts of a hostile program that waste time and memory, one function each.
 
 #![expect(clippy::print_stdout, reason = "what it says is how a test knows it")]
 
@@ -13,16 +13,16 @@ use sallyport_process::{Spec, Stage};
 
 use crate::attempts;
 
-/// Much more than any limit of a test.
+/// More than any limit of a test.
 const MUCH_BYTES: usize = 1 << 30;
 
-/// No host lives so long unless it hangs; whoever reads what it says waits no longer.
+/// Maximum lifetime of a host, unless it hangs. Readers of its output wait no longer.
 const HOST_LIFE_MAX: Duration = Duration::from_secs(180);
 
 /// Less than any limit of a test.
 const PART_BYTES: usize = 20 << 20;
 
-/// Does what the variable `ACT` says.
+/// Performs the act in the variable `ACT`.
 #[expect(clippy::disallowed_methods, reason = "the one word that this program gets")]
 pub(crate) fn act() -> ExitCode {
     let act = std::env::var("ACT").unwrap_or_default();
@@ -40,8 +40,8 @@ pub(crate) fn act() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs the description that comes on standard input as a host does, for whoever wants to kill it.
-/// Where the kernel is to look old, it loses a wall first.
+/// Runs the specification on standard input as a host does, for tests that kill it. To simulate an
+/// old kernel, it removes a wall first.
 pub(crate) fn host() -> ExitCode {
     thread::spawn(|| {
         thread::sleep(HOST_LIFE_MAX);
@@ -72,19 +72,19 @@ fn print_for_ever() {
     while io::stdout().write_all(&piece).is_ok() {}
 }
 
-/// Makes use of every page.
+/// Writes to every page.
 fn fill(memory: &mut [u8]) {
     memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
     thread::sleep(Duration::from_secs(60));
 }
 
-/// Fills memory that no limit of one process counts.
+/// Fills memory that no limit of a single process counts.
 fn shared_memory() {
     let mut memory = attempts::shared_memory(MUCH_BYTES).expect("shared memory");
     fill(memory.bytes());
 }
 
-/// Starts processes that stay below the limit one by one, and not together.
+/// Starts processes that exceed the limit only together.
 #[expect(clippy::disallowed_methods, reason = "more of the same")]
 fn several() {
     for _ in 0..8 {

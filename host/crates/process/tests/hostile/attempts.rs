@@ -1,4 +1,4 @@
-//! What a bad program asks of the system. Each attempt has to fail, and how it failed is the answer.
+//! System calls of a hostile program. Each attempt must fail, and its error is the result.
 
 #![expect(clippy::print_stdout, reason = "what it says is how a test knows it")]
 
@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-/// Something that a tool has no business with.
+/// An operation that no tool needs.
 type Attempt = (&'static str, fn() -> io::Result<()>);
 
 /// Sockets of every kind.
@@ -29,7 +29,7 @@ pub(crate) const SOCKETS: [Attempt; 8] = [
     ("packets", || call(libc::SYS_socket, [17, 2, 0])),
 ];
 
-/// Everything else that is refused by name or argument.
+/// All other operations that are denied by name or argument.
 pub(crate) const ALL: [Attempt; 42] = [
     ("ptrace", || call(libc::SYS_ptrace, [0, 0, 0])),
     ("attach", || call(libc::SYS_ptrace, [16, parent(), 0])),
@@ -75,7 +75,7 @@ pub(crate) const ALL: [Attempt; 42] = [
     ("disk priority of others", || call(libc::SYS_ioprio_set, [1, parent(), 0])),
 ];
 
-/// Prints how each attempt went: "done", or the error's number.
+/// Prints the result of each attempt: "done", or the error number.
 pub(crate) fn answer(attempts: &[Attempt]) {
     let tried = attempts.iter().map(|(what, attempt)| {
         let result = match attempt() {
@@ -87,7 +87,7 @@ pub(crate) fn answer(attempts: &[Attempt]) {
     println!("{}", Value::Object(tried.collect::<Map<_, _>>()));
 }
 
-/// Makes a call look as on a kernel that has never heard of it, here and in all that is started.
+/// Makes a call fail as on a kernel that does not know it, here and in all descendants.
 pub(crate) fn forget(call: i64) {
     use seccompiler::{BpfProgram, SeccompAction as Action, SeccompFilter};
     let rules = [(call, Vec::new())].into();
@@ -111,7 +111,7 @@ impl Shared {
 pub(crate) fn shared_memory(length: usize) -> io::Result<Shared> {
     let (prot, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, of nobody else, that is never taken away again.
+    // SAFETY: a new mapping that nothing else owns and that is never unmapped.
     unsafe {
         let start = libc::mmap(std::ptr::null_mut(), length, prot, flags, -1, 0);
         if start == libc::MAP_FAILED {
@@ -130,22 +130,22 @@ fn program() -> io::Result<i64> {
     std::fs::File::open("/proc/self/exe").map(|file| i64::from(file.into_raw_fd()))
 }
 
-/// What could tell of changes in folders.
+/// A descriptor that could report changes in folders.
 fn watches() -> io::Result<i64> {
     call_for(libc::SYS_inotify_init1, [0, 0, 0])
 }
 
-/// The address of two times, long ago.
+/// The address of two timestamps in the past.
 fn times() -> i64 {
     Box::into_raw(Box::new([1_i64, 0, 1, 0])) as i64
 }
 
-/// The address of much that is nothing.
+/// The address of a zeroed buffer.
 fn zeros() -> i64 {
     Box::into_raw(Box::new([0_u8; 4096])) as i64
 }
 
-/// The address of a text that stays.
+/// The address of a static text.
 fn text(text: &str) -> i64 {
     CString::new(text).expect("no NUL").into_raw() as i64
 }
@@ -160,8 +160,8 @@ fn call(number: i64, arguments: [i64; 3]) -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "the library has no names for what nobody should call")]
 fn call_for(number: i64, [a, b, c]: [i64; 3]) -> io::Result<i64> {
-    // SAFETY: it is refused before the kernel looks at an argument; where it is not, the test fails
-    // whatever happens to this process.
+    // SAFETY: the call is denied before the kernel looks at an argument. If it is not, the test
+    // fails regardless of what happens to this process.
     match unsafe { libc::syscall(number, a, b, c, 0, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
         result => Ok(result),

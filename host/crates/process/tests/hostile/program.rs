@@ -1,8 +1,8 @@
-//! What the tests start: the stages before a program, a host that can be killed, and a program that
-//! does what a tool should not.
+//! The executable that the tests start: the stages, a host that can be killed, and a hostile
+//! program.
 //!
-//! Which of them it is says the first argument, or the variable `ACT`, since a program behind the
-//! walls gets no arguments. An act answers on standard output.
+//! The first argument selects one of them, or the variable `ACT`, because a program behind the
+//! walls gets no arguments. An act prints its result to standard output.
 
 #[cfg(target_os = "linux")]
 mod acts;

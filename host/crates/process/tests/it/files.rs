@@ -1,4 +1,4 @@
-//! Which files there are for a program.
+//! Tests of the files that a program can access.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use sallyport_process::{Exit, RunError};
 
 use crate::{Tool, secret, shown};
 
-/// Runs a script that must not have done it.
+/// Runs a script whose action must fail.
 #[track_caller]
 fn check_denied(what: &str, tool: &Tool) {
     let finished = tool.run(b"{}").unwrap();
@@ -150,7 +150,7 @@ fn the_private_folder_is_its_own_and_gone_afterwards() {
 
 #[test]
 fn what_cannot_be_named_is_removed_too() {
-    // It may be ended in the middle of it, for having too much in its folder.
+    // It may be killed before it ends, for having too much in its folder.
     let body = "echo $HOME; cd $TMPDIR && i=0; while [ $i -lt 2000 ]; do mkdir d && cd d || \
                 exit 1; i=$((i + 1)); done; sleep 60";
     let finished = Tool::script(body).run(b"{}").unwrap();

@@ -1,4 +1,4 @@
-//! What a program may use, and that reaching it ends all of it.
+//! Tests of the limits: reaching one kills the whole program.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::{Tool, alive, marked};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs a program that reaches a limit, and sees that nothing of it is left.
+/// Runs a program that reaches a limit, and checks that no process of it is left.
 #[track_caller]
 fn check(tool: Tool, change: impl FnOnce(&mut Limits), want: Limit) {
     let (tool, mark) = marked(tool.with(|spec| change(&mut spec.limits)));

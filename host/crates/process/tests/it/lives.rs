@@ -1,4 +1,4 @@
-//! How programs begin, talk and end, and that nothing of them outlives a run.
+//! Tests of how programs start, communicate and end, and that no process outlives a run.
 
 use std::{
     fs,
@@ -102,7 +102,8 @@ fn a_last_word_of_a_descendant_is_heard() {
 
 #[test]
 fn a_program_that_ended_in_time_did_so_whoever_holds_its_output() {
-    // Its time is over before that of its descendants. Where it did not get so far, it tries again.
+    // Its time limit ends before that of its descendants. If it did not get that far, the test
+    // retries.
     let tool = Tool::script("sleep 60 & echo done");
     let tool = tool.with(|spec| spec.limits.time = Duration::from_millis(900));
     let mut ended = std::iter::repeat_with(|| tool.run(b"{}").unwrap()).take(20);

@@ -1,7 +1,7 @@
-//! Programs behind the walls, run to their ends: honest ones, and those that behave badly.
+//! Tests of programs behind the walls, honest and hostile ones.
 //!
-//! What runs are shell scripts, and the package's own `hostile-process`, which is also the stages
-//! between these tests and them.
+//! The programs are shell scripts and the package's own `hostile-process`, which also provides the
+//! stages between these tests and them.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
@@ -25,19 +25,19 @@ use sallyport_process::{
 };
 use tokio::time::timeout;
 
-/// The program that is the stages, the host that can be killed, and a bad program.
+/// The executable with the stages, the host that can be killed, and the hostile program.
 const HOSTILE: &str = env!("CARGO_BIN_EXE_hostile-process");
 
-/// How long a test waits for what has to happen soon.
+/// How long a test waits for an event that must happen soon.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The time of a program that is to reach another limit first, on a machine that is busy.
+/// The time limit of a program that is meant to reach another limit first, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// No run takes so long unless it hangs.
+/// Maximum duration of a run, unless it hangs.
 const RUN_TIME_MAX: Duration = Duration::from_secs(180);
 
-/// A folder with a program, and the description of a run of it.
+/// A folder with a program, and the specification of its run.
 struct Tool {
     folder: tempfile::TempDir,
     spec: Spec,
@@ -49,7 +49,7 @@ impl Tool {
         Self::of("run.sh", format!("#!/bin/sh\n{body}\n").as_bytes())
     }
 
-    /// A native program that does one of its acts.
+    /// A native program that performs one act.
     fn act(act: &str) -> Self {
         let mut tool = Self::of("main", &fs::read(HOSTILE).unwrap());
         tool.spec.env.push(("ACT".into(), act.into()));
@@ -87,7 +87,7 @@ impl Tool {
         runtime().block_on(in_time).expect("it hangs")
     }
 
-    /// Runs it, and returns what it printed when all went well.
+    /// Runs it, and returns its output. It must succeed.
     #[track_caller]
     fn prints(&self) -> String {
         let finished = self.run(b"{}").unwrap();
@@ -95,7 +95,7 @@ impl Tool {
         String::from_utf8(finished.stdout).unwrap()
     }
 
-    /// Runs it to an end that it did not want.
+    /// Runs it, and checks how it ended.
     #[track_caller]
     fn ends(&self, want: Exit) -> Finished {
         let finished = self.run(b"{}").unwrap();
@@ -108,7 +108,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Runs one in a host of its own, which can be killed.
+/// Runs a tool in a separate host that can be killed.
 #[expect(clippy::disallowed_methods, reason = "a host that can be killed")]
 fn host(tool: &Tool, before: &str, arguments: &str) -> std::process::Child {
     let script = format!("{before}\nexec {HOSTILE} host {arguments}");
@@ -119,23 +119,23 @@ fn host(tool: &Tool, before: &str, arguments: &str) -> std::process::Child {
     host
 }
 
-/// A variable that all processes of a run have, and no others.
+/// Adds a variable that all processes of a run have, and no others.
 fn marked(tool: Tool) -> (Tool, String) {
-    // Shells pass on what could be a name of theirs.
+    // Shells pass on variables with valid names.
     let folder = tool.folder.path().file_name().unwrap().to_string_lossy();
     let mark = format!("MARK_{}", folder.replace('.', "_"));
     let name = mark.clone();
     (tool.with(|spec| spec.env.push((name, "1".into()))), mark)
 }
 
-/// How many processes have this variable.
+/// Returns the number of processes that have this variable.
 fn alive(mark: &str) -> usize {
     let environment = |entry: fs::DirEntry| fs::read(entry.path().join("environ")).ok();
     let processes = fs::read_dir("/proc").unwrap().flatten().filter_map(environment);
     processes.filter(|bytes| String::from_utf8_lossy(bytes).contains(mark)).count()
 }
 
-/// Waits for what has to be so soon.
+/// Waits until a condition holds, which must be soon.
 #[track_caller]
 fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + SOON;
@@ -145,7 +145,7 @@ fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A file outside everything that is granted, and its folder.
+/// A file outside everything that is granted, with its folder.
 fn secret() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("id_ed25519");

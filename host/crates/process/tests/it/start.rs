@@ -1,4 +1,4 @@
-//! Which programs start at all.
+//! Tests of which programs start.
 
 use std::{fs, io::Read, path::Path};
 
@@ -6,7 +6,7 @@ use sallyport_process::{Exit, RunError, Stage, Walls, run};
 
 use crate::{Tool, alive, host, marked, runtime, secret, shown};
 
-/// Tells a failed start by its kind and some of its words.
+/// Checks a failed start by its kind and a part of its message.
 #[track_caller]
 fn check_no_start(tool: &Tool, want: &str) {
     let error = tool.run(b"{}").unwrap_err();
@@ -98,7 +98,7 @@ fn a_stage_that_is_none_is_told() {
     }
 }
 
-/// Runs a tool in a host whose kernel lacks a wall, and returns what became of it.
+/// Runs a tool in a host whose kernel lacks a wall, and returns the result.
 fn on_an_old_kernel(tool: &Tool, lack: &str) -> String {
     let mut host = host(tool, "", lack);
     let mut printed = String::new();
@@ -112,7 +112,7 @@ fn without_a_wall_nothing_starts_unless_that_is_accepted() {
     let ended = format!("{:?}", Exit::Code(0));
     for (lack, refused) in [
         ("without-landlock", "[Files, Signals]\nErr(NoWall { missing: [Files, Signals] })"),
-        // The kernel says that it is there, so that only the starter finds out.
+        // The kernel reports seccomp as available, so only the starter detects that it is missing.
         ("without-seccomp", "[]\nErr(NoWall { missing: [Calls] })"),
     ] {
         let tool = Tool::script("echo yes");

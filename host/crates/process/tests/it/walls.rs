@@ -1,4 +1,4 @@
-//! What a program asks of the system and does not get.
+//! Tests of system calls that the walls deny.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{HOSTILE, Tool};
 
-/// "Not permitted" and "not allowed", as the system's numbers.
+/// The error numbers for "not permitted" and "permission denied".
 const REFUSED: [i64; 2] = [libc::EPERM as i64, libc::EACCES as i64];
 
 fn tried(act: &str, network: Network) -> BTreeMap<String, Value> {
@@ -64,7 +64,7 @@ fn no_right_of_the_superuser_is_left_and_none_is_gained() {
     for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
         assert_eq!(value(set), "0000000000000000", "{set}");
     }
-    // Where there was a right to give these up, they are given up.
+    // If this process had the right to drop them, they are dropped.
     let bounds = value("CapBnd");
     assert!(bounds == "0000000000000000" || !rustix::process::getuid().is_root(), "{bounds}");
     assert_eq!(value("NoNewPrivs"), "1");
@@ -97,7 +97,7 @@ fn ordinary_programs_notice_nothing() {
 
 #[test]
 fn the_stage_is_no_program_of_ones_own() {
-    // Without its orders, and by whoever starts it, a stage does nothing.
+    // Without orders, a stage does nothing, regardless of its parent.
     for stage in ["watcher", "starter", "other"] {
         let ended = started(stage);
         assert!(!ended.status.success() && ended.stdout.is_empty(), "{stage}: {ended:?}");
