@@ -1,5 +1,7 @@
-//! A host inside another program: one call, and a conversation with a model that answers from a
-//! script. `cargo run -p sallyport-runtime --example embed -- FOLDER`, which holds the plugin `clock`.
+//! Embeds a host in another program: one direct call, then a session with a scripted model.
+//!
+//! Run `cargo run -p sallyport-runtime --example embed -- FOLDER`. FOLDER must contain the plugin
+//! `clock`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::{error::Error, process::ExitCode, sync::Arc, sync::atomic};
@@ -20,7 +22,7 @@ use sallyport_runtime::{
 };
 use sallyport_session::{Command, Event, approval};
 
-/// Calls a tool first, and answers then.
+/// A model that calls a tool first and answers second.
 #[derive(Default)]
 struct Scripted(atomic::AtomicBool);
 
@@ -49,7 +51,7 @@ impl ChatModel for Scripted {
 }
 
 fn main() -> ExitCode {
-    // The host starts this program again to compile plugins. As such a process it does nothing else.
+    // The host starts this program again to compile plugins. Such a process does nothing else.
     let hidden = sallyport_sandbox::compile::as_worker();
     hidden.or_else(sallyport_sandbox::compile::as_queue).unwrap_or_else(|| match run() {
         Ok(()) => ExitCode::SUCCESS,

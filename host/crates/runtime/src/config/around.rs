@@ -1,8 +1,8 @@
-//! The files of a project: in which folders they are looked for, and which of them count.
+//! Finds the files of a project and decides which of them count.
 //!
-//! A project's file stands in a folder of its own, in the working folder or in the nearest one around
-//! it. A folder that somebody else may write to is passed over, because its files may be a
-//! stranger's: in the system's temporary folder anybody could place one for everybody below.
+//! A project's file is in the project's own folder: the working folder or the nearest one above it.
+//! A file or folder that belongs to another user than root, or is world-writable, is skipped: in
+//! the system's temporary folder, any user could place a file for all folders below.
 
 use std::{
     fmt, fs,
@@ -11,14 +11,14 @@ use std::{
 
 use sallyport_untrusted_file::{ForeignOwner, foreign_owner};
 
-/// A project's file that does not count.
+/// A project's file that is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignFile {
     /// The file.
     pub file: PathBuf,
-    /// The file itself, or a folder that it is in.
+    /// The file itself, or a folder that contains it.
     pub place: PathBuf,
-    /// Whose that is.
+    /// The owner of that place.
     pub owner: ForeignOwner,
 }
 
@@ -30,8 +30,8 @@ impl fmt::Display for ForeignFile {
     }
 }
 
-/// Returns the nearest file of a name in or around a folder, with those nearer ones that do not count.
-/// What `is_none` of a project is passed over without a word.
+/// Returns the nearest file of this name in or above a folder, and the nearer ones that are
+/// ignored. Paths for which `is_none` returns true are skipped without a report.
 pub(super) fn find(
     folder: &Path,
     name: &str,
@@ -40,7 +40,7 @@ pub(super) fn find(
     let mut foreign = Vec::new();
     for above in folder.ancestors() {
         let file = above.join(name);
-        // Only what is there is found. What it is shows when it is opened.
+        // Existence is enough here. Opening the file shows what kind it is.
         if fs::metadata(&file).is_err() || is_none(&file) {
             continue;
         }
@@ -52,17 +52,17 @@ pub(super) fn find(
     (None, foreign)
 }
 
-/// Whether a folder may become a project: nobody else can put a file into it.
+/// Whether a folder may become a project: it belongs to the user or root and is not world-writable.
 pub(super) fn is_own(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|info| foreign_owner(&info).is_none())
 }
 
-/// The first of a file and the folders from its project to it that is somebody else's.
+/// The outermost foreign place: the project's folder, one below it, or the file itself.
 fn foreign_place(project: &Path, file: &Path) -> Option<(PathBuf, ForeignOwner)> {
     let mut places: Vec<&Path> =
         file.ancestors().take_while(|place| place.starts_with(project)).collect();
     places.reverse();
-    // What is gone by now is not there when it is opened either.
+    // A place that is gone now cannot be opened later either.
     let owner = |place: &Path| foreign_owner(&fs::metadata(place).ok()?);
     places.into_iter().find_map(|place| Some((place.to_owned(), owner(place)?)))
 }
@@ -94,7 +94,7 @@ mod tests {
             [(inner.clone(), 0o755), (inner.join(".sallyport"), 0o755), (inner.join(NAME), 0o644)]
         {
             for open in [0o777, 0o1777, 0o666] {
-                // Without x nothing below a folder is found at all, except by root.
+                // Without x, only root finds anything below a folder.
                 if open == 0o666 && place.is_dir() {
                     continue;
                 }

@@ -1,5 +1,5 @@
-//! `[compile]`: how long a start waits for plugins that are not compiled yet, and what compiling one
-//! may cost.
+//! `[compile]`: how long a start waits for uncompiled plugins, and how much one compilation may
+//! use.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Env, env};
 
-/// `[compile]`, with what the environment says instead of the file.
+/// `[compile]`, after the environment's overrides.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct CompileSettings {
-    /// Longest wait of a start; what the command finds right when absent.
+    /// Longest wait at a start; the command's own default when absent.
     pub wait: Option<Duration>,
     /// Most processor time of one compilation, over all its threads, in whole seconds.
     pub cpu_time: Option<Duration>,
@@ -33,23 +33,23 @@ impl CompileSettings {
         Self { wait: self.wait.or(below.wait), cpu_time: self.cpu_time.or(below.cpu_time) }
     }
 
-    /// Fills in what the environment says instead of the file. What is not a time is no wait that
-    /// anybody asked for.
+    /// Applies the environment's overrides. A value that is not a time is ignored.
     pub(super) fn resolve(self, env: &Env) -> Self {
         let named = env.get(env::COMPILE_WAIT).and_then(|text| text.parse::<TimeSpan>().ok());
         Self { wait: named.map(|span| span.0).or(self.wait), ..self }
     }
 
-    /// What one compilation may cost.
+    /// Limits of one compilation.
     pub fn limits(&self) -> Limits {
         let cpu_time = self.cpu_time.map_or(Limits::STANDARD.cpu_time, |time| {
-            // The system counts processor time in seconds, and none at all would compile nothing.
+            // The system counts processor time in seconds, and a limit of zero would compile
+            // nothing.
             Duration::from_secs(time.as_secs().max(1))
         });
         Limits { cpu_time, time: Limits::STANDARD.time.max(cpu_time * 2), ..Limits::STANDARD }
     }
 
-    /// Its values under the keys of the file.
+    /// Its values, under the keys of the file.
     pub(super) fn shown(&self) -> Map<String, Value> {
         let shown = |time: Option<Duration>| json!(time.map(|time| TimeSpan(time).to_string()));
         Map::from_iter([

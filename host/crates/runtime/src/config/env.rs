@@ -1,4 +1,4 @@
-//! The environment, read once. No other part of the host asks the process for a variable.
+//! The environment, read once. No other part of the host reads the process's variables.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -6,19 +6,19 @@ use std::{collections::BTreeMap, path::PathBuf};
 pub const HOME: &str = "SALLYPORT_HOME";
 /// Folders of plugins, separated as in `PATH`.
 pub const PLUGIN_DIR: &str = "SALLYPORT_PLUGIN_DIR";
-/// The same, under the name that older set-ups use.
+/// The same, under the name that older setups use.
 pub const PLUGIN_DIR_SHORT: &str = "PLUGIN_DIR";
 /// The model to talk to.
 pub const MODEL: &str = "SALLYPORT_MODEL";
 /// The key for an OpenAI-compatible endpoint.
 pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
-/// Address of an OpenAI-compatible endpoint.
+/// The address of an OpenAI-compatible endpoint.
 pub const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
 /// The key for Anthropic.
 pub const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 /// The key for Gemini.
 pub const GEMINI_API_KEY: &str = "GEMINI_API_KEY";
-/// The same, under the name that other programs of its maker use.
+/// The key for Gemini, under the name that Google's other programs use.
 pub const GOOGLE_API_KEY: &str = "GOOGLE_API_KEY";
 /// The key for Mistral.
 pub const MISTRAL_API_KEY: &str = "MISTRAL_API_KEY";
@@ -26,11 +26,11 @@ pub const MISTRAL_API_KEY: &str = "MISTRAL_API_KEY";
 pub const DEEPSEEK_API_KEY: &str = "DEEPSEEK_API_KEY";
 /// The key for OpenRouter.
 pub const OPENROUTER_API_KEY: &str = "OPENROUTER_API_KEY";
-/// Address of an Ollama server.
+/// The address of an Ollama server.
 pub const OLLAMA_BASE_URL: &str = "OLLAMA_BASE_URL";
 /// A model of the Ollama server.
 pub const OLLAMA_MODEL: &str = "OLLAMA_MODEL";
-/// Longest time, in seconds, that a model has for one answer.
+/// Timeout of one answer of a model, in seconds.
 pub const LLM_TIMEOUT: &str = "LLM_TIMEOUT";
 /// How pages are opened: a program, or `none`.
 pub const BROWSER: &str = "SALLYPORT_BROWSER";
@@ -38,7 +38,7 @@ pub const BROWSER: &str = "SALLYPORT_BROWSER";
 /// How long a start waits for plugins that are not compiled yet.
 pub const COMPILE_WAIT: &str = "SALLYPORT_COMPILE_WAIT";
 
-/// Every variable that the host reads, with what it is for.
+/// Every variable that the host reads, with its purpose.
 pub const ALL: [(&str, &str); 17] = [
     (HOME, "puts configuration, plugins, policy and cache under one folder"),
     (PLUGIN_DIR, "folders of plugins, separated as in PATH"),
@@ -64,7 +64,7 @@ pub const ALL: [(&str, &str); 17] = [
 pub struct Env(BTreeMap<String, String>);
 
 impl Env {
-    /// Reads the process's environment. Entries that are not Unicode are left out.
+    /// Reads the process's environment. Entries that are not Unicode are dropped.
     #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
     pub fn of_process() -> Self {
         let pairs = std::env::vars_os().filter_map(|(name, value)| {
@@ -73,7 +73,7 @@ impl Env {
         Self(pairs.collect())
     }
 
-    /// An environment of one's own.
+    /// An environment with these variables only.
     pub fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
@@ -90,7 +90,7 @@ impl Env {
 }
 
 impl std::fmt::Debug for Env {
-    /// Names only: values may be keys.
+    /// Lists the names only: values may be keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.0.keys()).finish()
     }

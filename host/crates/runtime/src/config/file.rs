@@ -60,7 +60,7 @@ use super::{
     sections::{BudgetKeys, ChatKeys, SessionKeys, amount, time, tokens},
 };
 
-/// What the file says; nothing is filled in yet.
+/// The contents of the file, before defaults apply.
 #[derive(Debug, Default)]
 pub struct FileConfig {
     /// `plugin_dir`: one folder or a list.
@@ -94,34 +94,34 @@ pub struct FileConfig {
 /// One `[model.NAME]` table.
 #[derive(Clone)]
 pub struct ModelEntry {
-    /// Where the model is asked.
+    /// The provider of the model.
     pub provider: Asked,
-    /// The file that the table stands in.
+    /// The file that contains the table.
     pub origin: Origin,
     /// The model's name at the provider.
     pub model: Option<String>,
-    /// Address of the endpoint.
+    /// The address of the endpoint.
     pub base_url: Option<String>,
-    /// The key, `${VAR}` already replaced.
+    /// The key, with `${VAR}` already replaced.
     pub key: Option<String>,
     /// Whether answers are streamed.
     pub stream: bool,
-    /// How freely the model answers.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Most tokens of one answer.
     pub max_output_tokens: Option<u32>,
-    /// How long the model thinks.
+    /// How much effort the model spends on reasoning.
     pub reasoning: Option<Effort>,
-    /// How the model is told of tools.
+    /// How tools are described to the model.
     pub tools: ToolCalling,
-    /// Longest time for one answer.
+    /// Timeout of one answer.
     pub time_max: Option<Duration>,
-    /// How many tokens a conversation can have.
+    /// Size of the model's context in tokens.
     pub context_tokens: Option<u64>,
 }
 
 impl std::fmt::Debug for ModelEntry {
-    /// Without the key.
+    /// Leaves out the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { provider, model, .. } = self;
         f.debug_struct("ModelEntry")
@@ -131,20 +131,20 @@ impl std::fmt::Debug for ModelEntry {
     }
 }
 
-/// The words for [`Effort`].
+/// The names of [`Effort`] in the file.
 pub(super) const EFFORTS: [(&str, Effort); 3] =
     [("low", Effort::Low), ("medium", Effort::Medium), ("high", Effort::High)];
 
-/// The words for [`ToolCalling`].
+/// The names of [`ToolCalling`] in the file.
 pub(super) const TOOL_CALLINGS: [(&str, ToolCalling); 2] =
     [("native", ToolCalling::Native), ("json", ToolCalling::Json)];
 
 impl FileConfig {
-    /// Parses the file. `${VAR}` is replaced from the environment.
+    /// Parses the file and replaces `${VAR}` from the environment.
     ///
     /// # Errors
     ///
-    /// The first mistake, with its place.
+    /// The first mistake, with its position.
     pub fn parse(file: &str, text: &str, env: &Env) -> Result<Self, SourceError> {
         Document::read(file, text, |root| {
             let folder = |item: Item<'_>| expanded(item, env).map(|text| under_home(&text, env));
@@ -189,12 +189,12 @@ impl FileConfig {
         })
     }
 
-    /// Lays this file over another one: what it says counts, key by key and table by table.
+    /// Merges this file over another one. Its keys and named tables win.
     pub(super) fn over(mut self, mut below: Self) -> Self {
         let is_silent = self.plugin_dirs.is_empty();
         below.models.append(&mut self.models);
         below.settings.append(&mut self.settings);
-        // Of equal globs the first one counts.
+        // Of equal globs, the first one counts.
         self.prices.append(&mut below.prices);
         Self {
             plugin_dirs: if is_silent { below.plugin_dirs } else { self.plugin_dirs },
@@ -236,7 +236,7 @@ fn model_entry(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceE
     })
 }
 
-/// Where texts are made into vectors: a model like any other, of which less can be said.
+/// Reads `[embedding]`: a `[model.NAME]` table with fewer keys.
 fn embedding(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
     let place = table.place();
     let text = |item: Item<'_>| expanded(item, env);
@@ -255,7 +255,7 @@ fn embedding(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceErr
     })
 }
 
-/// Who is asked.
+/// Reads the name of a provider.
 fn asked(item: Item<'_>) -> Result<Asked, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let name = item.string()?;
@@ -263,7 +263,8 @@ fn asked(item: Item<'_>) -> Result<Asked, SourceError> {
         .map_err(|nobody| place.error(format!("{label} cannot be {name:?}")).with_hint(nobody.hint))
 }
 
-/// Lets a value through that is about a server: what a plugin is to know stands elsewhere.
+/// Accepts a value that concerns a server. A plugin gets its settings from `[settings.PLUGIN]`
+/// instead.
 fn of_server<'d>(item: Item<'d>, asked: &Asked) -> Result<Item<'d>, SourceError> {
     let Asked::Plugin(plugin) = asked else { return Ok(item) };
     let message = format!("{} says nothing to a plugin", item.label());
@@ -271,9 +272,8 @@ fn of_server<'d>(item: Item<'d>, asked: &Asked) -> Result<Item<'d>, SourceError>
     Err(item.place().error(message).with_hint(hint))
 }
 
-/// What reads from a cache and what is written into one costs as much as any input unless the file
-/// says otherwise.
-/// Reads a glob of models' names. What other globs know would match nothing here, so it is refused.
+/// Reads a glob of model names. The special characters of other globs would match nothing here, so
+/// they are refused.
 fn glob(name: Item<'_>) -> Result<String, SourceError> {
     let place = name.place();
     let text = name.prose()?;
@@ -286,6 +286,8 @@ fn glob(name: Item<'_>) -> Result<String, SourceError> {
     }
 }
 
+/// Reads a price. Tokens read from a cache or written to one cost as much as other input, unless
+/// the file sets their price.
 fn price(table: &mut Section<'_>) -> Result<Price, SourceError> {
     let input = table.required("input", amount)?;
     Ok(Price {
@@ -306,8 +308,8 @@ fn plugin_settings(entry: Item<'_>, env: &Env) -> Result<Map<String, Value>, Sou
     Ok(Map::from_iter(pairs))
 }
 
-/// Replaces every `${VAR}` of a text. A variable that is not set is a mistake: an empty key or
-/// address would fail later, and say less.
+/// Replaces every `${VAR}` in a text. An unset variable is an error, because an empty key or
+/// address would fail later with a less helpful message.
 pub(super) fn expanded(item: Item<'_>, env: &Env) -> Result<String, SourceError> {
     let place = item.place();
     let text = item.string()?;

@@ -1,4 +1,4 @@
-//! `[internal]`: which of the tools that are compiled into the host there are.
+//! `[internal]`: which of the built-in tools are enabled.
 
 use sallyport_policy::{
     SourceError,
@@ -6,13 +6,13 @@ use sallyport_policy::{
 };
 use serde_json::{Map, Value, json};
 
-/// `[internal]`, as a file has it.
+/// `[internal]`, as written in a file.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct InternalKeys {
     reminder: Option<bool>,
 }
 
-/// Which tools of the host's own there are.
+/// Which built-in tools are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Internal {
     /// Reminders.
@@ -23,7 +23,7 @@ impl Internal {
     /// All of them.
     pub const ALL: Self = Self { reminder: true };
 
-    /// Its values under the keys of the file.
+    /// Its values, under the keys of the file.
     pub fn shown(self) -> Map<String, Value> {
         Map::from_iter([("reminder".to_owned(), json!(self.reminder))])
     }

@@ -1,4 +1,4 @@
-//! Every key of `sallyport.toml`, in one table: from it come the JSON Schema and what is shown.
+//! Every key of `sallyport.toml`, in one table that the JSON Schema and the listing are made from.
 
 use serde_json::{Map, Value, json};
 
@@ -11,13 +11,13 @@ use super::{
 /// One key of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// Where it stands: `chat.system`. A `*` is any name.
+    /// The path of the key, such as `chat.system`. A `*` is any name.
     pub path: &'static str,
     kind: Kind,
     about: &'static str,
 }
 
-/// What can stand behind a key.
+/// The type of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -26,9 +26,9 @@ enum Kind {
     TextOrTexts,
     Word(Words),
     Boolean,
-    /// From 0 up, with a part behind the point.
+    /// A number from 0 up, which may have a fraction.
     Amount,
-    /// The same, and more than nothing.
+    /// A number above 0, which may have a fraction.
     Money,
     /// A whole number from 1 up.
     Count,
@@ -37,7 +37,7 @@ enum Kind {
     Any,
 }
 
-/// The words of which one can stand behind a key.
+/// A key whose value is one of a set of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Words {
     Providers,
@@ -51,7 +51,7 @@ const fn key(path: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { path, kind, about }
 }
 
-/// Every key that the file can have.
+/// Every key that the file may contain.
 #[rustfmt::skip]
 pub const ALL: [Key; 46] = [
     key("plugin_dir", Kind::TextOrTexts, "Folders in which plugins are looked for"),
@@ -102,11 +102,11 @@ pub const ALL: [Key; 46] = [
     key("settings.*.*", Kind::Any, "What a plugin is told; its manifest says which keys it takes"),
 ];
 
-/// The keys that are required in a table that is there.
+/// The keys that a table must contain if it exists.
 const REQUIRED: [&str; 4] =
     ["model.*.provider", "embedding.provider", "price.*.input", "price.*.output"];
 
-/// The keys of the file's top level, each once.
+/// The top-level keys of the file, each once.
 pub fn top() -> impl Iterator<Item = &'static str> {
     let mut last = "";
     ALL.iter().filter_map(move |key| {
@@ -139,7 +139,7 @@ fn object() -> Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-/// Puts a key into the schema of the table that `path` begins in.
+/// Adds a key to the schema of the table that `path` starts in.
 fn insert(table: &mut Value, path: &str, above: &str, key: Key) {
     let (name, rest) = path.split_once('.').unwrap_or((path, ""));
     let here = format!("{above}{name}");
@@ -243,7 +243,7 @@ mod tests {
         FileConfig::parse("c", text, &Env::of([])).map_err(|error| error.to_string())
     }
 
-    /// The keys that a table has to have beside the one that is tried.
+    /// The keys that a table requires besides the one under test.
     fn beside(key: Key) -> String {
         let table = key.path.rsplit_once('.').map_or("", |(table, _)| table);
         let needed = REQUIRED

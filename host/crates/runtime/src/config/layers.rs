@@ -1,4 +1,4 @@
-//! The configuration files, laid over one another: the project's over the user's.
+//! The configuration files, merged: the project's over the user's.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,22 @@ use super::{
     project::Says, sections::BudgetKeys,
 };
 
-/// What the files say together.
+/// The merged contents of the files.
 pub(super) struct Layers {
     pub(super) config_file: PathBuf,
     pub(super) project: Option<Project>,
     pub(super) file: FileConfig,
     pub(super) budget: Budget,
     pub(super) written: Written,
-    /// Configurations of projects that do not count.
+    /// Project configurations that are ignored.
     pub(super) foreign: Vec<ForeignFile>,
 }
 
-/// What is written in the files, with every variable left as it is written.
+/// The files as written, with variables not replaced.
 #[derive(Debug, Default)]
 pub struct Written {
     user: Value,
-    /// Only what counts of it.
+    /// Only the part that counts.
     project: Value,
 }
 
@@ -59,7 +59,7 @@ impl Layers {
         self
     }
 
-    /// Lowers the budget. Numbers that lower nothing count as not written.
+    /// Lowers the budget. Numbers that do not lower it count as absent.
     fn lower(&mut self, keys: BudgetKeys) {
         let lowered = keys.lower(self.budget);
         let (before, after) = (self.budget.shown(), lowered.shown());
@@ -69,7 +69,7 @@ impl Layers {
         self.budget = lowered;
     }
 
-    /// What names the default model.
+    /// The default model, and the file that names it.
     pub(super) fn default_model(&self) -> Option<(&str, Origin)> {
         let name = self.file.default_model.as_deref()?;
         Some((name, self.written.origin("default_model")))
@@ -77,7 +77,7 @@ impl Layers {
 }
 
 impl Written {
-    /// Which file a value comes from; `path` is like `chat.system`.
+    /// The file that a value comes from; `path` is like `chat.system`.
     pub fn origin(&self, path: &str) -> Origin {
         let pointer = format!("/{}", path.replace('.', "/"));
         let has = |tree: &Value| tree.pointer(&pointer).is_some();
@@ -88,14 +88,14 @@ impl Written {
         }
     }
 
-    /// A value as it is written, and the file that it comes from.
+    /// A value as written, and the file that it comes from.
     pub fn value(&self, key: &str) -> Option<(Value, Origin)> {
         let of = |tree: &Value, origin| Some((tree.get(key)?.clone(), origin));
         of(&self.project, Origin::Project).or_else(|| of(&self.user, Origin::File))
     }
 
-    /// The tables of that name, each with the file that it comes from: a project's table stands in
-    /// place of the user's.
+    /// The tables under `top`, each with the file that it comes from. A project's table replaces
+    /// the user's table of the same name.
     pub fn tables(&self, top: &str) -> Vec<(&str, &Value, Origin)> {
         let mut tables = Vec::new();
         for (tree, origin) in [(&self.project, Origin::Project), (&self.user, Origin::File)] {
@@ -110,13 +110,14 @@ impl Written {
     }
 }
 
-/// A file as a tree. It was parsed before, so that no mistake is left in it, and no great depth.
+/// Parses a file into a tree. The file was parsed before, so it has neither mistakes nor deep
+/// nesting.
 fn tree(text: &str) -> Value {
     let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
     json_of(toml::Value::Table(table))
 }
 
-/// A date becomes a string, as where plugins are told of it.
+/// Converts a TOML value. A date becomes a string, as it does where plugins receive one.
 fn json_of(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::from(text),
@@ -131,7 +132,7 @@ fn json_of(value: toml::Value) -> Value {
     }
 }
 
-/// The configuration file that the flags or the rules name.
+/// The configuration file: the one that `--config` names, or the default one.
 pub fn file_of(flags: &Flags, paths: &Paths) -> PathBuf {
     flags.config.clone().unwrap_or_else(|| paths.config.join("sallyport.toml"))
 }

@@ -1,9 +1,9 @@
-//! Configuration: everything that is set before anything runs, and that grants nothing.
+//! Configuration: everything that is set before a run and that grants nothing.
 //!
-//! Flags, environment and `sallyport.toml` are read here, once, into [`Settings`]; after that no
-//! `Option` is left that means "look elsewhere". A flag beats the environment, the environment beats
-//! the files, and the files beat the default; of the files, the project's beats the user's as far as
-//! it is believed. Powers are not configuration: they stand in the policy.
+//! Flags, environment and `sallyport.toml` are read once, here, into [`Settings`]. After that, no
+//! `Option` means "look elsewhere". A flag beats the environment, the environment beats the files,
+//! and the files beat the default. A project's file beats the user's, as far as the project is
+//! trusted. Permissions are not configuration: the policy grants them.
 
 mod around;
 pub mod compile;
@@ -49,43 +49,43 @@ pub use project::Project;
 pub use provider::Provider;
 pub use sections::{Budget, Chat, EditMode, MemoryKind, Sessions};
 
-/// Why the configuration cannot be used. The operator can mend all of these.
+/// Why the configuration cannot be used. The operator can fix each of these.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file that was named cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file of the program's own cannot be written.
+    /// One of the program's own files cannot be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file has a mistake in it.
+    /// A file contains a mistake.
     #[error(transparent)]
     Mistake(#[from] SourceError),
-    /// There is no home folder and nothing that says where to look instead.
+    /// Neither `HOME` nor `SALLYPORT_HOME` is set.
     #[error("neither HOME nor SALLYPORT_HOME is set")]
     NoHome,
-    /// The model that is asked for is not known, or lacks something.
+    /// The requested model is unknown or incomplete.
     #[error("{message}")]
     Model {
-        /// What is wrong.
+        /// Description of the problem.
         message: String,
-        /// What can be done about it.
+        /// How to fix it.
         hint: String,
     },
 }
 
 impl ConfigError {
-    /// What can be done about it.
+    /// Returns a suggested fix.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unreadable { .. } | Self::Unwritable { .. } => {
@@ -98,10 +98,10 @@ impl ConfigError {
     }
 }
 
-/// The flags that bear on the configuration, as the command line gave them.
+/// The command-line flags that affect the configuration.
 #[derive(Debug, Default, Clone)]
 pub struct Flags {
-    /// `--plugin-dir`, as often as it was given.
+    /// `--plugin-dir`, once per use of the flag.
     pub plugin_dirs: Vec<PathBuf>,
     /// `--config`.
     pub config: Option<PathBuf>,
@@ -115,14 +115,14 @@ pub struct Flags {
     pub guide: Option<PluginName>,
     /// `--no-stream`.
     pub no_stream: bool,
-    /// The folder that the user works in; the process's own when absent.
+    /// The user's working folder; the process's own when absent.
     pub folder: Option<PathBuf>,
 }
 
-/// Where a value came from; for people.
+/// Where a value came from, in human-readable form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A flag of the command line.
+    /// A command-line flag.
     Flag(&'static str),
     /// An environment variable.
     Variable(&'static str),
@@ -130,57 +130,57 @@ pub enum Origin {
     File,
     /// The configuration file of the project.
     Project,
-    /// Nothing was set.
+    /// Not set anywhere.
     Default,
 }
 
 /// The configuration, resolved.
 #[derive(Debug)]
 pub struct Settings {
-    /// The folders that the rest lies in.
+    /// The folders that the host uses.
     pub paths: Paths,
-    /// The configuration file; it need not exist.
+    /// The configuration file, which may not exist.
     pub config_file: PathBuf,
-    /// The configuration of the project around the working folder, if it has one.
+    /// The configuration of the project around the working folder, if any.
     pub project: Option<Project>,
-    /// The policy's files, of all tiers.
+    /// The policy files of all tiers.
     pub policy: PolicyFiles,
-    /// Folders in which plugins are looked for.
+    /// Folders that are searched for plugins.
     pub plugin_dirs: Vec<PathBuf>,
-    /// What named these folders.
+    /// The source of `plugin_dirs`.
     pub plugin_dirs_origin: Origin,
     /// The model to talk to.
     pub model: ModelChoice,
-    /// The name by which it was chosen, and why.
+    /// The name under which it was chosen, and the reason.
     pub chosen: Chosen,
-    /// Every model that could be talked to.
+    /// Every model that can be chosen.
     pub models: Models,
     /// How conversations are held.
     pub chat: Chat,
-    /// The model that makes vectors of texts, where there is one.
+    /// The embedding model, if any.
     pub embedder: Option<EmbedEndpoint>,
     /// How much a conversation may use.
     pub budget: Budget,
     /// How long sessions are kept.
     pub sessions: Sessions,
-    /// Which tools of the host's own there are.
+    /// Which built-in tools are enabled.
     pub internal: Internal,
-    /// How pages are opened.
+    /// How web pages are opened.
     pub browser: BrowserKeys,
-    /// Where plugins get packages from.
+    /// Where plugins get packages.
     pub packages: PackageKeys,
-    /// How plugins are compiled that are not yet.
+    /// How plugins without a cached build are compiled.
     pub compile: CompileSettings,
     /// `[settings.PLUGIN]`, for each plugin.
     pub plugin_settings: BTreeMap<PluginName, Map<String, Value>>,
-    /// What is written in the files, to tell where a value comes from.
+    /// The contents of the files, to report where a value comes from.
     pub written: Written,
-    /// The environment, for what plugins are granted of it.
+    /// The environment, from which plugins are granted variables.
     pub env: Env,
 }
 
 impl Settings {
-    /// Every key that the program itself sends to servers, by what it is set with.
+    /// Every key that the program itself sends to servers, with the name of its source.
     pub fn keys(&self) -> impl Iterator<Item = (String, Secret)> {
         let embedder = self.embedder.as_ref().and_then(|embedder| embedder.key.clone());
         let embedder = embedder.map(|key| ("embedding.key".to_owned(), key));
@@ -191,7 +191,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// A file that was named is missing, a file has a mistake, or the model is not known.
+    /// A file named on the command line is missing, a file contains a mistake, or the model is
+    /// unknown.
     pub fn resolve(flags: &Flags, env: Env) -> Result<Self, ConfigError> {
         let paths = Paths::new(&env)?;
         let layers = Layers::read(flags, &env, &paths)?;
@@ -229,17 +230,18 @@ impl Settings {
         })
     }
 
-    /// The model that a name means, as `--model` would mean it.
+    /// Returns the model that `--model NAME` would choose.
     ///
     /// # Errors
     ///
-    /// The table of that name lacks something, or the name could mean several.
+    /// The table of that name is incomplete, or the name does not mean a model.
     pub fn choose_model(&self, name: &str) -> Result<Chosen, ConfigError> {
         self.models.named(name)
     }
 }
 
-/// What the host lives from: a plugin that could change it could change what it may do.
+/// The host's own files and folders. A plugin that could change them could change its own
+/// permissions.
 fn own_files(
     flags: &Flags,
     config_file: &Path,
@@ -252,14 +254,14 @@ fn own_files(
     [&files[..], &folders[..], plugin_dirs].concat()
 }
 
-/// Longest configuration that is read; the parser refuses less.
+/// Size limit of a configuration file. The parser's own limit is lower.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Reads a file. One that nobody named need not exist.
+/// Reads a file. A missing file counts as empty unless it was named.
 ///
 /// # Errors
 ///
-/// It cannot be read as text.
+/// The file cannot be read as text.
 pub fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
     match untrusted_file::read_text(path, FILE_BYTES_MAX) {
         Ok(text) => Ok(text),
@@ -268,11 +270,11 @@ pub fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
     }
 }
 
-/// Reads a file of a project, which nobody else may be able to write.
+/// Reads a project's file, which must belong to the user or root and not be world-writable.
 ///
 /// # Errors
 ///
-/// It cannot be read as text, or is somebody else's.
+/// The file cannot be read as text, or has another owner or mode.
 fn read_own(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     untrusted_file::read_own_text(path, FILE_BYTES_MAX).map_err(unreadable)
@@ -282,7 +284,7 @@ fn show(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The first source that says anything decides alone, so that a flag can hide every other folder.
+/// The first source that is set decides alone, so that a flag can hide every other folder.
 fn plugin_dirs(flags: &Flags, env: &Env, layers: &Layers, paths: &Paths) -> (Vec<PathBuf>, Origin) {
     if !flags.plugin_dirs.is_empty() {
         return (flags.plugin_dirs.clone(), Origin::Flag("--plugin-dir"));

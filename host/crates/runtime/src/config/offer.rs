@@ -1,4 +1,4 @@
-//! The tables of `sallyport.toml` about what plugins are offered: `[browser]`, `[packages]`.
+//! The tables of `sallyport.toml` for services that plugins use: `[browser]`, `[packages]`.
 
 use sallyport_policy::{
     SourceError,
@@ -8,17 +8,17 @@ use serde_json::{Map, Value, json};
 
 use super::{Env, env, file::expanded, shown::address_shown};
 
-/// `[browser]`: how pages are opened.
+/// `[browser]`: how web pages are opened.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct BrowserKeys {
-    /// A program that is given the address, or `none`; the desktop's own browser when absent.
+    /// A program that receives the address, or `none`; the desktop's browser when absent.
     pub command: Option<String>,
 }
 
-/// `[packages]`: where plugins get packages from.
+/// `[packages]`: where plugins get packages.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct PackageKeys {
-    /// Address of an index.
+    /// The address of a package index.
     pub index: Option<String>,
 }
 
@@ -31,12 +31,12 @@ impl BrowserKeys {
         Self { command: self.command.or(below.command) }
     }
 
-    /// Fills in what the environment says in place of the file.
+    /// Applies the environment's overrides.
     pub(super) fn resolve(self, env: &Env) -> Self {
         Self { command: env.get(env::BROWSER).map(str::to_owned).or(self.command) }
     }
 
-    /// Its values under the keys of the file.
+    /// Its values, under the keys of the file.
     pub(super) fn shown(&self) -> Map<String, Value> {
         Map::from_iter([("command".to_owned(), json!(self.command))])
     }
@@ -51,7 +51,7 @@ impl PackageKeys {
         Self { index: self.index.or(below.index) }
     }
 
-    /// Its values under the keys of the file. An address may have a password in it.
+    /// Its values, under the keys of the file. The address may contain a password, which is hidden.
     pub(super) fn shown(&self) -> Map<String, Value> {
         let index = self.index.as_deref().map(address_shown);
         Map::from_iter([("index".to_owned(), json!(index))])

@@ -1,4 +1,4 @@
-//! The folders that the host uses, after the XDG rules or all under `SALLYPORT_HOME`.
+//! The folders that the host uses: per the XDG rules, or all under `SALLYPORT_HOME`.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ const SYSTEM_PLUGINS: &str = "/usr/local/share/sallyport/plugins";
 pub struct Paths {
     /// `sallyport.toml` and `policy.toml`.
     pub config: PathBuf,
-    /// The audit and what else outlives a session.
+    /// The audit log and everything else that outlives a session.
     pub state: PathBuf,
-    /// Compiled plugins; may be removed at any time.
+    /// Compiled plugins. It is safe to delete at any time.
     pub cache: PathBuf,
     /// The default plugin folders, the user's own first.
     pub plugins: Vec<PathBuf>,
 }
 
 impl Paths {
-    /// Finds the folders. Nothing is created.
+    /// Determines the folders. Creates none of them.
     ///
     /// # Errors
     ///
@@ -47,12 +47,12 @@ impl Paths {
         })
     }
 
-    /// What plugins may do, in the user's own words.
+    /// The user's policy file, which grants plugins their permissions.
     pub fn policy(&self) -> PathBuf {
         self.config.join("policy.toml")
     }
 
-    /// What has been agreed to about plugins.
+    /// The lockfile of accepted plugins.
     pub fn lock(&self) -> PathBuf {
         self.config.join("sallyport.lock")
     }

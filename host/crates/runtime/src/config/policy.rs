@@ -1,4 +1,4 @@
-//! Where the policy's files are: one for each tier, and what they are checked against.
+//! Where the policy files are, one per tier, and what they are checked against.
 
 use std::path::{Path, PathBuf};
 
@@ -6,34 +6,34 @@ use sallyport_policy::Tier;
 
 use super::{Env, Flags, ForeignFile, Paths, around};
 
-/// The administrator's policy. No variable and no flag moves it: a user could escape it otherwise.
+/// The administrator's policy. No variable and no flag moves it, because a user could then escape
+/// it.
 const ADMIN_FILE: &str = "/etc/sallyport/policy.toml";
 
-/// Where a project keeps its policy, below its own folder.
+/// A project's policy, relative to the project's folder.
 const PROJECT_FILE: &str = ".sallyport/policy.toml";
 
-/// Where one tier's policy stands.
+/// The location of one tier's policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyPath {
-    /// Whose word it is.
+    /// The tier of the file.
     pub tier: Tier,
-    /// The file; it need not exist unless it was named.
+    /// The file; it may be missing unless it was named.
     pub path: PathBuf,
-    /// Whether somebody named it: then it has to exist when the program starts.
+    /// Whether the file was named on the command line. Such a file must exist at the start.
     pub is_named: bool,
 }
 
-/// The policy's files, and what they are checked against beside their own text.
+/// The policy files, and what they are checked against besides their own text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFiles {
-    /// One for each tier, the administrator's first.
+    /// One per tier, the administrator's first.
     pub files: Vec<PolicyPath>,
-    /// Files and folders that the host itself lives from.
+    /// The host's own files and folders.
     pub own: Vec<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
-    /// Files of projects, also of their configuration, that do not count because they may be a
-    /// stranger's.
+    /// Project files, policy or configuration, that are ignored as possibly another user's.
     pub foreign: Vec<ForeignFile>,
 }
 
@@ -44,7 +44,7 @@ impl PolicyFiles {
             PolicyPath { tier: Tier::Admin, path: ADMIN_FILE.into(), is_named: false },
             PolicyPath { tier: Tier::User, path: user, is_named: flags.policy.is_some() },
         ];
-        // Without a working folder there is no project.
+        // Without a working folder there cannot be a project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
         let (project, foreign) = folder.map_or_else(Default::default, |at| project_file(&at));
         if let Some(path) = project {
@@ -53,15 +53,16 @@ impl PolicyFiles {
         Self { files, own, home: env.home(), foreign }
     }
 
-    /// The user's own file.
+    /// The user's policy file.
     pub fn user_file(&self) -> &Path {
         let user = self.files.iter().find(|file| file.tier == Tier::User);
         user.map_or(Path::new("policy.toml"), |file| &file.path)
     }
 }
 
-/// The nearest project around a folder that has a policy. Without one, it is watched for in the
-/// folder itself, so that it takes effect when it appears; not where anybody could put one.
+/// The policy of the nearest project around a folder. Without one, the path in the folder itself is
+/// watched, so that a new file takes effect when it appears, unless another user could place one
+/// there.
 fn project_file(folder: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let (found, foreign) = around::find(folder, PROJECT_FILE, |_| false);
     let to_come = || around::is_own(folder).then(|| folder.join(PROJECT_FILE));

@@ -1,8 +1,8 @@
-//! A project's own configuration, `.sallyport/sallyport.toml`, and how far it is believed.
+//! A project's own configuration, `.sallyport/sallyport.toml`, and how far it is trusted.
 //!
-//! A project comes from anywhere: whoever opens its folder has not read its file yet. So it may
-//! choose among the models that the user has and lower the user's budget, and nothing else; an
-//! address, a folder of plugins or words for the model need the user's trust first.
+//! A project can come from anywhere, and a user who opens its folder has not read its file yet. So
+//! the file may choose one of the user's models and lower the user's budget, and nothing else. An
+//! address, a plugin folder or a prompt for the model needs the user's trust first.
 
 use std::path::{Path, PathBuf};
 
@@ -17,48 +17,49 @@ use super::{
     trust::{self, Trust},
 };
 
-/// Where a project keeps its configuration, below its own folder.
+/// A project's configuration, relative to the project's folder.
 const FILE: &str = ".sallyport/sallyport.toml";
 
 /// The configuration of a project.
 #[derive(Debug)]
 pub struct Project {
-    /// Its file.
+    /// The file.
     pub file: PathBuf,
-    /// What the file says.
+    /// Its contents.
     pub text: String,
-    /// Whether the user trusts it, as it is now.
+    /// Whether the user trusts its current contents.
     pub is_trusted: bool,
 }
 
-/// What a project's file may set.
+/// The settings that a project's file may make.
 #[derive(Debug)]
 pub(super) enum Says {
-    /// Anything.
+    /// All settings: the user trusts the file.
     Trusted(Box<FileConfig>),
-    /// Little.
+    /// The settings of a file that the user does not trust.
     Stranger {
         /// One of the user's models.
         default_model: Option<String>,
-        /// Numbers that lower the user's.
+        /// Limits that can only lower the user's.
         budget: BudgetKeys,
     },
 }
 
-/// A project with what it may set, if there is one that counts, and the nearer files that do not.
+/// A project that counts, with its settings, if there is one, and the nearer files that are
+/// ignored.
 type FoundProject = (Option<(Project, Says)>, Vec<ForeignFile>);
 
 impl Project {
-    /// Reads the configuration of the nearest project around the working folder that has one. The
-    /// user's own file is not a project's, wherever it stands. Returned beside it is what it may set,
-    /// and which nearer files do not count.
+    /// Reads the configuration of the nearest project around the working folder. The user's own
+    /// file never counts as a project's, regardless of its folder. Also returns the settings that
+    /// the file may make, and the nearer files that are ignored.
     pub(super) fn find(
         flags: &Flags,
         env: &Env,
         own: &Path,
         state: &Path,
     ) -> Result<FoundProject, ConfigError> {
-        // Without a working folder there is no project.
+        // Without a working folder there cannot be a project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
         let found = folder.map(|folder| nearest(&folder, own));
         let (file, foreign) = found.unwrap_or_default();
@@ -74,25 +75,25 @@ impl Project {
     }
 }
 
-/// Reads a project's file, which has to be sound: what cannot be read is not trusted.
+/// Reads a project's file and checks that it parses, because a broken file cannot be trusted.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or has a mistake in it.
+/// The file cannot be read, or contains a mistake.
 pub fn text(file: &Path, env: &Env) -> Result<String, ConfigError> {
     let text = super::read_own(file)?;
     trusted(&super::show(file), &text, env, file)?;
     Ok(text)
 }
 
-/// The file of the nearest project around a folder, and those that do not count because they may be a
-/// stranger's.
+/// The file of the nearest project around a folder, and the nearer ones that are ignored as
+/// possibly another user's.
 pub fn nearest(folder: &Path, own: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let own = own.canonicalize().ok();
     around::find(folder, FILE, |path| path.canonicalize().ok() == own)
 }
 
-/// Folders that a project names lie in the project.
+/// Parses a trusted file. Relative plugin folders are resolved against the project's folder.
 fn trusted(name: &str, text: &str, env: &Env, file: &Path) -> Result<FileConfig, SourceError> {
     let mut config = FileConfig::parse(name, text, env)?;
     let root = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
@@ -104,7 +105,7 @@ fn trusted(name: &str, text: &str, env: &Env, file: &Path) -> Result<FileConfig,
     Ok(config)
 }
 
-/// Reads what anybody may say. No variable is looked at.
+/// Reads the settings that an untrusted file may make. No variable is replaced.
 fn stranger(name: &str, text: &str) -> Result<Says, SourceError> {
     Document::read(name, text, |root| {
         let default_model = root.optional("default_model", Item::prose)?;

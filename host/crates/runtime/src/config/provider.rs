@@ -1,5 +1,5 @@
-//! The providers that a model can be asked at: what each speaks, where it is, and which variables
-//! of the environment are about it. A plugin can stand in the place of one.
+//! The providers of models: their protocols, addresses and environment variables. A plugin can act
+//! as a provider.
 
 use std::borrow::Cow;
 
@@ -9,59 +9,59 @@ use sallyport_policy::source::nearest;
 
 use super::{Env, env};
 
-/// What stands before the name of a plugin where a provider is named.
+/// The prefix of a plugin's name where a provider is expected.
 pub const PLUGIN_PREFIX: &str = "plugin:";
 
 /// The name of the built-in matcher.
 pub const OFFLINE: &str = "offline";
 
-/// One provider of models, as configuration and flags name it.
+/// A provider of models, as configuration and flags name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provider {
-    /// The word that names it.
+    /// Its name.
     pub name: &'static str,
-    /// What it speaks; the built-in matcher speaks nothing.
+    /// Its protocol; `None` for the built-in matcher.
     pub protocol: Option<Protocol>,
-    /// Its own address.
+    /// Its default address.
     pub base_url: &'static str,
-    /// The variables that may hold its key; the first one that is set counts.
+    /// The variables that may contain its key; the first one that is set counts.
     pub key_variables: &'static [&'static str],
-    /// The variable that may hold another address.
+    /// The variable that may contain another address.
     pub url_variable: Option<&'static str>,
     /// The variable that may name a model.
     pub model_variable: Option<&'static str>,
-    /// Its usual model for vectors of texts, if it has one.
+    /// Its default embedding model, if it has one.
     pub embedder: Option<&'static str>,
-    /// How the names of its models begin. A name alone never leads to a provider; by these one can
-    /// be suggested.
+    /// The prefixes of its models' names. They only serve suggestions: a name alone never selects a
+    /// provider.
     pub families: &'static [&'static str],
 }
 
-/// Who is asked for answers, as configuration and flags name them.
+/// The provider or plugin that answers, as configuration and flags name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     /// A provider.
     Provider(Provider),
-    /// A plugin that stands for one.
+    /// A plugin that acts as a provider.
     Plugin(PluginName),
 }
 
-/// A name that stands for nobody who can be asked.
+/// A name that is neither a provider's nor a plugin's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct NobodyAsked {
-    /// What is wrong with it.
+    /// Description of the problem.
     pub message: String,
-    /// What could have been meant.
+    /// The suggested name.
     pub hint: String,
 }
 
 impl Asked {
-    /// Who goes by a name: a provider's, or `plugin:NAME`.
+    /// Parses the name of a provider, or `plugin:NAME`.
     ///
     /// # Errors
     ///
-    /// Nobody does.
+    /// The name is neither.
     pub fn named(name: &str) -> Result<Self, NobodyAsked> {
         if let Some(plugin) = name.strip_prefix(PLUGIN_PREFIX) {
             let hint = match plugin.split_once('/') {
@@ -84,7 +84,7 @@ impl Asked {
         })
     }
 
-    /// The word that names it.
+    /// The name that configuration and flags use.
     pub fn name(&self) -> Cow<'static, str> {
         match self {
             Self::Provider(provider) => provider.name.into(),
@@ -109,7 +109,7 @@ pub const BUILT_IN: Provider = Provider {
     families: &[],
 };
 
-/// Every provider. Where several could be meant, the first one counts.
+/// Every provider. The first match counts where several are possible.
 pub const ALL: [Provider; 11] = [
     Provider {
         url_variable: Some(env::OPENAI_BASE_URL),
@@ -203,43 +203,43 @@ impl Provider {
         }
     }
 
-    /// The provider of that name.
+    /// The provider of this name.
     pub fn named(name: &str) -> Option<Self> {
         ALL.into_iter().find(|provider| provider.name == name)
     }
 
-    /// The variables that are about this provider and are set.
+    /// The variables of this provider that are set.
     pub fn variables_set(self, env: &Env) -> Vec<&'static str> {
         let all = self.key_variables.iter().copied().chain(self.url_variable);
         all.chain(self.model_variable).filter(|name| env.get(name).is_some()).collect()
     }
 
-    /// True when the environment names a server of the user's own for it. Any name can be one of its
+    /// True when the environment names a server of the user's own. Any name can then be one of its
     /// models.
     pub fn has_own_server(self, env: &Env) -> bool {
         let named = self.url_variable.and_then(|variable| env.get(variable));
         named.is_some_and(|url| !self.is_at_home(url))
     }
 
-    /// True for the provider's own address.
+    /// True for the provider's default address.
     pub fn is_at_home(self, url: &str) -> bool {
         url.trim().trim_end_matches('/') == self.base_url.trim_end_matches('/')
     }
 
-    /// True for a name that a model of it could have.
+    /// True for a name that one of its models could have.
     pub fn could_have(self, model: &str) -> bool {
         let model = model.to_ascii_lowercase();
         self.families.iter().any(|family| model.starts_with(family))
     }
 
-    /// The key that the environment has for it, and the variable that holds it.
+    /// The key from the environment, and the variable that contains it.
     pub fn key(self, env: &Env) -> Option<(&'static str, &str)> {
         self.key_variables.iter().find_map(|name| Some((*name, env.get(name)?)))
     }
 }
 
-/// The variable for the key without which the server at this address answers nobody; none for a
-/// server that is not known to want one.
+/// The variable for the key that the server at this address requires; `None` for a server that is
+/// not known to require one.
 pub fn key_variable_at(base_url: &str) -> Option<&'static str> {
     let with_key = |provider: &Provider| provider.key_variables.first().copied();
     let at_home = ALL.into_iter().filter(|provider| provider.is_at_home(base_url));

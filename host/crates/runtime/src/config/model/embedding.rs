@@ -1,4 +1,4 @@
-//! Which model makes vectors of texts.
+//! Chooses the embedding model.
 
 use sallyport_contract::Secret;
 use sallyport_model::EmbedEndpoint;
@@ -6,12 +6,12 @@ use sallyport_model::EmbedEndpoint;
 use super::{Asked, Chosen, ConfigError, ModelChoice, ModelEntry, Models};
 
 impl Models {
-    /// The model that makes vectors of texts: the one that `[embedding]` names, or the usual one of
-    /// the provider that the chosen model is asked at. Without either there is none.
+    /// The embedding model: the one that `[embedding]` names, or the default one of the chosen
+    /// model's provider. Returns `None` without either.
     ///
     /// # Errors
     ///
-    /// `[embedding]` does not say which model, and its provider has no usual one.
+    /// `[embedding]` names no model, and its provider has no default one.
     pub(in crate::config) fn embedder(
         &self,
         entry: Option<&ModelEntry>,

@@ -1,4 +1,4 @@
-//! Which model is talked to, and why that one.
+//! Chooses the model, and records the reason for the choice.
 
 mod embedding;
 mod naming;
@@ -20,7 +20,7 @@ use super::{
 
 pub use plugin::PluginModel;
 
-/// Longest time for an answer that can be asked for, in seconds: a day.
+/// Longest timeout of an answer that can be set, in seconds: a day.
 const TIMEOUT_S_MAX: u64 = 24 * 60 * 60;
 
 /// The model to talk to.
@@ -28,33 +28,33 @@ const TIMEOUT_S_MAX: u64 = 24 * 60 * 60;
 pub enum ModelChoice {
     /// The built-in matcher.
     Offline {
-        /// True when it was asked for by name, so that nobody has to be told.
+        /// True when it was requested explicitly, so that no notice is needed.
         on_purpose: bool,
     },
-    /// A model behind an address.
+    /// A model at an address.
     Endpoint(Box<Endpoint>),
-    /// A plugin that stands for one.
+    /// A plugin that acts as a model.
     Plugin(Box<PluginModel>),
 }
 
-/// A model that was chosen.
+/// The model that was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// The name by which it was chosen: a table's, or `provider/model`.
+    /// The name under which it was chosen: a table's, or `provider/model`.
     pub name: String,
     /// The model itself.
     pub choice: ModelChoice,
-    /// Where it is asked.
+    /// The provider that serves it.
     pub provider: Asked,
-    /// How many tokens a conversation with it can have, where that was said.
+    /// Size of its context in tokens, where it is set.
     pub context_tokens: Option<u64>,
-    /// Where its parts come from.
+    /// The origins of its parts.
     pub sources: Sources,
-    /// Why it was chosen; for people.
+    /// The reason for the choice, in human-readable form.
     pub why: String,
 }
 
-/// Everything from which a model can be chosen.
+/// Everything that a model can be chosen from.
 #[derive(Debug, Clone)]
 pub struct Models {
     /// `[model.NAME]`.
@@ -78,8 +78,8 @@ impl Models {
         })
     }
 
-    /// Chooses the model: the flag, then the environment, then the file; then the one model that
-    /// is set up at all, where there is just one; then `offline`.
+    /// Chooses the model: from the flags, then the environment, then the file. Without any of
+    /// these, the only model that is set up is used, and otherwise `offline`.
     pub(super) fn choose(
         &self,
         flags: &Flags,
@@ -108,7 +108,7 @@ impl Models {
         self.only_one()
     }
 
-    /// What `--provider` means: the name is one of its models, and no table's.
+    /// Chooses a model for `--provider`: the name is one of the provider's models, never a table's.
     fn at_flagged(
         &self,
         provider: Provider,
@@ -131,8 +131,8 @@ impl Models {
         }
     }
 
-    /// Where nothing names a model, the only one that is set up is meant. A key or an address
-    /// alone names none: which model would cost what is not for the program to guess.
+    /// Falls back to the only model that is set up. A key or an address alone names no model,
+    /// because the program must not guess which model the user pays for.
     fn only_one(&self) -> Result<Chosen, ConfigError> {
         for provider in provider::ALL {
             let variable = provider.model_variable;
@@ -151,12 +151,13 @@ impl Models {
     }
 
     /// The model that a name means: a table's, `offline`, `provider/model`, `plugin:NAME` or
-    /// `plugin:NAME/model`, or any name where the environment names a server of the user's own.
+    /// `plugin:NAME/model`. Any other name is valid where the environment names a server of the
+    /// user's own.
     ///
     /// # Errors
     ///
-    /// A table that lacks something, or a name that means no model: a conversation goes to nobody
-    /// who was not named.
+    /// The table is incomplete, or the name means no model: a conversation is sent only to a model
+    /// that was named.
     pub fn named(&self, name: &str) -> Result<Chosen, ConfigError> {
         if let Some(entry) = self.entries.get(name) {
             return self.of_table(name, entry);
@@ -180,7 +181,7 @@ impl Models {
         }
     }
 
-    /// Every key of a server that is set, by what it is set with.
+    /// Every server key that is set, with the name of its source.
     pub fn keys(&self) -> impl Iterator<Item = (String, Secret)> {
         let variables = provider::ALL.into_iter().flat_map(|provider| provider.key_variables);
         let set = variables.filter_map(|name| Some(((*name).to_owned(), self.env.get(name)?)));
@@ -191,11 +192,11 @@ impl Models {
         set.chain(written).map(|(name, key)| (name, Secret::new(key)))
     }
 
-    /// A provider's server, for questions that are about no model of it.
+    /// The server of a provider, for requests that do not concern one of its models.
     ///
     /// # Errors
     ///
-    /// There is no such provider, or it has no server.
+    /// The provider is unknown, or it has no server.
     pub fn server(&self, provider: &str) -> Result<Endpoint, ConfigError> {
         let asked = asked(provider)?;
         let served = match &asked {
@@ -211,8 +212,8 @@ impl Models {
         Ok(Endpoint { key, ..Endpoint::new(protocol, self.address(&entry, &provider).0, "") })
     }
 
-    /// A model of whoever is asked, with what the environment has for it. A plugin may know itself
-    /// which model is meant.
+    /// A model of `asked`, completed from the environment. Without a name, a plugin chooses its
+    /// model itself.
     fn at(&self, asked: &Asked, model: Option<&str>) -> Result<Chosen, ConfigError> {
         if model.is_some_and(|model| model.trim().is_empty()) {
             return Err(ConfigError::Model {
@@ -287,8 +288,8 @@ impl Models {
         written.or(variable).unwrap_or((base_url, Origin::Default))
     }
 
-    /// The key of the environment belongs to the provider's own address and to the address of the
-    /// environment: it is not sent to another one that the file names.
+    /// Returns the key and its origin. A key from the environment is sent only to the provider's
+    /// own address and to the address from the environment, not to another one that the file names.
     fn key<'a>(&'a self, entry: &'a ModelEntry, provider: &Provider) -> Option<(&'a str, Origin)> {
         let own_address = entry.base_url.as_deref().is_none_or(|url| provider.is_at_home(url));
         let written = entry.key.as_deref().map(|key| (key, entry.origin));
@@ -301,8 +302,8 @@ impl Models {
         variable.or(entry.time_max.map(|time| (time, entry.origin)))
     }
 
-    /// What has to be added where something is set up, but no model is named; a general word
-    /// where nothing is.
+    /// Advice on what to add. It is specific where something is set up without a model, and general
+    /// otherwise.
     pub fn what_to_add(&self) -> String {
         let set = provider::ALL.iter().find_map(|provider| {
             provider.variables_set(&self.env).first().map(|variable| (provider, *variable))
@@ -327,7 +328,7 @@ impl Models {
 }
 
 impl Chosen {
-    /// What can be done about a key that is refused or missing.
+    /// Advice for a key that is refused or missing.
     pub fn key_advice(&self) -> String {
         let entry = "or `key` in its [model.NAME] table";
         let provider = match &self.provider {
@@ -343,7 +344,7 @@ impl Chosen {
         }
     }
 
-    /// What can be done about an address that is not reached.
+    /// Advice for an address that cannot be reached.
     pub fn address_advice(&self) -> String {
         if let Asked::Plugin(plugin) = &self.provider {
             return format!("check the network, and the address that {plugin} is set up with");
@@ -358,7 +359,7 @@ impl Chosen {
 }
 
 impl ModelEntry {
-    /// A table that says nothing but who is asked.
+    /// A table that sets only the provider.
     pub(super) fn of(provider: Asked) -> Self {
         Self {
             provider,
@@ -393,7 +394,7 @@ fn asked(name: &str) -> Result<Asked, ConfigError> {
         .map_err(|nobody| ConfigError::Model { message: nobody.message, hint: nobody.hint })
 }
 
-/// `LLM_TIMEOUT`, which other programs read too.
+/// Reads `LLM_TIMEOUT`, which other programs use too.
 fn timeout(env: &Env) -> Result<Option<Duration>, ConfigError> {
     let Some(text) = env.get(env::LLM_TIMEOUT) else { return Ok(None) };
     let seconds = text.trim().parse::<u64>().ok().filter(|s| (1..=TIMEOUT_S_MAX).contains(s));

@@ -1,7 +1,7 @@
-//! Names that mean no model, and what could have been meant by them.
+//! Unknown names of models, and suggestions for them.
 //!
-//! A conversation goes to nobody who was not named. What a name begins with may say whose model it
-//! is, and is then suggested; the person decides.
+//! A conversation is never sent to a model that was not named. The beginning of a name may show
+//! whose model it is. The error then suggests that model, and the user decides.
 
 use sallyport_policy::source::nearest;
 
@@ -38,8 +38,8 @@ impl Models {
         self.entries.keys().map(String::as_str).chain([OFFLINE])
     }
 
-    /// What could have been meant: a table or a provider that is written alike, a model of a family
-    /// that is known, or a model of a provider for which something is set.
+    /// Suggests a similar table or provider, a provider of a known model family, or a model of a
+    /// provider for which a variable is set.
     fn suggestion(&self, name: &str) -> String {
         if let Some(near) = nearest(name, self.tables()) {
             return format!("did you mean {near:?}?");

@@ -1,4 +1,4 @@
-//! A plugin that stands for a model, as the configuration describes it.
+//! A plugin that acts as a model, as the configuration describes it.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use sallyport_model::{Price, ToolCalling, prices};
 use super::{Chosen, ModelChoice, ModelEntry, Models, Origin};
 use crate::config::shown::Sources;
 
-/// Longest time for one answer where nothing else is said, all attempts included. The plugin's own
-/// limit, `limits.time` of its policy, is mostly met before.
+/// Default timeout of one answer, over all attempts. The plugin's own limit, `limits.time` of its
+/// policy, is usually reached first.
 const TIME_MAX: Duration = Duration::from_secs(600);
 
-/// A plugin that stands for a model.
+/// A plugin that acts as a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PluginModel {
     /// The plugin.
     pub plugin: PluginName,
-    /// The model that it is to ask, where it knows several.
+    /// The model that it is to use, if it knows several.
     pub model: Option<String>,
-    /// Whether words are shown while they come.
+    /// Whether the answer is shown while it arrives.
     pub stream: bool,
-    /// How freely it answers.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Most tokens of one answer.
     pub output_tokens_max: Option<u32>,
-    /// How it is told of tools.
+    /// How tools are described to it.
     pub tool_calling: ToolCalling,
-    /// Longest time for one answer.
+    /// Timeout of one answer.
     pub time_max: Duration,
-    /// What its tokens cost.
+    /// The price of its tokens.
     pub price: Option<Price>,
 }
 

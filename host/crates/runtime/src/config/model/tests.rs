@@ -91,7 +91,7 @@ fn a_name_leads_to_its_provider() {
     let rows: [(&str, Variables<'_>, &str); 9] = [
         ("anthropic/c", &[a, g], claude),
         ("anthropic c", &[a, g], claude),
-        // Any name can be one of the server that the environment names.
+        // Any name can be a model of the server that the environment names.
         ("q", &[("OLLAMA_BASE_URL", "http://o"), a], "ollama q http://o key=- stream=true"),
         ("gemini/g", &[g], gemini),
         ("gemini/g", &[g, ("GEMINI_API_KEY", "g")], gemini),
@@ -179,7 +179,7 @@ fn a_name_that_means_no_model_leads_to_nobody() {
         assert!(error.to_string().contains("is not the name of a model"), "{error}");
         let hint = error.hint().unwrap();
         assert!(hint.contains(want), "{name}: {hint}");
-        // Every way in which a name comes leads here.
+        // Names from every source end up here.
         let flags = Flags { model: Some(name.to_owned()), ..Flags::default() };
         assert_eq!(chosen_of(&flags, pairs, file).unwrap_err().hint(), Some(hint.clone()));
         let variable = [pairs, &[("SALLYPORT_MODEL", name)]].concat();
