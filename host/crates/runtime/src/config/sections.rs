@@ -1,7 +1,7 @@
 //! The tables of `sallyport.toml` that shape a conversation: `[chat]`, `[budget]`, `[sessions]`.
 //!
-//! Each is read with every key left open, so that one file can lie over another, and then filled in
-//! with the defaults.
+//! Each is read with every key optional, so that one file can be merged over another. Defaults are
+//! filled in afterwards.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use sallyport_policy::{
 use sallyport_session::{Limits, Memory, SessionLimits, TOOL_TOKENS_MAX};
 use serde_json::{Map, Value, json};
 
-/// Most of a conversation that is sent, in tokens, where neither `memory_tokens` nor the model's
-/// `context_tokens` say more: what the smallest models in use hold, with room for an answer.
+/// Most tokens of a conversation that are sent, where neither `memory_tokens` nor the model's
+/// `context_tokens` is set. It fits the smallest models in use, with room for an answer.
 const MEMORY_TOKENS: u64 = 24_000;
 
-/// Tokens of what is recalled: some paragraphs, a small part of what models hold.
+/// Default limit of recalled text in tokens: a few paragraphs, a small part of any model's context.
 const RECALLED_TOKENS: u64 = 2000;
 
-/// Longest time that sessions are kept when nothing else is said: a season.
+/// Default age at which sessions are deleted.
 const KEEP: Duration = Duration::from_secs(90 * DAY_S);
 
-/// Most sessions that are kept when nothing else is said; far more than anybody looks through.
+/// Default number of sessions to keep; far more than a user browses.
 const KEEP_MAX: usize = 1000;
 
 const DAY_S: u64 = 24 * 60 * 60;
 
-/// Largest count that a limit can have; what is larger is no limit.
+/// Largest value of a limit on a count. A larger one would not limit anything in practice.
 const COUNT_MAX: u32 = 1_000_000;
 
 /// The kinds of memory, as `[chat]` names them.
@@ -41,11 +41,11 @@ pub enum MemoryKind {
     SlidingWindow,
     /// The newest turns are sent, and a summary of the rest.
     Summary,
-    /// The newest turns are sent, and what bears on the last input of all that was said before.
+    /// The newest turns are sent, and earlier text that is relevant to the last input.
     VectorDb,
 }
 
-/// The words for [`MemoryKind`].
+/// The names of [`MemoryKind`] in the file.
 pub(super) const MEMORIES: [(&str, MemoryKind); 4] = {
     use MemoryKind::{None, SlidingWindow, Summary, VectorDb};
     [
@@ -57,12 +57,12 @@ pub(super) const MEMORIES: [(&str, MemoryKind); 4] = {
 };
 
 impl MemoryKind {
-    /// The kind that goes by a word.
+    /// The kind with this name.
     pub fn named(word: &str) -> Option<Self> {
         MEMORIES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
     }
 
-    /// The word for it.
+    /// Its name in the file.
     pub const fn word(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -72,27 +72,27 @@ impl MemoryKind {
         }
     }
 
-    /// The words for all kinds.
+    /// The names of all kinds.
     pub fn words() -> [&'static str; 4] {
         MEMORIES.map(|(word, _)| word)
     }
 }
 
-/// Which keys the line editor of a chat follows.
+/// The key bindings of the chat's line editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EditMode {
-    /// Those of emacs and of most shells.
+    /// The bindings of emacs and of most shells.
     #[default]
     Emacs,
-    /// Those of vi.
+    /// The bindings of vi.
     Vi,
 }
 
-/// The words for [`EditMode`].
+/// The names of [`EditMode`] in the file.
 pub(super) const EDIT_MODES: [(&str, EditMode); 2] =
     [("emacs", EditMode::Emacs), ("vi", EditMode::Vi)];
 
-/// `[chat]`, as a file has it.
+/// `[chat]`, as written in a file.
 #[derive(Debug, Default, Clone)]
 pub struct ChatKeys {
     system: Option<String>,
@@ -106,30 +106,30 @@ pub struct ChatKeys {
     show_reasoning: Option<bool>,
 }
 
-/// How conversations are held.
+/// The settings of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chat {
-    /// What the model should be and do.
+    /// The system prompt.
     pub system: Option<String>,
     /// How much of a conversation is sent.
     pub memory: Memory,
-    /// Most tokens that are sent of a conversation where not all of it is.
+    /// Most tokens of a conversation that are sent, where not all of it is.
     pub memory_tokens: u64,
-    /// Most tokens of what is recalled for one input.
+    /// Most tokens of text that is recalled for one input.
     pub recalled_tokens: u64,
-    /// The plugin that says who the assistant is.
+    /// The plugin that describes the assistant.
     pub guide: Option<PluginName>,
-    /// What the model should know from the start.
+    /// Facts that the model should know from the start.
     pub memories: Vec<String>,
-    /// Most tokens of tool definitions before the model is given a search in their place.
+    /// Most tokens of tool definitions; above this, the model gets a search instead.
     pub tool_tokens_max: u64,
-    /// Which keys the line editor follows.
+    /// The key bindings of the line editor.
     pub edit_mode: EditMode,
     /// Whether the model's reasoning is shown.
     pub show_reasoning: bool,
 }
 
-/// `[budget]`, as a file has it.
+/// `[budget]`, as written in a file.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct BudgetKeys {
     turns: Option<u32>,
@@ -147,11 +147,11 @@ pub struct BudgetKeys {
 pub struct Budget {
     /// For one input.
     pub turn: Limits,
-    /// For all of a session.
+    /// For a whole session.
     pub session: SessionLimits,
 }
 
-/// `[sessions]`, as a file has it.
+/// `[sessions]`, as written in a file.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SessionKeys {
     keep: Option<Keep>,
@@ -161,12 +161,12 @@ pub struct SessionKeys {
 #[derive(Debug, Clone, Copy)]
 struct Keep(Option<Duration>);
 
-/// How long sessions are kept.
+/// How many sessions are kept, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sessions {
-    /// How long since a session was last used; for ever when absent.
+    /// How long a session is kept after its last use; forever when absent.
     pub keep: Option<Duration>,
-    /// Most sessions.
+    /// Most sessions that are kept.
     pub keep_max: usize,
 }
 
@@ -199,9 +199,8 @@ impl ChatKeys {
         }
     }
 
-    /// Fills in what is not said, for a model that holds so many tokens. A model whose size is known
-    /// is never sent more than it holds; a quarter of it is left for the definitions of tools and for
-    /// the answer.
+    /// Fills in defaults for a model with a context of this size. A conversation gets at most three
+    /// quarters of a known size by default; the rest is left for tool definitions and the answer.
     pub(super) fn resolve(self, context_tokens: Option<u64>) -> Chat {
         let room = context_tokens.map(|tokens| tokens / 4 * 3);
         let is_known = self.memory_tokens.is_some() || context_tokens.is_some();
@@ -264,7 +263,7 @@ impl BudgetKeys {
         }
     }
 
-    /// Lowers a budget to these numbers where they are lower.
+    /// Lowers a budget to these numbers, where they are lower.
     pub(super) fn lower(self, budget: Budget) -> Budget {
         let Budget { turn, session } = budget;
         Budget {
@@ -284,13 +283,13 @@ impl BudgetKeys {
     }
 }
 
-/// The lower of two limits, of which any may be absent.
+/// The lower of two limits, either of which may be absent.
 fn lower<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
 
 impl Budget {
-    /// Its numbers under the keys of the file; what is not limited is null.
+    /// Its numbers, under the keys of the file; null for a limit that is not set.
     pub fn shown(&self) -> Map<String, Value> {
         let Self { turn, session } = self;
         let dollars = |cost: Option<Cost>| cost.map(|cost| cost.micro_usd as f64 / 1e6);
@@ -308,7 +307,7 @@ impl Budget {
 }
 
 impl Chat {
-    /// A kind of memory with the tokens that it has here.
+    /// A kind of memory, with the token limits of this chat.
     pub fn memory_of(&self, kind: MemoryKind) -> Memory {
         let (tokens_max, recalled_tokens_max) = (self.memory_tokens, self.recalled_tokens);
         match kind {
@@ -319,7 +318,7 @@ impl Chat {
         }
     }
 
-    /// Its values under the keys of the file.
+    /// Its values, under the keys of the file.
     pub fn shown(&self) -> Map<String, Value> {
         let (kind, memory_tokens, recalled_tokens) = match self.memory {
             Memory::None => (MemoryKind::None, None, None),
@@ -346,7 +345,7 @@ impl Chat {
 }
 
 impl Sessions {
-    /// Its values under the keys of the file.
+    /// Its values, under the keys of the file.
     pub fn shown(&self) -> Map<String, Value> {
         let days = |keep: Duration| match keep.as_secs() % DAY_S {
             0 => format!("{}d", keep.as_secs() / DAY_S),
@@ -361,12 +360,12 @@ fn map<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// The word that stands for a value in the file.
+/// The name of a value in the file.
 fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> Option<&'static str> {
     words.iter().find(|(_, known)| *known == value).map(|(word, _)| *word)
 }
 
-/// A length of time as the file has it.
+/// A duration, as the file writes it.
 pub fn shown_time(time: Duration) -> String {
     let seconds = time.as_secs();
     if time.subsec_millis() > 0 {
@@ -399,14 +398,14 @@ impl SessionKeys {
     }
 }
 
-/// A number of tokens.
+/// Reads a number of tokens, at least 1.
 pub(super) fn tokens(item: Item<'_>) -> Result<u64, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let number = u64::try_from(item.integer()?).ok().filter(|number| *number > 0);
     number.ok_or_else(|| place.error(format!("{label} must be a number of tokens from 1 up")))
 }
 
-/// A number that may have a part behind the point.
+/// Reads a finite number from 0 up, which may have a fraction.
 pub(super) fn amount(item: Item<'_>) -> Result<f64, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let number = item.json()?.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
@@ -415,7 +414,7 @@ pub(super) fn amount(item: Item<'_>) -> Result<f64, SourceError> {
 
 fn cost(item: Item<'_>) -> Result<Cost, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
-    // What is smaller cannot be counted, and would stop everything.
+    // Less than a millionth of a dollar cannot be counted, and a limit of 0 would stop everything.
     let micro_usd = (amount(item)? * 1e6).floor() as u64;
     match micro_usd {
         0 => Err(place
@@ -425,7 +424,7 @@ fn cost(item: Item<'_>) -> Result<Cost, SourceError> {
     }
 }
 
-/// A length of time that is not nothing.
+/// Reads a duration above zero.
 pub(super) fn time(item: Item<'_>) -> Result<Duration, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let TimeSpan(time) = item.time()?;
@@ -435,7 +434,7 @@ pub(super) fn time(item: Item<'_>) -> Result<Duration, SourceError> {
     }
 }
 
-/// A length of time that may be counted in days, or for ever.
+/// Reads a duration that may be in days, or `forever`.
 fn keep(item: Item<'_>) -> Result<Keep, SourceError> {
     let place = item.place();
     let text = item.string()?;
@@ -449,7 +448,7 @@ fn keep(item: Item<'_>) -> Result<Keep, SourceError> {
     };
     let hint = "write days or hours, such as 90d or 12h, or forever";
     match time {
-        // Everything would be too old at once.
+        // With a zero age, every session would be too old immediately.
         Ok(TimeSpan(time)) if time.is_zero() => {
             Err(place.error("\"keep\" must be longer than nothing").with_hint(hint))
         }

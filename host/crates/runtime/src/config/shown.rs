@@ -1,29 +1,29 @@
-//! The configuration as it counts, value by value with where each comes from; keys are not shown.
+//! The effective configuration: each value with its origin. Keys are hidden.
 
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{ModelChoice, Origin, Settings, env, sections::shown_time};
 
-/// What stands in place of something that is not shown.
+/// Shown instead of a hidden value.
 const HIDDEN: &str = "[hidden]";
 
-/// Parts of names behind which a plugin may be told something that is not for everyone's eyes.
+/// Parts of the names of plugin settings whose values are hidden.
 const SECRET_NAMES: [&str; 5] = ["key", "token", "secret", "password", "credential"];
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Where it stands: `chat.system`.
+    /// The path of the key, such as `chat.system`.
     pub key: String,
-    /// The value; null where there is none.
+    /// The value; null when unset.
     pub value: Value,
-    /// Where it comes from, in words.
+    /// Its origin, in human-readable form.
     pub origin: String,
 }
 
 impl Settings {
-    /// Every value that counts. What begins with `in-use` is the model that is talked to.
+    /// Every effective value. Keys that begin with `in-use` describe the model in use.
     pub fn rows(&self) -> Vec<Row> {
         let origin = self.plugin_dirs_origin.to_string();
         let mut rows =
@@ -52,7 +52,7 @@ impl Settings {
         rows
     }
 
-    /// Of what a file says, two keys have a variable that beats them.
+    /// The origin of a key of these tables. Environment variables override only two of them.
     fn origin_of(&self, key: &str) -> Origin {
         match key {
             "browser.command" if self.env.get(env::BROWSER).is_some() => {
@@ -70,7 +70,7 @@ impl Settings {
         Some(Row { key: "default_model".into(), value, origin: origin.to_string() })
     }
 
-    /// The model that is talked to, as it was put together.
+    /// The model in use, with its resolved parts.
     fn in_use(&self) -> Vec<Row> {
         let why = &self.chosen.why;
         let row = |key: &str, value: Value, origin: &str| Row {
@@ -101,7 +101,7 @@ impl Settings {
         rows
     }
 
-    /// What the files say about where texts are made into vectors.
+    /// The contents of `[embedding]` in the files.
     fn embedding(&self) -> Vec<Row> {
         let Some((table, origin)) = self.written.value("embedding") else { return Vec::new() };
         let row = |(key, value): (&String, &Value)| {
@@ -131,7 +131,7 @@ impl Settings {
     }
 }
 
-/// A key of a TOML file, quoted where it has to be.
+/// A TOML key, quoted where necessary.
 fn key_shown(key: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     match !key.is_empty() && key.chars().all(is_bare) {
@@ -140,7 +140,8 @@ fn key_shown(key: &str) -> String {
     }
 }
 
-/// People put keys into addresses.
+/// An address that is safe to show. Users put keys into addresses, so one that has credentials or a
+/// query, or does not parse, is hidden.
 pub(super) fn address_shown(address: &str) -> String {
     match Url::parse(address.trim()) {
         Ok(url)
@@ -148,19 +149,19 @@ pub(super) fn address_shown(address: &str) -> String {
         {
             address.to_owned()
         }
-        // A variable of the environment shows nothing of its value.
+        // The name of a variable reveals nothing of its value.
         Err(_) if address.starts_with("${") => address.to_owned(),
         _ => HIDDEN.to_owned(),
     }
 }
 
-/// True for a name behind which stands something that is not for everyone's eyes.
+/// True for a name that suggests a secret value.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
-/// A value without what its name says is secret. A variable is shown by its name.
+/// A value without the parts that look secret by their names. A variable is shown by its name.
 fn redacted(name: &str, value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -172,19 +173,19 @@ fn redacted(name: &str, value: &Value) -> Value {
     }
 }
 
-/// Where the parts of the model that is talked to come from.
+/// The origins of the parts of the model in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sources {
     /// Its address.
     pub address: Origin,
     /// Its key, if it has one.
     pub key: Option<Origin>,
-    /// Its longest time for an answer.
+    /// Its timeout of an answer.
     pub time: Origin,
 }
 
 impl Sources {
-    /// Where nothing was set.
+    /// No origin: nothing was set.
     pub const NONE: Self = Self { address: Origin::Default, key: None, time: Origin::Default };
 }
 

@@ -1,7 +1,7 @@
-//! Which projects' configuration the user trusts: a file in the state folder, beside the audit.
+//! The project configurations that the user trusts: a file in the state folder, next to the audit.
 //!
-//! What is trusted is a file with its content. When the content changes, whoever changed it is a
-//! stranger again.
+//! Trust covers a file with its contents. It ends when the contents change: a stranger may have
+//! changed them.
 
 use std::{
     collections::BTreeMap,
@@ -16,25 +16,25 @@ use crate::whole_file;
 /// The file, in the state folder.
 pub const FILE: &str = "trusted.json";
 
-/// The projects that are trusted.
+/// The trusted project files.
 #[derive(Debug)]
 pub struct Trust {
     file: PathBuf,
-    /// Files of projects by their true names, with the digests of what they hold.
+    /// Canonical paths of project files, with the digests of their contents.
     digests: BTreeMap<PathBuf, String>,
 }
 
-/// What stands for the content of a file.
+/// The digest of a file's contents: BLAKE3, in hexadecimal.
 pub fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 impl Trust {
-    /// Reads what is trusted; nothing where there is no file.
+    /// Reads the trusted files; empty if none were stored.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or was not written by this program.
+    /// The stored list cannot be read, or is not valid JSON.
     pub fn read(state: &Path) -> Result<Self, ConfigError> {
         let file = state.join(FILE);
         let text = super::read(&file, false)?;
@@ -53,38 +53,37 @@ impl Trust {
         true_name(file).is_ok_and(|name| self.digests.get(&name).is_some_and(|d| d == digest))
     }
 
-    /// Trusts a file with this content from now on.
+    /// Trusts a file with these contents.
     ///
     /// # Errors
     ///
-    /// The file has no true name, or what is trusted cannot be written.
+    /// The path of the file cannot be resolved, or the list cannot be written.
     pub fn add(mut self, file: &Path, digest: String) -> Result<(), ConfigError> {
         let name = true_name(file)?;
         self.digests.insert(name, digest);
         self.write()
     }
 
-    /// Trusts a file no longer. Returns whether it was trusted.
+    /// Stops trusting a file. Returns whether it was trusted.
     ///
     /// # Errors
     ///
-    /// What is trusted cannot be written.
+    /// The list cannot be written.
     pub fn remove(mut self, file: &Path) -> Result<bool, ConfigError> {
-        // The file may be gone; its name still counts.
+        // The file may be gone; its path still counts.
         let name = true_name(file).unwrap_or_else(|_| file.to_owned());
         let was_trusted = self.digests.remove(&name).is_some();
         self.write()?;
         Ok(was_trusted)
     }
 
-    /// Writes a new file and puts it in the place of the old one, so that no half of it is ever
-    /// read.
+    /// Replaces the file as a whole, so that a reader never sees half of it.
     fn write(&self) -> Result<(), ConfigError> {
         let unwritable = |source| ConfigError::Unwritable { path: self.file.clone(), source };
         let folder = self.file.parent().unwrap_or(Path::new("/"));
         let text = serde_json::to_string_pretty(&self.digests)
             .map_err(|error| unwritable(error.into()))?;
-        // The store, which shares the folder, wants it to be private.
+        // The session store shares this folder and requires it to be private.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
         whole_file::replace(&self.file, text.as_bytes(), whole_file::PRIVATE_MODE)
             .map_err(unwritable)

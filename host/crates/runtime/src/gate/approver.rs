@@ -1,8 +1,8 @@
-//! From a decision to a yes or a no: asks the person where the policy says so, and remembers.
+//! Turns a decision into a yes or a no: asks the user where the policy requires it, and remembers.
 //!
-//! An approval holds for exactly what the person saw: plugin, component, tool, subject, and the
-//! rule that asked. Anything else, another digest or a wider reach, is another question. "Always" is
-//! not remembered here: it becomes a rule in the user's policy, bound to the same component.
+//! An approval covers exactly what the user saw: plugin, component, tool, subject, and the rule
+//! that asked. Another digest or a wider access is a new question. "Always" is not remembered here:
+//! it becomes a rule in the user's policy, bound to the same component.
 
 use std::{
     path::PathBuf,
@@ -18,29 +18,30 @@ use sallyport_store::{Approval, Store};
 
 use super::{Tell, now_ms, rulebook};
 
-/// Longest wait for an answer before a call; a person may be away, the session should not be.
+/// Timeout of an approval before a call, so that a session does not wait forever for an absent
+/// user.
 const QUESTION_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// Asks, and remembers what was answered.
+/// Asks the user, and remembers the answers.
 pub struct Approver {
     consent: Arc<dyn Consent>,
     store: Option<Store>,
     policy_file: PathBuf,
-    /// What was agreed to for the session when the store cannot keep it.
+    /// Approvals for the session, for when the store cannot keep them.
     kept: Mutex<Vec<Approval>>,
     tell: Tell,
 }
 
-/// What a person is asked about.
+/// The subject of an approval.
 pub(crate) struct Matter<'a> {
     pub(crate) call: &'a ToolCall,
     pub(crate) version: &'a str,
     pub(crate) digest: &'a str,
     pub(crate) grant: &'a Grant,
-    /// What the person is to see of a request beyond what records keep of it. It may still be missing
-    /// while nobody has to be asked.
+    /// The parts of a request that the user sees but records do not keep. It may be missing until
+    /// the user has to be asked.
     pub(crate) request: Option<Arc<RequestPreview>>,
-    /// Longest wait for the answer.
+    /// Timeout of the answer.
     pub(crate) time_max: Option<Duration>,
 }
 
@@ -55,11 +56,11 @@ impl Approver {
         Self { consent, store, policy_file, kept: Mutex::new(Vec::new()), tell }
     }
 
-    /// Turns a verdict into the grounds on which something may go ahead.
+    /// Turns a verdict into the grounds for proceeding.
     ///
     /// # Errors
     ///
-    /// Policy or person said no, or nobody is there to ask.
+    /// The policy or the user refuses, or no user is connected.
     pub(crate) async fn settle(
         &self,
         matter: &Matter<'_>,
@@ -72,7 +73,7 @@ impl Approver {
         }
     }
 
-    /// Whether a person has to be asked: what they are shown has to be there before they are.
+    /// Whether the user has to be asked. If so, the preview must be ready first.
     pub(crate) fn has_to_ask(&self, matter: &Matter<'_>, verdict: &Verdict) -> bool {
         verdict.decision == Decision::Ask && !self.remembers(&approval(matter, verdict))
     }
@@ -121,7 +122,7 @@ impl Approver {
         Ok(Grounds::Person(format!("the user agreed {how} ({})", verdict.reason)))
     }
 
-    /// Writes the rule that the person saw. Where that fails the answer still holds for the session.
+    /// Writes the rule that the user saw. If that fails, the answer still applies to the session.
     fn write(&self, rule: &RuleText) -> bool {
         match rulebook::add_rule(&self.policy_file, rule) {
             Ok(()) => true,
@@ -140,7 +141,7 @@ impl Approver {
             *kept == Approval { at_ms, ..approval.clone() }
         };
         kept.iter().any(same)
-            // What cannot be looked up is asked again.
+            // A failed lookup counts as no approval, so the user is asked again.
             || self.store.as_ref().is_some_and(|s| s.approvals().find(approval).unwrap_or(false))
     }
 
@@ -153,12 +154,12 @@ impl Approver {
     }
 }
 
-/// Why something may go ahead.
+/// The grounds for proceeding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Grounds {
-    /// The policy says so, or an answer of earlier in the session.
+    /// The policy, or an earlier answer in the session.
     Policy(String),
-    /// A person was asked just now.
+    /// The user's answer just now.
     Person(String),
 }
 

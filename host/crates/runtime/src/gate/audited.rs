@@ -1,10 +1,10 @@
-//! The registry with a memory: one record for each decision and each call.
+//! The audited registry: one record for each decision and each call.
 //!
-//! A call that could change or leak anything begins only when the record of its decision is on the
-//! disk; the record of one that can do neither is written behind. A call that cannot be written down
-//! is not made: while the audit cannot be written, every call is refused with the reason, after
-//! another attempt to write. A call that is cancelled, also while it is asked about, or whose process
-//! is asked to stop, leaves its record too, with what it had done by then.
+//! A call that could change or leak anything starts only when the record of its decision is on
+//! disk. For a call that can do neither, the record is written in the background. While the audit
+//! cannot be written, every call first retries the write, and is refused with the reason if that
+//! fails. A call that is cancelled, even while its approval is pending, or whose process is asked
+//! to stop, leaves a record as well, with its effects so far.
 
 use std::{
     future::Future,
@@ -20,14 +20,14 @@ use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, audit::Who};
 
 use crate::registry::{Entry, Registry};
 
-/// Longest wait for the disk before a call is refused. Longer than the wait for another process that
-/// holds the database.
+/// Longest wait for the disk before a call is refused. It is longer than the wait for another
+/// process that locks the database.
 const DURABLE_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// What is said of a question that was withdrawn before there was an answer.
+/// Message of a question that was withdrawn before the answer.
 const UNANSWERED: &str = "cancelled while waiting for an approval";
 
-/// A registry whose every decision and call is written down.
+/// A registry that records every decision and call.
 pub struct Audited {
     inner: Arc<Registry>,
     log: Arc<AuditLog>,
@@ -35,12 +35,12 @@ pub struct Audited {
 }
 
 impl Audited {
-    /// Writes what goes through a registry into a log, in the name of a person.
+    /// Records the calls of a registry in a log, on behalf of `who`.
     pub fn new(inner: Arc<Registry>, log: Arc<AuditLog>, who: Who) -> Self {
         Self { inner, log, who }
     }
 
-    /// Begins the record of a call, or of the decision about it.
+    /// Starts the record of a call, or of the decision about it.
     fn record(
         &self,
         kind: AuditKind,
@@ -56,12 +56,12 @@ impl Audited {
         }
     }
 
-    /// The words of a decision, without any known secret.
+    /// The grounds of a decision, with known secrets removed.
     fn grounds(&self, call: &Admitted) -> Option<String> {
         Some(self.inner.gate().redactor().text(call.grounds()).into_owned())
     }
 
-    /// Begins the record of a call that is going to run.
+    /// Starts the record of a call that is about to run.
     pub(crate) fn begun(&self, call: &Admitted) -> Unfinished {
         let record = self.record(AuditKind::Call, call.context(), call.tool(), call.text());
         let record = AuditRecord { grounds: self.grounds(call), ..record };
@@ -70,12 +70,12 @@ impl Audited {
         Unfinished { log, record: Some(record), trail, started, may_be_silent: false }
     }
 
-    /// The registry whose calls are written down.
+    /// The registry that is audited.
     pub(crate) fn registry(&self) -> &Arc<Registry> {
         &self.inner
     }
 
-    /// Decides about a run in a role, and writes the decision down. It may begin at once.
+    /// Decides on a run in a role and records the decision. The run may start immediately.
     pub(crate) async fn admit_role(&self, run: ToolCall) -> Result<Admitted, Box<CallReport>> {
         let record = self.record(AuditKind::Decision, &run.context, &run.tool, &run.arguments);
         let admitted = self.decided(record, self.inner.admit_role(run)).await?;
@@ -83,13 +83,13 @@ impl Audited {
         Ok(admitted)
     }
 
-    /// Whether calls are refused because the audit cannot be written: then no decision of earlier
-    /// holds for another run.
+    /// Whether the audit cannot be written, so that calls are refused. No earlier decision covers
+    /// another run then.
     pub(crate) fn is_failing(&self) -> bool {
         self.log.failure().is_some()
     }
 
-    /// Waits for a decision and writes it down. What cannot be written down is not done.
+    /// Waits for a decision and records it. A call that cannot be recorded is refused.
     async fn decided(
         &self,
         record: AuditRecord,
@@ -117,7 +117,7 @@ impl Audited {
         }
     }
 
-    /// After a failure it is tried again, and waited for.
+    /// After a failure, retries the write and waits for it.
     async fn write(&self, record: AuditRecord) -> Result<(), AuditError> {
         if self.is_failing() {
             in_time(self.log.commit(record)).await
@@ -126,14 +126,14 @@ impl Audited {
         }
     }
 
-    /// Waits until the decision about a call is on the disk, if the call could change or leak anything.
+    /// Waits until the decision on a call is on disk, if the call could change or leak anything.
     ///
     /// # Errors
     ///
-    /// The report of a call that is not made.
+    /// The report of a call that is refused.
     async fn settled(&self, tool: &ToolId) -> Result<(), CallReport> {
         let plugin = self.inner.plugin(tool.plugin.as_str());
-        // One that is gone does nothing.
+        // A plugin that is gone cannot act.
         if !plugin.is_ok_and(Entry::may_act) {
             return Ok(());
         }
@@ -146,8 +146,8 @@ async fn in_time(written: impl Future<Output = Result<(), AuditError>>) -> Resul
     written.unwrap_or(Err(AuditError::TimedOut { records: 1, waited: DURABLE_TIME_MAX }))
 }
 
-/// A call that is being decided about. Given up meanwhile, it leaves a record that says so: nobody
-/// waits for a decision but those who wait for a person.
+/// A pending decision. If it is dropped, it records a cancelled approval: a decision waits only for
+/// the user's answer.
 struct Undecided<'a> {
     log: &'a AuditLog,
     record: Option<AuditRecord>,
@@ -190,26 +190,26 @@ impl Toolbox for Audited {
     }
 }
 
-/// A call that runs. However it ends, its record is written.
+/// A running call. Its record is written however the call ends.
 pub(crate) struct Unfinished {
     log: Arc<AuditLog>,
     record: Option<AuditRecord>,
-    /// What the call did, should nobody wait for its end.
+    /// The effects of the call, for when it is dropped before its end.
     trail: Trail,
-    /// For the time of one that nobody waits for.
+    /// The start, for the duration of a call that is dropped.
     started: Instant,
-    /// Nothing is written when nothing came of it.
+    /// A dropped run without effects is not recorded.
     may_be_silent: bool,
 }
 
 impl Unfinished {
-    /// The same, but given up, it is written only when it did something.
+    /// The same, but a dropped run is recorded only if it had effects.
     pub(crate) fn unless_silent(mut self) -> Self {
         self.may_be_silent = true;
         self
     }
 
-    /// Writes nothing after all.
+    /// Discards the record.
     pub(crate) fn leave_out(mut self) {
         self.record = None;
     }
@@ -220,7 +220,7 @@ impl Unfinished {
         }
     }
 
-    /// The call was made already; that its end cannot be written is noticed by the next one.
+    /// The call has already run, so a failure to write its end is reported by the next call.
     fn write(&self, record: AuditRecord) {
         self.log.append_done(record);
     }
@@ -238,14 +238,15 @@ impl Drop for Unfinished {
     }
 }
 
-/// The model learns that no call can be made; the person also why.
+/// The report of a call that is not recorded. The model reads that it was not made; the user also
+/// reads why.
 fn unwritable(error: &AuditError) -> CallReport {
     let message = "the call was not made, because the audit cannot be written";
     let failure = Failure::new(FailureKind::Unavailable, message);
     Outcome::Failed(failure.with_detail(error.to_string())).into()
 }
 
-/// Milliseconds since 1970; a clock before that counts as 1970.
+/// Milliseconds since 1970; 0 if the clock is before that.
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,9 +1,8 @@
-//! The limits that count the calls of all plugins together: one place for all of them, in front of
-//! whatever runs a call.
+//! The limits that count the calls of all plugins together, checked before any call runs.
 //!
-//! They hold within one process, because nothing outside of it knows how many calls run. Runs in a
-//! role are not counted: a session of a user interface lasts as long as its user wants, and would
-//! keep its own calls waiting.
+//! They apply within one process, because no process knows how many calls another one runs. Runs in
+//! a role are not counted: a session of a user interface lasts as long as its user wants, and would
+//! block its own calls.
 
 use sallyport_contract::{Failure, FailureKind};
 use sallyport_policy::{Limits, SharedLimits};
@@ -19,12 +18,12 @@ impl SharedCallLimits {
         Self { places: Places::new() }
     }
 
-    /// Waits until one more call may run, and counts it as long as the place is held. `own` are the
-    /// limits of the plugin, which say how long a call may wait.
+    /// Waits until one more call may run, and counts it until the place is dropped. The plugin's
+    /// limits `own` set how long a call may wait.
     ///
     /// # Errors
     ///
-    /// No place became free in time, or too many calls have begun of late.
+    /// No place became free in time, or too many calls have started in the last minute.
     pub(crate) async fn take(
         &self,
         shared: SharedLimits,

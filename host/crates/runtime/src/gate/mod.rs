@@ -1,14 +1,14 @@
-//! The gate: what stands between a call and its effects, from the policy's files to the audit.
+//! The gate: everything between a call and its effects, from the policy files to the audit.
 //!
-//! - [`standing`]: the policy as it stands at this moment.
-//! - [`approver`]: from a decision to a yes or a no, by way of the person.
+//! - [`standing`]: the policy that is currently in force.
+//! - [`approver`]: turns a decision into a yes or a no, and asks the user where needed.
 //! - [`rulebook`]: the only writer of the user's policy.
-//! - [`needed`]: what a run would have needed.
-//! - `warden`: what running calls of one plugin ask for.
+//! - [`needed`]: the grants that a run was missing.
+//! - `warden`: decides what the running calls of one plugin may do.
 //! - [`audited`]: one record for each decision and each call.
-//! - `call_limits`: what counts the calls of all plugins together.
+//! - `call_limits`: the limits that count the calls of all plugins together.
 //!
-//! The registry asks it before a call, the sandbox while one runs.
+//! The registry consults the gate before a call, and the sandbox does while a call runs.
 
 pub mod approver;
 pub mod audited;
@@ -35,42 +35,42 @@ use crate::{
     secrets::{Vault, VaultError},
 };
 
-/// Tells the person something that happened beside the answer, a sentence at a time.
+/// Reports an event besides the answer to the user, one sentence per call.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Tells whom a running call turns to, by the name of the host.
+/// Reports the host that a running call connects to, by name.
 pub type Activity = Arc<dyn Fn(&CallContext, &str) + Send + Sync>;
 
-/// What a gate is made of.
+/// The parts of a gate.
 pub struct GateParts {
-    /// The policy's files.
+    /// The policy files.
     pub files: PolicyFiles,
-    /// The process's environment, for variables and secrets that come from it.
+    /// The process's environment, for variables and secrets from it.
     pub env: Env,
-    /// Who is asked.
+    /// Asks the user.
     pub consent: Arc<dyn Consent>,
-    /// Where approvals are kept; without one they are kept until the program ends.
+    /// The store of approvals. Without one, they are kept until the program ends.
     pub store: Option<Store>,
-    /// Who is told of a changed policy and of what could not be kept.
+    /// Receives policy changes, and failures to store something.
     pub tell: Tell,
-    /// Who is told whom running calls turn to.
+    /// Receives the hosts that running calls connect to.
     pub activity: Activity,
-    /// What plugins keep, plan and say; nothing where none is called.
+    /// The services that plugins use; empty where no plugin is called.
     pub services: Services,
 }
 
-/// Why there is no value of a secret.
+/// Why a secret has no value.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The policy has no such secret.
+    /// The policy does not name the secret.
     #[error("no policy says where its value is")]
     Unnamed,
-    /// Its value cannot be had.
+    /// The value cannot be fetched.
     #[error(transparent)]
     Vault(#[from] VaultError),
 }
 
-/// What all plugins share of the gate.
+/// The parts of the gate that all plugins share.
 pub struct Gate {
     /// The policy.
     pub standing: Standing,
@@ -84,11 +84,11 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Reads the policy and takes its stand.
+    /// Reads the policy and opens the gate.
     ///
     /// # Errors
     ///
-    /// There is no policy to begin with: a file cannot be read, or has a mistake.
+    /// A policy file cannot be read, or contains a mistake.
     pub fn open(parts: GateParts) -> Result<Arc<Self>, StandingError> {
         let GateParts { files, env, consent, store, tell, activity, services } = parts;
         let user_file = files.user_file().to_owned();
@@ -100,19 +100,20 @@ impl Gate {
         Ok(Arc::new(Self { standing, approver, vault, tell, env, activity, services, call_limits }))
     }
 
-    /// What takes secrets out of whatever leaves. It knows the value of every secret that the policy
-    /// of this moment names, as far as it can be had; the operator is told which cannot. Nobody else
-    /// hands out a redactor, so nothing passes one that knows less.
+    /// Returns the redactor that removes secrets from everything that leaves. It knows the value of
+    /// every secret that the current policy names, as far as the values can be fetched; the others
+    /// are reported to the operator. This is the only source of a redactor, so no text passes one
+    /// that knows less.
     pub fn redactor(&self) -> Arc<Redactor> {
         self.learn();
         self.vault.redactor()
     }
 
-    /// Returns the value of a secret that the policy names. By then the redactor knows it.
+    /// Returns the value of a secret that the policy names. The redactor knows the value by then.
     ///
     /// # Errors
     ///
-    /// The policy does not name it, or its value cannot be had.
+    /// The policy does not name the secret, or its value cannot be fetched.
     pub fn secret(&self, name: &str) -> Result<Secret, SecretError> {
         self.learn();
         let policy = self.standing.present().policy;
@@ -121,7 +122,7 @@ impl Gate {
         Ok(self.vault.get(name, source.ok_or(SecretError::Unnamed)?)?)
     }
 
-    /// Takes keys out of whatever leaves that the program itself sends to servers.
+    /// Adds the keys that the program itself sends to servers to the redactor.
     pub fn know(&self, keys: impl IntoIterator<Item = (String, Secret)>) {
         self.vault.know(keys);
     }

@@ -1,13 +1,13 @@
-//! The grants that a run would have needed, as one policy text.
+//! Merges the grants that a run was missing into one policy text.
 //!
-//! Each refusal brings the whole text that would lift it. Several of them may be about one plugin;
-//! pasted one after another they would not parse, so they are brought together here.
+//! Each refusal comes with the whole text that would lift it. Several refusals may concern one
+//! plugin, and their texts would not parse if pasted one after another, so they are merged here.
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value};
 
-/// Brings the texts that lift refusals together into one that lifts them all.
+/// Merges texts that each lift one refusal into one that lifts them all.
 ///
-/// A text that is not TOML has nothing to add.
+/// A text that is not TOML is skipped.
 pub fn together<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let mut all = DocumentMut::new();
     for text in texts {
@@ -39,7 +39,7 @@ fn add_tables(all: &mut DocumentMut, one: &DocumentMut) {
 fn add_entries(known: &mut Table, table: &Table) {
     for (key, item) in table {
         match known.get_mut(key) {
-            // What is no list, both texts repeat from the plugin's table.
+            // A value that is not a list is the same in both texts: both copy the plugin's table.
             Some(known) => {
                 if let (Some(known), Some(entries)) = (known.as_array_mut(), item.as_array()) {
                     add_missing(known, entries);

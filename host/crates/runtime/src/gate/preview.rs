@@ -1,4 +1,4 @@
-//! What a person is shown of a request before they agree to it.
+//! The preview of a request that the user sees before approving it.
 
 use http::{HeaderMap, header};
 use sallyport_contract::{BodyPreview, Redactor, RequestPreview};
@@ -6,11 +6,11 @@ use sallyport_policy::{Grant, SecretWay};
 use sallyport_sandbox::{AccessKind, HoldError};
 use url::{Position, Url};
 
-/// Shows an access whole. The body of a request is all there by now, or never will be.
+/// Returns the preview of an access, with the whole body of a request.
 ///
 /// # Errors
 ///
-/// Its body cannot be shown, and so not be agreed to.
+/// The body cannot be shown, so the request cannot be approved.
 pub(super) async fn preview(
     kind: &AccessKind<'_>,
     grant: &Grant,
@@ -44,7 +44,8 @@ fn body_preview(headers: &HeaderMap, bytes: &[u8], redactor: &Redactor) -> Optio
     (!bytes.is_empty()).then(|| BodyPreview::new(media_type, bytes, digest))
 }
 
-/// The headers of the guest, and instead of each that the host sets a secret into, the secret's name.
+/// The guest's headers. Where the host sets a secret into a header, the line shows the secret's
+/// name.
 fn header_lines(
     headers: &HeaderMap,
     grant: &Grant,
@@ -75,7 +76,8 @@ fn lossy(bytes: &[u8], redactor: &Redactor) -> String {
     String::from_utf8_lossy(&redactor.bytes(bytes)).into_owned()
 }
 
-/// Each part goes in behind its length, so that no two requests have the same.
+/// Hashes the preview. Each part follows its length, so that different requests have different
+/// digests.
 fn digest(preview: &RequestPreview) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut add = |part: &str| {

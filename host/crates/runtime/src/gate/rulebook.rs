@@ -1,8 +1,7 @@
-//! Writes into the user's policy file. Only the person's own word leads here: an answer "always", or
-//! a command of the operator.
+//! Writes the user's policy file, only after an answer "always" or a command of the operator.
 //!
-//! The text is edited, not written anew: comments and order stay. The file is replaced whole, so a
-//! crash leaves the old one or the new one.
+//! The text is edited, not regenerated: comments and order remain. The file is replaced as a whole,
+//! so a crash leaves either the old one or the new one.
 
 use std::{
     fs, io,
@@ -13,7 +12,7 @@ use std::{
 use sallyport_policy::{RuleText, edit};
 use sallyport_untrusted_file as untrusted_file;
 
-/// Longest policy that is edited; the parser refuses less.
+/// Size limit of a policy that is edited. The parser's own limit is lower.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 use crate::whole_file;
@@ -24,12 +23,12 @@ pub enum RulebookError {
     /// The file cannot be read or replaced.
     #[error("{0}")]
     File(#[from] io::Error),
-    /// Its text cannot be edited.
+    /// The text cannot be edited.
     #[error("{0}")]
     Text(#[from] edit::EditError),
 }
 
-/// Adds a rule, unless it stands there already.
+/// Adds a rule, unless the file contains it already.
 ///
 /// # Errors
 ///
@@ -43,11 +42,11 @@ pub fn add_rule(path: &Path, rule: &RuleText) -> Result<(), RulebookError> {
     Ok(())
 }
 
-/// Reads the file; one that is not there yet is empty.
+/// Reads the file. A missing file counts as empty.
 ///
 /// # Errors
 ///
-/// It is there and cannot be read.
+/// The file exists and cannot be read.
 pub fn read(path: &Path) -> io::Result<String> {
     match untrusted_file::read_text(path, FILE_BYTES_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -55,12 +54,12 @@ pub fn read(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Replaces the file whole. A link is followed, so that a policy kept elsewhere stays there; the
-/// permissions stay as they were.
+/// Replaces the file as a whole. A symbolic link is followed, so that a policy stored elsewhere
+/// stays there. The permissions do not change.
 ///
 /// # Errors
 ///
-/// The folder cannot be made or written to.
+/// The folder cannot be created or written to.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let path: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));

@@ -1,8 +1,9 @@
-//! The policy as it stands at this moment: the files of all tiers, read again when they change.
+//! The policy that is currently in force, re-read when a file of any tier changes.
 //!
-//! A changed policy takes effect at the next host call of running guests, so every question comes
-//! here first, and looking is cheap: the files' stamps are compared, at most once a millisecond. A
-//! file that has become broken is refused whole; what was valid before stays, and somebody is told.
+//! A changed policy takes effect at the next host call of a running guest. Every decision therefore
+//! starts here, and the check is cheap: it compares file stamps, at most once per millisecond. A
+//! file with a mistake is rejected as a whole. The previous policy then stays in force, and the
+//! change is reported.
 
 use std::{
     fmt, fs, io,
@@ -17,31 +18,31 @@ use sallyport_untrusted_file as untrusted_file;
 
 use crate::config::{PolicyFiles, PolicyPath};
 
-/// Longest policy that is read; the parser refuses less.
+/// Size limit of a policy file. The parser's own limit is lower.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// How long a look at the files counts. A guest that makes a million host calls should not pay for a
-/// million looks, and nobody can tell a millisecond from at once.
+/// Shortest time between two checks of the files. A guest that makes a million host calls should
+/// not cause a million checks, and a delay of a millisecond is not noticeable.
 const LOOK_TIME_MIN: Duration = Duration::from_millis(1);
 
-/// Why there is no policy to begin with.
+/// Why the policy cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum StandingError {
-    /// A file that was named, or is there, cannot be read.
+    /// A file cannot be read, or a named one is missing.
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file has a mistake in it.
+    /// A file contains a mistake.
     #[error(transparent)]
     Mistake(#[from] SourceError),
 }
 
 impl StandingError {
-    /// What can be done about it.
+    /// Returns a suggested fix.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unreadable { .. } => Some("check the path and its permissions".to_owned()),
@@ -50,12 +51,12 @@ impl StandingError {
     }
 }
 
-/// Something that happened to the files while the program ran.
+/// A change of the files while the program runs.
 #[derive(Debug)]
 pub enum Change {
     /// A new policy is in force.
     Reloaded,
-    /// The new text cannot be used; the old policy stays in force.
+    /// The new text cannot be used. The old policy stays in force.
     Refused(StandingError),
 }
 
@@ -70,10 +71,10 @@ impl fmt::Display for Change {
     }
 }
 
-/// Told of every change.
+/// Receives every change.
 pub type OnChange = Box<dyn Fn(&Change) + Send + Sync>;
 
-/// The policy as it stands.
+/// The policy in force, and the files that it comes from.
 pub struct Standing {
     files: PolicyFiles,
     on_change: OnChange,
@@ -87,16 +88,16 @@ struct State {
     looked: Instant,
 }
 
-/// One policy with the number of its edition: grants computed from an older one are void.
+/// A policy with the number of its edition. Grants from an older edition are void.
 #[derive(Debug, Clone)]
 pub struct Edition {
-    /// Grows with every change.
+    /// Increases with every change.
     pub number: u64,
     /// The policy.
     pub policy: Arc<Policy>,
 }
 
-/// What of a file tells that it has changed.
+/// The metadata of a file that show a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: (u64, u64),
@@ -110,21 +111,21 @@ impl Standing {
     ///
     /// # Errors
     ///
-    /// A named file is missing, one cannot be read, or one has a mistake.
+    /// A named file is missing, or a file cannot be read or contains a mistake.
     pub fn read(files: PolicyFiles, on_change: OnChange) -> Result<Self, StandingError> {
-        // Stamps first: a change between the two looks counts as one that is still to be read.
+        // Stamps come first, so that a change between the two reads is noticed later.
         let stamps = stamps(&files.files);
         let policy = Arc::new(read_all(&files, true)?);
         let state = State { policy, edition: 0, stamps, looked: Instant::now() };
         Ok(Self { files, on_change, state: Mutex::new(state) })
     }
 
-    /// The files that it is read from.
+    /// The files that the policy is read from.
     pub fn files(&self) -> &PolicyFiles {
         &self.files
     }
 
-    /// The policy in force, after a look at the files.
+    /// The policy in force, after a check of the files.
     pub fn present(&self) -> Edition {
         let mut state = self.state();
         let now = Instant::now();
@@ -135,7 +136,7 @@ impl Standing {
                 state.stamps = stamps;
                 let change = self.reload(&mut state);
                 let edition = state.edition();
-                // Whoever is told may ask for the policy.
+                // The lock is released first because the callback may ask for the policy.
                 drop(state);
                 (self.on_change)(&change);
                 return edition;
@@ -155,7 +156,7 @@ impl Standing {
         }
     }
 
-    /// Every field is replaced whole, so a panic elsewhere leaves the state usable.
+    /// Every field is replaced as a whole, so a panic elsewhere leaves the state usable.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,17 +182,17 @@ fn stamp(path: &Path) -> Option<Stamp> {
     })
 }
 
-/// A named file has to be there at the start. One that vanishes later grants nothing any more, like
-/// one that never was.
+/// Reads all files. A named file must exist at the start. If it vanishes later, it grants nothing,
+/// like a file that never existed.
 fn read_all(files: &PolicyFiles, is_start: bool) -> Result<Policy, StandingError> {
     combined(files, |file| read(file, is_start && file.is_named))
 }
 
-/// Reads the policy as it would be if the user's own file held a text. Nothing is written.
+/// Parses the policy as if the user's file contained `users`. Writes nothing.
 ///
 /// # Errors
 ///
-/// The text has a mistake, alone or together with the other files.
+/// The text contains a mistake, alone or together with the other files.
 pub fn proposed(files: &PolicyFiles, users: &str) -> Result<Policy, StandingError> {
     combined(files, |file| match file.tier {
         Tier::User => Ok(Some(users.to_owned())),
@@ -217,7 +218,7 @@ fn combined(
     Ok(policy)
 }
 
-/// The files that hold values of secrets. A folder that a plugin is granted must not reach them.
+/// The files that contain secrets. A folder granted to a plugin must not contain them.
 fn secret_files(policy: &Policy) -> Vec<PathBuf> {
     let files = policy.secret_sources().filter_map(|(_, source)| match source {
         SecretSource::File(path) => Some(path.clone()),
@@ -226,8 +227,9 @@ fn secret_files(policy: &Policy) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// Rules are called by the file's name alone: a model may read why it was refused, but no path of
-/// the host. A mistake is the operator's to mend, and names the whole path.
+/// Parses a file. Rules name only the file's base name, because a model may read why a call was
+/// refused but must not learn a path of the host. A mistake is for the operator, and names the full
+/// path.
 fn parse(file: &PolicyPath, text: &str, home: Option<&Path>) -> Result<PolicyFile, SourceError> {
     let parsed = Policy::parse(file.tier, &short_name(file), text, home);
     parsed.map_err(|error| SourceError { file: file.path.display().to_string(), ..error })
@@ -255,7 +257,7 @@ fn read(file: &PolicyPath, must_exist: bool) -> Result<Option<String>, StandingE
     }
 }
 
-/// Follows the links of a path; what does not exist yet is kept as it is below what does.
+/// Resolves the links of a path. The part that does not exist yet is appended unchanged.
 fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));

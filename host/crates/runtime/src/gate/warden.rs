@@ -1,4 +1,4 @@
-//! Watches over one plugin while its calls run: its present grant, the agreement to each request,
+//! Supervises one plugin while its calls run: its current grant, the approval of each request, and
 //! its secrets.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,21 +16,21 @@ use sallyport_policy::{Grant, Manifest, Proxy, Question, Verdict};
 use sallyport_sandbox::{Access, AccessKind, HoldError, Warden};
 use serde_json::{Map, Value};
 
-/// What is known of a plugin when it is loaded, and does not change while it is.
+/// The facts about a plugin that do not change while it is loaded.
 #[derive(Debug)]
 pub(crate) struct Charge {
     pub(crate) manifest: Manifest,
-    /// Its settings as the configuration gives them: its requests may refer to them.
+    /// Its settings from the configuration, which its requests may refer to.
     pub(crate) settings: Map<String, Value>,
     /// Digest of its component.
     pub(crate) digest: String,
 }
 
-/// Watches over one plugin.
+/// Supervises one plugin.
 pub(crate) struct PluginWarden {
     gate: Arc<Gate>,
     charge: Charge,
-    /// The grant of one edition of the policy; computing it anew at every host call would be slow.
+    /// The grant under one edition of the policy. It is cached because every host call needs it.
     grant: Mutex<(u64, Arc<Grant>)>,
 }
 
@@ -61,7 +61,7 @@ impl PluginWarden {
         }
     }
 
-    /// What a person would be asked about, but for what is shown of it.
+    /// The subject of an approval, without its preview.
     fn matter<'a>(&'a self, call: &'a ToolCall, grant: &'a Grant) -> Matter<'a> {
         Matter {
             call,
@@ -73,7 +73,7 @@ impl PluginWarden {
         }
     }
 
-    /// The policy may have changed while the person thought: a yes does not undo a new no.
+    /// Checks the policy again after an approval: a yes does not override a rule added meanwhile.
     fn still_agrees(&self, access: &Access<'_>) -> Result<(), Denial> {
         let grant = self.grant();
         let verdict = match access.kind {
@@ -161,7 +161,7 @@ impl Warden for PluginWarden {
     }
 }
 
-/// The call that an access belongs to, as it was made.
+/// The call that an access belongs to, as the model made it.
 fn called(access: &Access<'_>) -> ToolCall {
     ToolCall {
         context: access.call.context().clone(),
@@ -170,8 +170,8 @@ fn called(access: &Access<'_>) -> ToolCall {
     }
 }
 
-/// The refusal of what nobody can be asked about, since it cannot be shown whole. A rule that allows
-/// it needs no question.
+/// The refusal of a request that needs an approval but cannot be shown whole. A rule that allows it
+/// needs no approval.
 fn unshown(verdict: &Verdict, tool: &ToolId, error: HoldError) -> Denial {
     let denial = verdict.denial(tool);
     let why = format!("it needs an approval, but {error} ({})", denial.why);

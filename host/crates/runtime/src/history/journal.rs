@@ -1,4 +1,4 @@
-//! The journal that writes to the store.
+//! The session journal that writes to the store.
 
 use sallyport_contract::BoxFuture;
 use sallyport_session::{Journal, JournalError, Record, history};
@@ -9,20 +9,21 @@ use tokio::task;
 use super::{clear_up, used};
 use crate::{config::Sessions, gate::now_ms};
 
-/// Longest name of a model that is kept beside a session, in bytes. The name is for a list; the
-/// records hold all of it.
+/// Maximum length of the model name in a session's row, in bytes. The name is for lists; the
+/// records keep it whole.
 const MODEL_BYTES_MAX: usize = 200;
 
-/// Where a session begins: what its row needs to know beside its records.
+/// The origin of a session: the data that its row needs in addition to its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The session's id.
     pub id: String,
-    /// The folder in which it is begun.
+    /// The folder in which the session begins.
     pub folder: Option<String>,
 }
 
-/// Writes one session into the store. No thread that runs futures waits for the disk.
+/// Writes one session to the store. Writes run on blocking threads, so no async thread waits for
+/// the disk.
 #[derive(Debug)]
 pub struct StoreJournal {
     writer: Option<Writer>,
@@ -33,23 +34,23 @@ pub struct StoreJournal {
 struct Writer {
     store: Store,
     id: String,
-    /// What the row still has to be made of.
+    /// The data for a row that is not created yet.
     origin: Option<Origin>,
-    /// How many records there are.
+    /// The number of records.
     count: u64,
-    /// Nobody has said anything yet: it began with something that was told.
+    /// Whether the session has no title yet. It gets one from the first user input.
     is_untitled: bool,
 }
 
 impl StoreJournal {
-    /// Keeps a session that begins. After its first records, sessions that have had their time go:
-    /// not before, so that this one is never the oldest.
+    /// Starts the journal of a new session. Expired sessions are removed after its first records
+    /// are written, so that this session is never the oldest.
     pub fn begin(store: Store, origin: Origin, limits: Sessions) -> Self {
         let id = origin.id.clone();
         Self::new(Writer { store, id, origin: Some(origin), count: 0, is_untitled: false }, limits)
     }
 
-    /// Keeps what follows of a session that has `count` records.
+    /// Continues the journal of a session that has `count` records.
     pub fn go_on(store: Store, id: &str, count: u64, limits: Sessions) -> Self {
         let id = id.to_owned();
         Self::new(Writer { store, id, origin: None, count, is_untitled: false }, limits)
@@ -59,8 +60,8 @@ impl StoreJournal {
         Self { writer: Some(writer), limits: Some(limits) }
     }
 
-    /// Lets old sessions go, once, in the background: nobody waits for it, and what it does not
-    /// manage before the program ends is done the next time.
+    /// Removes expired sessions once, in the background. If the program ends before it is done, the
+    /// next start does the rest.
     fn clear_up(&mut self) {
         if let (Some(limits), Some(writer)) = (self.limits.take(), &self.writer) {
             let store = writer.store.clone();
@@ -78,7 +79,7 @@ impl Journal for StoreJournal {
             match written {
                 Ok(Ok(next)) => self.writer = Some(next),
                 Ok(Err(error)) => return Err(JournalError { message: said(&error) }),
-                // Whether it was written cannot be known any more.
+                // The records may or may not be written, so the writer cannot continue.
                 Err(_) => {
                     self.writer = None;
                     return Err(lost());
@@ -105,8 +106,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Keeps what a list shows of the session up to date. The records are safe: without this a list
-    /// shows what was so before.
+    /// Updates the model and title that lists show. Errors are ignored: the records are already
+    /// safe, and a list then shows the previous values.
     fn describe(&mut self, records: &[Record]) {
         let sessions = self.store.sessions();
         if let Some(name) = records.iter().rev().find_map(model) {
@@ -128,13 +129,13 @@ fn create(store: &Store, origin: &Origin, records: &[Record]) -> Result<(), Stor
         created_ms: now_ms(),
     });
     match created {
-        // The first records failed after the row was made, and come again.
+        // The row was created, but writing the first records failed. They are written again.
         Err(StoreError::SessionExists { .. }) => Ok(()),
         created => created,
     }
 }
 
-/// A record as the store takes it.
+/// A record in the store's format.
 struct Row {
     kind: String,
     body: String,
@@ -144,7 +145,7 @@ struct Row {
 
 impl Row {
     fn of(record: &Record) -> Self {
-        // A record consists of texts, numbers and JSON; all of that can be written.
+        // A record consists of text, numbers and JSON, so serializing it cannot fail.
         let value = serde_json::to_value(record).unwrap_or(Value::Null);
         Self {
             kind: value["kind"].as_str().unwrap_or_default().to_owned(),

@@ -1,8 +1,8 @@
-//! Sessions as they are kept: what the session calls records, in the store's rows.
+//! Session history: stores the records of a session as rows.
 //!
-//! The session knows what a record means and the store knows how to keep texts; here is the one
-//! place where the two meet. A session's row is made with its first records, so a program that ends
-//! before anything was said leaves nothing behind.
+//! The session crate defines the records, and the store keeps text. This module converts between
+//! the two. A session's row is created with its first records, so a program that ends before any
+//! input leaves nothing behind.
 
 mod journal;
 mod retention;
@@ -15,18 +15,18 @@ use sallyport_store::{Store, StoreError, Used};
 pub use journal::{Origin, StoreJournal};
 pub use retention::clear_up;
 
-/// Returns the records of a session in their order. What cannot be read is among them as
+/// Returns the records of a session in order. A record that cannot be read is returned as
 /// [`Record::Unknown`].
 ///
 /// # Errors
 ///
-/// There is no such session, or the database cannot be read.
+/// The session does not exist, or the database cannot be read.
 pub fn records(store: &Store, id: &str) -> Result<Vec<Record>, StoreError> {
     let rows = store.sessions().read(id)?;
     rows.map(|row| Ok(Record::read(&row?.body))).collect()
 }
 
-/// What a record adds to the figures of its session.
+/// The usage that a record adds to its session: turns, tokens and cost.
 fn used(record: &Record) -> Used {
     let turns = u64::from(matches!(record, Record::Input { .. }));
     let Some((usage, cost)) = record.spent() else { return Used { turns, ..Used::default() } };

@@ -1,10 +1,10 @@
-//! Lets the sessions go that have had their time.
+//! Removes sessions that have expired.
 
 use sallyport_store::{Store, StoreError};
 
 use crate::{config::Sessions, gate::now_ms};
 
-/// Removes the sessions that have had their time, and returns how many went.
+/// Removes expired sessions and returns their number.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Sessions written into a store and read out of it.
+//! Tests of sessions that are written to a store and read back.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ async fn a_session_that_goes_on_is_not_cleared_away_with_the_old() {
     let (_folder, store) = store();
     begin(&store, "older").write(vec![input("hello")]).await.unwrap();
     begin(&store, "newer").write(vec![input("hello")]).await.unwrap();
-    // Of two that were used in the same millisecond, the one that began later counts as newer.
+    // Of two sessions used in the same millisecond, the one that began later counts as newer.
     tokio::time::sleep(Duration::from_millis(2)).await;
     let one = Sessions { keep_max: 1, ..LIMITS };
     let mut journal = StoreJournal::go_on(store.clone(), "older", 1, one);
