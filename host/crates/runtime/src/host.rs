@@ -1,8 +1,8 @@
-//! A host: plugins that are loaded, and everything that their calls need.
+//! The host: loaded plugins and everything that their calls need.
 //!
-//! [`Host::open`] loads plugins in order to use them: new ones are pinned, changed ones stop until
-//! somebody accepts them, and every decision and call is written to the audit. [`look`] loads them in
-//! order to look at them: nothing is called, asked or written down.
+//! [`Host::open`] loads plugins for use: it pins new ones, disables changed ones until the user
+//! accepts them, and audits every decision and call. [`look`] loads them for inspection: it calls
+//! nothing, asks nothing and records nothing.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -27,21 +27,22 @@ use crate::{
     timekeeper::{Timekeeper, TimekeeperParts},
 };
 
-/// How long commands that only list plugins wait for those that are not compiled yet: no longer than
-/// a user notices.
+/// How long a command that only lists plugins waits for compilation. Users do not notice this
+/// delay.
 const LIST_WAIT: Duration = Duration::from_millis(80);
 
-/// How long a start that will use plugins waits for those: what is small is compiled by then, and
-/// what is not comes with a later start.
+/// How long [`Host::open`] waits for compilation. Small plugins compile within this time; larger
+/// ones are available at a later start.
 const USE_WAIT: Duration = Duration::from_secs(2);
 
-/// The wait of those that need to know how compiling ends; the limits of compiling bound it.
+/// The wait of callers that need the result of compilation. The limits of the compiler end it
+/// earlier.
 const WHOLE_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Longest wait, at the end, for the last records of the audit; a disk that is slower hangs.
+/// Maximum wait for the last audit records at shutdown. A disk that needs longer is not responding.
 const AUDIT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Why a host, or a part of it, cannot be had.
+/// Why a host, or a part of it, is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The configuration cannot be used.
@@ -56,7 +57,7 @@ pub enum HostError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no such plugin or tool, or it cannot be used.
+    /// The plugin or tool does not exist, or cannot be used.
     #[error("{}", .0.message())]
     Missing(Missing),
     /// A plugin cannot play a role.
@@ -65,39 +66,39 @@ pub enum HostError {
     /// The guide cannot be used.
     #[error(transparent)]
     Guide(#[from] GuideError),
-    /// A model could not tell two tools apart.
+    /// A model could not distinguish two tools.
     #[error("{0}")]
     Collision(Collision),
 }
 
-/// Decides whether a plugin that has changed may be used; it is given the differences.
+/// Decides whether a changed plugin may be used. Receives the plugin's name and the differences.
 pub type ChangeConsent = Box<dyn Fn(&PluginName, &[String]) -> bool + Send + Sync>;
 
-/// What a program that embeds the host decides.
+/// The choices of a program that embeds the host.
 pub struct HostOptions {
-    /// Which plugins are needed.
+    /// The plugins to load.
     pub selection: Selection,
-    /// Who is asked where the policy says "ask".
+    /// Answers the questions that the policy asks.
     pub consent: Arc<dyn Consent>,
-    /// Receives what the host reports about itself.
+    /// Receives the host's notices.
     pub notices: NoticeSink,
-    /// Is told which server a running call turns to.
+    /// Receives the name of each server that a running call connects to.
     pub activity: Activity,
-    /// Sees every call.
+    /// Observes every call.
     pub observer: Option<Arc<dyn RunObserver>>,
-    /// Asked about plugins that have changed.
+    /// Decides about plugins that have changed.
     pub accepts_change: ChangeConsent,
-    /// Whether a user watches, who can open an address that no browser could be started for.
+    /// Whether a user is watching and can open an address if no browser starts.
     pub is_watched: bool,
-    /// Looks up the names of servers.
+    /// Resolves the names of servers.
     pub resolver: Arc<dyn Resolver>,
-    /// Compiles components; usually this program, started again.
+    /// Compiles components. The default is this program, started again.
     pub compiler: Option<Compiler>,
 }
 
 impl HostOptions {
-    /// Options for a program without a user: nobody is asked, so what the policy does not allow is
-    /// denied, and a plugin that has changed stays stopped.
+    /// Returns options for a program without a user. No user can be asked, so calls that the policy
+    /// does not allow are denied and changed plugins stay disabled.
     pub fn unattended(selection: Selection, notices: NoticeSink) -> Self {
         Self {
             selection,
@@ -113,7 +114,7 @@ impl HostOptions {
     }
 }
 
-/// Plugins that can be called, and the audit that their calls go to.
+/// Loaded plugins, and the audit log that records their calls.
 pub struct Host {
     sandbox: Arc<Sandbox>,
     registry: Arc<Registry>,
@@ -125,28 +126,29 @@ pub struct Host {
     notices: NoticeSink,
 }
 
-/// How a host ended: what of the audit may be missing, and what was changed from outside.
+/// The state of the audit log after shutdown: records that may be missing, and changes made from
+/// outside.
 #[must_use = "what is not on record changes how a program ends"]
 #[derive(Debug)]
 pub struct HostEnd {
-    /// Why the last records of the audit may be missing.
+    /// Why the last audit records may be missing.
     pub unwritten: Option<sallyport_store::AuditError>,
-    /// Changes to the audit that somebody else made meanwhile.
+    /// Changes that another program made to the audit log meanwhile.
     pub tampered: Vec<String>,
 }
 
 impl Host {
-    /// Loads plugins in order to use them.
+    /// Loads plugins for use.
     ///
     /// # Errors
     ///
-    /// The policy, the lock or the store cannot be used. A plugin that cannot be used is no error:
-    /// [`Registry::problems`] has it.
+    /// The policy, the lock or the store cannot be used. A plugin that cannot be used is not an
+    /// error: [`Registry::problems`] lists it.
     pub async fn open(settings: &Settings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
         let sandbox = sandbox(settings, options.compiler, options.resolver, &notices);
         let store = open_store(settings)?;
-        // Its thread opens the database while plugins are loaded.
+        // The log's thread opens the database while plugins are loaded.
         let log = Arc::new(store.audit_log());
         let offer = offer(settings, store.clone(), &notices, options.is_watched);
         let parts = GateParts {
@@ -160,8 +162,7 @@ impl Host {
         };
         let gate = Gate::open(parts)?;
         gate.know(settings.keys());
-        // Every secret is known before the first guest runs, and the operator hears of those that
-        // are not.
+        // Load every secret before the first guest runs, and report those that are missing.
         gate.redactor();
         let accepts = &*options.accepts_change;
         let loading = Loading {
@@ -183,43 +184,42 @@ impl Host {
         Ok(Self { sandbox, registry, toolbox, roles, offer, store, log, notices })
     }
 
-    /// The tools that a model can call.
+    /// Returns the tools that a model can call.
     pub fn tools(&self) -> &[ToolSpec] {
         self.registry.tools()
     }
 
-    /// The plugins.
+    /// Returns the plugins.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// All tools, behind the gate and the audit.
+    /// Returns all tools, behind the gate and the audit.
     pub fn toolbox(&self) -> &Arc<dyn Toolbox> {
         &self.toolbox
     }
 
-    /// What plugins do besides tools, behind the same gate and audit.
+    /// Returns the roles that plugins play besides tools, behind the same gate and audit.
     pub fn roles(&self) -> &Arc<Roles> {
         &self.roles
     }
 
-    /// What runs the components.
+    /// Returns the sandbox that runs the components.
     pub fn sandbox(&self) -> &Arc<Sandbox> {
         &self.sandbox
     }
 
-    /// Receives what the host reports about itself.
+    /// Returns the sink for the host's notices.
     pub fn notices(&self) -> &NoticeSink {
         &self.notices
     }
 
-    /// What outlives the process.
+    /// Returns the persistent store.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Calls one tool, with everything that stands between a call and its effects. Dropping the
-    /// future cancels the call.
+    /// Calls one tool, with all checks of the gate. Dropping the future cancels the call.
     pub async fn call(&self, call: ToolCall) -> CallReport {
         match self.toolbox.admit(call).await {
             Ok(admitted) => self.toolbox.run(admitted).await,
@@ -227,12 +227,12 @@ impl Host {
         }
     }
 
-    /// Brings messages of plugins to a session, from here on.
+    /// Starts to deliver messages from plugins to a session.
     pub fn attend(&self, session_id: &str, handle: &Handle) -> Attendance {
         self.offer.conversations.attend(session_id, handle.clone())
     }
 
-    /// Lets timers fire, from here on.
+    /// Starts to fire timers.
     pub fn keep_time(&self) -> Timekeeper {
         Timekeeper::start(TimekeeperParts {
             timers: self.store.timers(),
@@ -243,7 +243,7 @@ impl Host {
         })
     }
 
-    /// Tells managed plugins that the host shuts down, and waits until every record is on the disk.
+    /// Notifies managed plugins of the shutdown, and waits until every record is on disk.
     pub async fn close(self) -> HostEnd {
         self.registry.shutdown().await;
         drop((self.toolbox, self.roles));
@@ -253,16 +253,16 @@ impl Host {
     }
 }
 
-/// How long to wait for plugins that are not compiled yet.
+/// How long to wait for plugins that are not compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompileWait {
-    /// No longer than a user notices.
+    /// So briefly that a user does not notice.
     Short,
-    /// Until all are compiled, or refused.
+    /// Until every plugin is compiled or rejected.
     Whole,
 }
 
-/// Loads plugins in order to look at them: nothing is called, asked or written down.
+/// Loads plugins for inspection: calls nothing, asks nothing and records nothing.
 ///
 /// # Errors
 ///
@@ -283,7 +283,7 @@ pub async fn look(
     load(settings, gate, loading, notices).await
 }
 
-/// What outlives the process. Nothing is opened yet.
+/// Returns the persistent store. The database is opened at its first use.
 ///
 /// # Errors
 ///
@@ -292,7 +292,7 @@ pub fn open_store(settings: &Settings) -> Result<Store, StoreError> {
     Store::open(&settings.paths.state)
 }
 
-/// Every secret that the policy names, with where its value is.
+/// Returns every secret that the policy names, with the source of its value.
 ///
 /// # Errors
 ///
@@ -306,15 +306,16 @@ pub fn secret_sources(
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
 }
 
-/// A new name for a session that no other has: what is accepted for one holds for no other.
+/// Returns a new, unique session id. Approvals for one session must not apply to another.
 pub fn new_session_id() -> String {
     let mut random = [0; 8];
-    // Only a kernel older than the flag fails; the time alone tells sessions of one user apart.
+    // It fails only on a kernel that does not know the flag. The time alone then distinguishes the
+    // sessions of one user.
     let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
     format!("{:x}-{:016x}", crate::gate::now_ms(), u64::from_ne_bytes(random))
 }
 
-/// Makes the sandbox that the settings ask for.
+/// Creates the sandbox from the settings.
 fn sandbox(
     settings: &Settings,
     compiler: Option<Compiler>,
@@ -333,7 +334,7 @@ fn sandbox(
     sandbox
 }
 
-/// What plugins are offered. Nothing of it is opened yet.
+/// Creates the services that plugins are offered. Each is opened at its first use.
 fn offer(settings: &Settings, store: Store, notices: &NoticeSink, is_watched: bool) -> Offer {
     let command = settings.browser.command.as_deref();
     let told = Arc::clone(notices);
@@ -347,7 +348,7 @@ fn offer(settings: &Settings, store: Store, notices: &NoticeSink, is_watched: bo
     })
 }
 
-/// A gate for those who only look.
+/// Opens a gate for inspection.
 fn looking_gate(settings: &Settings, notices: &NoticeSink) -> Result<Arc<Gate>, StandingError> {
     Gate::open(GateParts {
         files: settings.policy.clone(),
@@ -360,20 +361,20 @@ fn looking_gate(settings: &Settings, notices: &NoticeSink) -> Result<Arc<Gate>, 
     })
 }
 
-/// Passes sentences on as warnings.
+/// Returns a function that reports sentences as warnings.
 pub fn warnings(notices: &NoticeSink) -> Tell {
     let notices = Arc::clone(notices);
     Arc::new(move |words| notices(HostNotice::Warning(words.to_owned())))
 }
 
-/// How plugins are loaded.
+/// How to load plugins.
 struct Loading<'a> {
     sandbox: Arc<Sandbox>,
     selection: Selection,
     pins: bool,
     agrees: &'a (dyn Fn(&PluginName, &[String]) -> bool + Send + Sync),
-    /// How long to wait for plugins that are not compiled, unless the user says so or there is only
-    /// one, which is needed.
+    /// How long to wait for compilation, unless the configuration sets a time or specific plugins
+    /// are selected.
     wait: Duration,
 }
 
@@ -429,8 +430,8 @@ fn note_compiling(registry: &Registry, notices: &NoticeSink) {
     }
 }
 
-/// Reports settings for plugins that do not exist: a misspelt name would change nothing, without a
-/// word. A plugin that was rejected has its own report.
+/// Reports settings for plugins that do not exist, because a misspelt name would otherwise be
+/// ignored silently. A rejected plugin has its own report.
 fn note_unused_settings(settings: &Settings, registry: &Registry, notices: &NoticeSink) {
     for plugin in settings.plugin_settings.keys() {
         if matches!(registry.plugin(plugin.as_str()), Err(Missing::Unknown { .. })) {

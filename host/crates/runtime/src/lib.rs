@@ -1,24 +1,26 @@
-//! The host as a library: reads the configuration, finds the plugins, talks to the model, runs
-//! sessions. It knows neither a command line nor a terminal, and prints nothing.
+//! The host as a library: reads the configuration, loads the plugins, talks to the model and runs
+//! sessions.
 //!
-//! - [`host`]: loads plugins and puts everything together; begin to read there.
-//! - [`notice`]: what a host reports about itself.
-//! - [`observer`]: who sees every call.
-//! - [`policy_change`]: changes of the policy, recorded before they are made.
-//! - [`config`]: flags, environment and files become one value, once.
-//! - [`gate`]: decides, asks, remembers and writes down.
-//! - [`secrets`]: where the values of secrets come from.
-//! - [`history`]: sessions as they are kept.
-//! - [`lock`]: which plugins were accepted, and as what.
+//! It knows neither a command line nor a terminal, and it prints nothing.
+//!
+//! - [`host`]: loads plugins and connects all parts. Start reading here.
+//! - [`notice`]: reports of the host about itself.
+//! - [`observer`]: observes every call.
+//! - [`policy_change`]: records changes of the policy before it makes them.
+//! - [`config`]: merges flags, environment and files into one value.
+//! - [`gate`]: decides, asks, remembers and audits.
+//! - [`secrets`]: finds the values of secrets.
+//! - [`history`]: stores sessions.
+//! - [`lock`]: the accepted plugins and their digests.
 //! - [`internal`]: tools that are compiled in.
-//! - [`script`]: tools that are programs of this machine.
+//! - [`script`]: tools that are native programs.
 //! - [`registry`]: finds and loads plugins, and sends every call through the gate.
-//! - [`recall`]: earlier turns, found by what they mean.
-//! - [`roles`]: what plugins do in a session besides tools.
-//! - [`session`]: which session is meant, how it is held, and the session itself.
-//! - [`services`]: what plugins keep, plan and say beyond a call.
-//! - [`timekeeper`]: lets timers fire while the program runs.
-//! - [`whole_file`]: files that are replaced whole.
+//! - [`recall`]: finds earlier turns by their meaning.
+//! - [`roles`]: the roles of plugins in a session besides tools.
+//! - [`session`]: selects, configures and runs sessions.
+//! - [`services`]: state, timers, messages and packages for plugins.
+//! - [`timekeeper`]: fires timers while the program runs.
+//! - [`whole_file`]: replaces files atomically.
 
 pub mod config;
 pub mod gate;

@@ -1,4 +1,4 @@
-//! What a host reports about itself, as data. Whoever embeds it finds the words, or ignores it.
+//! Notices: reports of a host about itself, as data. The embedding program formats or ignores them.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -6,16 +6,16 @@ use sallyport_contract::PluginName;
 
 use crate::config::ForeignFile;
 
-/// Something that the operator or the user may want to know. None of it stops anything.
+/// A report for the operator or the user. No notice stops the host.
 #[derive(Debug, Clone)]
 pub enum HostNotice {
-    /// A file of a project is ignored, because somebody else can have put it there.
+    /// A file of a project is ignored: another user could have put it there.
     ForeignFile(ForeignFile),
     /// The sandbox lacks something, such as a folder for compiled components.
     Sandbox(String),
     /// The lock file is missing although plugins were accepted before.
     LockLost {
-        /// Where it should be.
+        /// Its expected path.
         path: PathBuf,
     },
     /// The configuration has settings for a plugin that does not exist.
@@ -27,27 +27,27 @@ pub enum HostNotice {
     },
     /// Components are being compiled.
     Compiling {
-        /// How many are done.
+        /// The number of compiled components.
         done: usize,
-        /// How many have to be compiled.
+        /// The number of components to compile.
         total: usize,
-        /// The names of those that are not done.
+        /// The names of the components that are not compiled yet.
         waiting: Vec<String>,
     },
-    /// No component is waited for any more.
+    /// The host no longer waits for components to compile.
     CompilingEnded,
-    /// Plugins are left out because they are still being compiled.
+    /// Plugins that are still being compiled are left out.
     StillCompiling(Vec<PluginName>),
-    /// Memories are found by words alone, because there is no key for the model of vectors.
+    /// The embedding model has no key, so memories are searched by words alone.
     MemoriesByWords {
-        /// Why.
+        /// The reason.
         why: String,
-        /// What to do about it.
+        /// How to fix it.
         hint: Option<String>,
     },
-    /// Something is wrong.
+    /// A problem.
     Warning(String),
-    /// The user may act on it: a page that could not be opened, for example.
+    /// Information that the user may act on, such as a page that could not be opened.
     Info(String),
 }
 

@@ -1,15 +1,15 @@
-//! Who sees every call and every run in a role, from the decision to its end.
+//! Observers of every call and every run in a role, from the decision to the end.
 
 use std::sync::Arc;
 
 use sallyport_contract::{Admitted, BoxFuture, CallReport, ToolCall, ToolId, ToolSpec, Toolbox};
 
-/// Sees calls and runs in a role, besides the audit: to show them, or to learn from them.
+/// Observes calls and runs in a role, in addition to the audit.
 pub trait RunObserver: Send + Sync {
-    /// The gate decided; a refusal is its report.
+    /// The gate has decided. `Err` contains the report of a refusal.
     fn decided(&self, call: &ToolCall, result: &Result<Admitted, Box<CallReport>>);
 
-    /// A call or a run ended.
+    /// A call or a run has ended.
     fn ended(&self, tool: &ToolId, report: &CallReport);
 }
 

@@ -1,4 +1,4 @@
-//! Changes of what a plugin may do, recorded before they are made.
+//! Changes of the policy, recorded before they are made.
 
 use std::{fmt, time::Duration};
 
@@ -6,10 +6,10 @@ use sallyport_store::{AuditError, AuditKind, AuditRecord, StoreError, audit::Who
 
 use crate::{config::Settings, gate::now_ms, host::open_store};
 
-/// Longest wait for the record of a change.
+/// Maximum wait for the record of a change.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Why nothing was changed.
+/// Why the policy was not changed.
 #[derive(Debug)]
 pub enum ChangeError<E> {
     /// The store cannot be used.
@@ -20,12 +20,12 @@ pub enum ChangeError<E> {
     Failed(E),
 }
 
-/// Changes what a plugin may do once the record of it is on the disk, and adds another record when
-/// the change fails.
+/// Records a change of a plugin's policy on disk, and then makes it. A failure of the change is
+/// recorded too.
 ///
 /// # Errors
 ///
-/// Nothing is changed: the audit cannot be written, or the change fails.
+/// The audit cannot be written, or the change fails. The policy is unchanged.
 pub fn record_change<E: fmt::Display>(
     settings: &Settings,
     plugin: &str,

@@ -1,8 +1,8 @@
-//! Memory by meaning, from the store: what was said comes back by its vectors, or by its words.
+//! Memory by meaning: finds stored texts by their embeddings, or by their words.
 //!
-//! A model that makes vectors of texts is asked at two moments: for the vector of an input, and for
-//! those of memories that have none yet, some with every turn. Where there is no such model, or it
-//! does not answer, the words of the texts are searched, and the person is told once.
+//! An embedding model is called for two purposes: to embed an input, and to embed memories that
+//! have no vector yet, a few with every turn. If no model is configured, or it does not answer, the
+//! words of the texts are searched, and the user is notified once.
 
 use std::{
     sync::{
@@ -26,58 +26,59 @@ use crate::{
     services::apart,
 };
 
-/// Longest wait for vectors before an answer; the rest of what the session waits is for the search.
+/// Maximum wait for embeddings before an answer. The session's remaining time is for the search.
 const VECTORS_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Memories that get their vectors together. One request holds them, with the input.
+/// Maximum number of memories that are embedded in one request, together with the input.
 const CATCH_UP_MAX: usize = 32;
 
-/// Longest text, in bytes, that is made into a vector: as much as models that make them read. One that
-/// is longer would have the others refused that are asked for with it.
+/// Maximum length of a text that is embedded, in bytes. Most embedding models accept this much. A
+/// longer text would make the model refuse the whole request.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
-/// As much of a text for a model that refuses longer ones: the smallest read some hundred words.
+/// Maximum length in bytes for a model that refused a longer text. The smallest models read a few
+/// hundred words.
 const SHORT_TEXT_BYTES_MAX: usize = 1024;
 
-/// Times that no vectors are asked for after they did not come, two for each turn, so that nobody
-/// waits at every input.
+/// The number of requests to skip after the model did not answer, two for each turn, so that the
+/// user does not wait at every input.
 const RESTING_TIMES: u32 = 8;
 
-/// Most memories that are found for one input. The session takes as many as fit.
+/// Maximum number of memories that are found for one input. The session takes as many as fit.
 const FOUND_MAX: usize = 64;
 
-/// Least similarity, as the cosine of the angle, of what is recalled by its vector. The usual models put
-/// texts that have nothing to do with each other below it. What is known from the start has no such
-/// bound, because somebody chose it.
+/// Minimum cosine similarity of a memory that is recalled by its vector. Common models rate
+/// unrelated texts below it. Initial memories have no minimum, since the user chose them.
 const SIMILARITY_MIN: f64 = 0.3;
 
-/// The memories of a user, for one session after another.
+/// The memories of one user, across sessions.
 pub struct Memories {
     store: Store,
     user: String,
     embedder: Option<Arc<dyn Embedder>>,
     tell: Tell,
     has_told: AtomicBool,
-    /// Times that still no vectors are asked for.
+    /// The number of requests that are still skipped.
     resting: AtomicU32,
-    /// As much of a text as the model reads, as far as it is known.
+    /// Maximum length of a text for this model, in bytes, as far as it is known.
     text_bytes_max: AtomicUsize,
-    /// How many numbers the last vector had; 0 when none has come yet.
+    /// The dimensions of the last vector; 0 before the first.
     dimensions: AtomicUsize,
 }
 
-/// The same for one session.
+/// The memories of one user, as one session recalls them.
 struct OfSession {
     memories: Arc<Memories>,
     session_id: String,
-    /// Whether anything of it is written.
+    /// Whether the session is stored.
     is_kept: bool,
-    /// What it knows from the start, as far as it was written.
+    /// The initial memories that are already stored.
     known: Mutex<Vec<String>>,
 }
 
 impl Memories {
-    /// Finds what `store` holds of a user, and says through `tell` what is not found by its meaning.
+    /// Creates the memories of a user in `store`. Reports through `tell` when they are searched by
+    /// words only.
     pub fn new(
         store: Store,
         user: &str,
@@ -96,7 +97,7 @@ impl Memories {
         })
     }
 
-    /// What a session recalls from. Of one that is not kept nothing is written.
+    /// Returns the recall of one session. If `is_kept` is false, nothing is stored.
     pub fn in_session(self: &Arc<Self>, session_id: &str, is_kept: bool) -> Arc<dyn Recall> {
         Arc::new(OfSession {
             memories: Arc::clone(self),
@@ -112,7 +113,7 @@ impl Memories {
         }
     }
 
-    /// Makes vectors of texts, if anybody can at this moment.
+    /// Embeds texts. Returns `None` if the model is missing, is paused, or does not answer.
     async fn vectors(&self, texts: &[&str]) -> Option<Vec<Vec<f32>>> {
         let Some(embedder) = &self.embedder else {
             self.tell_once("no embedding model is configured");
@@ -135,8 +136,8 @@ impl Memories {
         None
     }
 
-    /// Asks a model for vectors, and once more with less of each text when it refuses them: one that
-    /// is too long for it would keep all others from being made.
+    /// Embeds texts. If the model refuses them, retries once with shorter texts, because one text
+    /// that is too long would block all others.
     async fn embed(
         &self,
         embedder: &dyn Embedder,
@@ -158,14 +159,14 @@ impl Memories {
         answer
     }
 
-    /// Counts down one of the times that rest. Returns whether it was one.
+    /// Counts down one skipped request. Returns whether there was one.
     fn rests(&self) -> bool {
         let fewer = |left: u32| left.checked_sub(1);
         self.resting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
     }
 
-    /// Makes the vector of a text, and some of those that memories still lack. Without a text it is
-    /// the memories alone. One that points nowhere is none.
+    /// Embeds a text, and some of the memories that have no vector yet. If the text is empty,
+    /// embeds only the memories. Returns `None` for a vector of zeros.
     async fn vector(self: &Arc<Self>, text: &str) -> Result<Option<Vec<f32>>, RecallError> {
         let lacking = self.lacking().await?;
         let mut texts: Vec<&str> = lacking.iter().map(|memory| memory.text.as_str()).collect();
@@ -181,7 +182,7 @@ impl Memories {
         Ok(own.filter(|values| points_somewhere(values)))
     }
 
-    /// The memories that still lack a vector of the present model, as it makes them now.
+    /// Returns the memories that have no vector of the current model and its current dimensions.
     async fn lacking(self: &Arc<Self>) -> Result<Vec<Memory>, RecallError> {
         let Some(embedder) = &self.embedder else { return Ok(Vec::new()) };
         let name = embedder.name().to_owned();
@@ -214,7 +215,7 @@ impl Memories {
         .await
     }
 
-    /// Does something with the store where it may take its time.
+    /// Runs work with the store on a blocking thread.
     async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(sallyport_store::Memories<'_>, &str) -> Result<T, StoreError> + Send + 'static,
@@ -226,7 +227,7 @@ impl Memories {
         done.map_err(|error| failed(error.to_string()))
     }
 
-    /// Finds what is nearest: by the vector, if there is one, and by words what has none.
+    /// Finds the nearest memories by vector, and those without a comparable vector by words.
     async fn find(
         self: &Arc<Self>,
         query: &str,
@@ -262,13 +263,13 @@ impl Memories {
     }
 }
 
-/// Whether something that was compared by its vector is close enough to be recalled.
+/// Returns whether a memory that was compared by its vector is close enough to be recalled.
 fn bears_on_it(found: &Found) -> bool {
     found.similarity >= SIMILARITY_MIN || found.memory.kind == MemoryKind::Initial
 }
 
 impl OfSession {
-    /// Writes down what the session knows from the start, once.
+    /// Stores the initial memories of the session, once.
     async fn keep_known(&self, known: &[String]) -> Result<(), RecallError> {
         let is_new = *self.known.lock().unwrap_or_else(PoisonError::into_inner) != known;
         if !self.is_kept || !is_new {
@@ -294,7 +295,7 @@ impl OfSession {
         let by_words = vector.is_none();
         let from_turn = first_of_last(wanted.shown);
         let found = self.memories.find(wanted.query, vector, &self.session_id, from_turn).await?;
-        // What another session was given to know is not what this one was.
+        // Leave out the initial memories of other sessions.
         let is_own = |one: &Found| {
             let text = one.memory.text.as_str();
             let is_known = || wanted.memories.iter().any(|known| known.trim() == text);
@@ -355,17 +356,17 @@ impl Recall for OfSession {
     }
 }
 
-/// As much of texts as is made into vectors.
+/// Cuts texts to the length that is embedded.
 fn cut(texts: &[&str], bytes_max: usize) -> Vec<String> {
     texts.iter().map(|text| text[..text.floor_char_boundary(bytes_max)].to_owned()).collect()
 }
 
-/// Whether a vector can be compared with others. Some models make nothing but zeros of a text.
+/// Returns whether a vector can be compared with others. Some models return only zeros for a text.
 fn points_somewhere(values: &[f32]) -> bool {
     values.iter().any(|value| *value != 0.0)
 }
 
-/// A memory whose vector is still to be made.
+/// Creates a memory without a vector.
 fn new_memory<'m>(
     user: &'m str,
     text: &'m str,
@@ -376,7 +377,8 @@ fn new_memory<'m>(
     NewMemory { user, text, vector: None, session_id, turn, kind, at_ms: now_ms() }
 }
 
-/// What is known from the start and was not found: few words say when it matters.
+/// Returns the initial memories that the search did not find. They are recalled anyway: a search by
+/// words shows too rarely when they matter.
 fn rest(known: &[String], found: &[Found]) -> Vec<Recalled> {
     let is_found = |text: &str| found.iter().any(|one| one.memory.text == text.trim());
     let rest = known.iter().enumerate().filter(|(_, text)| !is_found(text));
@@ -389,7 +391,7 @@ fn rest(known: &[String], found: &[Found]) -> Vec<Recalled> {
     .collect()
 }
 
-/// The first of the turns at the end that the model sees without a gap.
+/// Returns the first turn of the gapless run at the end of `shown`.
 fn first_of_last(shown: &[usize]) -> Option<u64> {
     let last = shown.last().copied()?;
     let run = shown.iter().rev().zip((1..=last).rev()).take_while(|(turn, want)| *turn == want);
@@ -413,7 +415,7 @@ mod tests {
         }
     }
 
-    /// The nearest memory of all can have nothing to do with an input.
+    /// Even the nearest memory can be unrelated to an input.
     #[tokio::test]
     async fn what_has_nothing_to_do_with_an_input_is_not_recalled() {
         let folder = tempfile::tempdir().unwrap();
@@ -437,7 +439,7 @@ mod tests {
         }
     }
 
-    /// Texts are alike when their first words are, and a little even when they are not.
+    /// Texts are similar if their first words are equal, and slightly similar otherwise.
     struct ByFirstWord;
 
     impl Embedder for ByFirstWord {

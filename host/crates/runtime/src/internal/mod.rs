@@ -1,8 +1,8 @@
-//! Internal tools: those that are compiled into the host.
+//! Internal tools, which are compiled into the host.
 //!
-//! They stand in the registry beside the plugins, under a name that no plugin can have. Their calls
-//! pass the same checks, rules and records; what they lack is a sandbox, so they are few and small,
-//! and each can be switched off under `[internal]`.
+//! They are registered like plugins, under names that no plugin can have. Their calls pass the same
+//! checks, rules and audit. They run without a sandbox, so they are few and small, and each can be
+//! switched off under `[internal]`.
 
 mod reminder;
 
@@ -18,29 +18,30 @@ use sallyport_sandbox::Warden;
 
 use crate::config::Internal;
 
-/// Tools under one name that are compiled into the host.
+/// A group of tools that is compiled into the host.
 pub trait InternalTool: Send + Sync {
-    /// Says who it is. It requests nothing: what it may do is what it does.
+    /// Returns the manifest. It requests no capabilities: the code of the tool alone defines what
+    /// it does.
     fn manifest(&self) -> Manifest;
 
-    /// Lists its tools.
+    /// Returns its tools.
     fn tools(&self) -> Vec<ToolSpec>;
 
-    /// Answers a call that has passed the gate. It may block.
+    /// Answers a call that has passed the gate. May block.
     fn call(&self, call: &Admitted, from: &Caller) -> CallReport;
 
-    /// Says what a timer that it has set tells the person.
+    /// Returns the message for a timer of this tool that has fired.
     fn fired(&self, firing: &Firing) -> Notice;
 }
 
-/// Who calls, and when. The conversation that the call comes from stands in the call's context.
+/// The user and time of a call. The session is in the call's context.
 #[derive(Debug)]
 pub struct Caller {
-    /// The user on whose behalf it is.
+    /// The user who makes the call.
     pub user: String,
-    /// What their clock shows.
+    /// The current time in the user's time zone.
     pub now: Zoned,
-    /// What there is to keep and to plan things with.
+    /// The services that keep state and schedule timers.
     pub services: Services,
 }
 
@@ -54,14 +55,14 @@ fn reminder() -> Arc<dyn InternalTool> {
     Arc::new(reminder::Reminder)
 }
 
-/// Says what a timer of an internal tool tells the person, whether or not the tool is switched on
-/// now. `None`: the timer belongs to no such tool.
+/// Returns the message for a fired timer of an internal tool, even if the tool is now switched off.
+/// Returns `None` if the timer belongs to another plugin.
 pub fn fired(firing: &Firing) -> Option<Notice> {
     Some(named(&firing.timer.owner.plugin)?.fired(firing))
 }
 
-/// Tells whether a name is that of an internal tool, switched on or not: what it has set goes on
-/// while it is switched off, so the name is never another's.
+/// Returns whether a name belongs to an internal tool. The name stays reserved while the tool is
+/// switched off, because its timers keep firing.
 pub fn owns(plugin: &PluginName) -> bool {
     named(plugin).is_some()
 }
@@ -70,7 +71,7 @@ fn named(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
     tools(Internal::ALL).into_iter().find(|tool| tool.manifest().name == *plugin)
 }
 
-/// Runs a call of an internal tool, apart from the threads that must not wait.
+/// Runs a call of an internal tool on a blocking thread.
 pub(crate) async fn run(
     tool: &Arc<dyn InternalTool>,
     warden: &Arc<impl Warden + 'static>,
@@ -84,7 +85,7 @@ pub(crate) async fn run(
         warden.redactor().report(&mut report);
         report
     });
-    // What panics there is a bug of the host, which is no reason to end the session.
+    // A panic in the tool is a bug of the host, but it must not end the session.
     let report = work.await.unwrap_or_else(|error| broken(&error.to_string()).into());
     CallReport { elapsed: started.elapsed(), ..report }
 }

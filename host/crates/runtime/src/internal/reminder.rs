@@ -1,7 +1,9 @@
-//! Reminders: what a person wants to be told, and when, in the conversation in which they said so.
+//! Reminders: a text that the user wants to receive at a given time, in the conversation that set
+//! it.
 //!
-//! A reminder is a timer of its own in the store. It outlives the host, and what it says goes to the
-//! conversation that set it, now or when that goes on; other conversations can list and cancel it.
+//! A reminder is a timer in the store, so it outlives the host. Its message goes to the
+//! conversation that set it, immediately or when that conversation is resumed. Other conversations
+//! can list and cancel it.
 
 use jiff::{Timestamp, Zoned};
 use sallyport_contract::{
@@ -16,33 +18,33 @@ use serde_json::{Value, json};
 
 use super::{Caller, InternalTool};
 
-/// The name under which the tools stand.
+/// The name of the tool group.
 const NAME: &str = "reminder";
 
-/// Longest text of a reminder: what is still read at a glance.
+/// Maximum length of a reminder, in characters. The user can read that much at a glance.
 const TEXT_CHARS_MAX: usize = 500;
 
-/// Longest words for a time; a sentence, as `schedule` reads it.
+/// Maximum length of a time expression, in characters. `schedule` parses it.
 const WHEN_CHARS_MAX: usize = 200;
 
-/// Reminders of one user at a time. Whoever has more needs a calendar.
+/// Maximum number of reminders per user. More call for a calendar.
 const REMINDERS_MAX: u32 = 256;
 
-/// Shortest time between two repetitions: who is reminded more often can do nothing else.
+/// Minimum time between two repetitions, in milliseconds.
 const INTERVAL_MS_MIN: u64 = 60 * 1000;
 
-/// How much of a reminder names it in a list of several.
+/// Maximum length of a reminder in a list of several, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Most reminders that are named in a sentence; the data of the list has all.
+/// Maximum number of reminders that a sentence names. The data of the list contains all of them.
 const NAMED_MAX: usize = 10;
 
-/// The three tools.
+/// The names of the three tools.
 const CREATE: &str = "create";
 const LIST: &str = "list";
 const CANCEL: &str = "cancel";
 
-/// The tools for reminders.
+/// The reminder tools.
 pub(super) struct Reminder;
 
 impl InternalTool for Reminder {
@@ -86,7 +88,7 @@ impl InternalTool for Reminder {
     }
 }
 
-/// As many as are named, and how many more there are.
+/// Joins at most [`NAMED_MAX`] names, and appends the number of the others.
 fn named(mut all: impl Iterator<Item = String>) -> String {
     let named = all.by_ref().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
     match all.count() {
@@ -95,7 +97,7 @@ fn named(mut all: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// What else there is to know of a reminder that comes.
+/// Returns a remark about missed or repeated firings.
 fn remark(firing: &Firing) -> String {
     match (firing.missed, firing.again) {
         (0, false) => String::new(),
@@ -167,7 +169,7 @@ fn cancel() -> ToolSpec {
     spec
 }
 
-/// One call, with all that it needs.
+/// One call, with everything that it needs.
 struct Desk<'a> {
     timers: &'a dyn Timers,
     call: &'a Admitted,
@@ -223,7 +225,7 @@ impl Desk<'_> {
         let timers = self.timers.list(&self.owner).map_err(refused)?;
         let timer = self.meant(&timers, self.argument("reminder").trim())?;
         if !self.timers.cancel(&self.owner, &timer.id).map_err(refused)? {
-            // It came between the two looks.
+            // The timer fired between `list` and `cancel`.
             let message = format!("the reminder \"{}\" has just come", said(timer));
             return Err(failed(FailureKind::NotFound, message));
         }
@@ -235,8 +237,8 @@ impl Desk<'_> {
         Ok(planned(format!("cancelled reminder {}", timer.id), output))
     }
 
-    /// The one reminder that is meant: by its id, else by its words, of this conversation before
-    /// any other.
+    /// Finds the reminder that the user means: by its id, else by part of its text. Reminders of
+    /// this conversation take precedence.
     fn meant<'t>(&self, timers: &'t [Timer], which: &str) -> Result<&'t Timer, Outcome> {
         if let Some(timer) = timers.iter().find(|timer| timer.id == which) {
             return Ok(timer);
@@ -293,20 +295,20 @@ impl Desk<'_> {
         timer.session_id == self.call.context().session_id
     }
 
-    /// An argument that the schema requires.
+    /// Returns an argument that the schema requires.
     fn argument(&self, name: &str) -> &str {
         self.call.arguments()[name].as_str().unwrap_or_default()
     }
 }
 
-/// What a reminder says.
+/// Returns the text of a reminder.
 fn said(timer: &Timer) -> String {
     let payload: Option<Value> = serde_json::from_str(&timer.payload).ok();
     let text = payload.as_ref().and_then(|payload| payload["text"].as_str());
     text.or(timer.label.as_deref()).unwrap_or("something").to_owned()
 }
 
-/// A time as programs write it, on the user's clock.
+/// Formats a time as RFC 3339 in the user's time zone.
 fn stamp(at_ms: u64, now: &Zoned) -> Option<String> {
     let at = Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()?;
     Some(at.to_zoned(now.time_zone().clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())

@@ -1,8 +1,8 @@
-//! `sallyport.lock`: which component, tools and requests of each plugin the user has agreed to.
+//! `sallyport.lock`: the component, tools and requests of each plugin that the user accepted.
 //!
-//! A plugin is pinned when it is first used. From then on a change of its component, of what it
-//! tells a model about its tools, or of what it requests stops it until the user has seen the
-//! difference and agreed. The file holds enough to show that difference, and nothing that grants.
+//! A plugin is pinned when it is first used. Any later change of its component, of the tool
+//! definitions that a model receives, or of its requests blocks it until the user has seen and
+//! accepted the difference. The file contains enough to show the difference, and grants nothing.
 
 mod pin;
 
@@ -24,14 +24,14 @@ use crate::whole_file;
 
 pub use pin::Pin;
 
-/// The form of the file.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
-/// A file in the state folder that says that plugins have been agreed to: without it, a lock that was
-/// removed would read like one that was never written.
+/// A file in the state folder which records that plugins were accepted. Without it, a deleted lock
+/// would look like one that was never written.
 const TRACE: &str = "plugins.accepted";
 
-/// Longest file that is read: a thousand plugins with hundreds of tools each stay below it.
+/// Size limit of the file. A thousand plugins with hundreds of tools each stay below it.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 const HEAD: &str = "\
@@ -47,21 +47,21 @@ pub enum LockError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is not one of ours.
+    /// The file is not a valid lock.
     #[error("{path} is broken: {message}", path = path.display())]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the mistake.
         message: String,
     },
 }
 
 impl LockError {
-    /// What can be done about it.
+    /// Returns a suggested fix.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::File { .. } => "check the path and its permissions",
@@ -70,18 +70,18 @@ impl LockError {
     }
 }
 
-/// How a plugin stands to what was agreed to.
+/// How a plugin compares to its accepted version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match {
-    /// It was never seen.
+    /// The plugin is new.
     New,
-    /// It is what was agreed to.
+    /// The plugin is unchanged.
     Same,
-    /// It has changed; what, a sentence each.
+    /// The plugin has changed; one sentence per difference.
     Changed(Vec<String>),
 }
 
-/// The lock. Clones of its contents are never kept: the file is the truth between processes.
+/// The lock. Every change re-reads the file first, because other processes write to it too.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -101,12 +101,12 @@ struct Contents {
 }
 
 impl Lock {
-    /// Reads the file; one that is not there is an empty one. Whether there was one before is known
-    /// by a trace in the state folder.
+    /// Reads the file. A missing file counts as empty. A marker in the state folder shows whether
+    /// the file existed before.
     ///
     /// # Errors
     ///
-    /// The file cannot be read or understood.
+    /// The file cannot be read or parsed.
     pub fn read(path: &Path, state: &Path) -> Result<Self, LockError> {
         let pins = Mutex::new(read(path)?);
         let trace = state.join(TRACE);
@@ -114,17 +114,17 @@ impl Lock {
         Ok(Self { path: path.to_owned(), trace, is_lost, pins })
     }
 
-    /// Whether there was a file, and it is gone: what was agreed to is not known any more.
+    /// Whether the file existed and is gone, so that the accepted plugins are unknown.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Compares a plugin with what was agreed to.
+    /// Compares a plugin with its accepted version.
     pub fn compare(&self, plugin: &PluginName, present: &Pin) -> Match {
         match self.pins().get(plugin) {
             None => Match::New,
@@ -133,11 +133,11 @@ impl Lock {
         }
     }
 
-    /// Agrees to plugins as they are now. Other processes' entries in the file are kept.
+    /// Accepts plugins as they are now. Entries of other processes in the file are kept.
     ///
     /// # Errors
     ///
-    /// The file cannot be read or written; nothing was agreed to.
+    /// The file cannot be read or written. No plugin was accepted then.
     pub fn accept(
         &self,
         plugins: impl IntoIterator<Item = (PluginName, Pin)>,
@@ -145,11 +145,11 @@ impl Lock {
         self.change(|pins| pins.extend(plugins))
     }
 
-    /// Forgets a plugin.
+    /// Removes a plugin.
     ///
     /// # Errors
     ///
-    /// The file cannot be read or written; nothing was forgotten.
+    /// The file cannot be read or written. No plugin was removed then.
     pub fn forget(&self, plugin: &PluginName) -> Result<(), LockError> {
         self.change(|pins| {
             pins.remove(plugin);
@@ -160,14 +160,16 @@ impl Lock {
         let failed = |source| LockError::File { path: self.path.clone(), source };
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        // Held until the file is replaced, so that two processes do not undo each other.
+        // Locked until the file is replaced, so that two processes do not overwrite each other's
+        // changes.
         let held = File::open(folder).map_err(failed)?;
         flock(&held, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
         let mut pins = read(&self.path)?;
         change(&mut pins);
         write(&self.path, &pins).map_err(failed)?;
         if !self.trace.exists() {
-            // Without it, a loss goes unnoticed; nothing else depends on it.
+            // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
+            // it.
             let _ = whole_file::create(&self.trace, b"");
         }
         *self.pins() = pins;

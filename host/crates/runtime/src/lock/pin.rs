@@ -1,4 +1,4 @@
-//! What was agreed to about one plugin, in a form that tells later what has changed.
+//! The accepted version of one plugin, in a form that shows later changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::requests;
 
-/// How much of a digest a person is shown.
+/// Characters of a digest that are shown.
 const DIGEST_CHARS_SHOWN: usize = 12;
 
-/// One plugin as it was agreed to.
+/// A plugin as it was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pin {
-    /// Its version; a change of it alone changes nothing else, and is shown all the same.
+    /// Its version. A change of the version alone needs acceptance too.
     version: String,
     /// BLAKE3 digest of the component.
     component: String,
     /// BLAKE3 hash of the list of tools.
     tools: String,
-    /// BLAKE3 hash of what it requests.
+    /// BLAKE3 hash of its requests.
     request: String,
-    /// What it requests, an entry each.
+    /// Its requests, one entry each.
     requests: BTreeSet<String>,
-    /// Each tool with the hash of all that a model is told of it.
+    /// The hash of each tool's definition, by name.
     tool: BTreeMap<String, String>,
 }
 
 impl Pin {
-    /// What there is to agree to about a plugin.
+    /// Pins a plugin as it is now.
     pub fn of(manifest: &Manifest, digest: &str, tools: &[ToolSpec]) -> Self {
         let tool: BTreeMap<String, String> =
             tools.iter().map(|spec| (spec.id.tool.to_string(), hash(&told(spec)))).collect();
@@ -46,7 +46,7 @@ impl Pin {
         }
     }
 
-    /// What is different about a plugin now, a sentence each.
+    /// The differences of `now` from this pin, one sentence each.
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let mut found = Vec::new();
         if self.version != now.version {
@@ -88,7 +88,7 @@ impl Pin {
     }
 }
 
-/// All that a model is told of a tool, and what its results promise.
+/// The definition of a tool that a model receives, and the schema of its results.
 fn told(spec: &ToolSpec) -> String {
     // A derived `Serialize` of plain data cannot fail.
     serde_json::to_string(spec).unwrap_or_default()
@@ -98,7 +98,7 @@ fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// Lengths go in as well, so that no two lists read alike.
+/// Hashes a list. Each text follows its length, so that different lists have different hashes.
 fn hash_all(texts: impl Iterator<Item = String>) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! What the lock notices, and what happens to its file.
+//! Tests of the lock: the changes that it detects, and its file.
 
 use sallyport_contract::{Hints, ToolSpec};
 use sallyport_policy::Manifest;

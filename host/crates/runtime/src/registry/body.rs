@@ -1,4 +1,4 @@
-//! What runs when a tool of a plugin is called.
+//! The part of a plugin that runs when a tool is called.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,21 +16,21 @@ use serde_json::{Map, Value};
 
 use crate::{gate::warden::PluginWarden, internal::InternalTool, script::Native};
 
-/// What a plugin is.
+/// The kind of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A component that exports tools.
     Component,
-    /// A component that is a program: each call is a run of it.
+    /// A component that is a program: each call runs it once.
     Command,
-    /// A program of this machine.
+    /// A native program of this machine.
     Script,
-    /// A part of the host.
+    /// A plugin that is compiled into the host.
     Internal,
 }
 
 impl Kind {
-    /// The word for it.
+    /// The name of the kind.
     pub fn word(self) -> &'static str {
         match self {
             Self::Component => "component",
@@ -41,22 +41,22 @@ impl Kind {
     }
 }
 
-/// What runs when a tool of a plugin is called.
+/// The part of a plugin that runs when a tool is called.
 pub(super) enum Body {
     /// A component, in the sandbox.
     Component(Component),
-    /// A program of this machine, behind walls.
+    /// A native program of this machine, confined by the host.
     Script { native: Native, file: PathBuf },
-    /// A part of the host.
+    /// A plugin that is compiled into the host.
     Internal(Arc<dyn InternalTool>),
 }
 
-/// A component that is made ready when it is first needed.
+/// A component that is prepared when it is first needed.
 pub(super) struct Component {
     file: PathBuf,
-    /// What its bytes have to be.
+    /// The expected digest of its bytes.
     digest: String,
-    /// The one tool of a component that is a program, with the longest time for a run of it.
+    /// For a component that is a program: its one tool, and the timeout of a run.
     command: Option<(ToolSpec, Duration)>,
     plugin: OnceLock<Arc<Plugin>>,
 }
@@ -77,10 +77,10 @@ impl Component {
         Self { file: file.path().to_owned(), digest, command, plugin }
     }
 
-    /// Returns the plugin, made ready at the first call.
+    /// Returns the plugin, and prepares it at the first call.
     ///
-    /// The component is read again and has to be the one whose tools are known: what was listed and
-    /// agreed to is what runs.
+    /// The component is read again and must be the one whose tools are known, so that the component
+    /// that was listed and accepted is the one that runs.
     pub(super) fn plugin(
         &self,
         sandbox: &Arc<Sandbox>,
@@ -98,7 +98,7 @@ impl Component {
         self.prepare(sandbox, &file, owner)
     }
 
-    /// Makes the plugin ready from bytes that have been read and hashed.
+    /// Prepares the plugin from bytes that are already read and hashed.
     pub(super) fn prepare(
         &self,
         sandbox: &Arc<Sandbox>,
@@ -114,7 +114,7 @@ impl Component {
         Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))
     }
 
-    /// What was made ready, if anything was.
+    /// The prepared plugin, if any.
     pub(super) fn made(&self) -> Option<&Arc<Plugin>> {
         self.plugin.get()
     }
@@ -130,7 +130,7 @@ impl Body {
         }
     }
 
-    /// The file that runs, if there is one.
+    /// The file that runs, if any.
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
             Self::Component(component) => Some(&component.file),
@@ -163,17 +163,17 @@ impl Body {
         }
     }
 
-    /// The warm instances that there are at this moment.
+    /// The current warm instances.
     pub(super) fn instances(&self) -> Vec<InstanceInfo> {
         let made = self.component().and_then(Component::made);
         made.map_or_else(Vec::new, |plugin| plugin.instances())
     }
 }
 
-/// Whose body it is.
+/// The owner of a body.
 pub(super) struct Owner<'a> {
     pub(super) warden: &'a Arc<PluginWarden>,
-    /// Its own settings, defaults filled in.
+    /// Its settings, with defaults.
     pub(super) settings: &'a Map<String, Value>,
 }
 
@@ -191,7 +191,8 @@ impl Owner<'_> {
         }
     }
 
-    /// The model is told that the plugin cannot be used; the person also why.
+    /// The failure of a plugin that cannot be loaded. The model reads only that; the user also
+    /// reads why.
     fn broken(&self, error: &LoadError) -> Failure {
         let message = format!("{} cannot be loaded", self.name());
         Failure::new(FailureKind::Unavailable, message).with_detail(error.to_string())

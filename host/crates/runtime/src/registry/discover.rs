@@ -1,9 +1,9 @@
-//! Finding plugins: which folders and files of a plugin folder are plugins, and which are not.
+//! Discovers plugins: decides which entries of a plugin folder are plugins.
 //!
-//! A plugin is a folder with a `plugin.toml` and a component beside it, a folder with a component
-//! alone, a single `.wasm` file, or a folder with a `definition.json` and a program. A component
-//! without a manifest requests nothing, so it can be granted nothing. What cannot be a plugin is
-//! reported and stops no other.
+//! A plugin is a folder with a `plugin.toml` and a component next to it, a folder with only a
+//! component, a single `.wasm` file, or a folder with a `definition.json` and a program. A
+//! component without a manifest requests nothing, so it can be granted nothing. An invalid plugin
+//! is reported and does not affect the others.
 
 use std::{
     fs, io,
@@ -24,25 +24,25 @@ use crate::{
 /// Name of the manifest in a plugin's folder.
 const MANIFEST: &str = "plugin.toml";
 
-/// Largest manifest that is read.
+/// Size limit of a manifest in bytes.
 const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Plugins of one folder. A folder with more was not meant as one.
+/// Most entries of a plugin folder that are read. A folder with more is not meant as one.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Something that looks like a plugin; its component has not been read.
+/// A potential plugin, whose component has not been read yet.
 pub(super) struct Candidate {
     pub(super) manifest: Manifest,
     pub(super) source: Source,
 }
 
-/// What a plugin is made of.
+/// The parts of a plugin.
 pub(super) enum Source {
     /// A component with tools of its own.
     Component(PathBuf),
     /// A folder with a definition and a program.
     Script(Box<Described>),
-    /// Nothing but the host itself.
+    /// A plugin that is compiled into the host.
     Internal(Arc<dyn InternalTool>),
 }
 
@@ -57,14 +57,14 @@ impl Candidate {
         Self { manifest, source: Source::Script(Box::new(described)) }
     }
 
-    /// The file that it runs from, if it has one.
+    /// The file that it runs from, if any.
     pub(super) fn file(&self) -> Option<&Path> {
         self.source.file()
     }
 }
 
 impl Source {
-    /// The file that it runs from, if it has one.
+    /// The file that it runs from, if any.
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
             Self::Component(file) => Some(file),
@@ -79,11 +79,11 @@ impl Source {
 pub struct Problem {
     /// The file or folder.
     pub place: PathBuf,
-    /// The plugin, as far as its name is known.
+    /// The plugin, where its name is known.
     pub plugin: Option<PluginName>,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub message: String,
-    /// What can be done about it.
+    /// A suggested fix.
     pub hint: Option<String>,
 }
 
@@ -93,14 +93,13 @@ impl Problem {
         Self { place, plugin: None, message, hint: Some(hint.into()) }
     }
 
-    /// Says which plugin it is about.
+    /// Adds the plugin's name.
     pub(super) fn of(self, plugin: &PluginName) -> Self {
         Self { plugin: Some(plugin.clone()), ..self }
     }
 }
 
-/// Looks through plugin folders, in a stable order. A folder that does not exist is a problem only
-/// when somebody named it.
+/// Searches plugin folders, in a stable order. A missing folder is a problem only if it was named.
 pub(super) fn discover(folders: &[PathBuf], named: bool) -> (Vec<Candidate>, Vec<Problem>) {
     let (mut candidates, mut problems) = (Vec::new(), Vec::new());
     for folder in folders {
@@ -132,13 +131,14 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Returns `None` for what makes no claim to be a plugin.
+/// Returns `None` for an entry that does not look like a plugin.
 fn candidate(path: &Path) -> Result<Option<Candidate>, Problem> {
     if !path.is_dir() {
         return if is_wasm(path) { bare(path, path.to_owned()).map(Some) } else { Ok(None) };
     }
     let manifest = path.join(MANIFEST);
-    // Also what is no file: it is named when it is read, and not taken for a plugin without a manifest.
+    // An entry that is not a file counts too: reading it reports the error, and the folder is not
+    // taken for one without a manifest.
     let has = |path: &Path| path.symlink_metadata().is_ok();
     match (has(&manifest), has(&path.join(DEFINITION_FILE))) {
         (false, true) => script(path, None).map(Some),
@@ -150,7 +150,8 @@ fn candidate(path: &Path) -> Result<Option<Candidate>, Problem> {
     }
 }
 
-/// A folder may hold a definition for other programs beside a component of its own.
+/// Whether the folder contains a program. A folder with a component of its own may contain a
+/// definition for other software.
 fn has_program(folder: &Path) -> bool {
     !matches!(find_program(folder), Err(ScriptError::NoProgram { .. }))
 }
@@ -182,7 +183,7 @@ fn read_manifest(path: &Path) -> Result<Manifest, Problem> {
     })
 }
 
-/// A component without a manifest takes its name from the file or folder.
+/// A component without a manifest gets its name from the file or folder.
 fn bare(path: &Path, component: PathBuf) -> Result<Candidate, Problem> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let name: PluginName = stem.parse().map_err(|error| {

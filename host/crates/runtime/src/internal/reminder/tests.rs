@@ -1,4 +1,4 @@
-//! Reminders over a real store.
+//! Tests of reminders with a real store.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::internal::Services;
 
-/// A store of reminders, and what the user's clock shows.
+/// A store of reminders, and the user's current time.
 struct Table {
     from: Caller,
     _folder: tempfile::TempDir,
@@ -37,7 +37,7 @@ impl Table {
         }
     }
 
-    /// Calls a tool that has to fail with these words.
+    /// Calls a tool that must fail with this message.
     #[track_caller]
     fn refused(&self, tool: &str, arguments: Value, outcome: &str, words: &str) {
         let report = self.call("s", tool, arguments);
