@@ -1,4 +1,4 @@
-//! One plugin in the registry: what is known of it, and the way to a running one.
+//! One plugin in the registry: its metadata, and access to the running plugin.
 
 use std::{
     path::Path,
@@ -20,15 +20,15 @@ pub struct Entry {
     pub(super) warden: Arc<PluginWarden>,
     pub(super) body: Body,
     pub(super) tools: Vec<ToolSpec>,
-    /// Its own settings, defaults filled in.
+    /// Its settings, with defaults.
     pub(super) settings: Map<String, Value>,
     pub(super) state: State,
     pub(super) schemas: Vec<ToolSchemas>,
-    /// What its owner may want to know of its files.
+    /// Remarks on its files, for its owner.
     pub(super) remarks: Vec<String>,
 }
 
-/// The schemas of one tool, prepared at its first call.
+/// The schemas of one tool, compiled at its first call.
 #[derive(Debug, Default)]
 pub(super) struct ToolSchemas {
     arguments: OnceLock<Result<Schema, String>>,
@@ -38,24 +38,24 @@ pub(super) struct ToolSchemas {
 /// Whether a plugin can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It can.
+    /// It can be called.
     Ready,
-    /// It is still being compiled, or asked for its tools; they are there at a later start.
+    /// It is still being compiled or inspected. Its tools are available at a later start.
     Compiling,
-    /// It is not what the user agreed to any more.
+    /// It differs from the version that the user accepted.
     Changed {
-        /// What is different, a sentence each.
+        /// The differences, one sentence each.
         differences: Vec<String>,
     },
-    /// It says, or its settings say, that it cannot for now.
+    /// It reports itself as unavailable, or its settings are invalid.
     Disabled {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl State {
-    /// Why a plugin cannot be called, to follow its name, and what can be done about it.
+    /// Why a plugin cannot be called, phrased to follow its name, and a suggested fix.
     pub fn trouble(&self, plugin: &PluginName) -> Option<(String, Option<String>)> {
         match self {
             Self::Ready => None,
@@ -86,62 +86,62 @@ impl Entry {
         &self.warden.charge().manifest
     }
 
-    /// What it is.
+    /// The kind of the plugin.
     pub fn kind(&self) -> Kind {
         self.body.kind()
     }
 
-    /// The file that runs; what is compiled into the host has none.
+    /// The file that runs; `None` for a plugin that is compiled into the host.
     pub fn file(&self) -> Option<&Path> {
         self.body.file()
     }
 
-    /// What it is known by, in hexadecimal: the digest of a component, of a script that of its
-    /// definition and its program, of a part of the host that of its name and version.
+    /// Its digest in hexadecimal: of a component's bytes, of a script's definition and program, or
+    /// of a built-in plugin's name and version.
     pub fn digest(&self) -> &str {
         &self.warden.charge().digest
     }
 
-    /// Its tools, in its own order.
+    /// Its tools, in the order that it lists them.
     pub fn tools(&self) -> &[ToolSpec] {
         &self.tools
     }
 
-    /// What is odd about it, a sentence each: about its files, and about its grant.
+    /// Remarks on its files and its grant, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         [self.remarks.as_slice(), &self.grant().notes()].concat()
     }
 
-    /// The warm instances that there are at this moment, by the names of their sessions.
+    /// Its current warm instances, with the names of their sessions.
     pub fn instances(&self) -> Vec<InstanceInfo> {
         self.body.instances()
     }
 
-    /// What it may do at this moment: requested and granted.
+    /// Its current effective grant: requested and granted.
     pub fn grant(&self) -> Arc<Grant> {
         self.warden.grant()
     }
 
-    /// Whether a call could change or leak anything at this moment. What is compiled into the host has
-    /// no grant, and does what it does.
+    /// Whether a call could currently change or leak anything. Always true for a plugin that is
+    /// compiled into the host, which needs no grant.
     pub fn may_act(&self) -> bool {
         self.kind() == Kind::Internal || self.grant().may_act()
     }
 
-    /// Why none of its calls can run, whatever rules say: it is a program of this machine, and may
-    /// not be one.
+    /// Why none of its calls can run, regardless of rules: it is a native program without the
+    /// permission to run one.
     pub fn barrier(&self) -> Option<Denial> {
         let grant = self.grant();
         let is_barred = self.kind() == Kind::Script && !grant.holds(Capability::Process);
         is_barred.then(|| script::barred(&grant))
     }
 
-    /// What there is to agree to about it.
+    /// Its pin, for the lock.
     pub fn pin(&self) -> Pin {
         Pin::of(self.manifest(), self.digest(), self.tools())
     }
 
-    /// Whether it can be called.
+    /// Its state.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -155,13 +155,13 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// They do not fit; why, a sentence each.
+    /// The mismatches, one sentence each.
     pub fn check_arguments(&self, id: &ToolId, arguments: &Value) -> Result<(), Vec<String>> {
         let Some((tool, schemas)) = self.tool(id) else { return Ok(()) };
         check(&schemas.arguments, &tool.parameters, arguments)
     }
 
-    /// Checks a result against what the tool promised, if it promised anything.
+    /// Checks a result against the tool's output schema, if it has one.
     pub(super) fn check_output(&self, id: &ToolId, data: &Value) -> Result<(), Vec<String>> {
         let Some((tool, schemas)) = self.tool(id) else { return Ok(()) };
         tool.output.as_ref().map_or(Ok(()), |schema| check(&schemas.output, schema, data))
@@ -171,16 +171,16 @@ impl Entry {
         self.tools.iter().zip(&self.schemas).find(|(tool, _)| tool.id == *id)
     }
 
-    /// Returns the plugin in the sandbox, made ready at the first call.
+    /// Returns the plugin in the sandbox, and prepares it at the first call.
     ///
     /// # Errors
     ///
-    /// It cannot be made ready, or runs somewhere else.
+    /// The plugin cannot be prepared, or does not run in the sandbox.
     pub(crate) fn plugin(&self, sandbox: &Arc<Sandbox>) -> Result<Arc<Plugin>, Failure> {
         self.component()?.plugin(sandbox, &self.owner())
     }
 
-    /// Makes the plugin ready from bytes that have been read and hashed.
+    /// Prepares the plugin from bytes that are already read and hashed.
     pub(super) fn prepare(
         &self,
         sandbox: &Arc<Sandbox>,
@@ -200,7 +200,7 @@ impl Entry {
         Owner { warden: &self.warden, settings: &self.settings }
     }
 
-    /// Makes ready what can be made ready before a call.
+    /// Prepares as much as possible before a call.
     pub(super) fn warm_up(&self, sandbox: &Arc<Sandbox>) -> Result<(), Failure> {
         match self.body.component() {
             Some(_) => self.plugin(sandbox).map(drop),
@@ -213,7 +213,7 @@ impl Entry {
         self.body.call(sandbox, &self.owner(), call).await
     }
 
-    /// Runs `teardown` if the plugin was ever made ready.
+    /// Runs `teardown` if the plugin was ever prepared.
     pub(super) async fn teardown(&self) {
         if let Some(plugin) = self.body.component().and_then(Component::made) {
             plugin.teardown().await;
@@ -221,8 +221,8 @@ impl Entry {
     }
 }
 
-/// The schema was found sound when the component was first inspected, so preparing it again can only
-/// fail when the kept metadata was tampered with; then nothing passes.
+/// Checks a value. The schema was valid when the component was first inspected, so compiling it
+/// fails only if the cached metadata was tampered with. Every value is rejected then.
 fn check(
     prepared: &OnceLock<Result<Schema, String>>,
     schema: &Value,

@@ -1,10 +1,10 @@
-//! The gate: what a call passes before it runs, and what its result passes before it is believed.
+//! The checks of a call before it runs, and of its result afterwards.
 //!
 //! 1. The tool exists and its plugin can be used.
-//! 2. The arguments are JSON, strictly, and fit the tool's schema.
-//! 3. The policy decides: allow, deny, or ask the person, who sees these very arguments.
+//! 2. The arguments are strict JSON and match the tool's schema.
+//! 3. The policy decides: allow, deny, or ask the user, who sees exactly these arguments.
 //!
-//! Only then does anything run. On the way back a result has to keep the promise of its schema.
+//! The call runs only after all of these. Its result must match the tool's output schema.
 
 use sallyport_contract::{
     Admitted, CallReport, Decision, Denial, Effect, Failure, FailureKind, Outcome, ToolCall,
@@ -18,10 +18,10 @@ use serde_json::Value;
 use super::{Entry, Missing, Registry};
 use crate::gate::approver::{Grounds, Matter};
 
-/// Longest arguments of one call. Tools that need more take a file.
+/// Size limit of the arguments of one call in bytes. Tools that need more take a file.
 const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
 
-/// Decides about a call. A refusal is the call's outcome.
+/// Decides on a call. A refusal is the call's outcome.
 pub(super) async fn admit(registry: &Registry, mut call: ToolCall) -> Result<Admitted, Outcome> {
     let (entry, _) = registry.find(&call.tool).map_err(missing)?;
     if call.arguments.trim().is_empty() {
@@ -34,8 +34,8 @@ pub(super) async fn admit(registry: &Registry, mut call: ToolCall) -> Result<Adm
     Ok(Admitted::new(call, arguments).on_grounds(grounds))
 }
 
-/// Decides about a run that no model asked for: its tool stands for a role, and whoever chose the
-/// plugin for that role has agreed unless a rule says otherwise. A refusal is the run's outcome.
+/// Decides on a run that no model requested. The tool names a role, and choosing the plugin for
+/// that role counts as consent unless a rule decides otherwise. A refusal is the run's outcome.
 pub(super) async fn admit_role(registry: &Registry, run: ToolCall) -> Result<Admitted, Outcome> {
     let entry = registry.usable(run.tool.plugin.as_str()).map_err(missing)?;
     let about = json::parse(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
@@ -48,7 +48,7 @@ pub(super) async fn admit_role(registry: &Registry, run: ToolCall) -> Result<Adm
     Ok(Admitted::new(run, about).on_grounds(grounds))
 }
 
-/// Why a run in a role that was let through may not go on.
+/// Why an admitted run in a role may not continue.
 pub(super) fn refusal(registry: &Registry, run: &Admitted) -> Option<Denial> {
     let entry = registry.plugin(run.tool().plugin.as_str()).ok()?;
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
@@ -61,7 +61,7 @@ pub(super) fn refusal(registry: &Registry, run: &Admitted) -> Option<Denial> {
     lacking(&entry.grant(), tool).or_else(denied)
 }
 
-/// The refusal of a run in a role without what is granted for it.
+/// The refusal of a run in a role whose capability is not granted.
 fn lacking(grant: &Grant, run: &ToolId) -> Option<Denial> {
     let (capability, what) = match run.tool.as_str().strip_prefix(ROLE_PREFIX)? {
         "timer" => (Capability::Schedule, "be called back"),
@@ -79,7 +79,7 @@ fn missing(missing: Missing) -> Outcome {
             let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             Failure::new(FailureKind::NotFound, message + &near)
         }
-        // The message may name paths of the host, which are not for the model.
+        // The message may contain paths of the host, which the model must not see.
         Missing::Unusable { message, .. } => {
             Failure::new(FailureKind::Unavailable, "this plugin cannot be used for now")
                 .with_detail(message)
@@ -103,7 +103,7 @@ fn check_arguments(entry: &Entry, call: &ToolCall) -> Result<Value, Outcome> {
     Ok(arguments)
 }
 
-/// Policy decides, and where it says so, the person. Returns the grounds of a yes.
+/// Asks the policy, and the user where the policy requires it. Returns the grounds for proceeding.
 async fn decide(
     registry: &Registry,
     entry: &Entry,
@@ -166,14 +166,14 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
     report
 }
 
-/// A path that the guest asks WASI for, in no folder that it holds, never reaches the host: only the
-/// plugin knows what it was. The argument that looks like one is the best guess for the advice.
+/// The argument that looks like a path, for the advice. A path outside every folder that the guest
+/// holds never reaches the host, so this argument is the best guess.
 fn path_in(arguments: &Value) -> Option<String> {
     let texts = arguments.as_object()?.values().filter_map(Value::as_str);
     texts.into_iter().find(|text| text.starts_with('/')).map(str::to_owned)
 }
 
-/// What the advice should ask for; an author's hint is good enough for advice.
+/// The access that the advice should suggest. The author's hint is good enough for advice.
 fn wanted_access(tool: &ToolSpec) -> Access {
     if tool.hints.read_only == Some(true) { Access::Read } else { Access::ReadWrite }
 }

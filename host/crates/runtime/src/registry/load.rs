@@ -1,13 +1,14 @@
-//! Loading: from what was found in the plugin folders to a registry.
+//! Loading: builds a registry from the contents of the plugin folders.
 //!
-//! 1. Find candidates and read their manifests. Two plugins with one name: both are refused. The
-//!    host's own names are nobody else's.
-//! 2. Ask each component for its tools, or take them from the cache; a script's definition has them.
-//!    Components that are not compiled yet are compiled side by side, for as long as the start waits.
-//! 3. Compare each with what was agreed to about it; a changed one stops until the user agrees.
-//! 4. Compute each plugin's settings, and put a warden over it, who knows its effective grant.
-//! 5. Run the set-up of those that have one; who says no is disabled, nothing else.
-//! 6. Refuse tools that a model could not tell apart.
+//! 1. Find candidates and read their manifests. Two plugins with the same name are both rejected,
+//!    and so is one with the name of a built-in plugin.
+//! 2. Ask each component for its tools, or take them from the cache; a script's definition lists
+//!    them. Uncompiled components are compiled concurrently, for as long as the start waits.
+//! 3. Compare each plugin with its accepted version. A changed one is blocked until the user
+//!    accepts it.
+//! 4. Compute each plugin's settings, and create its warden, which knows its effective grant.
+//! 5. Run the setup of the plugins that have one. A plugin whose setup fails is disabled.
+//! 6. Reject tools that a model could not tell apart.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -37,12 +38,13 @@ use crate::{
     script::{Described, Native},
 };
 
-/// Which plugins a command needs.
+/// The plugins that a command needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
-    /// All of them.
+    /// All plugins.
     All,
-    /// One. The others' manifests are read, so that a second plugin of that name is noticed.
+    /// One plugin. The others' manifests are read too, so that a second plugin of that name is
+    /// noticed.
     Only(PluginName),
 }
 
@@ -55,34 +57,34 @@ impl Selection {
     }
 }
 
-/// What a registry is loaded from.
+/// Everything that a registry is loaded from.
 pub struct LoadParts<'a> {
-    /// Runs the components.
+    /// The sandbox that runs the components.
     pub sandbox: Arc<Sandbox>,
-    /// Where plugins are, and their settings.
+    /// The plugin folders and the plugins' settings.
     pub settings: &'a Settings,
-    /// The gate that their calls will pass.
+    /// The gate that the calls will pass.
     pub gate: Arc<Gate>,
-    /// Which of them are needed.
+    /// The plugins that are needed.
     pub selection: Selection,
-    /// What was agreed to about plugins.
+    /// The accepted plugins.
     pub lock: &'a Lock,
-    /// Whether plugins are going to be used: then new ones are pinned.
+    /// Whether plugins are going to be used. If so, new ones are pinned.
     pub pins: bool,
     /// How long to wait for components that are not compiled yet.
     pub compile_wait: Duration,
-    /// Is told meanwhile how far it has come.
+    /// Receives the progress of the compilation.
     pub progress: &'a (dyn Fn(CompileProgress<'_>) + Sync),
-    /// Shows the user what has changed about a plugin; true when they agree to it.
+    /// Shows the user the changes of a plugin; returns true if they accept them.
     pub agrees: &'a (dyn Fn(&PluginName, &[String]) -> bool + Sync),
 }
 
 impl Registry {
-    /// Loads what is valid, notes what is not, and goes on.
+    /// Loads the valid plugins and notes the problems of the others.
     ///
     /// # Errors
     ///
-    /// The lock cannot be written, so that a change could not be told from a first sight later.
+    /// The lock cannot be written. A later change would then look like a new plugin.
     pub async fn load(parts: LoadParts<'_>) -> Result<Self, LockError> {
         let settings = parts.settings;
         let named = settings.plugin_dirs_origin != Origin::Default;
@@ -118,8 +120,8 @@ fn tools(entries: &BTreeMap<PluginName, Entry>) -> impl Iterator<Item = &ToolSpe
     entries.values().filter(|entry| entry.is_ready()).flat_map(Entry::tools)
 }
 
-/// Of two plugins with one name neither is loaded: which one was meant, nobody can tell. A name of
-/// the host's own is never another's.
+/// Drops plugins that share a name: it is unclear which one is meant. Only a built-in plugin may
+/// have a built-in name.
 fn without_namesakes(candidates: Vec<Candidate>, problems: &mut Vec<Problem>) -> Vec<Candidate> {
     let mut by_name: BTreeMap<PluginName, Vec<Candidate>> = BTreeMap::new();
     for candidate in candidates {
@@ -140,7 +142,7 @@ fn without_namesakes(candidates: Vec<Candidate>, problems: &mut Vec<Problem>) ->
     single
 }
 
-/// What is wrong with plugins that have one name, if there are any.
+/// The problem of plugins that share a name, if there are any.
 fn namesake(name: &PluginName, all: &[Candidate], is_own: bool) -> Option<Problem> {
     let first = all.first()?.file()?;
     let places = all.iter().filter_map(Candidate::file).map(|file| file.display().to_string());
@@ -175,18 +177,18 @@ fn refuse_both(
 
 type Agreed = Vec<(PluginName, Pin)>;
 
-/// What is known of a plugin before it has an entry.
+/// The facts about a plugin before it has an entry.
 struct Known {
     manifest: Manifest,
     body: Body,
     digest: String,
     tools: Vec<ToolSpec>,
     remarks: Vec<String>,
-    /// Why it cannot be used, as it says itself.
+    /// Why it cannot be used, as it reports itself.
     disabled: Option<String>,
-    /// Its tools are not known, because it is still being compiled.
+    /// It is still being compiled, so its tools are unknown.
     is_compiling: bool,
-    /// Its component, to be set up before anybody needs it.
+    /// Its component, for a setup at the start.
     to_set_up: Option<ComponentFile>,
 }
 
@@ -245,7 +247,7 @@ fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedCo
         };
     };
     let remarks = unnamed_roles(&metadata, &manifest);
-    // The one plugin that is asked for will be called; the others may never be.
+    // With `Only`, the plugin will be called; otherwise it may never be.
     let is_needed = metadata.managed || matches!(parts.selection, Selection::Only(_));
     Known {
         body,
@@ -259,7 +261,7 @@ fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedCo
     }
 }
 
-/// Parts that a component could play and is not asked to.
+/// Remarks on the roles that a component exports but its manifest does not name.
 fn unnamed_roles(metadata: &Metadata, manifest: &Manifest) -> Vec<String> {
     let remark = |role: Role| {
         format!("it exports the role \"{}\", which its manifest does not name", role.word())
@@ -303,7 +305,7 @@ fn internal(manifest: Manifest, tool: Arc<dyn InternalTool>) -> Known {
     }
 }
 
-/// Stands in for the digest of a component: rules and approvals of one version hold for that.
+/// Replaces a component's digest: rules and approvals apply to one version of a built-in plugin.
 fn own_digest(manifest: &Manifest) -> blake3::Hash {
     blake3::hash(format!("{} {}", manifest.name, manifest.version).as_bytes())
 }
@@ -312,8 +314,8 @@ fn unloadable(path: &Path, plugin: &PluginName, error: &LoadError) -> Problem {
     Problem::new(path, error.to_string(), error.hint()).of(plugin)
 }
 
-/// Compares a plugin with what was agreed to, and notes what is agreed to now. A part of the host is
-/// what its user installed.
+/// Compares a plugin with its accepted version, and notes a newly accepted one. A built-in plugin
+/// needs no acceptance: the user installed it with the program.
 fn compare(parts: &LoadParts<'_>, known: &Known, agreed: &mut Agreed) -> State {
     let Known { manifest, digest, tools, .. } = known;
     if let Body::Internal(_) = known.body {
@@ -334,7 +336,7 @@ fn compare(parts: &LoadParts<'_>, known: &Known, agreed: &mut Agreed) -> State {
     State::Ready
 }
 
-/// Runs the set-up of a plugin that has one, and disables what says no.
+/// Runs the setup of a plugin that has one, and disables the plugin if the setup fails.
 async fn set_up(sandbox: &Arc<Sandbox>, mut entry: Entry, file: Option<ComponentFile>) -> Entry {
     let Some(file) = file.filter(|_| entry.is_ready()) else { return entry };
     let reason = match entry.prepare(sandbox, &file) {
@@ -347,7 +349,7 @@ async fn set_up(sandbox: &Arc<Sandbox>, mut entry: Entry, file: Option<Component
     entry
 }
 
-/// What is wrong with a plugin's settings, with the place where to mend it.
+/// Describes the problem of a plugin's settings, and where to fix it.
 fn missing_or_wrong(
     manifest: &Manifest,
     given: &Map<String, Value>,
@@ -361,7 +363,7 @@ fn missing_or_wrong(
             missing.join(", ")
         ));
     }
-    // The defaults are the author's business, and preparing a schema takes its time at every start.
+    // Defaults are the author's responsibility, and compiling a schema at every start takes time.
     if given.is_empty() {
         return None;
     }

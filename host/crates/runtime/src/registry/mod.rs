@@ -1,9 +1,9 @@
 //! The registry: all plugins of a session, and the gate that every call passes.
 //!
-//! It is built once and does not change; nothing that a model can reach adds a plugin to it. A plugin
-//! that cannot be used stands beside the others with its reason. Components are compiled, or mapped
-//! from the cache, when they are first needed: by a call or by `doctor`. A component with a set-up, and
-//! the one that `sallyport call` names, are needed at the start.
+//! It is built once and never changes, so a model cannot add a plugin to it. A plugin that cannot
+//! be used is listed with the reason. Components are compiled, or mapped from the cache, when they
+//! are first needed: by a call or by `doctor`. A component with a setup, and the one that
+//! `sallyport call` names, are needed at the start.
 
 mod body;
 mod discover;
@@ -35,7 +35,7 @@ pub use requests::requests;
 /// All plugins of a session.
 pub struct Registry {
     entries: BTreeMap<PluginName, Entry>,
-    /// Every plugin that was found, loaded or not; for suggestions.
+    /// The names of all plugins found, loaded or not; used for suggestions.
     names: Vec<PluginName>,
     problems: Vec<Problem>,
     tools: Vec<ToolSpec>,
@@ -43,21 +43,21 @@ pub struct Registry {
     sandbox: Arc<Sandbox>,
 }
 
-/// Why a name leads to no tool that can be called.
+/// Why a name does not lead to a callable tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// There is no such plugin or tool.
+    /// No such plugin or tool.
     Unknown {
-        /// What was asked for, and why it is not there.
+        /// The requested name, and why it is missing.
         message: String,
-        /// A name that may have been meant.
+        /// A similar name.
         near: Option<String>,
     },
-    /// The plugin is there and cannot be used.
+    /// The plugin exists but cannot be used.
     Unusable {
-        /// What was asked for, and why it cannot be used.
+        /// The requested name, and why it cannot be used.
         message: String,
-        /// What can be done about it.
+        /// A suggested fix.
         hint: Option<String>,
         /// True when the plugin was rejected; false when it is only disabled for now.
         rejected: bool,
@@ -65,7 +65,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// What was asked for, and why it leads nowhere.
+    /// The requested name, and the reason.
     pub fn message(&self) -> &str {
         match self {
             Self::Unknown { message, .. } | Self::Unusable { message, .. } => message,
@@ -74,12 +74,12 @@ impl Missing {
 }
 
 impl Registry {
-    /// All plugins that were loaded, disabled ones included, by name.
+    /// All loaded plugins in order of name, including disabled ones.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// The gate that its calls pass.
+    /// The gate that every call passes.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
@@ -94,18 +94,18 @@ impl Registry {
         self.sandbox.cache_use()
     }
 
-    /// Returns the walls around the compiler of plugins.
+    /// Returns the restrictions that the plugin compiler runs under.
     ///
     /// # Errors
     ///
-    /// There is no compiler that works.
+    /// No working compiler is available.
     pub fn walls(&self) -> Result<Walls, LoadError> {
         self.sandbox.walls()
     }
 
-    /// Makes every plugin ready to be called, as the first call to it would.
+    /// Prepares every plugin for calls, as its first call would.
     ///
-    /// Returns the names of those that cannot be made ready, with the reason.
+    /// Returns the names of the plugins that cannot be prepared, with the reason.
     pub fn warm_up(&self) -> Vec<(PluginName, String)> {
         let ready = self.entries.values().filter(|entry| entry.is_ready());
         let failed = ready.filter_map(|entry| {
@@ -121,17 +121,17 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// There is none, or it was rejected.
+    /// The plugin does not exist, or was rejected.
     pub fn plugin(&self, name: &str) -> Result<&Entry, Missing> {
         let found = name.parse::<PluginName>().ok().and_then(|name| self.entries.get(&name));
         found.ok_or_else(|| self.no_plugin(name))
     }
 
-    /// Finds a plugin that can be used.
+    /// Finds a usable plugin by name.
     ///
     /// # Errors
     ///
-    /// There is none, or it cannot be used.
+    /// The plugin does not exist, or cannot be used.
     pub fn usable(&self, name: &str) -> Result<&Entry, Missing> {
         let entry = self.plugin(name)?;
         match entry.state().trouble(entry.name()) {
@@ -143,31 +143,31 @@ impl Registry {
         }
     }
 
-    /// Returns a plugin for runs in a role, made ready if it is not yet.
+    /// Returns a plugin for runs in a role, and prepares it if necessary.
     ///
     /// # Errors
     ///
-    /// It cannot be loaded.
+    /// The plugin cannot be loaded.
     pub(crate) fn load_plugin(&self, entry: &Entry) -> Result<Arc<Plugin>, Failure> {
         entry.plugin(&self.sandbox)
     }
 
-    /// Decides about a run in a role; see [`Roles`](crate::roles::Roles).
+    /// Decides on a run in a role; see [`Roles`](crate::roles::Roles).
     pub(crate) async fn admit_role(&self, run: ToolCall) -> Result<Admitted, Box<CallReport>> {
         gate::admit_role(self, run).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
     }
 
-    /// Why a run in a role that was let through may not go on: what it needs is not granted any more, or
-    /// a rule denies it now. Nobody is asked a second time.
+    /// Why an admitted run in a role may not continue: its capability was revoked, or a rule now
+    /// denies it. The user is not asked a second time.
     pub(crate) fn refusal(&self, run: &Admitted) -> Option<Denial> {
         gate::refusal(self, run)
     }
 
-    /// Finds a tool that can be called.
+    /// Finds a callable tool.
     ///
     /// # Errors
     ///
-    /// There is no such plugin or tool, or the plugin cannot be used.
+    /// The plugin or tool does not exist, or the plugin cannot be used.
     pub fn find(&self, id: &ToolId) -> Result<(&Entry, &ToolSpec), Missing> {
         let entry = self.usable(id.plugin.as_str())?;
         let found = entry.tools().iter().find(|tool| tool.id == *id);
@@ -196,17 +196,17 @@ impl Registry {
         }
     }
 
-    /// The tools as function definitions, the form in which a model is told of them.
+    /// The tools as function definitions, the form that a model receives.
     pub fn definitions(&self) -> Value {
         self.tools.iter().map(definition).collect()
     }
 
-    /// Ends what plugins keep for a session while it lives: warm instances, and scratches.
+    /// Ends a session: drops its warm instances and its scratch folders.
     pub async fn end_session(&self, session_id: &str) {
         self.sandbox.end_session(session_id).await;
     }
 
-    /// Tells managed plugins that were used that the host shuts down.
+    /// Notifies the managed plugins that were used of the shutdown.
     pub async fn shutdown(&self) {
         for entry in self.entries.values() {
             entry.teardown().await;
@@ -219,7 +219,7 @@ pub fn definition(tool: &ToolSpec) -> Value {
     openai::definition(&tool.into())
 }
 
-/// A plugin whose manifest cannot be read is known by its file or folder only.
+/// A plugin with an unreadable manifest is known only by its file or folder.
 fn is_about(problem: &Problem, name: &str) -> bool {
     if let Some(plugin) = &problem.plugin {
         return plugin.as_str() == name;

@@ -1,6 +1,8 @@
-//! What has to be known of components before they can be listed: each is read, compiled if it is not
-//! yet, and asked for its tools. All of them side by side, so that one that is slow, on purpose or
-//! because it holds a whole interpreter, keeps no other waiting.
+//! Prepares components for listing: reads each, compiles it if necessary, and asks it for its
+//! tools.
+//!
+//! Components are compiled and asked concurrently, so that a slow one, such as a malicious one or a
+//! whole interpreter, does not delay the others.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -14,11 +16,11 @@ use super::{
     discover::{Candidate, Source},
 };
 
-/// A plugin that has been compiled is asked for its tools for so long, however short a start waits
-/// for compilers: an interpreter needs a moment to answer.
+/// Shortest time that a compiled plugin has to list its tools, even if the start waits less for
+/// compilers: an interpreter needs a moment to answer.
 const ASK_TIME_MIN: Duration = Duration::from_secs(1);
 
-/// A component, as far as a start needs it.
+/// A component, prepared as far as a start needs it.
 pub(super) struct PreparedComponent {
     pub(super) file: ComponentFile,
     pub(super) readiness: Readiness,
@@ -28,16 +30,17 @@ pub(super) struct PreparedComponent {
 pub(super) enum Readiness {
     /// Its tools.
     Tools(Box<Metadata>),
-    /// That it is a program, whose one tool its definition describes.
+    /// It is a program, whose one tool its definition describes.
     Program,
-    /// Not enough: it is still being compiled, or asked.
+    /// It is still being compiled or asked.
     Compiling,
 }
 
-/// Candidates with their components; what is no component has none.
+/// Candidates with their components; `None` for one that does not run as a component.
 pub(super) type PreparedCandidate = (Candidate, Option<Result<PreparedComponent, LoadError>>);
 
-/// Prepares candidates, in their order. Those that are not ready in time are [`Readiness::Compiling`].
+/// Prepares candidates, in their order. Those that are not ready in time are
+/// [`Readiness::Compiling`].
 pub(super) async fn prepare(
     parts: &LoadParts<'_>,
     candidates: Vec<Candidate>,
@@ -66,7 +69,7 @@ pub(super) async fn prepare(
 struct ReadComponent {
     file: ComponentFile,
     is_program: bool,
-    /// Its tools, as an earlier start found them.
+    /// Its tools, from the metadata of an earlier start.
     known: Option<Box<Metadata>>,
     is_compiled: bool,
 }
@@ -77,7 +80,7 @@ impl ReadComponent {
     }
 }
 
-/// Reads a candidate's component and finds out what is known of it without compiling it.
+/// Reads a candidate's component, and looks up what is known of it without compiling it.
 fn read(parts: &LoadParts<'_>, candidate: &Candidate) -> Option<Result<ReadComponent, LoadError>> {
     match &candidate.source {
         Source::Component(path) => Some(read_plugin(parts, &candidate.manifest, path)),
@@ -103,7 +106,7 @@ fn read_plugin(
     Ok(ReadComponent { file, is_program: false, known, is_compiled })
 }
 
-/// Reads the component again, which has to be the one that was read with the definition.
+/// Reads the component again. It must be the one that was read with the definition.
 fn read_program(
     parts: &LoadParts<'_>,
     path: &Path,

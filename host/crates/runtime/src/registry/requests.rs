@@ -1,4 +1,4 @@
-//! What a plugin asks for, a line each: for people, and for the lock.
+//! The requests of a plugin, one line each, for display and for the lock.
 
 use sallyport_policy::Manifest;
 

@@ -1,8 +1,7 @@
-//! A plugin as a guide: who the assistant is in a session.
+//! A plugin as a guide: it defines the assistant of a session.
 //!
-//! It is asked once, before the session begins. What the command line says beats what the guide
-//! says, and that beats the configuration. What it wants remembered from the start stands beside
-//! what the configuration wants remembered.
+//! The guide is asked once, before the session starts. The command line overrides it, and it
+//! overrides the configuration. Its initial memories are added to those of the configuration.
 
 use std::sync::Arc;
 
@@ -13,47 +12,47 @@ use sallyport_sandbox::{Unavailable, roles::Persona};
 use super::{RoleError, Roles};
 use crate::config::MemoryKind;
 
-/// Who the assistant is. Every text of it is the plugin's.
+/// The definition of the assistant. All texts come from the plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Guide {
-    /// The plugin that says so.
+    /// The plugin that defines it.
     pub plugin: PluginName,
-    /// What the model should be and do.
+    /// The system prompt.
     pub system_prompt: String,
-    /// How freely it answers.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// How much of a long conversation it is shown.
+    /// How much of a long conversation the model receives.
     pub memory: Option<MemoryKind>,
-    /// What it knows from the start.
+    /// Facts that it knows from the start.
     pub memories: Vec<String>,
 }
 
-/// Why there is no guide. For the operator.
+/// Why a guide cannot be used, for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum GuideError {
-    /// The plugin cannot be a guide.
+    /// The plugin cannot play the role.
     #[error(transparent)]
     Role(#[from] RoleError),
-    /// It does not say who the assistant is.
+    /// It does not define the assistant.
     #[error("the guide {plugin} cannot be used: {why}")]
     Unusable {
         /// The plugin.
         plugin: PluginName,
-        /// What is wrong.
+        /// Description of the problem.
         why: String,
     },
-    /// It wants a long conversation shown in a way that does not exist.
+    /// It requests a memory policy that does not exist.
     #[error("the guide {plugin} asks for the memory policy {asked:?}, which does not exist")]
     NoSuchMemory {
         /// The plugin.
         plugin: PluginName,
-        /// What it asks for.
+        /// The requested policy.
         asked: String,
     },
 }
 
 impl GuideError {
-    /// What can be done about it.
+    /// Returns a suggested fix.
     pub fn hint(&self) -> String {
         match self {
             Self::Role(_) => "`sallyport plugin list` shows the plugins and their roles".to_owned(),
@@ -68,11 +67,11 @@ impl GuideError {
 }
 
 impl Guide {
-    /// Asks a plugin who the assistant is.
+    /// Asks a plugin for the assistant's definition.
     ///
     /// # Errors
     ///
-    /// There is no such guide, or what it says cannot be.
+    /// The plugin is not a guide, or its answer is invalid.
     pub async fn ask(roles: &Arc<Roles>, plugin: &PluginName) -> Result<Self, GuideError> {
         let player = roles.player(plugin.as_str(), Role::Guide)?;
         let described = player.plugin().describe().await;

@@ -1,4 +1,4 @@
-//! One request, from its head to its answer.
+//! Handles one request, from its head to its response.
 
 use std::{
     net::SocketAddr,
@@ -32,24 +32,24 @@ use super::{
     rate::TooMuch,
 };
 
-/// Longest body of a request: what a plugin is told as a whole.
+/// Longest body of a request in bytes: the most that a plugin receives at once.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// Longest wait for a whole body.
+/// Timeout of reading a whole body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How much of a body that is too long is still taken, and for how long: whoever is cut off in the
-/// middle of sending may never read why.
+/// How much of an oversized body is still read, and for how long, because a client that is cut off
+/// while it sends may never read the refusal.
 const EXCESS_BYTES_MAX: usize = 8 * 1024 * 1024;
 const EXCESS_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Most web sockets at one address at a time.
+/// Most concurrent WebSockets at one address.
 const TALKS_MAX: usize = 64;
 
-/// Longest message on a web socket: as much as an input may have.
+/// Longest message on a WebSocket in bytes: the limit of an input.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
-/// Most bytes that wait for somebody who does not read them.
+/// Most unsent bytes for a client that does not read.
 const UNREAD_BYTES_MAX: usize = 1024 * 1024;
 
 const NOT_FOUND: Refusal =
@@ -73,7 +73,7 @@ const AT_ONCE: Refusal = Refusal {
     words: "too many requests at once: wait a second",
 };
 
-/// Answers a request, with a refusal where it comes to that.
+/// Answers a request, or refuses it.
 pub(super) async fn answer(
     site: &Site,
     peer: SocketAddr,
@@ -98,7 +98,7 @@ async fn pass(
     let is_talk = headers.contains_key(header::UPGRADE);
     match site.look(uri, is_talk, headers) {
         Pass::Known => {}
-        // What begins a web socket follows nobody elsewhere.
+        // A WebSocket handshake cannot be redirected, so the key in its address is enough.
         Pass::Socket | Pass::Welcome { .. } if is_talk => {}
         Pass::Welcome { location, cookie } if is_read(method) => {
             return Ok(welcome(&location, cookie));
@@ -137,7 +137,7 @@ fn is_read(method: &Method) -> bool {
     [Method::GET, Method::HEAD].contains(method)
 }
 
-/// Reads the whole request, as the plugin sees it: as if it had been sent to it alone.
+/// Reads the whole request, and removes everything that is not for the plugin.
 async fn whole_request(
     authority: Authority,
     request: Request<Incoming>,
@@ -166,7 +166,7 @@ async fn whole(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, Refusal
     }
 }
 
-/// Lets the sender come to the end of a body that is too long, so that the refusal is read.
+/// Drains an oversized body, so that the client reads the refusal.
 async fn too_long(mut body: Incoming) -> Refusal {
     let drained = async {
         let mut left = EXCESS_BYTES_MAX;
@@ -176,12 +176,12 @@ async fn too_long(mut body: Incoming) -> Refusal {
             left = rest;
         }
     };
-    // Whoever goes on for longer is cut off.
+    // A client that sends for longer is cut off.
     let _ = tokio::time::timeout(EXCESS_TIME_MAX, drained).await;
     TOO_LONG
 }
 
-/// Makes a web socket of the connection.
+/// Upgrades the connection to a WebSocket.
 fn begin_talk(
     site: &Site,
     talk: &Arc<dyn Talk>,
@@ -196,7 +196,7 @@ fn begin_talk(
     }
     let (talk, upgrade) = (Arc::clone(talk), hyper::upgrade::on(&mut request));
     talks.spawn(async move {
-        // Whoever goes away before the answer was sent has not connected.
+        // The upgrade fails if the client disconnects before the response is sent.
         let Ok(upgraded) = upgrade.await else { return };
         let (io, limits) = (TokioIo::new(upgraded), Some(socket_limits()));
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, limits).await;
@@ -211,7 +211,7 @@ fn begin_talk(
     Ok(response)
 }
 
-/// The answer to a handshake, if it is one as RFC 6455 wants it (4.2.1).
+/// Returns the accept key for a valid handshake (RFC 6455, 4.2.1).
 fn accepted<B>(request: &Request<B>) -> Result<HeaderValue, Refusal> {
     let headers = request.headers();
     let is_handshake = request.method() == Method::GET
@@ -229,13 +229,13 @@ fn accepted<B>(request: &Request<B>) -> Result<HeaderValue, Refusal> {
     HeaderValue::from_str(&accept).map_err(|_| NO_SOCKET)
 }
 
-/// Whether a header, in however many lines, lists a word.
+/// Whether a header lists a word, in any of its lines.
 fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
 }
 
-/// Whether a key is what a client makes up for one handshake: 16 bytes as base64.
+/// Whether a key is a valid nonce: 16 bytes in base64.
 fn is_nonce(key: &str) -> bool {
     BASE64.decode(key.as_bytes()).is_ok_and(|bytes| bytes.len() == 16)
 }
@@ -247,7 +247,7 @@ fn socket_limits() -> WebSocketConfig {
         .max_write_buffer_size(UNREAD_BYTES_MAX)
 }
 
-/// Sends a browser on to the address without the key.
+/// Redirects a browser to the address without the key.
 fn welcome(location: &str, cookie: HeaderValue) -> Response<HttpBody> {
     let Ok(location) = HeaderValue::from_str(location) else { return refuse(NOT_FOUND) };
     let mut response = plain(StatusCode::SEE_OTHER, Bytes::new());

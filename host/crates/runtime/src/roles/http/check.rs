@@ -1,10 +1,10 @@
-//! Whether a request was meant for this address, and by whom.
+//! Checks that a request is meant for this address, and which page sent it.
 //!
-//! A page of any site can have the user's browser send requests to the loopback, and a name of its
-//! own can be made to stand for 127.0.0.1. Both show in the head: `Origin` names the page's site,
-//! `Host` the name that was used. Where a browser sends no `Origin`, for a picture, a script or a
-//! frame, `Sec-Fetch-Site` tells as much: another port of this machine is another origin, but gets the
-//! cookies. None of them can be forged by a page.
+//! A page of any site can make the user's browser send requests to the loopback, and its domain can
+//! be made to resolve to 127.0.0.1. Both show in the head: `Origin` names the page's site, `Host`
+//! the name that was used. A browser sends no `Origin` for an image, a script or a frame, but
+//! `Sec-Fetch-Site` shows the same: another port of this machine is another origin, although it
+//! receives the cookies. A page cannot forge any of these headers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,10 +12,10 @@ use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header, uri::Authorit
 use sallyport_policy::is_plain_path;
 use url::Host;
 
-/// Where a browser says how the page that sends is related to this address.
+/// The header in which a browser relates the sending page's site to this address.
 const SITE: &str = "sec-fetch-site";
 
-/// Why a request goes no further.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -42,8 +42,8 @@ pub(super) const PATH: Refusal = refusal(
     "write the path in its plain form: no dot segments, no empty ones, none of them encoded",
 );
 
-/// Checks who is meant, and which page sends. Returns the address that was used. A path that
-/// two readers could read differently is refused here, before anything is matched with it.
+/// Checks the addressed host and the sending page. Returns the address that was used. An ambiguous
+/// path is refused here, before any route is matched.
 pub(super) fn meant(
     site: SocketAddr,
     is_public: bool,
@@ -76,8 +76,8 @@ pub(super) fn meant(
     Ok(authority)
 }
 
-/// Whether a browser was sent here by the person or by a page from here; from elsewhere it may only
-/// be led to a page of its own, as by the printed address.
+/// Whether the user or a page of this origin sent the request. From another site, the browser may
+/// only navigate to a page here, as it does for the printed address.
 fn is_of_this_origin(method: &Method, headers: &HeaderMap) -> bool {
     let says = |name, word: &str| one(headers, HeaderName::from_static(name)) == Some(word);
     let is_visit = [Method::GET, Method::HEAD].contains(method)
@@ -86,15 +86,15 @@ fn is_of_this_origin(method: &Method, headers: &HeaderMap) -> bool {
     is_visit || says(SITE, "same-origin") || says(SITE, "none")
 }
 
-/// The value of a header that stands there once.
+/// The value of a header that occurs exactly once.
 pub(super) fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).into_iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
 }
 
-/// Whether a host is this address, by its number, or by the one name that nobody else can take.
-/// Where other machines may come, any number may have led here, but still no name.
+/// Whether a host is this address: its IP address, or `localhost`, which no other site can own. A
+/// public address accepts any IP address, since any may have led here, but still no other name.
 fn is_own(site: SocketAddr, is_public: bool, authority: &Authority) -> bool {
     if authority.as_str().contains('@') || authority.port_u16().unwrap_or(80) != site.port() {
         return false;
@@ -188,7 +188,7 @@ mod tests {
             (Method::GET, "none", "navigate", "document", Ok(())),
             (Method::GET, "same-origin", "cors", "empty", Ok(())),
             (Method::POST, "same-origin", "cors", "empty", Ok(())),
-            // Somebody follows the printed address, from a page that shows a terminal.
+            // A user follows the printed address from a page that shows a terminal.
             (Method::GET, "cross-site", "navigate", "document", Ok(())),
             (Method::GET, "same-site", "no-cors", "image", Err(ORIGIN)),
             (Method::GET, "same-site", "no-cors", "script", Err(ORIGIN)),
@@ -259,7 +259,7 @@ mod tests {
             ("http://127.0.0.1:8077/hooks/../x", false),
             ("*", false),
         ] {
-            // What is not even a target of a request the parser refuses.
+            // The parser refuses an invalid request target.
             let Ok(uri) = path.parse::<Uri>() else { continue };
             let met = meant(site, false, &Method::GET, &uri, &headers).map(drop);
             assert_eq!(met, if is_plain { Ok(()) } else { Err(PATH) }, "{path}");

@@ -1,7 +1,7 @@
-//! The connections at one address: how many there may be, and which of them makes room for another.
+//! The connections at one address: their limit, and which one is dropped to make room.
 //!
-//! Whoever has not shown the key yet holds a place only until somebody else needs it. So thousands
-//! of connections that say nothing, or say it slowly, keep nobody out.
+//! A client that has not shown the key keeps its place only until another one needs it. So
+//! thousands of idle or slow connections do not lock out a client.
 
 use std::{
     collections::VecDeque,
@@ -13,15 +13,15 @@ use std::{
 
 use tokio::task::AbortHandle;
 
-/// Most connections at one address at a time. A browser opens six; the rest is for programs.
+/// Most concurrent connections at one address. A browser opens six; the rest is for programs.
 pub(super) const CONNECTIONS_MAX: usize = 256;
 
-/// Whether the other side of a connection has shown the key.
+/// Whether the client of a connection has shown the key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KnownPeer(Arc<AtomicBool>);
 
 impl KnownPeer {
-    /// It has.
+    /// Records that the client has shown the key.
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -31,13 +31,13 @@ impl KnownPeer {
     }
 }
 
-/// The connections that are open, the oldest first.
+/// The open connections, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct OpenConnections(VecDeque<(AbortHandle, KnownPeer)>);
 
 impl OpenConnections {
-    /// Makes room for another one, if need be by ending the oldest whose other side is not known.
-    /// There is none when all of them are.
+    /// Makes room for another connection, if necessary by dropping the oldest one without a key.
+    /// Returns false if every client has shown the key.
     pub(super) fn make_room(&mut self) -> bool {
         if self.0.len() >= CONNECTIONS_MAX {
             self.0.retain(|(task, _)| !task.is_finished());
@@ -74,7 +74,7 @@ mod tests {
         peers.iter().for_each(KnownPeer::set);
         assert!(!open.make_room(), "all of them are known");
         let (one, other) = (KnownPeer::default(), KnownPeer::default());
-        // Known ones that have ended make room first.
+        // Known connections that have ended make room first.
         tasks.abort_all();
         while tasks.join_next().await.is_some() {}
         assert!(open.make_room() && open.0.is_empty());

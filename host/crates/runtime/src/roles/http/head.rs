@@ -1,9 +1,9 @@
-//! The head of a request, read whole and looked at before any parser repairs it.
+//! The head of a request, read as a whole and checked before a parser can repair it.
 //!
-//! A connection carries one request, so nothing behind a body can be taken for a second one. A head
-//! that two readers could read differently is refused all the same, because a proxy in front may be
-//! the other reader: a length beside chunks, a line that goes on in the next one, a line that ends
-//! in a line feed alone.
+//! A connection carries one request, so data after a body cannot be taken for a second one. An
+//! ambiguous head is refused all the same, because a proxy in front may read it differently: a
+//! length together with chunks, a line that is folded onto the next, a line that ends in a bare
+//! line feed.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::check::{Refusal, refusal};
 
-/// Most bytes of a head: browsers send two to four thousand.
+/// Size limit of a head in bytes. Browsers send two to four thousand.
 pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 const TOO_LARGE: Refusal =
@@ -27,12 +27,12 @@ const FRAMED_TWICE: Refusal =
 const CODED: Refusal =
     refusal(StatusCode::BAD_REQUEST, "no transfer coding but chunked is understood");
 
-/// Why there is no head.
+/// Why a head could not be read.
 #[derive(Debug)]
 pub(super) enum HeadError {
-    /// The other side has gone.
+    /// The client has disconnected.
     Gone,
-    /// It may not be read on.
+    /// The head is refused.
     Refused(Refusal),
 }
 
@@ -42,11 +42,12 @@ impl From<io::Error> for HeadError {
     }
 }
 
-/// Reads up to the end of a head and checks it. Returns all that was read, which may be more.
+/// Reads up to the end of a head and checks it. Returns everything that was read, possibly more
+/// than the head.
 ///
 /// # Errors
 ///
-/// The head is refused, or does not come to its end.
+/// The head is refused, or the client disconnects before its end.
 pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, HeadError> {
     let mut bytes = BytesMut::with_capacity(4096);
     let mut seen = 0;
@@ -62,12 +63,12 @@ pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes,
             check(&bytes[..length]).map_err(HeadError::Refused)?;
             return Ok(bytes.freeze());
         }
-        // A line end may have come in two pieces.
+        // A line ending may arrive in two pieces.
         seen = bytes.len().saturating_sub(b"\r\n\r".len());
     }
 }
 
-/// How long the head is, if its end is there; the first `seen` bytes hold no end of it.
+/// The length of the head, if its end has arrived; the first `seen` bytes do not contain it.
 fn length(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
     for at in seen..bytes.len() {
         match bytes[at] {
@@ -80,7 +81,7 @@ fn length(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
     Ok(None)
 }
 
-/// Looks at the lines that say how long the body is. Whatever else may be wrong the parser refuses.
+/// Checks the lines that define the length of the body. The parser refuses all other mistakes.
 fn check(head: &[u8]) -> Result<(), Refusal> {
     let lines = || head.split(|byte| *byte == b'\n').skip(1);
     if lines().any(|line| matches!(line.first(), Some(b' ' | b'\t'))) {
@@ -94,7 +95,7 @@ fn check(head: &[u8]) -> Result<(), Refusal> {
     if codings.iter().all(is_chunked) { Ok(()) } else { Err(CODED) }
 }
 
-/// The values of all lines of one name.
+/// The values of all lines with this name.
 fn values<'h>(lines: impl Iterator<Item = &'h [u8]>, name: &str) -> impl Iterator<Item = &'h [u8]> {
     lines.filter_map(move |line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
@@ -107,12 +108,12 @@ fn values<'h>(lines: impl Iterator<Item = &'h [u8]>, name: &str) -> impl Iterato
 mod tests {
     use super::*;
 
-    /// Reads a head that comes in pieces of so many bytes.
+    /// Reads a head that arrives in pieces of this many bytes.
     async fn read_in(pieces: usize, text: &str) -> Result<Bytes, HeadError> {
         let (mut near, mut far) = tokio::io::duplex(pieces);
         let text = text.as_bytes().to_owned();
         let sent = tokio::spawn(async move {
-            // Who is refused early is not read to the end.
+            // An early-refused head is not read to its end.
             let _ = tokio::io::AsyncWriteExt::write_all(&mut far, &text).await;
         });
         let read = read(&mut near).await;

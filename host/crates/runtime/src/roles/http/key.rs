@@ -1,11 +1,11 @@
-//! The keys of a run: who knows one may speak to what it opens.
+//! The keys of a run of the host. A client that knows a key has access to the routes it opens.
 //!
-//! There are two, so that a program which brings input cannot answer questions. That of the UI is
-//! made when the program starts. A browser gets it once, in the address that is printed; from then
-//! on a cookie carries it, which no script of a page can read and no page of another site can have
-//! sent. That of the listeners is made likewise, or is a secret of the user's. Programs send it as
-//! `Authorization: Bearer`, or in the address of a web socket; no browser keeps it, so no page that a
-//! listener serves at the address of a UI can speak to that.
+//! There are two, so that a program that brings input cannot answer questions. The UI's key is
+//! generated when the program starts. A browser gets it once, in the printed address. Afterwards a
+//! cookie carries it, which no script can read and which the browser does not send for a page of
+//! another site. The listeners' key is generated as well, or is a secret of the user's. Programs
+//! send it as `Authorization: Bearer`, or in the address of a WebSocket. No browser stores it, so a
+//! listener's page cannot be opened in a browser to reach the UI at the same address.
 
 use std::{fmt, net::SocketAddr};
 
@@ -16,35 +16,36 @@ use url::form_urlencoded;
 
 use super::check::one;
 
-/// The part of an address that carries the key.
+/// The query parameter that contains the key.
 const QUERY: &str = "token";
 
-/// Length of a key that is made here: nobody finds it by trying.
+/// Length of a generated key in bytes, too long to guess.
 const KEY_BYTES: usize = 32;
 
-/// Shortest key of the user's own: 16 letters and digits at random are out of anybody's reach.
+/// Shortest key of the user's own: 16 random letters and digits cannot be guessed.
 const SECRET_CHARS_MIN: usize = 16;
 
-/// What opens the UI, or all listeners, in one run.
+/// The key to the UI, or to all listeners, in one run.
 pub struct Key {
     text: Secret,
-    /// Compared in place of the text, since that takes the same time whatever is wrong.
+    /// Compared instead of the text, because comparing digests takes the same time for every wrong
+    /// key.
     digest: blake3::Hash,
     holder: Holder,
 }
 
-/// Who has a key.
+/// The holder of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// A person, whose browser keeps it.
+    /// The user, whose browser stores it.
     Person,
-    /// Programs, which send it every time.
+    /// Programs, which send it with every request.
     Programs,
-    /// Programs as well; it is the user's own, and not to be shown.
+    /// Programs too, but the key is the user's own secret and is never shown.
     Owner,
 }
 
-/// Why there is no key.
+/// Why there is not a usable key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("the system gives no random numbers")]
@@ -56,16 +57,17 @@ pub enum KeyError {
     Weak { chars: usize },
 }
 
-/// What the credentials of a request amount to.
+/// The result of checking the credentials of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// It may go on.
+    /// The request is allowed.
     Known,
-    /// It may, if it begins a web socket.
+    /// The request is allowed if it starts a WebSocket.
     Socket,
-    /// It may, and is sent to the address without the key; the browser keeps it in this cookie.
+    /// The request is redirected to the address without the key, which the browser keeps in this
+    /// cookie.
     Welcome { location: String, cookie: HeaderValue },
-    /// It may not.
+    /// The request is refused.
     Unknown,
 }
 
@@ -76,11 +78,11 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Makes a key that nobody knows.
+    /// Generates a key.
     ///
     /// # Errors
     ///
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     pub fn random(holder: Holder) -> Result<Self, KeyError> {
         let mut bytes = [0; KEY_BYTES];
         let filled = getrandom(&mut bytes, GetRandomFlags::empty());
@@ -90,11 +92,12 @@ impl Key {
         Ok(Self::new(blake3::Hash::from_bytes(bytes).to_hex().to_string(), holder))
     }
 
-    /// Takes a secret of the user's as the key of programs.
+    /// Uses a secret of the user's as the key of programs.
     ///
     /// # Errors
     ///
-    /// It is too short, or has characters that do not fit into an address.
+    /// The secret is too short, or contains characters other than ASCII letters, digits, `-` and
+    /// `_`.
     pub fn of(secret: &Secret) -> Result<Self, KeyError> {
         let text = secret.expose();
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -113,12 +116,12 @@ impl Key {
         if self.holder == Holder::Owner { "TOKEN" } else { self.text.expose() }
     }
 
-    /// An address with the key in it, to be shown to the user.
+    /// An address that contains the key, to show to the user.
     pub fn address(&self, address: &str) -> String {
         format!("{address}?{QUERY}={}", self.shown())
     }
 
-    /// The line of a head with the key in it, to be shown to the user.
+    /// A header line that contains the key, to show to the user.
     pub fn header(&self) -> String {
         format!("Authorization: Bearer {}", self.shown())
     }
@@ -127,8 +130,8 @@ impl Key {
         blake3::hash(text.as_bytes()) == self.digest
     }
 
-    /// Looks at the credentials of a request. The key in an address counts where a person has
-    /// followed it, and where a web socket begins.
+    /// Checks the credentials of a request. A key in the address counts where a user follows it,
+    /// and where a WebSocket starts.
     pub(super) fn look(&self, site: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Pass {
         match taken_out(uri.query().unwrap_or_default()) {
             QueryToken::Once { token, .. } if !self.opens(&token) => Pass::Unknown,
@@ -139,9 +142,9 @@ impl Key {
         }
     }
 
-    /// The address held the key.
+    /// Handles a request whose address contained the key.
     fn followed(&self, site: SocketAddr, path: &str, rest: &str) -> Pass {
-        // Two slashes would begin the name of another machine.
+        // A browser would take two leading slashes as the name of another host.
         let path = format!("/{}", path.trim_start_matches('/'));
         let location = if rest.is_empty() { path } else { format!("{path}?{rest}") };
         match self.cookie(site) {
@@ -150,8 +153,8 @@ impl Key {
         }
     }
 
-    /// Where there is an `Authorization` it decides, since a request that says two things means
-    /// neither for sure. Cookies may be several: any page of this machine can add one.
+    /// An `Authorization` header decides alone, because a request with contradicting credentials is
+    /// ambiguous. There may be several cookies: any page of this machine can add one.
     fn is_opened_by(&self, site: SocketAddr, headers: &HeaderMap) -> bool {
         match headers.contains_key(header::AUTHORIZATION) {
             true => bearer(headers).is_some_and(|token| self.opens(token)),
@@ -171,7 +174,7 @@ impl Key {
     }
 }
 
-/// Cookies do not tell ports apart, so the name does.
+/// The cookie's name contains the port, because browsers share cookies between ports.
 fn cookie_name(site: SocketAddr) -> String {
     format!("sallyport-{}", site.port())
 }
@@ -189,13 +192,13 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'
     pairs.filter(move |(found, _)| *found == name).map(|(_, token)| token)
 }
 
-/// What a query says about the key.
+/// The key in a query.
 enum QueryToken {
-    /// Nothing.
+    /// The query contains no key.
     None,
-    /// This, beside the rest of the query.
+    /// The query contains one key, and this rest.
     Once { token: String, rest: String },
-    /// Several things, of which different readers would take different ones.
+    /// The query contains several keys, of which different readers would pick different ones.
     Repeated,
 }
 
@@ -211,13 +214,13 @@ fn taken_out(query: &str) -> QueryToken {
     }
 }
 
-/// The value of one part of a query, if it names the key.
+/// The value of one part of a query, if it is the key.
 fn token_of(part: &str) -> Option<String> {
     let (name, value) = form_urlencoded::parse(part.as_bytes()).next()?;
     (name == QUERY).then(|| value.into_owned())
 }
 
-/// Takes everything out of a head that says who has passed: no plugin is to see it.
+/// Removes the credentials from a head, so that no plugin sees them.
 pub(super) fn hide(headers: &mut HeaderMap) {
     headers.remove(header::AUTHORIZATION);
     headers.remove(header::COOKIE);

@@ -1,20 +1,20 @@
-//! The host's own HTTP server: the addresses that the policy grants, and who may speak to them.
+//! The host's own HTTP server: the addresses that the policy grants, and the access checks on them.
 //!
-//! One server listens at each address and shares it out to plugins by path. Before anything reaches
-//! a plugin it has passed, in this order:
+//! One server listens at each address and distributes requests to plugins by path. A request
+//! reaches a plugin only after these checks, in this order:
 //!
-//! 1. `connections`: there is room, for which connections without a key make way.
-//! 2. `head`: the head is there in time, and has one reading. A connection carries one request.
-//! 3. `check`: the request was meant for this very address (`Host`), no page of another site sent
-//!    it (`Origin`), and its path means the same to everybody. A page in the user's browser can reach
-//!    the loopback too, so an address alone protects nothing.
-//! 4. `route`: the longest granted path that the request's lies below; whoever sends it
-//!    knows the `key` of whoever serves that.
-//! 5. `rate`: not too many a second.
-//! 6. `answer`: the body is whole, and not too long. Only then does the request take a place among
-//!    those that are answered at the same time.
+//! 1. `connections`: there is room. Connections without a key are dropped to make room.
+//! 2. `head`: the head arrives in time and is unambiguous. A connection carries one request.
+//! 3. `check`: the request is meant for this very address (`Host`), no page of another site sent it
+//!    (`Origin`), and its path is unambiguous. The address alone protects nothing, because any page
+//!    in the user's browser can reach the loopback.
+//! 4. `route`: the longest granted path that contains the request's path. The sender must know the
+//!    `key` of that route.
+//! 5. `rate`: the request is within the limit per second.
+//! 6. `answer`: the body is complete and within its limit. Only then does the request take one of
+//!    the places for concurrent answers.
 //!
-//! The credentials end here: no plugin sees them.
+//! Credentials are removed here, so that no plugin sees them.
 
 mod answer;
 mod check;
@@ -57,83 +57,83 @@ use patient::Patient;
 pub use rate::Bucket;
 use rate::Rate;
 
-/// Longest wait for a whole head.
+/// Timeout of reading a whole head.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Most lines of a head.
 const HEADERS_MAX: usize = 64;
 
-/// The pause after a connection could not be taken: the process has too many files open, and those
-/// that end make room.
+/// Pause after a connection could not be accepted. The process has too many open files then, and
+/// closing connections free some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Longest wait until somebody who is turned away has taken the reason, and has stopped sending.
+/// Timeout of sending a refusal, and of draining the rest of the request.
 const FAREWELL_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Connections that are turned away at a time; what is beyond is cut off without a word.
+/// Most refusals that are sent at the same time; further connections are dropped without an answer.
 const FAREWELLS_MAX: usize = 64;
 
 const NO_ROOM: Refusal = refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many connections");
 const NO_HEAD: Refusal = refusal(StatusCode::REQUEST_TIMEOUT, "the head did not come in time");
 
-/// A connection that has become a web socket.
+/// A connection that was upgraded to a WebSocket.
 pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Answers the requests below one path.
 pub trait Page: Send + Sync {
-    /// Answers a request. It has passed every check; its body is whole.
+    /// Answers a request. It has passed every check, and its body is complete.
     fn answer(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>>;
 }
 
-/// Takes the web sockets of one path.
+/// Handles the WebSockets of one path.
 pub trait Talk: Send + Sync {
-    /// Speaks with whoever has connected, to the end.
+    /// Handles one connection until it ends.
     fn speak(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()>;
 }
 
-/// Who serves a path.
+/// The handler of a path.
 #[derive(Clone)]
 pub enum Target {
     /// Requests.
     Page(Arc<dyn Page>),
-    /// Web sockets.
+    /// WebSockets.
     Talk(Arc<dyn Talk>),
 }
 
-/// A path and who serves it.
+/// A path and its handler.
 #[derive(Clone)]
 pub struct Route {
     /// Host, port and path.
     pub address: ListenAddress,
-    /// Who answers there.
+    /// The handler.
     pub target: Target,
-    /// What opens it.
+    /// The key that grants access to it.
     pub key: Arc<Key>,
 }
 
-/// What is served at one address.
+/// The routes and limits of one address.
 struct Site {
-    /// The address, with the port that it has.
+    /// The address, with its actual port.
     addr: SocketAddr,
     public: bool,
     routes: Vec<Route>,
     rate: Rate,
-    /// Connections that became web sockets; they end with the site.
+    /// The tasks of the WebSockets; they end with the site.
     talks: std::sync::Mutex<JoinSet<()>>,
 }
 
-/// An address that is taken, and not served yet.
+/// An address that is bound but not served yet.
 pub struct Server {
     listener: TcpListener,
     site: Arc<Site>,
 }
 
 impl Server {
-    /// Takes an address. All routes are of this address.
+    /// Binds an address. All routes must be of this address.
     ///
     /// # Errors
     ///
-    /// The address is in use, or is not of this machine.
+    /// The address is in use, or does not belong to this machine.
     pub async fn bind(addr: SocketAddr, routes: Vec<Route>) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
@@ -142,7 +142,7 @@ impl Server {
         Ok(Self { listener, site: Arc::new(Site { addr, public, routes, rate, talks }) })
     }
 
-    /// The address, with the port that it has.
+    /// The address, with its actual port.
     pub fn addr(&self) -> SocketAddr {
         self.site.addr
     }
@@ -175,8 +175,8 @@ impl Server {
     }
 }
 
-/// Says why nothing is read on, and closes. What still comes is read for a moment, because a
-/// connection that is closed with something unread takes back what was sent last.
+/// Sends the reason for a refusal, and closes. Drains the request for a moment, because closing a
+/// TCP connection with unread data discards what was sent last.
 async fn turn_away(mut stream: TcpStream, Refusal { status, words }: Refusal) {
     let text = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
@@ -188,7 +188,7 @@ async fn turn_away(mut stream: TcpStream, Refusal { status, words }: Refusal) {
         stream.shutdown().await?;
         tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
     };
-    // Whoever does not read it is not told.
+    // A client that does not read the refusal misses it.
     let _ = tokio::time::timeout(FAREWELL_TIME_MAX, parting).await;
 }
 
@@ -204,16 +204,17 @@ async fn serve(mut stream: TcpStream, peer: SocketAddr, site: Arc<Site>, known: 
         async move { Ok::<_, Infallible>(answer::answer(&site, peer, &known, request).await) }
     });
     let mut http = http1::Builder::new();
-    // Every answer but that of a web socket closes the connection; see `answer`.
+    // Every response except that of a WebSocket closes the connection; see `answer`.
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
     let io = TokioIo::new(Patient::new(stream, ahead));
-    // A connection that breaks concerns nobody but whoever made it.
+    // A broken connection affects only its client.
     let _ = http.serve_connection(io, service).with_upgrades().await;
 }
 
 impl Site {
-    /// What the credentials of a request amount to for whoever serves its path; where nobody does,
-    /// for anyone here, since only who may speak to somebody is told that nobody is there.
+    /// Evaluates the credentials of a request for the route of its path. Without a route, any key
+    /// of this address counts, because only a client with a key may learn that nothing is served
+    /// there.
     fn look(&self, uri: &Uri, is_talk: bool, headers: &HeaderMap) -> Pass {
         let served = self.route(uri.path(), is_talk).or_else(|| self.route(uri.path(), !is_talk));
         let routes = served.map_or(&self.routes[..], std::slice::from_ref);
@@ -221,7 +222,7 @@ impl Site {
         passes.find(|pass| *pass != Pass::Unknown).unwrap_or(Pass::Unknown)
     }
 
-    /// Who serves a path: of all that do, the one that names most of it.
+    /// The handler of a path: of all matching routes, the one with the longest path.
     fn route(&self, path: &str, is_talk: bool) -> Option<&Route> {
         let fits = |route: &&Route| {
             matches!(route.target, Target::Talk(_)) == is_talk && route.address.serves(path)
