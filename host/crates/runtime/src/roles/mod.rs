@@ -1,19 +1,19 @@
-//! Roles: what plugins do in a session beside tools, and the way there through the gate.
+//! Roles: what plugins do in a session besides tools, and how the gate admits it.
 //!
-//! No model asks for a run in a role; something happens, and the plugin is called. The gate decides
-//! about the run under a name of its own, `PLUGIN.role:provider`: a rule can deny it or have the
-//! person asked, and without one it may run, since the person chose the plugin for that role. It is
-//! written down like a call. What the plugin reaches for while it runs is asked for as in any call.
+//! No model requests a run in a role: an event occurs, and the plugin is called. The gate decides
+//! on the run under a name of its own, `PLUGIN.role:provider`. A rule can deny it or require an
+//! approval. Without a rule it may run, because the user chose the plugin for that role. It is
+//! recorded like a call, and its accesses are decided as in any call.
 //!
 //! ```text
 //! Roles::player ─► Player ── admit ─► Admitted      one record of the decision
 //!                         └─ begin ─► Playing       one record of the run, however it ends
 //! ```
 //!
-//! An [`Admitted`] may stand for several runs, where a plugin plays its role for as long as a session
-//! lasts; each run has a record of its own. Events that a UI receives, and requests that only look at
-//! one path, share a decision for as long as the policy is the same, and are written down when
-//! something came of them. A role whose capability is no longer granted is not played any more.
+//! One [`Admitted`] may cover several runs, where a plugin plays its role for a whole session; each
+//! run has its own record. Events that a UI receives, and read-only requests to one path, share a
+//! decision for as long as the policy is unchanged, and are recorded only if they had effects or
+//! failed. A plugin stops playing a role when its capability is revoked.
 //!
 //! A [`guide`] runs without any grant and needs no decision.
 
@@ -43,17 +43,17 @@ use crate::{
     services,
 };
 
-/// Longest label of an origin that people read, in characters: a name, not a message.
+/// Longest label of an origin that is shown, in characters: a name, not a message.
 const LABEL_CHARS_MAX: usize = 80;
 
-/// Why a plugin is called, where no model asks for it.
+/// The reason for a run that no model requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
     /// One of its timers fires.
     Timer,
     /// It listens for a session.
     Listener,
-    /// It answers in place of a model.
+    /// It answers as a model.
     Provider,
     /// It shows a session.
     Ui,
@@ -62,7 +62,7 @@ pub enum Run {
 }
 
 impl Run {
-    /// The word that rules and records have for it, after `role:`.
+    /// The role's name in rules and records, after `role:`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Timer => "timer",
@@ -73,17 +73,17 @@ impl Run {
         }
     }
 
-    /// What stands for it where a call has its tool.
+    /// The tool id under which the gate decides on the run.
     fn of(self, plugin: &PluginName) -> ToolId {
         let tool: Result<ToolName, _> = format!("{ROLE_PREFIX}{}", self.word()).parse();
         ToolId::new(plugin.clone(), tool.expect("a role is named like a tool"))
     }
 }
 
-/// Why a plugin cannot play a role. For the operator.
+/// Why a plugin cannot play a role, for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum RoleError {
-    /// There is no such plugin, or it cannot be used.
+    /// The plugin does not exist, or cannot be used.
     #[error("{}", .0.message())]
     Missing(Missing),
     /// It plays other roles.
@@ -91,9 +91,9 @@ pub enum RoleError {
     OtherRole {
         /// The plugin.
         plugin: PluginName,
-        /// The role that is wanted.
+        /// The requested role.
         role: Role,
-        /// Those that its manifest names.
+        /// The roles that its manifest names.
         plays: Vec<Role>,
     },
     /// It cannot be loaded.
@@ -105,11 +105,11 @@ fn words(roles: &[Role]) -> String {
     roles.iter().map(|role| role.word()).collect::<Vec<_>>().join(", ")
 }
 
-/// Finds a plugin that can be used in a role.
+/// Finds a usable plugin for a role.
 ///
 /// # Errors
 ///
-/// There is no such plugin, it cannot be used, or it plays other roles.
+/// The plugin does not exist, cannot be used, or plays other roles.
 pub fn cast<'r>(registry: &'r Registry, name: &str, role: Role) -> Result<&'r Entry, RoleError> {
     let entry = registry.usable(name).map_err(RoleError::Missing)?;
     if entry.manifest().roles.contains(&role) {
@@ -119,17 +119,18 @@ pub fn cast<'r>(registry: &'r Registry, name: &str, role: Role) -> Result<&'r En
     Err(RoleError::OtherRole { plugin, role, plays })
 }
 
-/// The plugins of a session in their roles.
+/// The plugins of a session, in their roles.
 pub struct Roles {
     audited: Arc<Audited>,
     observer: Option<Arc<dyn RunObserver>>,
-    /// A session may go on in another process: the number of a run alone would come again there.
+    /// Part of every run's id. A session may continue in another process, which counts its runs
+    /// from 1 again.
     began_ms: u64,
     runs: AtomicU64,
 }
 
 impl Roles {
-    /// Sends runs through the gate behind `audited`, and tells `observer` of them.
+    /// Sends runs through the gate behind `audited`, and reports them to `observer`.
     pub fn new(audited: Arc<Audited>, observer: Option<Arc<dyn RunObserver>>) -> Arc<Self> {
         Arc::new(Self { audited, observer, began_ms: now_ms(), runs: AtomicU64::new(0) })
     }
@@ -139,31 +140,31 @@ impl Roles {
         self.audited.registry()
     }
 
-    /// Whether the audit cannot be written, so that no decision of earlier holds for another run.
+    /// Whether the audit cannot be written. No earlier decision covers another run then.
     pub fn is_unrecorded(&self) -> bool {
         self.audited.is_failing()
     }
 
-    /// The plugins that can be used in a role, by name.
+    /// The usable plugins of a role, in order of name.
     pub fn playing(&self, role: Role) -> impl Iterator<Item = &Entry> {
         let ready = self.registry().entries().filter(|entry| entry.is_ready());
         ready.filter(move |entry| entry.manifest().roles.contains(&role))
     }
 
-    /// Returns a plugin to play a role, made ready.
+    /// Returns a plugin that is ready to play a role.
     ///
     /// # Errors
     ///
-    /// There is no such plugin, it cannot be used, or it plays other roles.
+    /// The plugin does not exist, cannot be used or loaded, or plays other roles.
     pub fn player(self: &Arc<Self>, name: &str, role: Role) -> Result<Player, RoleError> {
         self.made_ready(cast(self.registry(), name, role)?)
     }
 
-    /// Returns a plugin, made ready, for a run that is bound to no role of its manifest: a timer.
+    /// Returns a plugin that is ready for a run outside the roles of its manifest: a timer.
     ///
     /// # Errors
     ///
-    /// There is no such plugin, or it cannot be used.
+    /// The plugin does not exist, or cannot be used or loaded.
     pub fn plugin(self: &Arc<Self>, name: &str) -> Result<Player, RoleError> {
         let entry = self.registry().usable(name).map_err(RoleError::Missing)?;
         self.made_ready(entry)
@@ -174,7 +175,7 @@ impl Roles {
         Ok(Player { roles: Arc::clone(self), plugin, name: entry.name().clone() })
     }
 
-    /// Where a run comes from, with an id of its own.
+    /// The context of a run, with an id of its own.
     pub fn context(&self, session_id: &str) -> CallContext {
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
         let call_id = format!("run-{:x}-{run}", self.began_ms);
@@ -196,18 +197,18 @@ impl Player {
         &self.name
     }
 
-    /// The plugin itself. What it runs needs an [`Admitted`] first and a [`Playing`] around it.
+    /// The plugin itself. Every run needs an [`Admitted`] first and a [`Playing`] around it.
     pub fn plugin(&self) -> &Arc<Plugin> {
         &self.plugin
     }
 
-    /// What it may do at this moment; nothing once it is gone.
+    /// Its current grant; `None` once the plugin is gone.
     pub fn grant(&self) -> Option<Arc<Grant>> {
         self.roles.registry().plugin(self.name.as_str()).ok().map(Entry::grant)
     }
 
-    /// Why a run that was let through may not go on: the policy has changed since, or what came of
-    /// earlier ones cannot be written down.
+    /// Why an admitted run may not continue: the policy has changed, or the audit cannot be
+    /// written.
     pub fn refusal(&self, call: &Admitted) -> Option<Denial> {
         let unrecorded = || Denial {
             what: format!("{} may not run", call.tool()),
@@ -219,11 +220,11 @@ impl Player {
         refusal.or_else(|| self.roles.is_unrecorded().then(unrecorded))
     }
 
-    /// Has the gate decide about a run. `about` is what a person would be shown of it, an object.
+    /// Asks the gate to admit a run. `about` is an object that describes the run to the user.
     ///
     /// # Errors
     ///
-    /// The report of a run that may not be.
+    /// The report of a run that is refused.
     pub async fn admit(
         &self,
         run: Run,
@@ -238,21 +239,21 @@ impl Player {
         result
     }
 
-    /// Begins the record of a run that was admitted.
+    /// Starts the record of an admitted run.
     pub fn begin(&self, call: &Admitted) -> Playing {
         let (tool, observer) = (call.tool().clone(), self.roles.observer.clone());
         Playing { record: self.roles.audited.begun(call), tool, observer, may_be_silent: false }
     }
 
-    /// Begins the record of a run that is written down only when something comes of it: of the many that
-    /// only look, and share a decision.
+    /// Starts the record of one of many runs that share a decision and usually only read. It is
+    /// written only if the run had effects or failed.
     pub fn begin_looking(&self, call: &Admitted) -> Playing {
         let Playing { record, tool, observer, .. } = self.begin(call);
         Playing { record: record.unless_silent(), tool, observer, may_be_silent: true }
     }
 }
 
-/// A run in a role. Dropped before it has finished, it is written down as cancelled.
+/// A run in a role. If it is dropped before it has finished, it is recorded as cancelled.
 pub struct Playing {
     record: Unfinished,
     tool: ToolId,
@@ -261,7 +262,7 @@ pub struct Playing {
 }
 
 impl Playing {
-    /// Writes down how the run has ended.
+    /// Records how the run ended.
     pub fn finish(self, report: &CallReport) {
         if self.may_be_silent && is_silent(report) {
             return self.record.leave_out();
@@ -273,7 +274,7 @@ impl Playing {
     }
 }
 
-/// Why a run did not come to its end, in words for people; nothing when it did, or was cancelled.
+/// Why a run did not finish, in human-readable form; `None` if it finished or was cancelled.
 pub fn trouble(report: &CallReport) -> Option<String> {
     match &report.outcome {
         Outcome::Completed(_) | Outcome::Cancelled => None,
@@ -287,13 +288,13 @@ pub fn trouble(report: &CallReport) -> Option<String> {
     }
 }
 
-/// The same of a run that is known not to have come to its end.
+/// The same for a run that is known not to have finished.
 pub fn reason(report: &CallReport) -> String {
     trouble(report).unwrap_or_else(|| "it was cancelled".to_owned())
 }
 
-/// Where an input came from, in words: `Kim, by webhook`. It is one line, whatever the label holds, so
-/// that no label can pass for a line of somebody else's.
+/// The origin of an input in human-readable form: `Kim, by webhook`. It is always a single line, so
+/// that a label cannot imitate another origin's line.
 pub fn whose(origin: &Origin) -> String {
     match &origin.label {
         Some(label) => {
@@ -303,7 +304,7 @@ pub fn whose(origin: &Origin) -> String {
     }
 }
 
-/// Whether nothing came of a run that anybody would look for in a record.
+/// Whether a run left nothing worth a record.
 fn is_silent(report: &CallReport) -> bool {
     trouble(report).is_none() && report.effects.is_empty()
 }

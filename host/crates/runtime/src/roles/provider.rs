@@ -1,8 +1,8 @@
-//! A plugin in place of a model: a conversation goes in, words and an answer come out.
+//! A plugin that acts as a model: it receives a conversation, and streams an answer.
 //!
-//! What comes back is believed no more than what a provider sends over a wire: unknown tools, ids
-//! that stand twice and broken arguments go on to where every answer goes. The plugin's own form of
-//! an answer comes back to the same plugin and model alone, letter for letter.
+//! The answer is trusted no more than one from a remote provider: unknown tools, duplicate ids and
+//! broken arguments are handled where every answer is handled. The plugin's opaque form of an
+//! answer is returned unchanged, only to the same plugin and model.
 
 use std::{
     collections::HashSet,
@@ -24,17 +24,17 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{Player, Run};
 use crate::config::{PluginModel, provider::PLUGIN_PREFIX};
 
-/// A plugin that stands for a model, in one session.
+/// A plugin that acts as a model in one session.
 pub struct ByPlugin {
     player: Player,
     settings: PluginModel,
     session_id: String,
     name: String,
-    /// What the person was told of already.
+    /// The remarks that the user has already seen.
     told: Mutex<HashSet<String>>,
 }
 
-/// Returns the model that a plugin stands for, for one session.
+/// Returns a plugin as the model of one session.
 pub fn connect(player: Player, settings: PluginModel, session_id: &str) -> Arc<dyn ChatModel> {
     let plugin = format!("{PLUGIN_PREFIX}{}", settings.plugin);
     let name = match &settings.model {
@@ -81,7 +81,8 @@ impl ByPlugin {
         let call = call.map_err(|report| self.refused(*report))?;
         let playing = self.player.begin(&call);
         let (say, mut said) = mpsc::unbounded_channel();
-        // Whom the plugin asks is not known here, so whatever any provider refuses is kept from it.
+        // The provider behind the plugin is unknown, so everything that any provider refuses is
+        // left out.
         let fit = Fit::careful(request.tools);
         self.tell_left_out(&fit, on_delta);
         let messages = fit.history(request.messages, &self.origin());
@@ -111,8 +112,8 @@ impl ByPlugin {
         new.cloned().map(model::Delta::LeftOut).for_each(on_delta);
     }
 
-    /// What a person would be shown of it, and what the record keeps. The conversation itself is in
-    /// the session.
+    /// The description of a run for the user and the record. The session stores the conversation
+    /// itself.
     fn about(&self, request: &Request<'_>) -> Value {
         let (messages, tools) = (request.messages.len(), request.tools.len());
         json!({ "model": self.settings.model, "messages": messages, "tools": tools })
@@ -138,7 +139,7 @@ impl ByPlugin {
         Generation { history, tools: request.tools.iter().map(tool).collect(), settings }
     }
 
-    /// A message as the plugin is told of it.
+    /// Converts a message into the form that the plugin receives.
     fn told(&self, message: &model::Message) -> Message {
         match message {
             model::Message::System { text } => Message::System(text.clone()),
@@ -160,13 +161,13 @@ impl ByPlugin {
         }
     }
 
-    /// Names the plugin and its model as the origin of an answer.
+    /// The origin of an answer: the plugin and its model.
     fn origin(&self) -> String {
         let PluginModel { plugin, model, .. } = &self.settings;
         format!("{PLUGIN_PREFIX}{plugin}/{}", model.as_deref().unwrap_or_default())
     }
 
-    /// The form of an answer if this very plugin gave it.
+    /// The opaque form of an answer, if this plugin and model produced it.
     fn own(&self, opaque: &Opaque) -> Option<String> {
         let body = opaque.body.as_str().filter(|_| opaque.origin == self.origin());
         body.map(str::to_owned)
@@ -188,7 +189,7 @@ impl ByPlugin {
         ModelError::Stopped { provider: self.name.clone(), message }
     }
 
-    /// Why a run that may not be gives no answer.
+    /// The error of a run that was not admitted.
     fn refused(&self, report: CallReport) -> ModelError {
         match report.outcome {
             Outcome::Denied(denial) => self.failed(ProviderFailure::Denied(denial)),
@@ -223,8 +224,8 @@ impl ByPlugin {
     }
 }
 
-/// The words of an input, with the names of the files that come with it: a file itself goes to the
-/// plugin without its name, and people speak of files by their names.
+/// The text of an input, followed by the names of its attachments. The model needs the names in the
+/// text because users refer to files by name.
 fn with_names(said: &model::UserMessage) -> String {
     let told = said.told();
     if said.attachments.is_empty() {
@@ -256,7 +257,7 @@ fn request_of(call: &model::CallRequest) -> ToolRequest {
     ToolRequest { id, name, arguments }
 }
 
-/// An id that is empty or stands twice is the session's to mend.
+/// An empty or duplicate id is left for the session to fix.
 fn call_of(call: ToolRequest) -> model::CallRequest {
     let ToolRequest { id, name, arguments } = call;
     model::CallRequest { id, name, arguments }

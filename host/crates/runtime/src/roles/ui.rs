@@ -1,10 +1,11 @@
-//! A plugin as the user's side of a session: what it is told, and what it may say.
+//! A plugin as the user's side of a session: the events that it receives, and the commands that it
+//! may send.
 //!
-//! The session never waits for it. Events wait in a queue, where pieces of an answer melt into one,
-//! and a task of its own tells the plugin of one after another. A UI that breaks, hangs or falls too
-//! far behind ends; whoever runs the session learns why and goes on without it.
+//! The session never waits for it. Events wait in a queue, where adjacent pieces of an answer are
+//! merged, and a separate task delivers them one by one. A UI that fails, hangs or falls too far
+//! behind is ended; the session continues, and its owner learns the reason.
 //!
-//! Of questions it can answer those that it was shown, while they are open, once.
+//! A UI can answer only the questions that it was shown, only while they are open, and only once.
 
 mod told;
 
@@ -32,70 +33,72 @@ use super::{Player, listener::inbox::Tray, trouble};
 
 pub use told::{events, fits};
 
-/// Events that may wait. A turn with many calls has some hundred; a plugin that is behind by more
-/// does not show what happens.
+/// Most events that may wait. A turn with many calls causes a few hundred; a plugin that is further
+/// behind no longer shows the current state.
 const EVENTS_WAITING_MAX: usize = 1024;
 
-/// Longest piece of an answer that pieces melt into: what one event may have.
+/// Longest merged piece of an answer in bytes: the limit of one event.
 const DELTA_BYTES_MAX: usize = 64 * 1024;
 
-/// Commands that may wait for the session.
+/// Most commands that may wait for the session.
 const COMMANDS_WAITING_MAX: usize = 64;
 
-/// Longest wait, at the end, until it has been told of everything.
+/// Longest wait for the remaining events to be delivered at the end.
 const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// What a UI tells the session at once. Inputs go another way, since they wait for their turn.
+/// A command that the session handles immediately. Inputs are queued separately and wait for their
+/// turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromUi {
     /// The answer to a question.
     Confirm {
         /// The question.
         confirmation_id: u64,
-        /// What was chosen.
+        /// The answer.
         answer: Answer,
     },
-    /// The present turn is to end.
+    /// Ends the current turn.
     Cancel,
 }
 
-/// Where a UI draws. Texts are untrusted.
+/// The surface that a UI draws on. Texts are untrusted.
 pub trait Canvas: Send + Sync {
-    /// Draws whole lines.
+    /// Prints whole lines.
     fn print(&self, text: &str, style: Style);
 
-    /// Shows words in place of the last status; none removes it.
+    /// Replaces the status text; `None` removes it.
     fn status(&self, text: Option<&str>);
 }
 
-/// The place of a UI at its session.
+/// The host's side of a UI in its session.
 pub struct UiSeat {
-    /// Questions that are open, and whether it was shown them.
+    /// The open questions, and whether the UI was shown them.
     open: Mutex<BTreeMap<u64, Seen>>,
-    /// The plugin is no UI any more; a page of it may still be there.
+    /// The UI has ended, but its page may still be open.
     is_left: AtomicBool,
     inputs: Tray,
     commands: mpsc::Sender<FromUi>,
     canvas: Arc<dyn Canvas>,
 }
 
-/// How far a question has come on its way to a UI.
+/// The delivery state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
-    /// It waits with what else the UI is to be told.
+    /// Its event is still in the queue.
     NotYet,
     Shown,
 }
 
 impl UiSeat {
-    /// A seat whose inputs go into `inputs`, and the end where its other commands come out.
+    /// Creates a seat that puts inputs into `inputs`, and returns the receiver of its other
+    /// commands.
     pub fn new(inputs: Tray, canvas: Arc<dyn Canvas>) -> (Arc<Self>, mpsc::Receiver<FromUi>) {
         let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
         let open = Mutex::default();
         (Arc::new(Self { open, is_left: AtomicBool::new(false), inputs, commands, canvas }), told)
     }
 
-    /// Takes no more commands.
+    /// Rejects all further commands.
     pub fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
@@ -115,14 +118,14 @@ impl UiSeat {
         change(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A question is about to be told to the UI. One that was closed meanwhile stays closed.
+    /// Marks a question as shown, just before its delivery. A closed question stays closed.
     fn show(&self, id: u64) {
         self.with_open(|open| {
             open.entry(id).and_modify(|seen| *seen = Seen::Shown);
         });
     }
 
-    /// Takes a question that the UI was shown, to be answered.
+    /// Removes a question that the UI was shown, to answer it.
     fn take(&self, id: u64) -> Result<(), SeatError> {
         let taken = self.with_open(|open| match open.get(&id) {
             Some(Seen::Shown) => open.remove(&id),
@@ -162,19 +165,19 @@ impl Seat for UiSeat {
     }
 }
 
-/// Events on their way to a UI.
+/// The queue of events for a UI.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
     changed: Notify,
-    /// It has been told of everything, for whoever waits for that.
+    /// Notified when every event has been delivered.
     settled: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     events: VecDeque<UiEvent>,
-    /// It is being told of one that waits no more.
+    /// An event that has left the queue is being delivered.
     is_telling: bool,
     is_closed: bool,
     is_lagging: bool,
@@ -197,7 +200,7 @@ impl Queue {
         event.map(Ok).or_else(|| waiting.is_closed.then_some(Err(Stop::Done)))
     }
 
-    /// The next event, or why there is none.
+    /// Waits for the next event, or for the end of all events.
     async fn next(&self) -> Result<UiEvent, Stop> {
         loop {
             if let Some(next) = self.take() {
@@ -217,7 +220,7 @@ impl Waiting {
             {
                 return last.push_str(piece);
             }
-            // The whole message says what pieces that still wait would have said.
+            // The complete message replaces the pieces that are still in the queue.
             (UiEvent::NewMessage(message), _) if message.author == Author::Assistant => {
                 self.events.retain(|event| !matches!(event, UiEvent::Delta(_)));
             }
@@ -230,25 +233,25 @@ impl Waiting {
     }
 }
 
-/// Why no more events are told.
+/// Why the delivery of events ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Stop {
-    /// All were, and no more come.
+    /// Every event was delivered, and the queue is closed.
     Done,
-    /// The plugin is no UI any more; why.
+    /// The UI failed, for this reason.
     Broke(String),
 }
 
-/// What becomes of a UI while it is told what happens.
+/// A change in the state of a UI.
 #[derive(Debug)]
 pub enum News {
-    /// It has been told of everything that waited; by now there may be more.
+    /// Every waiting event was delivered. New ones may have arrived since.
     Settled,
-    /// It is a UI no more; why.
+    /// The UI failed, for this reason.
     Broken(String),
 }
 
-/// A UI at its session.
+/// A UI in its session.
 pub struct UiPlayer {
     queue: Arc<Queue>,
     seat: Arc<UiSeat>,
@@ -256,14 +259,14 @@ pub struct UiPlayer {
 }
 
 impl UiPlayer {
-    /// Begins to tell a plugin what happens. The gate has let it through.
+    /// Starts to deliver events to a plugin. The gate has admitted the run.
     pub fn begin(player: Player, call: Admitted, seat: Arc<UiSeat>) -> Self {
         let queue = Arc::new(Queue::default());
         let telling = tell_all(player, call, Arc::clone(&queue), Arc::clone(&seat));
         Self { queue, seat, telling: tokio::spawn(telling) }
     }
 
-    /// Tells of something that happened, in its turn.
+    /// Adds an event to the queue.
     pub fn tell(&self, event: UiEvent) {
         self.seat.with_open(|open| match &event {
             UiEvent::ToolCallRequested(request) => {
@@ -277,13 +280,13 @@ impl UiPlayer {
         self.queue.change(|waiting| waiting.push(event));
     }
 
-    /// Whether it has been told of everything.
+    /// Whether every event has been delivered.
     pub fn is_idle(&self) -> bool {
         let waiting = self.queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.events.is_empty() && !waiting.is_telling
     }
 
-    /// Waits until it has been told of everything that waited, or is a UI no more.
+    /// Waits until every waiting event is delivered, or the UI has ended.
     pub async fn news(&mut self) -> News {
         let ended = tokio::select! {
             ended = &mut self.telling => ended,
@@ -296,16 +299,17 @@ impl UiPlayer {
         })
     }
 
-    /// Tells what still waits, and ends.
+    /// Delivers the remaining events, and ends.
     pub async fn close(mut self) {
         self.queue.change(|waiting| waiting.is_closed = true);
-        // One that takes longer misses the end.
+        // A plugin that takes longer misses the last events.
         let _ = tokio::time::timeout(FAREWELL_TIME_MAX, &mut self.telling).await;
         self.telling.abort();
     }
 }
 
-/// Only runs that did something are written down: a UI is told of every piece of every answer.
+/// Delivers events until the end. Only runs with effects or failures are recorded, because a UI
+/// receives every piece of every answer.
 async fn tell_all(player: Player, call: Admitted, queue: Arc<Queue>, seat: Arc<UiSeat>) -> Stop {
     let ui = player.plugin().ui(call.clone(), Arc::clone(&seat) as Arc<dyn Seat>);
     loop {
@@ -394,7 +398,7 @@ mod tests {
         assert_eq!(seat.confirm(7, Answer::No { reason: None }), Err(SeatError::NoSuchQuestion));
         let confirm = FromUi::Confirm { confirmation_id: 7, answer: Answer::Once };
         assert_eq!(commands.recv().await, Some(confirm));
-        // It was closed before the UI was told of it.
+        // The question was closed before the UI received it.
         seat.show(8);
         assert_eq!(seat.confirm(8, Answer::Once), Err(SeatError::NoSuchQuestion));
         for id in 0..=COMMANDS_WAITING_MAX as u64 {

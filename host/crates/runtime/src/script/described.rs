@@ -1,7 +1,7 @@
-//! From what a folder says of itself to a plugin with one tool.
+//! Reads a script folder as a plugin with one tool.
 //!
-//! The tool keeps the name of the definition, which is what models have always been told; the plugin
-//! has the same name as far as plugins can have it: in lower case, with `_` for a dot.
+//! The tool keeps the name in the definition, which models already know. The plugin's name is the
+//! same in lower case, with `_` instead of a dot.
 
 use std::path::Path;
 
@@ -13,23 +13,23 @@ use serde_json::Value;
 
 pub(crate) use sallyport_process::DEFINITION_FILE;
 
-/// A folder with a script, as a plugin.
+/// A script folder, as a plugin.
 #[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) script: Script,
     pub(crate) manifest: Manifest,
     pub(crate) tool: ToolSpec,
-    /// What its owner may want to know.
+    /// Remarks for the owner.
     pub(crate) remarks: Vec<String>,
 }
 
 /// Why a folder cannot be a plugin.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Misdescribed {
-    /// The folder is no script.
+    /// The folder is not a script.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// Neither a plugin nor a tool can be called like that.
+    /// The name is valid for neither a plugin nor a tool.
     #[error("the \"name\" of its definition cannot be used: {0}")]
     Name(#[from] NameError),
     /// The tool cannot be offered to a model.
@@ -38,7 +38,7 @@ pub(crate) enum Misdescribed {
 }
 
 impl Misdescribed {
-    /// What can be done about it.
+    /// Returns how to fix it.
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Script(error) => error.hint(),
@@ -49,8 +49,8 @@ impl Misdescribed {
 }
 
 impl Described {
-    /// Reads a folder. With a manifest, that says who the plugin is and what it requests, and the
-    /// definition what its tool is.
+    /// Reads a folder. If there is a manifest, it defines the plugin and its requests, and the
+    /// definition describes the tool.
     pub(crate) fn read(folder: &Path, manifest: Option<Manifest>) -> Result<Self, Misdescribed> {
         let script = Script::read(folder)?;
         let definition = &script.definition;
@@ -74,7 +74,8 @@ impl Described {
     }
 }
 
-/// A component runs in the sandbox, so it asks for nothing; a program of the machine asks to be one.
+/// Returns the manifest of a folder that has none. A component runs in the sandbox, so it requests
+/// nothing. A native program requests to run as one.
 fn own_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, NameError> {
     let written = &script.definition.name;
     let name: PluginName = written.to_ascii_lowercase().replace('.', "_").parse()?;
@@ -89,7 +90,7 @@ fn own_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, 
     })
 }
 
-/// Definitions leave out what goes without saying: arguments are an object.
+/// Adds the type "object" to a schema without a type. Definitions usually omit it.
 fn as_object(mut parameters: Value) -> Value {
     if let Value::Object(keys) = &mut parameters {
         keys.entry("type").or_insert_with(|| "object".into());

@@ -1,8 +1,8 @@
-//! Scripts as tools: programs of this machine that read JSON and print JSON.
+//! Scripts as tools: native programs that read JSON and print JSON.
 //!
-//! What a folder with a `definition.json` says becomes the description of one tool (`Described`),
-//! what the policy grants its plugin becomes the walls of a run, and what came of the run becomes an
-//! outcome that a model can read. The walls themselves are the work of the crate `process`.
+//! `Described` turns a folder with a `definition.json` into one tool. The grant of its plugin
+//! becomes the limits of a run, and the result becomes an outcome that a model can read. The crate
+//! `process` confines the program.
 
 mod described;
 mod outcome;
@@ -18,10 +18,10 @@ use sallyport_sandbox::{Places, Warden};
 pub(crate) use described::{DEFINITION_FILE, Described};
 use outcome::Ended;
 
-/// What a script does, in the words of a refusal.
+/// The action of a script, in the message of a refusal.
 const RUN: &str = "run as a program of this machine";
 
-/// A script that the system runs.
+/// A script that runs as a native program.
 pub(crate) struct Native {
     script: Script,
     stage: Stage,
@@ -29,8 +29,8 @@ pub(crate) struct Native {
 }
 
 impl Native {
-    /// Takes a script whose program is a native one. This very program stands between it and the
-    /// host.
+    /// Wraps a script with a native program. This same executable, started again, runs between the
+    /// host and the script.
     pub(crate) fn new(script: Script) -> Self {
         Self { script, stage: Stage::this_program(), places: Places::new() }
     }
@@ -51,7 +51,7 @@ impl Native {
     }
 
     async fn run_in_place(&self, warden: &dyn Warden, call: &Admitted) -> CallReport {
-        // The place may have been waited for, and what was granted then is taken back now.
+        // Read the grant again, because it may have been revoked while the call waited for a place.
         let grant = warden.grant();
         let Some(process) = grant.process() else {
             return denied(barred(&grant));
@@ -62,7 +62,8 @@ impl Native {
         work.is_over = true;
         match ended {
             Ok(finished) => {
-                // What is cut first could end in the middle of a secret, which nobody would recognise.
+                // Redact before the text is cut, because a cut inside a secret would hide it from
+                // the redactor.
                 let stderr = warden.redactor().text(&finished.stderr).into_owned();
                 let finished = Finished { stderr, ..finished };
                 Ended { script: &self.script, spec: &spec, finished, grant: &grant }.report()
@@ -73,7 +74,7 @@ impl Native {
     }
 }
 
-/// A program at work. One that is ended because nobody waits for it any more has run all the same.
+/// A running program. If the call is cancelled, dropping this records that the program ran.
 struct Work<'a> {
     program: &'a Path,
     call: &'a Admitted,
@@ -90,7 +91,7 @@ impl Drop for Work<'_> {
     }
 }
 
-/// The refusal of a script that may not be a program of this machine.
+/// Returns the refusal of a script that may not run as a native program.
 pub(crate) fn barred(grant: &Grant) -> Denial {
     grant.deny(Capability::Process, RUN)
 }

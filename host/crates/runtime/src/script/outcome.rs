@@ -1,4 +1,4 @@
-//! What came of a run, as a model, a person and the audit read it.
+//! The result of a run, for the model, the user and the audit.
 
 use sallyport_contract::{
     CallReport, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, PluginName, ToolOutput,
@@ -7,16 +7,17 @@ use sallyport_contract::{
 use sallyport_policy::{Access, Capability, Grant};
 use sallyport_process::{Exit, Finished, Limit, OutputError, RunError, Script, Spec, parse_output};
 
-/// How much of what a program says when it fails is told: the end of a trace, where the reason is.
+/// Maximum length of standard error in a failure message, in characters. The end is kept: a trace
+/// ends with its reason.
 const ERRORS_CHARS_MAX: usize = 2000;
 
-/// Lines of standard error that are kept as log.
+/// Maximum number of lines of standard error in the log.
 const LOG_LINES_MAX: usize = 200;
 
-/// Longest line of that log.
+/// Maximum length of a log line, in characters.
 const LOG_LINE_CHARS_MAX: usize = 500;
 
-/// A run that is over, with what it was to be.
+/// A finished run, with its script, specification and grant.
 pub(super) struct Ended<'a> {
     pub(super) script: &'a Script,
     pub(super) spec: &'a Spec,
@@ -24,12 +25,12 @@ pub(super) struct Ended<'a> {
     pub(super) grant: &'a Grant,
 }
 
-/// What programs say when the system keeps them from a file: the words of `strerror`, the name of the
-/// error, and that of Python's exception.
+/// Strings that programs print when the system denies access to a file: the text of `strerror`, the
+/// name of the error, and Python's exception.
 const REFUSED: [&str; 3] = ["Permission denied", "EACCES", "PermissionError"];
 
 impl Ended<'_> {
-    /// Makes the report of a call of it.
+    /// Returns the report of the call.
     pub(super) fn report(&self) -> CallReport {
         let mut effects = vec![self.used()];
         effects.extend(self.log());
@@ -69,8 +70,9 @@ impl Ended<'_> {
         Outcome::Failed(Failure::new(kind, message))
     }
 
-    /// The refusal of a file that the walls keep from the program. Only the program knows which file
-    /// it was, so its own words are all there is to go by, and they serve for advice alone.
+    /// Returns a denial if standard error shows that a file was not accessible. Only the program
+    /// knows which file, so this text is the only evidence. It decides only how the failure is
+    /// reported.
     fn denial(&self, how: &str, said: &str) -> Option<Denial> {
         if !REFUSED.iter().any(|words| said.contains(words)) {
             return None;
@@ -102,7 +104,7 @@ impl Ended<'_> {
         }
     }
 
-    /// What a program says beside its answer is its log.
+    /// Returns the lines of standard error as log entries.
     fn log(&self) -> impl Iterator<Item = Effect> {
         let lines = self.finished.stderr.lines().filter(|line| !line.trim().is_empty());
         lines.take(LOG_LINES_MAX).map(|line| Effect::Logged {
@@ -111,7 +113,7 @@ impl Ended<'_> {
         })
     }
 
-    /// A program that was ended before its own time was up: the person may want to know why.
+    /// Returns a warning if the policy's time limit ended the program before its own timeout.
     fn shortened(&self) -> Option<Effect> {
         let (wanted, given) = (self.script.definition.timeout, self.spec.limits.time);
         let is_shortened = matches!(self.finished.exit, Exit::Limit(Limit::Time(_)));
@@ -124,7 +126,7 @@ impl Ended<'_> {
     }
 }
 
-/// The end of a text, made safe to show.
+/// Returns the end of a text, made safe to show.
 fn last(said: &str) -> String {
     let skipped = said.chars().count().saturating_sub(ERRORS_CHARS_MAX);
     let end: String = said.chars().skip(skipped).collect();
@@ -132,7 +134,8 @@ fn last(said: &str) -> String {
     format!("{mark}{}", text::visible(&end))
 }
 
-/// Why a program did not run. The model learns that it cannot be used, the person also why.
+/// Returns the outcome of a program that did not run. The message is for the model; the detail
+/// contains the reason for the user.
 pub(super) fn not_run(plugin: &PluginName, error: &RunError) -> Outcome {
     let (kind, message) = match error {
         RunError::Changed { .. } => {

@@ -1,4 +1,4 @@
-//! What a script may do in one run: the grant of its plugin in the words of the walls.
+//! Translates the grant of a plugin into the specification of a run.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,10 +6,10 @@ use sallyport_policy::{Access, Grant, ProcessGrant};
 use sallyport_process::{Limits, Network, Script, Spec, Walls};
 use sallyport_sandbox::Warden;
 
-/// Processor time is counted in whole seconds, and there has to be some.
+/// Minimum processor time. It is counted in whole seconds, so zero would stop every program.
 const CPU_TIME_MIN: Duration = Duration::from_secs(1);
 
-/// Returns what the script of a plugin may do.
+/// Returns the specification of a run of the plugin's script.
 pub(super) fn of(
     script: &Script,
     grant: &Grant,
@@ -34,14 +34,14 @@ fn paths(grant: &Grant, access: Access) -> Vec<PathBuf> {
     mounts.map(|mount| mount.host.clone()).collect()
 }
 
-/// Variables that are granted and set.
+/// Returns the granted variables that are set.
 fn variables(grant: &Grant, warden: &dyn Warden) -> Vec<(String, String)> {
     let set = grant.env().iter().filter_map(|name| Some((name.clone(), warden.variable(name)?)));
     set.collect()
 }
 
-/// The limits of the policy, and the script's own time where that is shorter. What only a program of
-/// the machine can use up, such as processes, no policy states: the standards hold.
+/// Returns the limits of the policy, with the script's own timeout if that is shorter. Limits that
+/// the policy does not have, such as the number of processes, are [`Limits::STANDARD`].
 fn limits(script: &Script, grant: &Grant) -> Limits {
     let limits = grant.limits();
     let time = script.definition.timeout.min(limits.time);

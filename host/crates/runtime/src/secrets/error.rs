@@ -1,4 +1,4 @@
-//! Why a secret cannot be had. Every text here is for the operator; a model reads
+//! Why a secret is not available. Every text here is for the operator; a model reads
 //! [`VaultError::for_model`].
 
 use std::{fmt, io, time::Duration};
@@ -7,50 +7,50 @@ use sallyport_policy::SecretSource;
 
 use super::source;
 
-/// Why a secret cannot be had, or not be changed. It holds no value.
+/// Why a secret cannot be read, written or removed. It contains no value.
 #[derive(Debug, thiserror::Error)]
 #[error("the secret {name} cannot be {act} {}: {problem}", source::phrase(place))]
 pub struct VaultError {
     /// The secret.
     pub name: String,
-    /// What was tried.
+    /// The action that failed.
     pub act: Act,
-    /// Where the policy says that the value is.
+    /// The source of the value, from the policy.
     pub place: SecretSource,
-    /// What is wrong there.
+    /// The problem with the source.
     pub problem: Problem,
 }
 
-/// What was tried with a source.
+/// An action on a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// To fetch the value.
+    /// Fetch the value.
     Read,
-    /// To put a value there.
+    /// Write a value.
     Write,
-    /// To take the value away.
+    /// Remove the value.
     Remove,
 }
 
-/// What is wrong with a source or a value.
+/// A problem with a source or a value.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// There is no value.
+    /// The value does not exist.
     #[error("it is not there")]
     Missing,
-    /// The value has no characters.
+    /// The value is empty.
     #[error("it is empty")]
     Empty,
-    /// Its place does not answer.
+    /// The source did not answer in time.
     #[error("it was not read within {time:?}")]
     Late {
-        /// How long it was waited for.
+        /// The timeout.
         time: Duration,
     },
     /// The value is longer than any key.
     #[error("it is longer than {bytes_max} bytes")]
     TooLong {
-        /// The most that is accepted.
+        /// The limit in bytes.
         bytes_max: usize,
     },
     /// The value is not UTF-8.
@@ -62,25 +62,25 @@ pub enum Problem {
     /// The path is a folder, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,
-    /// The file belongs to somebody else.
+    /// The file belongs to another user.
     #[error("it belongs to the user with the number {uid}, not to you")]
     NotOurs {
         /// Its owner.
         uid: u32,
     },
-    /// Somebody else may open the file.
+    /// The file's mode grants access to the group or to other users.
     #[error("others may open it (mode {mode:03o})")]
     Exposed {
         /// Its permission bits.
         mode: u32,
     },
-    /// Variables are set by whoever starts the program.
+    /// Environment variables can only be set before the program starts.
     #[error("the environment is not this program's to change")]
     ReadOnly,
     /// The system has no keyring, or does not let the program use it.
     #[error("the system's keyring cannot be used: {message}")]
     Keyring {
-        /// What the system says.
+        /// The system's error.
         message: String,
     },
     /// The system refused.
@@ -99,12 +99,12 @@ impl fmt::Display for Act {
 }
 
 impl VaultError {
-    /// The words for a model and a plugin: no path, no variable, no account.
+    /// The message for a model and a plugin, without a path, variable or account.
     pub fn for_model(&self) -> String {
         format!("the secret {} is not available", self.name)
     }
 
-    /// What the operator can do about it.
+    /// Returns a suggested fix.
     pub fn hint(&self) -> Option<String> {
         let name = &self.name;
         let hint = match (&self.problem, &self.place) {

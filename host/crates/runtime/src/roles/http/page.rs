@@ -1,4 +1,4 @@
-//! A plugin that answers the requests of one path, in its role of a listener or a UI.
+//! A plugin that answers the requests of one path, as a listener or a UI.
 
 use std::{
     collections::BTreeMap,
@@ -23,15 +23,16 @@ use crate::{
     roles::{Player, Roles, Run, trouble},
 };
 
-/// How long one decision holds for requests that only look, at one path and under one policy: a page asks
-/// several times a second, and each decision is a record. Every other request is decided about by itself.
+/// How long one decision covers read-only requests to one path under one policy. A page sends
+/// several per second, and each decision is a record. Every other request has a decision of its
+/// own.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Decisions that are kept at a time. A page asks for a handful of paths; whoever asks for more has each
-/// decided about.
+/// Most decisions that are kept. A page requests a handful of paths; when the limit is reached, all
+/// kept decisions are dropped.
 const LOOKS_MAX: usize = 64;
 
-/// What somebody is told when a rule of the policy says no.
+/// The response to a request that a rule of the policy denies.
 const DENIED: &str = "the policy does not allow this\n";
 
 /// A plugin that answers requests.
@@ -42,25 +43,25 @@ pub struct PluginPage {
     pub player: Player,
     /// The session that it belongs to.
     pub session_id: String,
-    /// Where its inputs go, when it is a listener.
+    /// Receives its inputs, if it is a listener.
     pub inbox: Option<Arc<dyn Inbox>>,
-    /// Where its commands go, when it is a UI.
+    /// Receives its commands, if it is a UI.
     pub seat: Option<Arc<dyn Seat>>,
-    /// Receives what went wrong, for the operator.
+    /// Receives errors, for the operator.
     pub tell: Tell,
-    /// The last decisions about requests that only look.
+    /// The latest decisions on read-only requests.
     pub looks: Looks,
 }
 
-/// The last decisions about requests that only look.
+/// The latest decisions on read-only requests.
 #[derive(Debug, Default)]
 pub struct Looks(Mutex<BTreeMap<String, Look>>);
 
-/// A decision about requests that are alike in all that rules can tell apart.
+/// A decision on requests that rules cannot tell apart.
 #[derive(Debug)]
 struct Look {
     at: Instant,
-    /// Of the policy that decided.
+    /// The edition of the policy that decided.
     edition: u64,
     call: Admitted,
 }
@@ -117,8 +118,8 @@ impl PluginPage {
         Ok(call)
     }
 
-    /// The record of a request that only looks is written when it did something after all. Whoever asks
-    /// may go away at any moment; the record is made all the same.
+    /// Serves a request. A read-only request is recorded only if it had effects or failed. The
+    /// client may disconnect at any moment, so a separate task writes the record.
     async fn serve(
         &self,
         call: Admitted,

@@ -1,7 +1,7 @@
-//! A connection whose other side has to take what it is sent. What was read ahead of it comes first.
+//! A connection with a write timeout. It first returns the bytes that were already read.
 //!
-//! Whoever asks and never reads would else hold a place for ever: nothing more is read from them, so
-//! no wait for a head runs out.
+//! A client that sends a request and never reads the response would otherwise keep its place
+//! forever: nothing more is read from it, so the timeout of a head does not apply.
 
 use std::{
     io,
@@ -17,15 +17,15 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// Longest wait until the other side takes anything at all.
+/// Timeout of a write without progress.
 const TAKE_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// A connection that ends when what is sent is not taken.
+/// A connection that ends when the client stops reading.
 pub(super) struct Patient {
     stream: TcpStream,
-    /// What was read already.
+    /// The bytes that were already read.
     ahead: Bytes,
-    /// Runs while nothing is taken.
+    /// Runs while a write is blocked.
     patience: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! How much one address takes: so many requests a second, so many bodies and answers at a time.
+//! The limits of one address: requests per second, concurrent bodies and concurrent answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,20 +7,20 @@ use tokio::{
     time::Instant,
 };
 
-/// Requests a second, over a while. A page asks two or three times; a person cannot read more.
+/// Requests per second on average. A page sends two or three; a user cannot follow more.
 const REQUESTS_PER_SECOND: f64 = 50.0;
 
-/// Requests that may come at once, after a quiet moment: a page that is opened, some programs.
+/// Largest burst after a quiet moment: a page that is opened, several programs.
 const BURST_MAX: f64 = 200.0;
 
-/// Requests that are answered at the same time. Each may hold a plugin in memory.
+/// Most requests that are answered at the same time. Each may keep a plugin in memory.
 const AT_ONCE_MAX: usize = 16;
 
-/// Bodies that are read at the same time. They may take their time, and so hold no place of those
-/// that are answered.
+/// Most bodies that are read at the same time. They may arrive slowly, so they take none of the
+/// places for answers.
 const READING_MAX: usize = 64;
 
-/// How much may still come to one address.
+/// The remaining capacity of one address.
 #[derive(Debug)]
 pub(super) struct Rate {
     bucket: Mutex<Bucket>,
@@ -28,7 +28,7 @@ pub(super) struct Rate {
     reading: Arc<Semaphore>,
 }
 
-/// So many a second, and some more after a quiet moment.
+/// A token bucket: so many per second, and a burst after a quiet moment.
 #[derive(Debug)]
 pub struct Bucket {
     per_second: f64,
@@ -37,22 +37,22 @@ pub struct Bucket {
     looked_at: Instant,
 }
 
-/// Why a request is too much.
+/// Why a request exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TooMuch {
-    /// Too many came in the last seconds.
+    /// Too many requests arrived in the last seconds.
     Often,
-    /// Too many are being answered.
+    /// Too many requests are being read or answered.
     AtOnce,
 }
 
 impl Bucket {
-    /// Begins full.
+    /// Creates a full bucket.
     pub fn new(per_second: f64, burst_max: f64) -> Self {
         Self { per_second, burst_max, left: burst_max, looked_at: Instant::now() }
     }
 
-    /// Takes one out, if there is one.
+    /// Takes one token, if there is one.
     pub fn take(&mut self) -> bool {
         let now = Instant::now();
         let more = now.duration_since(self.looked_at).as_secs_f64() * self.per_second;
@@ -80,12 +80,12 @@ impl Rate {
         }
     }
 
-    /// Takes a place for a request, until its body is read.
+    /// Takes a place for reading a request's body.
     pub(super) fn read(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
         Arc::clone(&self.reading).try_acquire_owned().map_err(|_| TooMuch::AtOnce)
     }
 
-    /// Takes a place for a request, until it is answered.
+    /// Takes a place for answering a request.
     pub(super) fn answer(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
         Arc::clone(&self.places).try_acquire_owned().map_err(|_| TooMuch::AtOnce)
     }

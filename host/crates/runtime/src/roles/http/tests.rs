@@ -1,4 +1,4 @@
-//! The server from outside: what gets in, what does not, and with which words.
+//! Tests of the server from outside: which requests pass, and the messages of refusals.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -22,10 +22,10 @@ use super::{Holder, Key, Page, Route, Server, Socket, Talk, Target};
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// That of programs.
+/// The key of programs.
 const OTHER_TOKEN: &str = "fedcba9876543210";
 
-/// Says what it was asked.
+/// Returns the request that it received.
 #[derive(Default)]
 struct Echo {
     seen: Mutex<Vec<String>>,
@@ -64,7 +64,7 @@ struct World {
     page: Arc<Echo>,
 }
 
-/// A server with a page at /ui, web sockets at /chat, and something for programs at /hooks.
+/// A server with a page at /ui, WebSockets at /chat, and a page for programs at /hooks.
 async fn world() -> World {
     let page = Arc::new(Echo::default());
     let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
@@ -87,17 +87,17 @@ async fn world() -> World {
 }
 
 impl World {
-    /// Sends bytes and returns all that comes back until the connection ends.
+    /// Sends bytes and returns everything received until the connection ends.
     async fn send(&self, text: &str) -> String {
         let mut stream = dial(self.addr).await;
-        // Who is refused early may not be read to the end.
+        // The server may not read an early-refused request to its end.
         let _ = stream.write_all(text.as_bytes()).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Sends a request with the right host and no more connection after it.
+    /// Sends a request with the right host that closes the connection.
     async fn ask(&self, line: &str, headers: &str, body: &str) -> String {
         let (addr, length) = (self.addr, body.len());
         let head = format!("{line} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n");
@@ -177,7 +177,7 @@ async fn h70_a_body_in_pieces_has_the_same_limit() {
     assert_eq!(*world.page.seen.lock().unwrap(), [""; 0]);
 }
 
-/// As many pass as the burst and the time that went by allow, however long that was.
+/// As many requests pass as the burst and the elapsed time allow.
 #[tokio::test]
 async fn h70_a_batch_of_requests_is_slowed_down() {
     let world = world().await;
@@ -207,7 +207,7 @@ async fn h70_a_key_opens_its_own_door_and_no_other() {
     }
     check(&world.ask("POST /ui/confirm", &programs, "").await, closed, "token");
     check(&world.ask("POST /ui/confirm", &cookie, "").await, closed, "token");
-    // No browser gets at what a listener serves, so nothing of that runs at the address of the UI.
+    // A browser cannot open a listener's page, so no such page runs at the address of the UI.
     let followed = world.ask(&format!("GET /hooks?token={OTHER_TOKEN}"), "", "").await;
     check(&followed, closed, "token");
     assert_eq!(*world.page.seen.lock().unwrap(), [""; 0]);
@@ -254,7 +254,7 @@ async fn web_sockets_open_at_their_path_only() {
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
     socket.send("hello".into()).await.unwrap();
     assert_eq!(socket.next().await.unwrap().unwrap(), "hello".into());
-    // More than a message may have ends the connection.
+    // A message over the limit ends the connection.
     let _ = socket.send("x".repeat(70_000).into()).await;
     assert!(!matches!(socket.next().await, Some(Ok(message)) if message.is_text()));
 }
@@ -330,7 +330,7 @@ async fn h86_a_request_in_two_readings_is_refused_and_the_connection_closed() {
         check(&world.ask(&format!("GET {path}"), &own, "").await, StatusCode::BAD_REQUEST, "");
     }
     assert_eq!(*world.page.seen.lock().unwrap(), [""; 0]);
-    // What stands behind a request is not a second one.
+    // Data after a request is not a second request.
     let one = format!("GET /ui HTTP/1.1\r\nHost: {addr}\r\n{own}\r\n");
     let answers = world.send(&one.repeat(3)).await;
     assert_eq!(answers.matches("HTTP/1.1 200").count(), 1, "{answers}");
@@ -350,7 +350,7 @@ async fn h70_nobody_is_waited_for_without_end() {
     check(&world.send(&head).await, StatusCode::REQUEST_TIMEOUT, "in time");
 }
 
-/// More than there are places for, none of which says who it is.
+/// More connections than places, none of them with a key.
 #[tokio::test]
 async fn h86_half_open_connections_keep_nobody_out() {
     let world = world().await;
@@ -359,7 +359,7 @@ async fn h86_half_open_connections_keep_nobody_out() {
         for number in 0..super::connections::CONNECTIONS_MAX {
             let mut stream = dial(world.addr).await;
             let said = ["", "GET /ui HTTP/1.1\r\n", "\u{16}\u{3}\u{1}", "POST /"][number % 4];
-            // One that had to make room already takes nothing.
+            // A dropped connection accepts no data.
             let _ = stream.write_all(said.as_bytes()).await;
             half_open.push(stream);
         }

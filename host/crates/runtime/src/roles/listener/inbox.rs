@@ -1,4 +1,4 @@
-//! Inputs that wait for the session: those of listeners and of UIs, in the order in which they came.
+//! The inputs of listeners and UIs that wait for the session, in order of arrival.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,26 +6,26 @@ use sallyport_contract::services::{Inbox, Origin, SeatError};
 use sallyport_model::UserMessage;
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 
-/// Inputs that may wait for the present turn to end. Whoever brings more is told so, and nothing
-/// that was taken is lost.
+/// Most inputs that may wait for the current turn to end. Further ones are rejected with an error,
+/// and accepted ones are never lost.
 pub const INPUTS_WAITING_MAX: usize = 64;
 
-/// Takes inputs for a session.
+/// Accepts inputs for a session.
 #[derive(Debug, Clone)]
 pub struct Tray(mpsc::Sender<UserMessage>);
 
 impl Tray {
-    /// A tray, and the end where the session takes from it.
+    /// Creates a tray, and returns the receiver for the session.
     pub fn new() -> (Self, mpsc::Receiver<UserMessage>) {
         let (sender, inputs) = mpsc::channel(INPUTS_WAITING_MAX);
         (Self(sender), inputs)
     }
 
-    /// Puts an input in.
+    /// Adds an input.
     ///
     /// # Errors
     ///
-    /// Too many wait, or there is no session any more.
+    /// Too many inputs are waiting, or the session has ended.
     pub fn put(&self, input: UserMessage) -> Result<(), SeatError> {
         self.0.try_send(input).map_err(|error| match error {
             TrySendError::Full(_) => SeatError::Full,
@@ -34,15 +34,15 @@ impl Tray {
     }
 }
 
-/// A tray with a place that is kept for the next input.
+/// A tray with a place reserved for the next input.
 pub struct Kept {
     tray: Tray,
     place: Mutex<Option<OwnedPermit<UserMessage>>>,
 }
 
 impl Tray {
-    /// Waits for a place, and keeps it: for those who can wait before they bring anything. There is
-    /// none where there is no session any more.
+    /// Waits for a place and reserves it, for a source that can wait before it reads. Returns
+    /// `None` if the session has ended.
     pub async fn keep(&self) -> Option<Kept> {
         let place = self.0.clone().reserve_owned().await.ok()?;
         Some(Kept { tray: self.clone(), place: Mutex::new(Some(place)) })

@@ -1,8 +1,8 @@
-//! Listeners: plugins that turn what happens outside into input of a session.
+//! Listeners: plugins that turn outside events into inputs of a session.
 //!
-//! The host holds every socket. What happens on one is a [`Signal`] that the plugin is told of; what
-//! goes back are its [`Reply`]s; what it makes of the signal it hands to the [`inbox`]. Each signal
-//! is a run in a role: the gate decides about it, and it is written down.
+//! The host owns every socket. The plugin receives each event on one as a [`Signal`], answers with
+//! [`Reply`]s, and submits inputs to the [`inbox`]. Each signal is a run in a role: the gate
+//! decides on it, and it is recorded.
 
 pub mod inbox;
 pub mod stdin;
@@ -25,8 +25,8 @@ use self::inbox::{INPUTS_WAITING_MAX, Tray};
 use super::{Player, Roles, Run, trouble};
 use crate::gate::Tell;
 
-/// Answers that may wait until a connection has time for them: one to each input that can wait, and
-/// to that of the present turn.
+/// Most answers that may wait for a connection: one for each input that can wait, and one for the
+/// input of the current turn.
 const ANSWERS_WAITING_MAX: usize = INPUTS_WAITING_MAX + 1;
 
 /// A plugin that listens for a session.
@@ -37,41 +37,42 @@ pub struct Ear {
     pub player: Player,
     /// The session that it listens for.
     pub session_id: String,
-    /// Where its inputs go.
+    /// Receives its inputs.
     pub tray: Tray,
-    /// Receives what went wrong, for the operator.
+    /// Receives errors, for the operator.
     pub tell: Tell,
-    /// Who is connected.
+    /// The open connections.
     pub lines: Lines,
 }
 
-/// Who is connected, and where answers for them go.
+/// The open connections, and the channels for their answers.
 #[derive(Debug, Default)]
 pub struct Lines {
     open: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
-    /// How many there were.
+    /// Number of connections so far.
     count: AtomicU64,
-    /// How many there are, those included that are about to end.
+    /// Number of connections that have not ended yet, including those that are closing.
     standing: AtomicU64,
-    /// The plugin was told that signals will come.
+    /// The plugin was notified that signals will come.
     has_started: AtomicBool,
 }
 
-/// A connection, for as long as it stands.
+/// An open connection.
 pub struct Connection {
     ear: Arc<Ear>,
-    /// Tells it from every other connection of the listener.
+    /// Its name, unique within the listener.
     pub name: String,
-    /// What the session answered to inputs that came from here. It ends when all hang up.
+    /// The session's answers to inputs from this connection. The channel closes when the session
+    /// hangs up.
     pub answers: mpsc::Receiver<String>,
 }
 
 impl Ear {
-    /// Tells the plugin that signals will come.
+    /// Notifies the plugin that signals will come.
     ///
     /// # Errors
     ///
-    /// Why it does not listen, in words.
+    /// Why it does not listen, in human-readable form.
     pub async fn start(&self) -> Result<(), String> {
         let call = self.admit("start", None).await.map_err(|report| words(&report))?;
         let playing = self.player.begin(&call);
@@ -82,7 +83,7 @@ impl Ear {
         why.map_or(Ok(()), Err)
     }
 
-    /// Tells the plugin that no more signals come, if it was told that some would.
+    /// Notifies the plugin that no more signals come, if it was notified of the start.
     pub async fn stop(&self) {
         if !self.lines.has_started.load(Ordering::Relaxed) {
             return;
@@ -94,7 +95,7 @@ impl Ear {
         playing.finish(&report);
     }
 
-    /// Tells the plugin of a signal and returns what goes back. What it makes of it goes to `inbox`.
+    /// Delivers a signal to the plugin and returns its replies. Inputs go to `inbox`.
     async fn hear(&self, connection: &str, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
         let call = match self.admit(word(&signal), Some(connection)).await {
             Ok(call) => call,
@@ -111,7 +112,7 @@ impl Ear {
         replies
     }
 
-    /// Hands the answer to an input to the connection that it came from, if that still stands.
+    /// Sends the answer to an input to the input's connection, if that is still open.
     pub fn answered(&self, connection: &str, answer: &str) {
         let open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(line) = open.get(connection) else { return };
@@ -120,17 +121,17 @@ impl Ear {
         }
     }
 
-    /// Ends every connection, once what waits for it has been sent.
+    /// Closes every connection after its waiting answers are sent.
     pub fn hang_up(&self) {
         self.lines.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Whether there are connections that have not ended.
+    /// Whether any connection has not ended yet.
     pub fn is_connected(&self) -> bool {
         self.lines.standing.load(Ordering::Relaxed) > 0
     }
 
-    /// Opens a connection of a kind.
+    /// Opens a connection of this kind.
     pub fn connect(self: &Arc<Self>, kind: &str) -> Connection {
         let (line, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
         let number = self.lines.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -166,12 +167,12 @@ impl Ear {
 }
 
 impl Connection {
-    /// Tells the plugin of a signal on this connection.
+    /// Delivers a signal on this connection to the plugin.
     pub async fn hear(&self, signal: Signal) -> Vec<Reply> {
         self.hear_into(signal, Arc::new(self.ear.tray.clone())).await
     }
 
-    /// Tells the plugin of a signal on this connection, with an inbox of its own.
+    /// Delivers a signal on this connection to the plugin, with a separate inbox.
     pub async fn hear_into(&self, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
         self.ear.hear(&self.name, signal, inbox).await
     }

@@ -1,5 +1,4 @@
-//! Standard input as a connection: each line is a signal, and text that a listener replies is
-//! printed.
+//! Standard input as a connection: each line is a signal, and a listener's replies are printed.
 
 use std::{
     io::{BufRead, Read},
@@ -16,24 +15,24 @@ use super::{
     inbox::{Kept, Tray},
 };
 
-/// Longest line: as much as an input may have. What is longer is passed over, and told.
+/// Longest line in bytes: the limit of an input. A longer line is skipped and reported.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// Lines that may be read ahead.
+/// Most lines that are read ahead.
 const LINES_WAITING_MAX: usize = 16;
 
-/// Something that came.
+/// A line of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// A line of text.
     Text(String),
-    /// It is no UTF-8.
+    /// A line that is not UTF-8.
     Binary(Vec<u8>),
-    /// It was longer than a line may be.
+    /// A line that was too long.
     TooLong,
 }
 
-/// Reads lines in a thread of its own, since reading blocks.
+/// Reads lines in a separate thread, because reading blocks.
 pub fn lines() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
     thread::spawn(move || {
@@ -47,7 +46,7 @@ pub fn lines() -> mpsc::Receiver<Line> {
     lines
 }
 
-/// The next line without its end; nothing at the end, and where reading fails.
+/// The next line without its line break; `None` at the end of the input or after an error.
 fn next(input: &mut impl BufRead) -> Option<Line> {
     let mut bytes = Vec::new();
     let count =
@@ -65,8 +64,8 @@ fn next(input: &mut impl BufRead) -> Option<Line> {
     Some(String::from_utf8(bytes).map_or_else(|error| Line::Binary(error.into_bytes()), Line::Text))
 }
 
-/// Tells a listener of each line, and prints what it replies, until the session ends. A line waits
-/// until there is room for what it may become: whoever pipes in more is not heard sooner.
+/// Delivers each line to a listener and prints its replies, until the session ends. A line is read
+/// only when an input has room to wait, so that piped lines do not overflow the queue.
 pub async fn attend(
     ear: Arc<Ear>,
     mut lines: mpsc::Receiver<Line>,
@@ -93,7 +92,7 @@ pub async fn attend(
                 None => { is_open = false; continue; }
             },
             () = std::future::ready(()), if !is_open && ended.is_some() => {
-                // Nobody waits for it when the session ends anyway.
+                // The receiver is gone if the session is ending anyway.
                 let _ = ended.take().map(|ended| ended.send(()));
                 continue;
             }
@@ -103,8 +102,8 @@ pub async fn attend(
     desk.connection.hear(Signal::Closed).await;
 }
 
-/// The next line, once there is a place for it; of one that was too long there is only that place.
-/// Nothing when no more come. Nothing is lost when the future is dropped.
+/// The next line, with a reserved place for its input, and without a signal if it was too long.
+/// Returns `None` at the end. No line is lost when the future is dropped.
 async fn next_signal(
     lines: &mut mpsc::Receiver<Line>,
     tray: &Tray,
@@ -124,7 +123,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// Whether more may come.
+    /// Delivers a signal. Returns whether more may follow.
     async fn tell(&mut self, signal: Signal, inbox: &Arc<dyn Inbox>) -> bool {
         for reply in self.connection.hear_into(signal, Arc::clone(inbox)).await {
             match reply {

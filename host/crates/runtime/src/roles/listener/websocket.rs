@@ -1,4 +1,4 @@
-//! A conversation over a web socket, from the first signal to the last.
+//! A conversation over a WebSocket, from the first signal to the last.
 
 use std::{net::SocketAddr, ops::ControlFlow, sync::Arc, time::Duration};
 
@@ -18,24 +18,24 @@ use tokio_tungstenite::tungstenite::{
 use super::{Connection, Ear};
 use crate::roles::http::{Bucket, Socket, Talk};
 
-/// How often somebody who says nothing is asked whether they are still there. Whoever has said
-/// nothing at all since the last time is not.
+/// How often the other side is pinged. A connection without any message between two pings is
+/// dropped.
 const PING_EVERY: Duration = Duration::from_secs(30);
 
-/// Longest wait until a message is taken.
+/// Timeout of sending one message.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Longest wait until the other side has closed too.
+/// Timeout of the closing handshake.
 const FAREWELL_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Messages a second, over a while, and at once: far more than people type.
+/// Messages per second on average, and the largest burst: far more than a user types.
 const MESSAGES_PER_SECOND: f64 = 10.0;
 const MESSAGES_AT_ONCE_MAX: f64 = 50.0;
 
-/// Why a connection ends on which more came in one message than the server takes.
+/// Close reason for a message that is longer than the server accepts.
 const TOO_LONG: &str = "a message has at most 65536 bytes";
 
-/// Takes web sockets for a listener.
+/// Accepts WebSockets for a listener.
 pub struct WebSockets(pub Arc<Ear>);
 
 impl Talk for WebSockets {
@@ -54,7 +54,7 @@ struct Speech {
     socket: Socket,
     bucket: Bucket,
     ping: Interval,
-    /// Nothing has come since the last ping.
+    /// Nothing has arrived since the last ping.
     is_quiet: bool,
 }
 
@@ -68,10 +68,11 @@ impl Speech {
         self.connection.hear(Signal::Closed).await;
     }
 
-    /// Reads what still comes, since a connection that is closed with something unread takes back what
-    /// was sent last. Behind what is no message there may be anything, so in the end bytes are read.
+    /// Reads whatever still arrives, because closing a TCP connection with unread data discards
+    /// what was sent last. Data after an invalid frame is not a message, so raw bytes are read at
+    /// the end.
     async fn part_in_peace(&mut self) {
-        // Whoever has gone away cannot be sent a farewell.
+        // A close frame cannot be sent if the other side is gone.
         let _ = self.socket.close(None).await;
         while let Some(Ok(_)) = self.socket.next().await {}
         let stream = self.socket.get_mut();
@@ -81,7 +82,7 @@ impl Speech {
     }
 
     async fn next(&mut self) -> ControlFlow<()> {
-        // Answers first: there are only as many as inputs, and they wait in a bounded place.
+        // Answers come first: their number is bounded by the number of inputs.
         tokio::select! {
             biased;
             answer = self.connection.answers.recv() => match answer {
@@ -100,7 +101,7 @@ impl Speech {
         }
     }
 
-    /// Everything that comes is counted, pings as well: each of them is answered.
+    /// Counts every message against the rate limit, including pings, which are answered.
     async fn take(&mut self, message: Message) -> ControlFlow<()> {
         self.is_quiet = false;
         if !message.is_close() && !self.bucket.take() {
@@ -117,7 +118,7 @@ impl Speech {
         self.tell(signal).await
     }
 
-    /// Tells the plugin of a signal and sends what it replies.
+    /// Delivers a signal to the plugin and sends its replies.
     async fn tell(&mut self, signal: Signal) -> ControlFlow<()> {
         for reply in self.connection.hear(signal).await {
             match reply {
@@ -136,7 +137,7 @@ impl Speech {
         }
     }
 
-    /// Says what was wrong with what came (RFC 6455, 7.4.1), unless the connection broke.
+    /// Closes with a code that describes the error (RFC 6455, 7.4.1), unless the connection broke.
     async fn part_because_of(&mut self, error: &Error) -> ControlFlow<()> {
         let (code, reason) = match error {
             Error::Capacity(_) => (CloseCode::Size, TOO_LONG),

@@ -1,4 +1,4 @@
-//! What happens in a session, in the words of a UI.
+//! Converts the events of a session into the events of a UI.
 
 use sallyport_contract::{ApprovalRequest, BodyEncoding, RequestPreview, Subject, text};
 use sallyport_model::Delta;
@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::roles::whose;
 
-/// Characters of a component's digest that are told; enough to compare two versions by eye.
+/// Characters of a component's digest that are shown; enough to compare two versions by eye.
 const DIGEST_CHARS: usize = 12;
 
-/// Longest words about what a running call wants, in bytes: what a page shows of one text.
+/// Size limit of an access's description in bytes: the most that a page shows of one text.
 const ACT_BYTES_MAX: usize = 60 * 1024;
 
-/// Returns what a UI is told of something that happens in its session.
+/// Returns the UI events for an event of the session.
 pub fn events(event: &Event) -> Vec<UiEvent> {
     match event {
         Event::State(State::Ready) => {
@@ -85,7 +85,7 @@ fn beside(text: &str) -> UiEvent {
     said(Author::Notice, Format::Text, text, None)
 }
 
-/// How a turn ended, where its messages do not say it.
+/// The message for the end of a turn, where the turn's own messages do not show it.
 fn ending(end: &TurnEnd) -> Option<UiEvent> {
     match end {
         TurnEnd::Answered { .. } => None,
@@ -97,7 +97,7 @@ fn ending(end: &TurnEnd) -> Option<UiEvent> {
     }
 }
 
-/// The arguments of a call that was admitted as JSON text; a text that is none is told as one.
+/// The question about a call. Arguments that are not JSON are converted into a JSON string.
 fn question(confirmation_id: u64, request: &ApprovalRequest) -> ToolCallRequest {
     let text = request.call.arguments.trim();
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -116,7 +116,8 @@ fn question(confirmation_id: u64, request: &ApprovalRequest) -> ToolCallRequest 
     }
 }
 
-/// What is wanted, with all that would leave, why somebody is asked, and what the plugin could do.
+/// Describes the access with all data that would leave, the reason for the question, and the
+/// plugin's powers.
 fn warning(request: &ApprovalRequest) -> String {
     let act = act(request);
     let powers = match &request.powers[..] {
@@ -131,7 +132,7 @@ fn warning(request: &ApprovalRequest) -> String {
     format!("{act}Asked because of: {}.{powers}{plugin}", request.reason)
 }
 
-/// What a running call wants, each part on lines of its own; nothing for a call.
+/// Describes the access of a running call, each part on lines of its own; empty for a call.
 fn act(request: &ApprovalRequest) -> String {
     let Subject::Access { what } = &request.subject else { return String::new() };
     match request.request.as_deref() {
@@ -140,8 +141,8 @@ fn act(request: &ApprovalRequest) -> String {
     }
 }
 
-/// All that would leave with a request, each part behind its name. Characters that hide something
-/// are spelt out.
+/// Lists all parts of a request that would leave, each after its name. Invisible characters are
+/// escaped.
 fn parts(request: &RequestPreview) -> String {
     let mut parts = String::new();
     if !request.query.is_empty() {
@@ -158,14 +159,14 @@ fn parts(request: &RequestPreview) -> String {
         };
         let bytes = body.length_bytes;
         parts += &format!("\nbody: {kind}, {bytes} bytes{form}, blake3 {}", body.digest);
-        // A bar in front, so that no line looks like another part.
+        // The bar marks each line, so that no line looks like another part.
         let lines = body.content.split('\n').map(|line| format!("\n│ {}", text::one_line(line)));
         parts.extend(lines);
     }
     parts + "\nA yes that lasts holds for any query, headers and body of this address."
 }
 
-/// Whether a UI can be told of a question whole, in one event. Nobody can answer another one there.
+/// Whether a question fits into one event of a UI. The user cannot answer a longer one there.
 pub fn fits(request: &ApprovalRequest) -> bool {
     act(request).len() <= ACT_BYTES_MAX
 }
