@@ -1,8 +1,8 @@
-//! Fetching values: several at a time, and none is waited for without end.
+//! Fetches values concurrently, with a timeout.
 //!
-//! A file may lie on a disk that does not answer, and a keyring may ask somebody first. So values are
-//! fetched by threads of their own. One that hangs is left behind; what it brings in the end is still
-//! taken.
+//! A file may be on a disk that does not answer, and a keyring may ask the user first. Values are
+//! therefore fetched by separate threads. A thread that hangs is abandoned, but a late value is
+//! still accepted.
 
 use std::{
     collections::VecDeque,
@@ -17,32 +17,32 @@ use sallyport_policy::SecretSource;
 
 use super::Problem;
 
-/// Most threads that fetch at once.
+/// Most threads that fetch at the same time.
 const FETCHERS_MAX: usize = 16;
 
-/// Looks where the value of a secret lies.
+/// Reads the value of a secret from its source.
 pub(super) type Read = Arc<dyn Fn(&SecretSource) -> Result<Secret, Problem> + Send + Sync>;
 
-/// A secret whose value is wanted.
+/// A secret to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) name: String,
     pub(super) source: SecretSource,
 }
 
-/// What came of it.
+/// The result of a fetch.
 #[derive(Debug)]
 pub(super) struct Brought {
     pub(super) wanted: Wanted,
-    /// The file, as it was before the value was read.
+    /// The stamp of the file before the value was read.
     pub(super) stamp: Option<Stamp>,
     pub(super) value: Result<Secret, Problem>,
 }
 
-/// What of a file tells that it has changed.
+/// The metadata of a file that show a change.
 pub(super) type Stamp = [i64; 6];
 
-/// The stamp of the file that a value is in; nothing where there is none.
+/// The stamp of a value's file; `None` without one.
 pub(super) fn stamp(source: &SecretSource) -> Option<Stamp> {
     let SecretSource::File(path) = source else { return None };
     let info = fs::symlink_metadata(path).ok()?;
@@ -50,11 +50,11 @@ pub(super) fn stamp(source: &SecretSource) -> Option<Stamp> {
     Some([device, inode, info.mtime(), info.mtime_nsec(), info.ctime(), info.ctime_nsec()])
 }
 
-/// Begins to fetch values, which are sent as they come.
+/// Starts to fetch values, which are sent as they arrive.
 ///
 /// # Errors
 ///
-/// The system has no thread left, so nothing is fetched. Where there are some, those do all the work.
+/// No thread could be started, so nothing is fetched. If only some start, they do all the work.
 pub(super) fn begin(read: &Read, wanted: &[Wanted], brings: &Sender<Brought>) -> io::Result<()> {
     let queue: Arc<Mutex<VecDeque<_>>> = Arc::new(Mutex::new(wanted.iter().cloned().collect()));
     for started in 0..wanted.len().min(FETCHERS_MAX) {
@@ -72,7 +72,7 @@ fn fetch_all(read: &Read, queue: &Mutex<VecDeque<Wanted>>, brings: &Sender<Broug
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     while let Some(wanted) = next() {
         let (stamp, value) = (stamp(&wanted.source), read(&wanted.source));
-        // Nobody may be interested any more.
+        // The receiver may be gone.
         let _ = brings.send(Brought { wanted, stamp, value });
     }
 }

@@ -1,8 +1,8 @@
-//! Values in files: one value a file, for its owner alone.
+//! Values in files: one value per file, readable by its owner only.
 //!
-//! A file that somebody else may read holds no secret, and one that somebody else may replace holds
-//! whatever they like. What is checked is the file that was opened, so that it cannot be another one
-//! a moment later.
+//! A file that other users can read does not keep a secret, and one that they can replace may
+//! contain anything. The check applies to the opened file, so that the file cannot be swapped after
+//! it.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -18,20 +18,20 @@ use zeroize::Zeroizing;
 use super::{Problem, VALUE_BYTES_MAX, value_of};
 use crate::whole_file;
 
-/// Permission bits of the group and of everybody else.
+/// Permission bits of the group and of all other users.
 const OTHERS: u32 = 0o077;
 
 /// Returns the value in a file.
 pub(super) fn read(path: &Path) -> Result<Secret, Problem> {
     let file = open(path)?;
     check(&file.metadata()?)?;
-    // One allocation, so that no copy of a value is left behind where a vector grew.
+    // One allocation, because a growing vector would leave copies of the value in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(VALUE_BYTES_MAX + 1));
     file.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     value_of(&bytes)
 }
 
-/// Puts a value into a file, which appears whole or not at all.
+/// Writes a value to a file, as a whole or not at all.
 pub(super) fn write(path: &Path, value: &Secret) -> Result<(), Problem> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => return Err(Problem::Link),
@@ -43,17 +43,17 @@ pub(super) fn write(path: &Path, value: &Secret) -> Result<(), Problem> {
     Ok(whole_file::replace(path, value.expose().as_bytes(), whole_file::PRIVATE_MODE)?)
 }
 
-/// Removes the file of a value.
+/// Removes a value's file.
 pub(super) fn remove(path: &Path) -> Result<(), Problem> {
     check(&open(path)?.metadata()?).or_else(|problem| match problem {
-        // It is the user's own file, and the sooner it is gone the better.
+        // An exposed file of the user's own should be removed all the more.
         Problem::Exposed { .. } => Ok(()),
         other => Err(other),
     })?;
     Ok(fs::remove_file(path)?)
 }
 
-/// Opens a file without following a link to it, and without waiting for the writer of a pipe.
+/// Opens a file without following a symbolic link, and without waiting for the writer of a pipe.
 fn open(path: &Path) -> Result<File, Problem> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(problem_of)
@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn a_file_of_somebody_else_is_refused() {
         let (_folder, path) = folder_with(b"hush-hush\n", 0o600);
-        // Only an administrator can give a file away; anybody else sees nothing to refuse here.
+        // Only an administrator can change a file's owner, so other users have nothing to test
+        // here.
         let given = std::os::unix::fs::chown(&path, Some(65_534), None);
         let refused = matches!(read(&path), Err(Problem::NotOurs { uid: 65_534 }));
         assert_eq!(refused, given.is_ok());

@@ -1,8 +1,8 @@
 //! Values in the system's keyring.
 //!
-//! On Linux that is the kernel's own: it needs no daemon, no password of its own and no disk, and
-//! forgets when the machine restarts. An entry is a key of type `user` that is called
-//! `sallyport:SERVICE/ACCOUNT`; one that somebody made with `keyctl` does as well.
+//! On Linux, this is the kernel keyring: it needs no daemon, no separate password and no disk, and
+//! is emptied when the machine restarts. An entry is a key of type `user` named
+//! `sallyport:SERVICE/ACCOUNT`. An entry made with `keyctl` works as well.
 
 use sallyport_contract::Secret;
 
@@ -16,7 +16,7 @@ pub(super) fn read(service: &str, account: &str) -> Result<Secret, Problem> {
     super::value_of(&zeroize::Zeroizing::new(bytes))
 }
 
-/// Puts a value into an entry.
+/// Writes a value to an entry.
 #[cfg(target_os = "linux")]
 pub(super) fn write(service: &str, account: &str, value: &Secret) -> Result<(), Problem> {
     if value.expose().len() > kernel::VALUE_BYTES_MAX {
@@ -41,16 +41,16 @@ mod kernel {
 
     use crate::secrets::Problem;
 
-    /// Longest value that the kernel takes as a key of a user, in bytes.
+    /// Longest value of a key of type `user` that the kernel accepts, in bytes.
     pub(super) const VALUE_BYTES_MAX: usize = 32_767;
 
-    /// A service has no slash, so no two entries have one name.
+    /// A service contains no slash, so the names of two entries always differ.
     pub(super) fn name(service: &str, account: &str) -> String {
         format!("sallyport:{service}/{account}")
     }
 
-    /// The ring that outlives a login. The kernel lets a process use the keys of rings that its own
-    /// ring is linked to, also where no login gave it a ring for the session.
+    /// The keyring that outlives a login. A process may use the keys of every keyring linked to its
+    /// own, so this also works where no login created a session keyring.
     pub(super) fn ring() -> Result<KeyRing, KeyError> {
         KeyRing::get_persistent(KeyRingIdentifier::Process).or_else(|_| {
             let user = KeyRing::from_special_id(KeyRingIdentifier::User, true)?;
@@ -60,7 +60,7 @@ mod kernel {
         })
     }
 
-    /// Looks through every ring of this process. What is found stays for as long as the ring does.
+    /// Searches every keyring of this process. A found key stays as long as its keyring.
     pub(super) fn find(service: &str, account: &str) -> Result<Key, Problem> {
         ring()
             .and_then(|ring| ring.request_key(&name(service, account), None::<&str>))

@@ -1,9 +1,9 @@
-//! Secrets of plugins: where their values lie, and the one place that holds them.
+//! Plugins' secrets: the sources of their values, and the vault that stores them.
 //!
-//! A policy names a secret and says where its value is: in a variable, in a file, in the system's
-//! keyring. The [`Vault`] fetches all of them before anything is sent, shown or stored that could hold
-//! one, and again when they change, and keeps a redactor that knows every value that was ever fetched. No error, no list and no
-//! `Debug` of this module shows a value.
+//! A policy names a secret and the source of its value: a variable, a file, or the system's
+//! keyring. The [`Vault`] fetches all values before anything that could contain one is sent, shown
+//! or stored, and fetches them again when they change. It maintains a redactor that knows every
+//! value fetched so far. No error, list or `Debug` output of this module contains a value.
 
 mod error;
 mod fetch;

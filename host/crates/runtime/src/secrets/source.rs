@@ -1,12 +1,12 @@
-//! How a place where values lie is called, for people and for programs.
+//! Names of the sources of values, in human-readable form and as policies write them.
 
 use sallyport_policy::SecretSource;
 
-/// What has to be known about the system's keyring.
+/// A limitation of the system's keyring, for hints.
 pub const KEYRING_FORGETS: &str =
     "the keyring forgets when the machine restarts, and after some days unused";
 
-/// Returns the place as part of a sentence.
+/// Returns the source as part of a sentence.
 pub fn phrase(source: &SecretSource) -> String {
     let what = match source {
         SecretSource::Env(_) => "the environment variable",
@@ -16,7 +16,7 @@ pub fn phrase(source: &SecretSource) -> String {
     format!("{what} {}", text(source))
 }
 
-/// Returns the word that policies use for this kind of place.
+/// Returns the word that policies use for this kind of source.
 pub fn word(source: &SecretSource) -> &'static str {
     match source {
         SecretSource::Env(_) => "env",
@@ -25,7 +25,7 @@ pub fn word(source: &SecretSource) -> &'static str {
     }
 }
 
-/// Returns the place as policies write it behind that word.
+/// Returns the source as policies write it after that word.
 pub fn text(source: &SecretSource) -> String {
     match source {
         SecretSource::Env(variable) => variable.clone(),

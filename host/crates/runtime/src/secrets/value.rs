@@ -1,18 +1,19 @@
-//! What counts as a value, wherever it comes from.
+//! The rules for a valid value, regardless of its source.
 
 use sallyport_contract::Secret;
 
 use super::Problem;
 
-/// Longest value, in bytes. Keys, tokens and certificates have some kilobytes; a file that is longer
-/// is not what was meant.
+/// Longest value in bytes. Keys, tokens and certificates have a few kilobytes; a longer file is a
+/// mistake.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 
-/// Takes bytes as a value: text, without the line break that editors and shells put at its end.
+/// Parses bytes as a value: UTF-8 text, without the trailing line break that editors and shells
+/// add.
 ///
 /// # Errors
 ///
-/// Nothing, too much, or bytes that are no text.
+/// The value is empty, too long, or not UTF-8.
 pub fn value_of(bytes: &[u8]) -> Result<Secret, Problem> {
     if bytes.len() > VALUE_BYTES_MAX {
         return Err(Problem::TooLong { bytes_max: VALUE_BYTES_MAX });

@@ -1,4 +1,4 @@
-//! The vault: the one place that holds the values of secrets.
+//! The vault: the one place that stores the values of secrets.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -20,65 +20,64 @@ use super::{
 };
 use crate::config::Env;
 
-/// Longest wait for values, all of them together. Whoever waits cannot begin yet, and a place that
-/// takes longer to answer asks somebody or is broken.
+/// Timeout of fetching values, all of them together. The caller is blocked meanwhile, and a source
+/// that takes longer is asking the user or is broken.
 pub const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long a look at a keyring counts; that at a file costs less and counts for nothing.
+/// How long a keyring read stays valid. Files are checked every time, because that costs less.
 const KEYRING_LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// Values that were replaced and are still taken out of texts. More than these are not on their way
-/// through a process any more.
+/// Most replaced values that are still redacted. Older ones no longer pass through the process.
 const EARLIER_MAX: usize = 256;
 
 /// Fetches the values of secrets and knows every value that it has fetched.
 ///
-/// Where a value lies is said at each call, by the policy of that moment.
+/// Each call passes the source of a value, from the current policy.
 pub struct Vault {
     read: Read,
     time_max: Duration,
     kept: Mutex<Kept>,
 }
 
-/// The values at hand, and what takes them out of a text.
+/// The fetched values, and the redactor that removes them from texts.
 struct Kept {
-    /// The edition of the policy whose secrets are all known, or cannot be.
+    /// The edition of the policy whose secrets have all been tried.
     edition: Option<u64>,
-    /// What the policy names, with the stamp of the file that the value was looked for in.
+    /// The secrets that the policy names, with the stamp of the file when it was read.
     named: BTreeMap<String, (SecretSource, Option<Stamp>)>,
     present: BTreeMap<String, Value>,
-    /// What is still being fetched although nobody waits for it any more.
+    /// Fetches that are still running although their caller has given up.
     under_way: Vec<Wanted>,
-    /// Where what is fetched arrives.
+    /// The channel of fetched values.
     arrives: (Sender<Brought>, Receiver<Brought>),
-    /// Values that were replaced: they may still be on their way through this process.
+    /// Replaced values, which may still pass through this process.
     earlier: VecDeque<(String, Secret)>,
-    /// Values that no policy names: what the program itself sends to servers. Of one value under
-    /// several names, the first is shown.
+    /// The keys that the program itself sends to servers. For a value with several names, the
+    /// redactor shows the first one.
     own: Vec<(String, Secret)>,
-    /// What was said of secrets already.
+    /// Remarks that were already reported.
     told: BTreeSet<String>,
     looked_at_keyrings: Instant,
     redactor: Arc<Redactor>,
 }
 
-/// A value, and where it was fetched from.
+/// A value and its source.
 struct Value {
     source: SecretSource,
     secret: Secret,
 }
 
-/// What an operator should know of a secret.
+/// A remark about a secret for the operator.
 #[derive(Debug)]
 pub enum Remark {
-    /// Its value cannot be had, so it is not used, and nothing is searched for it.
+    /// Its value cannot be fetched, so the secret is neither used nor redacted.
     Unavailable(VaultError),
-    /// Its value is too short to be searched for.
+    /// Its value is too short to be redacted.
     TooShort(String),
 }
 
 impl Vault {
-    /// A vault in which nothing is yet. `env` is where variables are looked up.
+    /// An empty vault. Variables are looked up in `env`.
     pub fn new(env: Env) -> Self {
         let read = move |source: &SecretSource| match source {
             SecretSource::Env(variable) => {
@@ -106,16 +105,16 @@ impl Vault {
         Self { read, time_max, kept: Mutex::new(kept) }
     }
 
-    /// Takes out of texts from now on what the program itself sends to servers: keys of models.
+    /// Adds the keys that the program itself sends to servers to the redactor.
     pub fn know(&self, own: impl IntoIterator<Item = (String, Secret)>) {
         let mut kept = self.kept();
         kept.own.extend(own);
         kept.renew();
     }
 
-    /// Gets to know every secret that an edition of the policy names: at once those that are new, and
-    /// again those whose place has changed since. Returns what nobody was told of before. Nobody gets
-    /// a redactor meanwhile, so none is without a value that could be had.
+    /// Fetches every secret that an edition of the policy names: new ones immediately, and the
+    /// others again after their source changed. Returns the remarks that were not reported before.
+    /// The redactor is locked meanwhile, so it always contains every value that could be fetched.
     pub fn learn<'p>(
         &self,
         edition: u64,
@@ -135,13 +134,12 @@ impl Vault {
         self.fetch(&mut kept, &wanted)
     }
 
-    /// Returns the value of a secret, which is fetched when it is not at hand. Whoever asks for the
-    /// redactor afterwards gets one that knows the value.
+    /// Returns the value of a secret, and fetches it if necessary. A redactor obtained afterwards
+    /// knows the value.
     ///
     /// # Errors
     ///
-    /// There is no value, or none that is fit to be one, or it does not come in time. The next call
-    /// tries again.
+    /// The value is missing or invalid, or does not arrive in time. The next call tries again.
     pub fn get(&self, name: &str, source: &SecretSource) -> Result<Secret, VaultError> {
         let mut kept = self.kept();
         let wanted = Wanted { name: name.to_owned(), source: source.clone() };
@@ -160,17 +158,16 @@ impl Vault {
         })
     }
 
-    /// Returns what takes every value out of a text that was fetched up to now. It stays as it is
-    /// when further values are fetched.
+    /// Returns a redactor for every value fetched so far. Later values do not change it.
     pub fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.kept().redactor)
     }
 
-    /// Puts a value to where the policy says that it is.
+    /// Writes a value to its source.
     ///
     /// # Errors
     ///
-    /// The place cannot be written to.
+    /// The source cannot be written to.
     pub fn set(&self, name: &str, source: &SecretSource, value: &Secret) -> Result<(), VaultError> {
         let done = match source {
             SecretSource::Env(_) => Err(Problem::ReadOnly),
@@ -181,11 +178,11 @@ impl Vault {
         done.map_err(failed(name, Act::Write, source))
     }
 
-    /// Removes a value from where the policy says that it is.
+    /// Removes a value from its source.
     ///
     /// # Errors
     ///
-    /// There is no value, or it cannot be removed.
+    /// The value does not exist, or cannot be removed.
     pub fn remove(&self, name: &str, source: &SecretSource) -> Result<(), VaultError> {
         let done = match source {
             SecretSource::Env(_) => Err(Problem::ReadOnly),
@@ -196,12 +193,12 @@ impl Vault {
         done.map_err(failed(name, Act::Remove, source))
     }
 
-    /// Fetches values and says what came of it.
+    /// Fetches values and returns the remarks that are new.
     fn fetch(&self, kept: &mut Kept, wanted: &[Wanted]) -> Vec<Remark> {
         let brought = self.bring(kept, wanted);
         let mut remarks = Vec::new();
         for Brought { wanted: Wanted { name, source }, value, .. } in brought {
-            // A value that is at hand stays in use when its place cannot be read any more.
+            // A known value stays in use even if its source can no longer be read.
             let Err(problem) = value else { continue };
             if !kept.present.contains_key(&name) {
                 let error = failed(&name, Act::Read, &source)(problem);
@@ -214,7 +211,7 @@ impl Vault {
         remarks
     }
 
-    /// Fetches values, for as long as anybody waits, and keeps what comes, also what comes late.
+    /// Fetches values within the time limit, and stores all that arrive, including late ones.
     fn bring(&self, kept: &mut Kept, wanted: &[Wanted]) -> Vec<Brought> {
         let mut brought = kept.arrived(Instant::now(), &[]);
         let is_new = |one: &&Wanted| !kept.under_way.contains(one);
@@ -248,7 +245,7 @@ impl Kept {
         (value.source == wanted.source).then(|| value.secret.clone())
     }
 
-    /// Takes note of what the policy names, and returns what of it is not at hand.
+    /// Records the secrets that the policy names, and returns those without a value.
     fn missing(&mut self, named: Vec<(&str, &SecretSource)>) -> Vec<Wanted> {
         let mut before = mem::take(&mut self.named);
         for (name, source) in named {
@@ -262,8 +259,8 @@ impl Kept {
         all.filter(|wanted| self.at_hand(wanted).is_none()).collect()
     }
 
-    /// What may have changed since somebody looked: files with another stamp, and keyrings after a
-    /// while. A place that did not answer is not looked at, since that might hang as well.
+    /// The secrets that may have changed since the last check: files with a new stamp, and keyrings
+    /// after a while. A source that has not answered yet is skipped, because it might hang again.
     fn changed(&mut self) -> Vec<Wanted> {
         let is_time = self.looked_at_keyrings.elapsed() >= KEYRING_LOOK_TIME;
         if is_time {
@@ -281,7 +278,7 @@ impl Kept {
         changed.map(|(wanted, _)| wanted).collect()
     }
 
-    /// What has come, and what comes until a moment, as long as one of these is missing.
+    /// Values that have arrived, waiting until `end` for those in `awaited`.
     fn arrived(&mut self, end: Instant, awaited: &[Wanted]) -> Vec<Brought> {
         let mut all = Vec::new();
         loop {
@@ -316,7 +313,7 @@ impl Kept {
         }
     }
 
-    /// Lets the next call fetch a value again. What was fetched is still taken out of texts.
+    /// Makes the next call fetch a value again. The old value is still redacted.
     fn forget(&mut self, name: &str) {
         if let Some((name, value)) = self.present.remove_entry(name) {
             let pair = (name, value.secret);
@@ -329,7 +326,7 @@ impl Kept {
         }
     }
 
-    /// Of one value under several names, that of the policy is shown.
+    /// Rebuilds the redactor. For a value with several names, the policy's name is shown.
     fn renew(&mut self) {
         let present = self.present.iter().map(|(name, value)| (name.as_str(), &value.secret));
         let earlier = self.earlier.iter().map(|(name, secret)| (name.as_str(), secret));
@@ -355,17 +352,17 @@ impl fmt::Display for Remark {
 }
 
 impl fmt::Debug for Vault {
-    /// Names only.
+    /// Shows names only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Vault").field(&self.kept().present.keys()).finish()
     }
 }
 
-/// Whether the place is one that values can be put to, as far as that can be known beforehand.
+/// Whether values can be written to the source, as far as is known beforehand.
 ///
 /// # Errors
 ///
-/// The place is a variable of the environment.
+/// The source is an environment variable.
 pub fn writable(name: &str, source: &SecretSource) -> Result<(), VaultError> {
     match source {
         SecretSource::Env(_) => Err(failed(name, Act::Write, source)(Problem::ReadOnly)),

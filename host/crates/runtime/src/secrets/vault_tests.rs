@@ -1,4 +1,4 @@
-//! The vault: what it fetches, when, and what it knows afterwards.
+//! Tests of the vault: which values it fetches, when, and which it redacts afterwards.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn env(variable: &str) -> SecretSource {
     SecretSource::Env(variable.into())
 }
 
-/// A folder of its own, and a place for a value in it.
+/// A temporary folder, and a path for a value in it.
 fn file() -> (tempfile::TempDir, SecretSource) {
     let folder = tempfile::tempdir().unwrap();
     let source = SecretSource::File(folder.path().join("value"));
@@ -75,7 +75,7 @@ fn a_secret_without_a_value_is_told_with_a_way_out() {
     let message = format!("the secret x cannot be read from {place}: it is not there");
     check_missing(&error, &message, "sallyport secret set x");
     assert!(vault.remove("x", &file).unwrap_err().hint().is_none());
-    // A later try finds what was put there in the meantime.
+    // A later try finds the value that was written meanwhile.
     vault.set("x", &file, &Secret::new("late-value")).unwrap();
     assert_eq!(vault.get("x", &file).unwrap(), Secret::new("late-value"));
 }
@@ -126,7 +126,7 @@ fn nothing_that_is_printed_holds_a_value() {
     assert!(!shown.contains(TOKEN) && !shown.contains("1234"), "{shown}");
 }
 
-/// The entry is this process's own by its name, and removed at the end.
+/// The entry's name is unique to this process, and it is removed at the end.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_keyring_keeps_a_value_where_the_system_has_one() {
@@ -137,7 +137,7 @@ fn the_keyring_keeps_a_value_where_the_system_has_one() {
     let error = vault.set("key", &place, &long).unwrap_err().to_string();
     assert!(error.ends_with("it is longer than 32767 bytes"), "{error}");
     match vault.set("key", &place, &Secret::new(TOKEN)) {
-        // A container may have no keyring; then that is what is said.
+        // A container may lack a keyring; the error then reports that.
         Err(error) => assert!(error.to_string().contains("keyring cannot be used"), "{error}"),
         Ok(()) => check_keyring(&vault, &place),
     }
@@ -147,7 +147,7 @@ fn the_keyring_keeps_a_value_where_the_system_has_one() {
 fn check_keyring(vault: &Vault, place: &SecretSource) {
     assert_eq!(vault.get("key", place).unwrap(), Secret::new(TOKEN));
     vault.set("key", place, &Secret::new("other-value")).unwrap();
-    // Another thread has rings of its own, as another process has.
+    // Another thread has separate keyrings, as another process does.
     let there = || vault.get("key", place);
     let there = std::thread::scope(|scope| scope.spawn(there).join().unwrap());
     assert_eq!(there.unwrap(), Secret::new("other-value"));
@@ -157,7 +157,7 @@ fn check_keyring(vault: &Vault, place: &SecretSource) {
     assert!(missing.hint().unwrap().contains("forgets"), "{:?}", missing.hint());
 }
 
-/// A vault whose places answer as a test says.
+/// A vault whose sources answer as a test defines.
 fn answering(
     answer: impl Fn(&str) -> Result<Secret, Problem> + Send + Sync + 'static,
     time_max: Duration,
@@ -187,7 +187,7 @@ fn every_secret_that_the_policy_names_is_known_before_anybody_asks_for_one() {
     let [missing, short] = remarks.as_slice() else { panic!("{remarks:?}") };
     assert!(missing.contains("the secret unset cannot be read") && missing.contains("set UNSET"));
     assert!(short.contains("pin is shorter than 6 bytes"), "{short}");
-    // Nothing is told twice, be it under another edition.
+    // No remark is reported twice, not even under another edition.
     assert!(vault.learn(0, named).is_empty() && vault.learn(1, named).is_empty());
 }
 
@@ -199,7 +199,7 @@ fn a_secret_that_the_policy_comes_to_name_is_known_with_its_edition() {
     assert_eq!(redacted(&vault, TOKEN), TOKEN);
     vault.learn(1, || vec![("pin", &pin), ("token", &token)]);
     assert_eq!(redacted(&vault, TOKEN), "[secret token]");
-    // One that is not named any more may still be on its way.
+    // A value that is no longer named may still pass through the process.
     vault.learn(2, Vec::new);
     assert_eq!(redacted(&vault, TOKEN), "[secret token]");
 }
@@ -210,7 +210,7 @@ fn of_a_file_that_changes_both_values_are_known() {
     let named = || vec![("key", &file)];
     vault.learn(0, named);
     for value in ["first-value", "other-value-of-it"] {
-        // As another process writes it.
+        // Writes the file as another process would.
         Vault::new(Env::of([])).set("key", &file, &Secret::new(value)).unwrap();
         assert!(vault.learn(0, named).is_empty());
         assert_eq!(vault.get("key", &file).unwrap(), Secret::new(value));
@@ -239,7 +239,7 @@ fn a_place_that_does_not_answer_holds_nobody_up_for_good() {
     let named = || vec![("hangs", &hangs), ("token", &token)];
     let remarks = told(&vault.learn(0, named));
     assert!(remarks.len() == 1 && remarks[0].contains("was not read within"), "{remarks:?}");
-    // The others are known; this one is not used, and nobody asks for it a second time.
+    // The others are known; this one is unused, and it is not fetched a second time.
     assert_eq!(redacted(&vault, TOKEN), "[secret token]");
     let error = vault.get("hangs", &hangs).unwrap_err();
     assert!(matches!(error.problem, Problem::Late { .. }), "{error}");
@@ -254,7 +254,7 @@ fn a_place_that_does_not_answer_holds_nobody_up_for_good() {
 
 #[test]
 fn secrets_are_fetched_side_by_side() {
-    // Each of them waits until all have been asked for.
+    // Each fetch waits until all have started.
     let together = std::sync::Barrier::new(8);
     let answer = move |variable: &str| {
         together.wait();

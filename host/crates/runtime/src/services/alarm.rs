@@ -1,26 +1,26 @@
-//! Timers as plugins set them, with an alarm that tells whoever waits for the next one.
+//! The timers of the store, with an alarm that wakes the timekeeper.
 
 use sallyport_contract::services::{Owner, Plan, Timer, TimerError, Timers};
 use sallyport_store::KeptTimers;
 use tokio::sync::Notify;
 
-/// Rings when the timers of this program are others than before.
+/// Rings when a timer is set in this program.
 #[derive(Debug, Default)]
 pub struct Alarm(Notify);
 
 impl Alarm {
-    /// Wakes whoever waits, now or as soon as they do.
+    /// Wakes the waiting task, or the next one that waits.
     pub fn ring(&self) {
         self.0.notify_one();
     }
 
-    /// Waits until it rings. One that rang while nobody waited is heard at once.
+    /// Waits until the alarm rings. Returns immediately if it rang before.
     pub async fn rings(&self) {
         self.0.notified().await;
     }
 }
 
-/// The timers of the store. Whoever sets one that is due soon need not wait for the next look.
+/// The timers of the store. Adding one rings the alarm, so that it need not wait for the next look.
 pub(super) struct RungTimers {
     pub(super) kept: KeptTimers,
     pub(super) alarm: std::sync::Arc<Alarm>,

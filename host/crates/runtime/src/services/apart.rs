@@ -1,7 +1,7 @@
-//! Work that may wait for the disk, apart from the threads that everything else runs on.
+//! Blocking work, away from the threads that run futures.
 
-/// Does something that may block and returns what came of it; `None` when it panicked, or when the
-/// program is ending.
+/// Runs blocking work and returns its result. Returns `None` if it panicked or the program is
+/// ending.
 pub(crate) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {

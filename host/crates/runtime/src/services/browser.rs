@@ -1,37 +1,37 @@
 //! The user's browser.
 //!
-//! Where there is no desktop, nobody watches, or no browser starts, the person is shown the address.
+//! Without a desktop, a watching user or a browser that starts, the address is shown to the user.
 
 use sallyport_contract::services::{Opened, Opener};
 
 use crate::{config::Env, gate::Tell};
 
-/// The word for no browser at all.
+/// The setting for no browser.
 pub const NONE: &str = "none";
 
-/// The variables of which one is set where there is a desktop.
+/// One of these variables is set if there is a desktop.
 const DESKTOPS: [&str; 2] = ["WAYLAND_DISPLAY", "DISPLAY"];
 
-/// How pages are opened.
+/// Opens pages.
 pub struct Browser {
     way: Way,
     tell: Tell,
 }
 
-/// By what a page is opened.
+/// The means by which pages are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Way {
-    /// The person opens it.
+    /// Shows the address, so that the user opens it.
     Shown,
-    /// What the desktop opens pages with.
+    /// The desktop's default program.
     Desktop,
-    /// A program of the operator's choice, which is given the address.
+    /// A program that the operator chose. It receives the address.
     Program(String),
 }
 
 impl Browser {
-    /// A browser as the configuration has it. `is_watched` is whether somebody sits at the terminal;
-    /// `tell` shows the person an address.
+    /// Creates a browser from the configuration. `is_watched` is whether a user is at the terminal;
+    /// `tell` shows the user an address.
     pub fn new(command: Option<&str>, env: &Env, is_watched: bool, tell: Tell) -> Self {
         Self { way: Way::new(command, env, is_watched), tell }
     }
@@ -39,7 +39,7 @@ impl Browser {
 
 impl Way {
     fn new(command: Option<&str>, env: &Env, is_watched: bool) -> Self {
-        // Elsewhere than on Linux there is no variable to tell by.
+        // Only Linux has variables that indicate a desktop.
         let is_desktop =
             !cfg!(target_os = "linux") || DESKTOPS.iter().any(|n| env.get(n).is_some());
         match command {
@@ -50,7 +50,8 @@ impl Way {
         }
     }
 
-    /// Starts what opens the page. It is not waited for: a browser may run for days.
+    /// Starts the program that opens the page. It is not waited for, because a browser may run for
+    /// days.
     fn open(&self, url: &str) -> bool {
         match self {
             Self::Shown => false,

@@ -1,9 +1,9 @@
-//! The conversations that are open in this program, and how messages of plugins reach them.
+//! The open conversations of this program, and the delivery of plugin messages to them.
 //!
-//! Every message is kept first and then taken by a conversation that shows it, in this process or in
-//! another one: so none is lost when a process ends, and a message to a conversation that is closed
-//! waits until it goes on. Each open conversation has a courier, a task that takes what is for it
-//! when it is told, and now and then for the sake of what other processes have kept.
+//! Every message is stored first, and then taken by a conversation that shows it, in this process
+//! or in another one. So no message is lost when a process ends, and a message for a closed
+//! conversation waits until that is resumed. Each open conversation has a courier, a task that
+//! takes its messages when it is notified, and polls for those that other processes stored.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU64},
@@ -21,13 +21,14 @@ use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use super::{USER, courier::Courier};
 use crate::gate::{Tell, now_ms};
 
-/// Words for a courier that wait. Of progress, more is dropped: only the last word counts.
+/// Maximum number of events that wait for a courier. Further progress is dropped; only the latest
+/// counts.
 const WORDS_WAITING_MAX: usize = 64;
 
-/// Longest wait for a courier to come to its end; its session may have stopped listening.
+/// Maximum wait for a courier to end. Its session may have stopped listening.
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// The conversations that are open in this program.
+/// The open conversations of this program.
 pub struct Conversations {
     store: Store,
     tell: Tell,
@@ -39,11 +40,11 @@ struct Open {
     words: mpsc::Sender<Word>,
 }
 
-/// What a courier is told.
+/// An event for a courier.
 pub(super) enum Word {
-    /// Something may be there for its conversation.
+    /// There may be messages for its conversation.
     Look,
-    /// A call of its conversation has come further.
+    /// A call of its conversation has made progress.
     Progress { call_id: String, progress: Progress },
 }
 
@@ -52,8 +53,8 @@ impl Conversations {
         Self { store, tell, open: Mutex::default() }
     }
 
-    /// Brings messages to a session from here on, what was kept for it first. To be called within a
-    /// tokio runtime.
+    /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
+    /// runtime.
     pub fn attend(self: &Arc<Self>, session_id: &str, handle: Handle) -> Attendance {
         let (words, inbox) = mpsc::channel(WORDS_WAITING_MAX);
         let (store, tell) = (self.store.clone(), Arc::clone(&self.tell));
@@ -66,11 +67,11 @@ impl Conversations {
         Attendance { conversations: Arc::clone(self), session_id, courier }
     }
 
-    /// Keeps a message and has the couriers look for it. It may block.
+    /// Stores a message and wakes the couriers. May block.
     ///
     /// # Errors
     ///
-    /// The message cannot be kept, or there is no room for another one in what is gathered.
+    /// The message cannot be stored, or too many messages are gathered already.
     pub fn post(&self, notice: &Notice, delivery: Delivery) -> Result<(), NoticeError> {
         let unkept = |error: StoreError| NoticeError::Unavailable(error.to_string());
         let notice = Notice { audience: self.audience(notice).map_err(unkept)?, ..notice.clone() };
@@ -84,14 +85,14 @@ impl Conversations {
             }
         }
         for open in self.open().iter() {
-            // A courier with so much to do looks soon anyway.
+            // A full queue does no harm: that courier looks soon anyway.
             let _ = open.words.try_send(Word::Look);
         }
         Ok(())
     }
 
-    /// Whom a message is for. A conversation that is not open and was not kept never goes on, so that
-    /// what is for it would be shown to nobody.
+    /// Returns the audience of a message. A conversation that is closed and not stored can never be
+    /// resumed to show it, so it then goes to the user.
     fn audience(&self, notice: &Notice) -> Result<Audience, StoreError> {
         let id = &notice.session_id;
         if self.store.presence().is_open(id, now_ms())? {
@@ -121,13 +122,13 @@ impl Notices for Conversations {
         let of_call = open.iter().find(|open| open.session_id == call.session_id);
         let word = Word::Progress { call_id: call.call_id.clone(), progress };
         if let Some(open) = of_call {
-            // What does not fit is followed by a newer word.
+            // A dropped update is followed by a newer one.
             let _ = open.words.try_send(word);
         }
     }
 }
 
-/// A session that messages are brought to.
+/// A session that receives messages.
 pub struct Attendance {
     conversations: Arc<Conversations>,
     session_id: String,
@@ -135,10 +136,10 @@ pub struct Attendance {
 }
 
 impl Attendance {
-    /// Brings nothing any more: what comes from here on waits until the session goes on. To be called
-    /// before the session is closed, so that it still writes down what was brought.
+    /// Stops delivery. Later messages wait until the session is resumed. Call this before the
+    /// session is closed, so that it still records the delivered messages.
     pub async fn leave(mut self) {
-        // Without a sender the courier hears that it is over.
+        // The courier ends when its sender is dropped.
         self.conversations.open().retain(|open| open.session_id != self.session_id);
         let _ = timeout(LEAVE_TIME_MAX, &mut self.courier).await;
     }

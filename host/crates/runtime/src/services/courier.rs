@@ -1,4 +1,4 @@
-//! The courier of one conversation: takes the messages that are kept for it and brings them.
+//! The courier of one conversation: takes its stored messages and delivers them.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use tokio::{
 use super::{USER, apart, conversations::Word};
 use crate::gate::{Tell, now_ms};
 
-/// How often a courier looks for what other processes have kept.
+/// How often a courier looks for messages that other processes stored.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 pub(super) struct Courier {
@@ -27,21 +27,21 @@ pub(super) struct Courier {
     pub(super) store: Store,
     pub(super) handle: Handle,
     pub(super) tell: Tell,
-    /// How many messages the session was handed.
+    /// The number of messages that were handed to the session.
     pub(super) handed: AtomicU64,
-    /// Set when it was told that the store cannot be used: once is enough.
+    /// Set once an unusable store was reported, so that it is reported only once.
     pub(super) told: OnceLock<()>,
 }
 
-/// Why a courier stops.
+/// The session or the sender is gone, so the courier stops.
 struct Ended;
 
 impl Courier {
-    /// Brings what there is until nobody is left who could tell it of more.
+    /// Delivers messages until the sender is dropped or the session ends.
     pub(super) async fn carry(self, mut words: mpsc::Receiver<Word>) {
         let entered = self.enter().await;
         let (mut look, mut beat) = (Instant::now() + LOOK_EVERY, Instant::now() + beat_every());
-        // What waited for the session to go on comes later than it should have.
+        // Messages that waited for the session to be resumed are late.
         let mut last = self.bring(true).await;
         while last.is_ok() {
             last = tokio::select! {
@@ -73,7 +73,7 @@ impl Courier {
         self.with_store(enter).await.is_some()
     }
 
-    /// Takes what is there and hands it over.
+    /// Takes the waiting messages and hands them over.
     async fn bring(&self, is_late: bool) -> Result<(), Ended> {
         let take = |store: &Store, id: &str| store.notices().take(USER, id, now_ms());
         let Some(mut taken) = self.with_store(take).await.filter(|taken| !taken.is_empty()) else {
@@ -90,8 +90,8 @@ impl Courier {
         Ok(())
     }
 
-    /// Hands messages over, and returns when the session has written them down: only then are they
-    /// kept no longer.
+    /// Hands messages over, and returns once the session has recorded them. The store keeps them
+    /// until then.
     async fn hand_over(&self, notices: Vec<Notice>, is_late: bool) -> Result<(), Ended> {
         let count = notices.len() as u64;
         let handed = self.handed.fetch_add(count, Ordering::Relaxed) + count;
@@ -116,7 +116,7 @@ impl Courier {
         }
     }
 
-    /// Does something with the store. What goes wrong is told, and tried again in time.
+    /// Runs work with the store. The first error is reported; the next look tries again.
     async fn with_store<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store, &str) -> Result<T, StoreError> + Send + 'static,
@@ -153,7 +153,7 @@ mod tests {
 
     const ID: &str = "s-1";
 
-    /// More messages than a session and the ways to and from it hold.
+    /// More messages than a session and its channels can buffer.
     const MANY: usize = 480;
 
     struct NoTools;
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Counts messages that are written down.
+    /// Counts recorded messages.
     struct Counting(Arc<AtomicUsize>);
 
     impl Journal for Counting {
@@ -194,7 +194,8 @@ mod tests {
         }
     }
 
-    /// A session whose front end does not read takes messages and writes nothing down any more.
+    /// A session whose front end does not read its events accepts messages, but stops recording
+    /// them.
     #[tokio::test]
     async fn what_a_session_did_not_write_down_waits_for_the_next() {
         let folder = tempfile::tempdir().unwrap();
@@ -217,7 +218,7 @@ mod tests {
             for _ in 0..40 {
                 conversations.post(&notice(), Delivery::AtOnce).unwrap();
             }
-            // Time to take them, and to believe that they were shown.
+            // Time to take the messages, and to treat them as shown.
             sleep(Duration::from_millis(400)).await;
         }
         drop(events);
@@ -228,7 +229,7 @@ mod tests {
             if taken.is_empty() {
                 break;
             }
-            // What waits for long is gathered, a message to a line, and none is only counted.
+            // Messages that wait for long are gathered, one per line; none is dropped.
             assert_eq!(taken.more, 0);
             kept += taken.notices.iter().map(|notice| notice.text.lines().count()).sum::<usize>();
         }

@@ -1,9 +1,8 @@
-//! What plugins keep, plan and say beyond a call, as the host offers it.
+//! Host implementations of the services for plugins.
 //!
-//! Each trait of [`sallyport_contract::services`] has its answer here: the store keeps state and
-//! timers, open conversations show messages, the user's browser opens pages, and the index that the
-//! configuration names has packages. Nothing of it is opened before a plugin asks for it: the store
-//! opens its database at its first use, and an index is a line of text until then.
+//! Each trait of [`sallyport_contract::services`] is implemented here: the store keeps state and
+//! timers, open conversations show messages, the user's browser opens pages, and the configured
+//! index provides packages. Each service is opened at its first use.
 
 mod alarm;
 mod apart;
@@ -26,16 +25,17 @@ use crate::gate::Tell;
 use alarm::RungTimers;
 use packages::Shelf;
 
-/// The one user of a machine of one's own.
+/// The id of the only user of this host.
 pub const USER: &str = "local";
 
-/// Where a call of this program comes from. A session is one conversation, so its calls belong to it.
+/// Returns the context of a call in a session. The session is one conversation, so the call belongs
+/// to it.
 pub(crate) fn call_context(call_id: String, session_id: &str) -> CallContext {
     let conversation_id = Some(session_id.to_owned());
     CallContext { conversation_id, ..single_call_context(call_id, session_id) }
 }
 
-/// Where a call comes from that belongs to no conversation.
+/// Returns the context of a call that belongs to no conversation.
 pub fn single_call_context(call_id: String, session_id: &str) -> CallContext {
     CallContext {
         call_id,
@@ -45,23 +45,23 @@ pub fn single_call_context(call_id: String, session_id: &str) -> CallContext {
     }
 }
 
-/// What the services are made of.
+/// The parts that the services are made of.
 pub struct OfferParts {
-    /// Where everything is kept.
+    /// The store.
     pub store: Store,
-    /// How pages are opened.
+    /// Opens pages.
     pub browser: Browser,
-    /// Address of the index of packages, if there is one.
+    /// The address of the package index, if one is configured.
     pub index: Option<String>,
-    /// The folder that keeps packages once they were fetched.
+    /// The folder that caches fetched packages.
     pub packages: PathBuf,
-    /// Who is told what does not go as it should.
+    /// Receives warnings.
     pub tell: Tell,
 }
 
-/// What a program offers to its plugins, and the ways in to the parts that live on.
+/// The services of a program for its plugins, with handles to the parts that keep running.
 pub struct Offer {
-    /// What the sandbox asks.
+    /// The services that the sandbox uses.
     pub services: Services,
     /// The open conversations.
     pub conversations: Arc<Conversations>,
@@ -70,7 +70,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Puts the services together. Nothing is opened yet.
+    /// Creates the services. Each is opened at its first use.
     pub fn new(parts: OfferParts) -> Self {
         let OfferParts { store, browser, index, packages, tell } = parts;
         let alarm = Arc::new(Alarm::default());

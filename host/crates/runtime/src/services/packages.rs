@@ -1,4 +1,4 @@
-//! Packages of a language, from the index that the configuration names.
+//! Packages of a programming language, from the configured index.
 
 use std::{
     path::PathBuf,
@@ -11,10 +11,10 @@ use sallyport_contract::{
 };
 use sallyport_packages::Index;
 
-/// An index that is opened when a package is first asked for.
+/// A package index that is opened at its first use.
 pub(super) struct Shelf {
     address: Option<String>,
-    /// Keeps what was fetched.
+    /// Caches fetched packages.
     folder: PathBuf,
     index: OnceLock<Result<Index, PackageError>>,
 }

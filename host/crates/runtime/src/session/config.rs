@@ -1,7 +1,7 @@
-//! How conversations are held: what flags, a guide and the configuration say together.
+//! The configuration of sessions, merged from flags, a guide and the configuration files.
 //!
-//! A flag says it last, then the guide, then the configuration. Every session of one program is held
-//! in the same manner.
+//! Flags take precedence over the guide, and the guide over the configuration files. All sessions
+//! of one program share one configuration.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,41 +18,41 @@ use crate::{
     services::USER,
 };
 
-/// What the caller wants otherwise than the configuration; nothing by default.
+/// Values of the caller that override the configuration. The default overrides nothing.
 #[derive(Debug, Clone, Default)]
 pub struct SessionOverrides {
-    /// What the model should be and do.
+    /// The system prompt.
     pub system_prompt: Option<String>,
-    /// Whether answers are spoken: a tool's own sentence ends the turn.
+    /// Whether answers are spoken. If so, a tool's own sentence ends the turn.
     pub spoken: bool,
-    /// Most answers of the model in a turn.
+    /// Maximum number of model answers in a turn.
     pub turns_max: Option<u32>,
-    /// Most calls of tools in a turn.
+    /// Maximum number of tool calls in a turn.
     pub calls_max: Option<u32>,
-    /// Most tokens, read and written, in a turn.
+    /// Maximum number of tokens, input and output, in a turn.
     pub tokens_max: Option<u64>,
-    /// Most US dollars in a turn.
+    /// Maximum cost of a turn.
     pub cost_max: Option<sallyport_model::Cost>,
-    /// Longest turn.
+    /// Maximum duration of a turn.
     pub time_max: Option<Duration>,
 }
 
-/// How conversations are held.
+/// The configuration of sessions.
 pub struct SessionConfig {
-    /// Who the assistant is, when a plugin says so.
+    /// The assistant's persona, if a plugin provides one.
     pub guide: Option<Guide>,
-    /// What is said, without the name of a session.
+    /// The merged options, without a session id.
     options: Options,
-    /// What finds earlier turns by their meaning, where that is wanted.
+    /// Finds earlier turns by their meaning, if enabled.
     memories: Option<Arc<Memories>>,
 }
 
 impl SessionConfig {
-    /// Asks the guide, if there is one, and puts together what all say.
+    /// Merges all sources. Calls the guide if one is configured.
     ///
     /// # Errors
     ///
-    /// The guide cannot be used, or the store or the model of vectors cannot.
+    /// The guide, the store or the embedding model cannot be used.
     pub async fn of(
         overrides: &SessionOverrides,
         settings: &Settings,
@@ -70,22 +70,22 @@ impl SessionConfig {
         Ok(Self { guide, options, memories })
     }
 
-    /// What is said about one session.
+    /// Returns the options of one session.
     pub fn options(&self, session_id: &str) -> Options {
         Options { session_id: session_id.to_owned(), ..self.options.clone() }
     }
 
-    /// How much of a conversation the model is shown.
+    /// Returns how much of a conversation the model receives.
     pub fn memory(&self) -> Memory {
         self.options.memory
     }
 
-    /// What the model knows from the start.
+    /// Returns the initial memories of the model.
     pub fn known(&self) -> &[String] {
         &self.options.memories
     }
 
-    /// What one session recalls from. Of one that is not kept nothing is remembered.
+    /// Returns the recall of one session. If `is_kept` is false, nothing is stored.
     pub fn recall(&self, session_id: &str, is_kept: bool) -> Option<Arc<dyn Recall>> {
         self.memories.as_ref().map(|memories| memories.in_session(session_id, is_kept))
     }

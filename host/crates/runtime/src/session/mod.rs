@@ -1,7 +1,7 @@
-//! Sessions of a host: which one is meant, how it is held, who answers, and the session itself.
+//! Sessions of a host: selection, configuration, model and the session itself.
 //!
-//! [`Host::session_parts`] puts a session together, and [`Host::begin`] starts it. Between the two a
-//! front end may put something of its own around a part, such as a tape around the model.
+//! [`Host::session_parts`] assembles a session, and [`Host::begin`] starts it. Between the two, a
+//! front end can wrap a part, such as the model with a recorder.
 
 mod config;
 mod model;
@@ -26,7 +26,7 @@ use crate::{
     services::Attendance,
 };
 
-/// Why there is no session.
+/// Why a session cannot be opened or started.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The store cannot be opened.
@@ -35,18 +35,18 @@ pub enum SessionError {
     /// The store has no such session, or cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no earlier session.
+    /// No earlier session exists.
     #[error("there is no session to go on with")]
     NothingToContinue,
-    /// A public server answers nobody without a key.
+    /// The provider requires a key, and none is set.
     #[error("{name} needs a key, and {variable} is not set")]
     KeyMissing {
-        /// The model.
+        /// The model's name.
         name: String,
-        /// The variable that would hold the key.
+        /// The variable for the key.
         variable: String,
     },
-    /// The settings of the model cannot work.
+    /// The settings of the model are invalid.
     #[error(transparent)]
     Model(#[from] SettingsError),
     /// A plugin cannot play its role.
@@ -55,13 +55,13 @@ pub enum SessionError {
     /// The guide cannot be used.
     #[error(transparent)]
     Guide(#[from] GuideError),
-    /// A model could not tell two tools apart.
+    /// A model could not distinguish two tools.
     #[error("{0}")]
     Collision(Collision),
 }
 
 impl SessionError {
-    /// What to do about it, where something can be said.
+    /// Returns how to fix it, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Store(StoreError::NoSession { .. }) => {
@@ -78,21 +78,21 @@ impl SessionError {
     }
 }
 
-/// The events of a session, in order. They end when the session has ended.
+/// The events of a session, in order. The channel closes when the session has ended.
 pub type Events = mpsc::Receiver<Event>;
 
-/// A session that takes commands; what happens in it comes by its [`Events`].
+/// A session that accepts commands. It reports through its [`Events`].
 pub struct HostSession {
-    /// Names it for ever: what was accepted for this session holds when it is resumed.
+    /// The permanent id. Approvals for this session apply again when it is resumed.
     pub session_id: String,
     /// Sends commands.
     pub handle: Handle,
-    /// What plugins say comes in by it, unless the session does not listen.
+    /// Delivers plugin messages. `None` if the session does not listen.
     attendance: Option<Attendance>,
 }
 
 impl Host {
-    /// Puts a session together: `opened` under `config`, answered by `model`, with questions of the
+    /// Assembles a session: `opened` under `config`, answered by `model`, with the questions of the
     /// gate arriving at `approvals`.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Host {
     ) -> Result<Parts, SessionError> {
         let OpenedSession { session_id, journal, past, is_kept } = opened;
         let mut options = config.options(&session_id);
-        // The matcher has no words of its own: a sentence that the tool gives is the better answer.
+        // The matcher cannot write sentences, so a sentence from the tool is the better answer.
         options.spoken |= matches!(model, ModelHandle::Offline);
         Ok(Parts {
             model: model.in_session(self.roles(), &session_id)?,
@@ -120,11 +120,11 @@ impl Host {
         })
     }
 
-    /// Starts a session; `listens` says whether messages of plugins reach it.
+    /// Starts a session. `listens` is whether it receives plugin messages.
     ///
     /// # Errors
     ///
-    /// A model could not tell two tools apart.
+    /// A model could not distinguish two tools.
     pub fn begin(
         &self,
         parts: Parts,
@@ -139,28 +139,28 @@ impl Host {
 }
 
 impl HostSession {
-    /// Starts a session without a host: one that is played from a tape.
+    /// Starts a session without a host, such as one that is replayed from a recording.
     ///
     /// # Errors
     ///
-    /// A model could not tell two tools apart.
+    /// A model could not distinguish two tools.
     pub fn detached(parts: Parts) -> Result<(Self, Events), SessionError> {
         let session_id = parts.options.session_id.clone();
         let (handle, events) = sallyport_session::spawn(parts).map_err(SessionError::Collision)?;
         Ok((Self { session_id, handle, attendance: None }, events))
     }
 
-    /// Hears plugins no longer. Their messages until now are among the events.
+    /// Stops the delivery of plugin messages. Those delivered until now are among the events.
     pub async fn stop_listening(&mut self) {
         if let Some(attendance) = self.attendance.take() {
             attendance.leave().await;
         }
     }
 
-    /// Ends the session and waits until it has done what it still owes.
+    /// Ends the session and waits until it has finished its pending work.
     pub async fn close(mut self, mut events: Events) {
         self.stop_listening().await;
-        // When it has ended already there is nothing to end.
+        // An error means that the session has already ended.
         let _ = self.handle.send(Command::Close).await;
         while events.recv().await.is_some() {}
     }

@@ -1,4 +1,4 @@
-//! Who answers: the model that was chosen, made ready for one session after another.
+//! The model of a session: the configured choice, ready for use in one session after another.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,23 +13,22 @@ use crate::{
     roles::{Roles, provider},
 };
 
-/// A model that was chosen.
+/// A configured model.
 #[derive(Clone)]
 pub enum ModelHandle {
-    /// One that answers whichever session asks.
+    /// A model that any session can use.
     Ready(Arc<dyn ChatModel>),
-    /// The built-in matcher, which has to know what the session's tools can do.
+    /// The built-in matcher. It needs to know the effects of the session's tools.
     Offline,
-    /// A plugin, which answers in the name of the session that asks.
+    /// A plugin. It answers on behalf of a session.
     Plugin(Box<PluginModel>),
 }
 
-/// Checks that the key is there without which a public server answers nobody: what would be sent
-/// only to be refused is not sent.
+/// Checks that a key is set if the provider requires one. The provider would refuse the request.
 ///
 /// # Errors
 ///
-/// It is missing.
+/// The key is missing.
 pub fn check_key(name: &str, key: Option<&Secret>, base_url: &str) -> Result<(), SessionError> {
     match key_variable_at(base_url).filter(|_| key.is_none()) {
         None => Ok(()),
@@ -40,11 +39,11 @@ pub fn check_key(name: &str, key: Option<&Secret>, base_url: &str) -> Result<(),
 }
 
 impl ModelHandle {
-    /// Makes ready what was chosen. Nothing is sent yet, and no plugin is looked for.
+    /// Prepares the configured model. Sends nothing and looks up no plugin.
     ///
     /// # Errors
     ///
-    /// Settings that cannot work, or a key that is missing.
+    /// The settings are invalid, or a key is missing.
     pub fn of(chosen: &Chosen) -> Result<Self, SessionError> {
         match &chosen.choice {
             ModelChoice::Offline { .. } => Ok(Self::Offline),
@@ -60,7 +59,7 @@ impl ModelHandle {
     ///
     /// # Errors
     ///
-    /// There is no such plugin, it is no provider, or it cannot be used.
+    /// The plugin does not exist, is not a provider, or cannot be used.
     pub fn in_session(
         &self,
         roles: &Arc<Roles>,
@@ -77,15 +76,16 @@ impl ModelHandle {
     }
 }
 
-/// Returns the matcher for the tools of a registry. What a tool can do at worst is asked of the
-/// effective grant at each message, because a policy may change meanwhile.
+/// Returns the matcher for the tools of a registry. It reads the effective grant of a tool at each
+/// message, since the policy may change meanwhile.
 pub fn offline(registry: &Arc<Registry>) -> Offline {
     let plugin_of = |tool: &ToolSpec| (mangle(&tool.id), tool.id.plugin.clone());
     let plugins: HashMap<String, PluginName> = registry.tools().iter().map(plugin_of).collect();
     let registry = Arc::clone(registry);
     Offline::new(Arc::new(move |name: &str| {
         let entry = plugins.get(name).and_then(|plugin| registry.plugin(plugin.as_str()).ok());
-        // A grant bounds what runs in the sandbox. What is part of the host is bound by its code alone.
+        // Only a grant bounds a tool, and only in the sandbox. Internal tools are bounded by their
+        // code alone.
         let is_harmless = entry.is_some_and(|entry| {
             matches!(entry.kind(), Kind::Component | Kind::Command)
                 && !entry.grant().can_change_or_leak()

@@ -1,7 +1,7 @@
-//! The conversation that a command is about: a new one, one that goes on, or one that is not kept.
+//! Selects the session of a command: a new one, a resumed one, or one that is not stored.
 //!
-//! `chat` and `run` differ in how they show a session, not in what it is. Here is what they share:
-//! which session is meant, what was said in it before, and where it is kept.
+//! `chat` and `run` show a session differently, but share this selection, the history and the
+//! journal.
 
 use std::path::PathBuf;
 
@@ -15,36 +15,36 @@ use crate::{
     host::{new_session_id, open_store},
 };
 
-/// Which session is meant.
+/// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionSelector {
-    /// One that begins, and is kept.
+    /// A new session that is stored.
     New,
-    /// One that begins, and is not kept.
+    /// A new session that is not stored.
     Ephemeral,
-    /// The one that was used last in this folder, or else anywhere.
+    /// The last session used in this folder, or else in any.
     Latest,
-    /// The one whose id begins like this.
+    /// The session whose id begins with this text.
     Named(String),
 }
 
-/// A conversation that can begin or go on.
+/// A session that is ready to begin or resume.
 pub struct OpenedSession {
-    /// Names it for ever: what was agreed to for this session holds when it goes on.
+    /// The permanent id. Approvals for this session apply again when it is resumed.
     pub session_id: String,
-    /// Where it is kept.
+    /// Records the session.
     pub journal: Box<dyn Journal>,
-    /// What was said before.
+    /// The earlier turns.
     pub past: Restored,
-    /// Whether anything of it is kept.
+    /// Whether the session is stored.
     pub is_kept: bool,
 }
 
-/// Finds the session that is meant, and reads what was said in it.
+/// Opens the selected session and reads its history.
 ///
 /// # Errors
 ///
-/// There is no such session, several could be meant, or the store cannot be used.
+/// The session does not exist, the id is ambiguous, or the store cannot be used.
 pub fn open(settings: &Settings, which: &SessionSelector) -> Result<OpenedSession, SessionError> {
     match which {
         SessionSelector::Ephemeral => {
@@ -73,13 +73,12 @@ pub fn open(settings: &Settings, which: &SessionSelector) -> Result<OpenedSessio
 ///
 /// # Errors
 ///
-/// There is none, there are several, or the store cannot be read.
+/// No session or several sessions match, or the store cannot be read.
 pub fn find(store: &Store, prefix: &str) -> Result<Session, SessionError> {
     Ok(store.sessions().find(prefix)?)
 }
 
-/// Finds the session that somebody could come back to; nothing when it was removed meanwhile, or
-/// cannot be read.
+/// Returns a session that can be resumed. Returns `None` if it was removed or cannot be read.
 pub fn kept(settings: &Settings, session_id: &str) -> Option<Session> {
     open_store(settings).ok()?.sessions().get(session_id).ok()
 }
@@ -94,7 +93,7 @@ fn latest(store: &Store) -> Result<Session, SessionError> {
     latest.ok_or(SessionError::NothingToContinue)
 }
 
-/// The folder that the user works in, as sessions remember it.
+/// Returns the current folder, as sessions store it.
 pub fn folder() -> Option<String> {
     let folder: PathBuf = std::env::current_dir().ok()?;
     Some(folder.to_str()?.to_owned())

@@ -1,4 +1,4 @@
-//! One timer that fires: from its claim to its end.
+//! The firing of one timer, from its claim to its end.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -21,36 +21,36 @@ use crate::{
     services::apart,
 };
 
-/// How often a claim is renewed while its firing goes on.
+/// How often a claim is renewed during its firing.
 const RENEW_EVERY: Duration = Duration::from_millis(LEASE_MS / 3);
 
-/// Most characters of a label that are shown.
+/// Maximum length of a label in messages, in characters.
 const LABEL_CHARS_MAX: usize = 60;
 
-/// How long a firing waits that could not tell the person: by then the next minute has begun.
+/// How long a timer waits after its message was not accepted. By then the next minute has begun.
 const UNSAID_PAUSE: Duration = Duration::from_secs(61);
 
-/// Why a firing is not over though its plugin has run.
+/// The error for a plugin that ran but whose message was not accepted.
 const NOT_TAKEN: &str = "a message of its plugin was not accepted";
 
-/// How a firing came to its end.
+/// The result of a firing.
 enum Ended {
-    /// As it should.
+    /// It succeeded.
     Done,
-    /// It began, and did not go well.
+    /// It began and failed.
     Failed(String),
     /// It was not allowed to begin.
     Refused(String),
-    /// It began, and the policy kept from it what it asked for.
+    /// It began, and the policy denied it something.
     Lacking(String),
-    /// It could not begin: the plugin has too much to do.
+    /// The plugin is too busy, so it could not begin.
     Busy(String),
-    /// It began, and what it had to tell the person was not taken.
+    /// It began, and its message to the user was not accepted.
     Unsaid(String),
 }
 
 impl Desk {
-    /// Lets a timer fire and settles it. Until then it has its place.
+    /// Fires a timer and settles its claim. The place is taken until then.
     pub(super) async fn fire(self: Arc<Self>, claim: Claim, _place: Option<Place>) {
         let firing = claim.firing.clone();
         let shown = shown(&firing.timer);
@@ -95,14 +95,14 @@ impl Desk {
         }
     }
 
-    /// Passes on what a tool of the host itself has to say. Nothing runs for it, so there is nothing
-    /// to decide: the person was asked when it was set.
+    /// Posts the message of an internal tool. Nothing runs, so the gate is not asked; the user
+    /// approved the call that set the timer.
     async fn post(&self, notice: Notice) -> Ended {
         let conversations = Arc::clone(&self.parts.conversations);
         match apart(move || conversations.post(&notice, Delivery::AtOnce)).await {
             Some(Ok(())) => Ended::Done,
             Some(Err(error)) => {
-                // Nobody has heard it, so it comes again, though not at once.
+                // The user has not seen the message, so it is repeated after a pause.
                 sleep(LOOK_EVERY).await;
                 Ended::Refused(error.to_string())
             }
@@ -110,12 +110,12 @@ impl Desk {
         }
     }
 
-    /// Calls the plugin, behind the gate and on the record.
+    /// Calls the plugin through the gate and the audit.
     async fn call(&self, firing: Firing) -> Ended {
         let (roles, timer) = (&self.parts.roles, &firing.timer);
         let player = match roles.plugin(timer.owner.plugin.as_str()) {
             Ok(player) => player,
-            // It may be there again at the next start, so its timer is not lost.
+            // The plugin may exist again at the next start, so keep its timer.
             Err(error) => return Ended::Refused(error.to_string()),
         };
         let user_id = Some(timer.owner.user.clone());
@@ -128,7 +128,8 @@ impl Desk {
         let timer_id = firing.timer.id.clone();
         let Fired { report, is_told, is_unsaid } = player.plugin().fire(admitted, firing).await;
         playing.finish(&report);
-        // Also where the plugin passes over it: nobody has been told of the timer yet.
+        // This also applies if the plugin ignored the error: the user has not heard of the timer
+        // yet.
         if is_unsaid && self.may_say_later(&timer_id) {
             return Ended::Unsaid(format!("{NOT_TAKEN}; retrying every minute"));
         }
@@ -136,14 +137,14 @@ impl Desk {
             Outcome::Completed(_) if is_unsaid => Ended::Failed(NOT_TAKEN.to_owned()),
             Outcome::Completed(_) => Ended::Done,
             _ if !is_told => Ended::Busy(reason(&report)),
-            // What the policy comes to allow must not be lost until then.
+            // A change of the policy can allow it, so keep the timer until then.
             Outcome::Denied(denial) if denial.fix.is_some() => Ended::Lacking(denial.why),
             _ => Ended::Failed(reason(&report)),
         }
     }
 
-    /// Holds a claim for as long as its firing goes on. One that was taken over or cancelled is
-    /// noticed when it is settled.
+    /// Renews a claim until its firing ends. A claim that was taken over or cancelled is detected
+    /// when it is settled.
     async fn renew(&self, claim: &Claim) -> std::convert::Infallible {
         loop {
             sleep(RENEW_EVERY).await;
@@ -169,7 +170,7 @@ impl Desk {
     }
 }
 
-/// What rules look at, and what a person is shown who is asked.
+/// Returns the arguments that rules match and approval prompts show.
 fn about(firing: &Firing) -> Value {
     let timer = &firing.timer;
     let payload: Result<Value, _> = serde_json::from_str(&timer.payload);
@@ -184,7 +185,7 @@ fn about(firing: &Firing) -> Value {
     })
 }
 
-/// A timer as a person knows it.
+/// Describes a timer for the user.
 fn shown(timer: &Timer) -> String {
     let label = timer.label.as_deref().map(|label| text::excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!(" \"{label}\"")).unwrap_or_default();
