@@ -1,5 +1,5 @@
-//! Files that are replaced whole: whatever fails, and whenever the program or the power ends, there is
-//! the old file or the new one, and never a half or nothing.
+//! Atomic replacement of files: after a failure, a crash or a power loss, the path contains either
+//! the old file or the new one.
 
 use std::{
     fs::{File, Permissions},
@@ -10,27 +10,26 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-/// Mode of a file that is its owner's alone.
+/// The mode of a file that only its owner can access.
 pub(crate) const PRIVATE_MODE: u32 = 0o600;
 
-/// Puts bytes in the place of a file, or where there was none, and returns when they are on the disk.
-/// The folder has to be there; a link is replaced.
+/// Replaces or creates a file, and returns once it is on disk. The folder must exist. A symbolic
+/// link is replaced, not followed.
 ///
 /// # Errors
 ///
-/// The folder cannot be written to, or there is no room. The old file is still there.
+/// The folder cannot be written to, or the disk is full. The old file is unchanged.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = folder_of(path);
     beside(folder, bytes, mode)?.persist(path)?;
     sync(folder)
 }
 
-/// Puts bytes into a new file for its owner alone, and returns when they are on the disk.
+/// Creates a file that only its owner can access, and returns once it is on disk.
 ///
 /// # Errors
 ///
-/// There is something of that name, the folder cannot be written to, or there is no room. Nothing was
-/// made.
+/// The path exists, the folder cannot be written to, or the disk is full. No file is created.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(path);
     beside(folder, bytes, PRIVATE_MODE)?.persist_noclobber(path)?;
@@ -45,12 +44,12 @@ fn beside(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// The parent of a bare name is an empty path.
+/// Returns the folder of a path. The parent of a bare name is an empty path.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A new name is on the disk when its folder is.
+/// Syncs the folder. A new name is on disk only when its folder is.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

@@ -1,13 +1,15 @@
-//! The timekeeper: lets timers fire while the program lives.
+//! The timekeeper: fires timers while the program runs.
 //!
-//! It sleeps until the next timer is due, and looks again when one is set here, and now and then for
-//! those that other processes set. Several processes may do so at once: whoever claims a timer first
-//! lets it fire. A firing passes the gate and is written down like a call, see [`crate::roles`]; it
-//! is settled when it has ended, well or not, so that a callback that fails is not repeated for ever.
-//! What was killed in between fires again, and is told so.
+//! It sleeps until the next timer is due. It wakes early when a timer is set in this process, and
+//! periodically for those that other processes set. Several processes may run a timekeeper at the
+//! same time; the first one that claims a timer fires it. A firing passes the gate and is audited
+//! like a call, see [`crate::roles`]. It is settled when it has ended, even if it failed, so that a
+//! failing callback is not repeated for ever. A firing that was killed is repeated, and the plugin
+//! is informed of that.
 //!
-//! A timer whose plugin is missing, has changed, may not be called back, has too much to do or could
-//! not tell the person of it stays due. The person is told once. No plugin's timers keep those of others from firing, see `places`.
+//! A timer stays due if its plugin is missing, has changed, may not be called back, is too busy or
+//! could not notify the user. The user is warned once. The timers of one plugin never block those
+//! of another, see `places`.
 
 mod firing;
 mod places;
@@ -35,59 +37,60 @@ use crate::{
     services::{Alarm, Conversations, USER, apart},
 };
 
-/// How often it looks for timers that other processes have set; no timer is later than this for
-/// such a reason, which is what the store calls late.
+/// How often it looks for timers that other processes set. Such a timer fires at most this late, so
+/// the store calls a timer late only after this time.
 const LOOK_EVERY: Duration = Duration::from_millis(sallyport_store::timers::LATE_MS);
 
-/// How long firings may go on when the program ends. What is cut off fires again at the next start.
+/// How long firings may continue when the program ends. An interrupted one is repeated at the next
+/// start.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// How long a firing waits that its plugin had no place for, after it has waited for one: each try is on
-/// record.
+/// How long a timer waits if its plugin had no free place. Each try is audited, so the pause is not
+/// short.
 const BUSY_PAUSE: Duration = Duration::from_secs(10);
 
-/// How often a timer fires for the same time whose plugin could not tell the person of it. Then they are
-/// told by the host.
+/// How often a timer is repeated for the same time if its plugin could not notify the user. After
+/// that, the host warns the user.
 const UNSAID_TRIES_MAX: u32 = 10;
 
-/// How long a claim holds without being renewed. Only for a process that stands still does it end.
+/// How long a claim is valid without renewal. It expires only if its process hangs.
 const LEASE_MS: u64 = 60_000;
 
-/// What a timekeeper works with.
+/// The parts that a timekeeper uses.
 pub struct TimekeeperParts {
     /// All timers.
     pub timers: KeptTimers,
     /// Rings when timers are set in this process.
     pub alarm: Arc<Alarm>,
-    /// Where what the host's own tools say goes.
+    /// Receives the messages of internal tools.
     pub conversations: Arc<Conversations>,
     /// The plugins, behind the gate.
     pub roles: Arc<Roles>,
-    /// Who is told what does not go as it should.
+    /// Receives warnings.
     pub tell: Tell,
 }
 
-/// A timekeeper at work. Dropped, it is no longer.
+/// A running timekeeper. Dropping it stops it.
 pub struct Timekeeper {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-/// What the timekeeper's task and the firings share.
+/// The state that the timekeeper and the firings share.
 struct Desk {
     parts: TimekeeperParts,
     places: Arc<Places>,
     warned: Mutex<BTreeSet<String>>,
-    /// Timers that were not allowed to fire, with the edition of the policy that said so.
+    /// Timers that were refused, with the revision of the policy that refused them.
     refused: Mutex<BTreeMap<String, u64>>,
-    /// Timers that have to wait, with the time from which they are tried again.
+    /// Timers that have to wait, with the time of the next try.
     put_off: Mutex<BTreeMap<String, Instant>>,
-    /// How often a timer's plugin could not tell the person of it.
+    /// How often each timer's plugin could not notify the user.
     unsaid: Mutex<BTreeMap<String, u32>>,
 }
 
 impl Timekeeper {
-    /// Starts on the current tokio runtime.
+    /// Starts a timekeeper on the current tokio runtime.
     pub fn start(parts: TimekeeperParts) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (places, warned, refused, put_off, unsaid) = Default::default();
@@ -95,10 +98,10 @@ impl Timekeeper {
         Self { stop, task: tokio::spawn(Arc::new(desk).keep(stopped)) }
     }
 
-    /// Lets no timer fire any more, and waits for what is firing, for a moment.
+    /// Stops firing timers, and waits briefly for running firings.
     pub async fn stop(self) {
         drop(self.stop);
-        // It does not panic: what could is caught where it runs.
+        // The task does not panic, because panics are caught where they can occur.
         let _ = self.task.await;
     }
 }
@@ -121,7 +124,7 @@ impl Desk {
         let _ = timeout(END_TIME_MAX, rest).await;
     }
 
-    /// Begins as many firings as there are places for.
+    /// Starts as many firings as there are free places.
     async fn begin_due(self: &Arc<Self>, firings: &mut JoinSet<()>, now_ms: u64) {
         let desk = Arc::clone(self);
         let claims = self.store(move || desk.claim_due(now_ms)).await.unwrap_or_default();
@@ -140,21 +143,23 @@ impl Desk {
             }
             match self.parts.timers.claim(&timer.id, now_ms, LEASE_MS) {
                 Ok(None) => {}
-                // What the host's own tools say takes no time, and nobody is asked about it.
+                // Internal tools need no place: their messages take no time and need no approval.
                 Ok(Some(claim)) if is_own => claims.push((claim, None)),
                 Ok(Some(claim)) => {
                     claims.push((claim, Some(self.places.take(plugin, Instant::now()))));
                 }
                 Err(error) if claims.is_empty() => return Err(error),
-                // What is claimed already would wait for the end of its lease.
+                // Keep the claims so far, because they would otherwise stay unusable until their
+                // leases end.
                 Err(_) => break,
             }
         }
         Ok(claims)
     }
 
-    /// The timers that are due and can fire. The store lists so many at a time, and those that
-    /// cannot fire could hide the others for ever.
+    /// Returns the timers that are due and can fire. The store limits a list, and blocked timers
+    /// could hide the others for ever. If none of the first ones can fire, it therefore searches
+    /// all timers.
     fn due(&self, now_ms: u64) -> Result<Vec<Timer>, StoreError> {
         let mut due = self.parts.timers.due(now_ms)?;
         let found = due.len();
@@ -183,7 +188,7 @@ impl Desk {
         }
     }
 
-    /// Why a plugin cannot be called back.
+    /// Returns why a plugin cannot be called back.
     fn trouble(&self, plugin: &PluginName) -> Option<String> {
         let entry = match self.parts.roles.registry().plugin(plugin.as_str()) {
             Ok(entry) => entry,
@@ -198,7 +203,7 @@ impl Desk {
         (!is_granted).then(|| grant.deny(Capability::Schedule, "be called back").why)
     }
 
-    /// Whether there is a place for another firing of a plugin.
+    /// Returns whether a plugin has a free place for another firing.
     fn has_place(&self, plugin: &PluginName) -> bool {
         let Some(grant) = self.schedule(plugin) else { return false };
         match self.places.room(plugin, &grant, Instant::now()) {
@@ -212,13 +217,13 @@ impl Desk {
         }
     }
 
-    /// What a plugin may schedule at this moment.
+    /// Returns the current schedule grant of a plugin.
     fn schedule(&self, plugin: &PluginName) -> Option<ScheduleGrant> {
         let entry = self.parts.roles.registry().plugin(plugin.as_str()).ok()?;
         entry.grant().schedule().copied()
     }
 
-    /// Why a repeated timer that was set before is not what the policy allows any more.
+    /// Returns why the policy no longer allows a repeated timer that was set before.
     fn haste(&self, timer: &Timer) -> Option<String> {
         if !sallyport_schedule::repeats(&timer.moment) {
             return None;
@@ -234,8 +239,8 @@ impl Desk {
         refused.get(&timer.id) == Some(&self.edition())
     }
 
-    /// Asks for no firing of a timer again before the policy is another one. Its plugin may have others,
-    /// of which a rule says something else.
+    /// Blocks a timer until the policy changes. Other timers of its plugin stay unblocked; other
+    /// rules may apply to them.
     fn refuse(&self, timer: &Timer) {
         let edition = self.edition();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -248,7 +253,7 @@ impl Desk {
         put_off.get(&timer.id).is_some_and(|until| Instant::now() < *until)
     }
 
-    /// Lets a timer wait for a while, because its plugin has too much to do or to say.
+    /// Delays a timer whose plugin is too busy or sends too many messages.
     fn put_off(&self, timer: &Timer, pause: Duration) {
         let now = Instant::now();
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
@@ -256,8 +261,9 @@ impl Desk {
         put_off.insert(timer.id.clone(), now + pause);
     }
 
-    /// Whether a timer whose plugin could not tell the person of it is to fire again for the same time.
-    /// One that says more in a single firing than can be taken would do so for ever.
+    /// Returns whether a timer whose plugin could not notify the user fires again for the same
+    /// time. The number of tries is limited, because a firing may always send more messages than
+    /// are accepted.
     fn may_say_later(&self, timer_id: &str) -> bool {
         let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = unsaid.entry(timer_id.to_owned()).or_default();
@@ -269,7 +275,7 @@ impl Desk {
         may
     }
 
-    /// A timer was settled: how it came to that is of no use any more.
+    /// Forgets the failed tries of a timer that was settled.
     fn forget(&self, timer: &Timer) {
         self.unsaid.lock().unwrap_or_else(PoisonError::into_inner).remove(&timer.id);
     }
@@ -285,8 +291,8 @@ impl Desk {
         }
     }
 
-    /// How long nothing becomes due that is known of here. What was due when it looked waits for a
-    /// place, or for something that can be long in coming.
+    /// Returns the time until the next timer becomes due, at most [`LOOK_EVERY`]. Timers that were
+    /// due already are ignored; they wait for a place or for an event without a known time.
     async fn wait(&self, looked_ms: u64) -> Duration {
         let timers = self.parts.timers.clone();
         let next_ms = self.store(move || timers.next_due(looked_ms)).await.flatten();
@@ -294,7 +300,7 @@ impl Desk {
         until.map_or(LOOK_EVERY, |until| until.min(LOOK_EVERY))
     }
 
-    /// Does something with the store. What goes wrong is told once, and tried again in time.
+    /// Runs work with the store. An error is reported once; the next look tries again.
     async fn store<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,

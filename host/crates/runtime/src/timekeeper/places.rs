@@ -1,8 +1,8 @@
-//! The places in which timers fire: so many at a time, and so many firings within a minute, for each
+//! Limits on firings: how many run at the same time and how many begin within a minute, for each
 //! plugin.
 //!
-//! A callback may take as long as a call, somebody may be asked about it, and it may set the next
-//! timer for at once. All of that is paid for by the timers of its own plugin.
+//! A callback may take as long as a call, may need the user's approval, and may set another timer
+//! that is due immediately. The limits make only the timers of the same plugin wait for it.
 
 use std::{
     collections::BTreeMap,
@@ -13,20 +13,21 @@ use std::{
 use sallyport_contract::PluginName;
 use sallyport_policy::ScheduleGrant;
 
-/// Most firings at a time: few enough that a conversation has the machine to itself.
+/// Maximum number of firings at the same time. It is small, so that conversations stay responsive.
 const FIRINGS_MAX: usize = 8;
 
-/// Most firings of one plugin at a time. One that is slow holds up no other.
+/// Maximum number of firings of one plugin at the same time, so that a slow plugin does not delay
+/// others.
 const OF_PLUGIN_MAX: usize = 2;
 
-/// The time in which firings are counted.
+/// The period in which firings are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Firings of one plugin that every minute has room for, however few timers it may repeat: one a
-/// second is more than a person sets.
+/// Minimum number of firings per minute that every plugin may have, regardless of its grant. One
+/// per second is more than a user sets.
 const PER_MINUTE_MIN: u64 = 60;
 
-/// Who is firing at present, and who has been in this minute.
+/// The running firings of each plugin, and those of the current minute.
 #[derive(Debug, Default)]
 pub(super) struct Places(Mutex<BTreeMap<PluginName, Taken>>);
 
@@ -37,21 +38,21 @@ struct Taken {
     in_minute: u64,
 }
 
-/// What a plugin finds when one of its timers is due.
+/// Whether a plugin has a free place for a timer that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
     /// It can fire.
     Free,
-    /// Others are firing; a place becomes free when they have ended.
+    /// All places are taken by running firings.
     Full,
-    /// It has fired as often as it may within a minute.
+    /// It has used up its firings of this minute.
     Spent {
-        /// So often.
+        /// Maximum number of firings per minute.
         per_minute: u64,
     },
 }
 
-/// A place that is taken until this is dropped.
+/// A place that is taken until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
@@ -91,7 +92,7 @@ impl Places {
 }
 
 impl Taken {
-    /// Whether its minute goes on.
+    /// Returns whether the counted minute includes `now`.
     fn is_of(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.minute) < MINUTE
     }
@@ -105,7 +106,8 @@ impl Drop for Place {
     }
 }
 
-/// As often as all timers that a plugin may have would fire if each were repeated as fast as may be.
+/// Returns the maximum number of firings per minute: as many as the plugin's maximum number of
+/// timers would have at the minimum interval.
 fn per_minute(grant: &ScheduleGrant) -> u64 {
     let interval_ms = grant.interval_min.as_millis().max(1);
     let of_each = u64::try_from(MINUTE.as_millis().div_ceil(interval_ms)).unwrap_or(u64::MAX);
