@@ -1,4 +1,4 @@
-//! Compiling ahead of the first use: all components that a start needs, side by side.
+//! Compilation ahead of the first use: all components that a start needs, in parallel.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
@@ -15,22 +15,23 @@ use crate::{
     },
 };
 
-/// How often progress is told while nothing happens.
+/// How often progress is reported while nothing changes.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
-/// How far compiling ahead has come.
+/// The progress of [`Sandbox::compile_ahead`].
 #[derive(Debug, Clone, Copy)]
 pub struct CompileProgress<'a> {
-    /// Components that are done, well or not.
+    /// Components that are done, whether or not they compiled.
     pub done: usize,
-    /// All that had to be compiled.
+    /// All components that need compiling.
     pub total: usize,
-    /// Where those lie that are still being compiled.
+    /// The paths of the components that are not done.
     pub waiting: &'a [&'a Path],
 }
 
 impl Sandbox {
-    /// Whether asking for a component costs no compilation: its code is kept, or its refusal.
+    /// Whether a component can be obtained without compiling it: its code or its refusal is already
+    /// known.
     ///
     /// # Errors
     ///
@@ -39,21 +40,23 @@ impl Sandbox {
         Ok(self.cache.is_settled(&self.engine()?.wasm, file))
     }
 
-    /// Refuses a component that could not be compiled at an earlier start.
+    /// Returns an error if an earlier attempt to compile the component ended in a refusal.
     ///
     /// # Errors
     ///
-    /// Why it could not, or the engine cannot be set up.
+    /// The component was refused, or the engine cannot be set up.
     pub fn refusal(&self, file: &ComponentFile) -> Result<(), LoadError> {
         self.cache.refusal(&self.engine()?.wasm, file).map_or(Ok(()), Err)
     }
 
-    /// Has components compiled side by side, and waits for them as long as `patience` says. What is
-    /// not done by then is finished in the background, by a process that outlives this one, and is
-    /// found in the cache by a later start.
+    /// Compiles components in parallel and waits up to `patience` for them.
     ///
-    /// Returns the digests of those that are not done. A component that cannot be compiled is done:
-    /// whoever asks for it is told why at once.
+    /// A process that outlives this one finishes the remaining components in the background; a
+    /// later start finds them in the cache. Without a cache folder, this process compiles them
+    /// itself.
+    ///
+    /// Returns the digests of the components that are not done. A component that cannot be compiled
+    /// counts as done: a request for it fails immediately.
     pub async fn compile_ahead(
         self: &Arc<Self>,
         files: &[&ComponentFile],
@@ -80,7 +83,7 @@ impl Sandbox {
                         self.cache.note_compiled(&digest);
                     }
                 }
-                // A queue that broke compiled nothing: whoever needs a component compiles it.
+                // The queue broke, so each component is compiled when it is first needed.
                 Ok(None) => return BTreeSet::new(),
                 Err(_) => {}
             }
@@ -88,7 +91,8 @@ impl Sandbox {
         waiting
     }
 
-    /// The digest of each component is received when nothing more is done for it.
+    /// Starts compiling. The receiver yields the digest of each component once nothing more is done
+    /// for it.
     fn start_compiling(self: &Arc<Self>, files: &[&ComponentFile]) -> UnboundedReceiver<String> {
         let started = match (&self.cache.compiler, self.cache.folder()) {
             (Compiler::Worker { program, limits }, Some(folder)) => {
@@ -99,7 +103,7 @@ impl Sandbox {
         started.unwrap_or_else(|| self.compile_here(files))
     }
 
-    /// Where nothing can be kept, it is compiled for this process alone, and ends with it.
+    /// Compiles in this process, where nothing can be cached. The work ends with the process.
     fn compile_here(self: &Arc<Self>, files: &[&ComponentFile]) -> UnboundedReceiver<String> {
         let (sender, receiver) = unbounded_channel();
         for file in files {
@@ -107,10 +111,10 @@ impl Sandbox {
             let (sandbox, sender) = (Arc::clone(self), sender.clone());
             tokio::task::spawn_blocking(move || {
                 if let Ok(engine) = sandbox.engine() {
-                    // How it ended is told to whoever asks for the component.
+                    // An error is reported when the component is requested.
                     let _ = sandbox.cache.component(&engine.wasm, &file);
                 }
-                // Nobody may wait any more.
+                // The receiver may be gone already.
                 let _ = sender.send(file.digest().to_owned());
             });
         }
@@ -120,7 +124,7 @@ impl Sandbox {
 
 fn queued(files: &[&ComponentFile]) -> Vec<QueuedComponent> {
     let component = |file: &&ComponentFile| {
-        // The queue works in another folder.
+        // The queue has another working directory, so the path must be absolute.
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
         QueuedComponent { path, digest: file.digest().to_owned() }
     };

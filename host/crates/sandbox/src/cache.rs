@@ -1,13 +1,20 @@
-//! Compiled components and their metadata on disk, so that a second start compiles nothing.
+//! The cache of compiled components and their metadata on disk, so that a second start compiles
+//! nothing.
 //!
-//! A compiled component is native code, so the folder is part of what must be trusted: it belongs to
-//! this user, nobody else may write to it, and what is in it is checked against its hash before it
-//! is mapped. Anything doubtful is compiled again and replaced; nothing doubtful is ever run.
+//! A compiled component is native code, so the folder must be trustworthy. It belongs to this user,
+//! no other user can write to it, and every file is checked against its hash before it is mapped. A
+//! file that fails a check is never run: its component is compiled again and the file replaced.
 //!
-//! Layout: `KEY.cwasm` and `KEY.sum`, where the key covers the component's digest and the engine's
-//! settings; `KEY-LIMITS.refused` where compiling it would end in the same refusal again; `KEY.lock`
-//! while somebody compiles it; `DIGEST.json` for the metadata. Files appear by renaming, so two processes that fill
-//! the cache at once, one of them killed, leave whole files only.
+//! Layout:
+//!
+//! - `KEY.cwasm` and `KEY.sum`: the code and its hash. The key covers the component's digest and
+//!   the engine's settings.
+//! - `KEY-LIMITS.refused`: present if compiling would end in the same refusal again.
+//! - `KEY.lock`: present while a process compiles the component.
+//! - `DIGEST.json`: the metadata.
+//!
+//! Files are created by renaming, so two processes that fill the cache at the same time leave only
+//! complete files, even if one of them is killed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,13 +37,13 @@ use crate::{
     error::LoadError,
 };
 
-/// Metadata of one plugin is some kilobytes; a file larger than this is not ours.
+/// The metadata of a plugin takes a few kilobytes; at most this much of a file is read.
 const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// The kept reason of a refusal is a sentence of the compiler.
+/// A stored refusal is one sentence of the compiler; at most this much of a file is read.
 const REFUSAL_BYTES_MAX: u64 = 64 * 1024;
 
-/// How often the cache could serve, and how often it could not, since the start of the process.
+/// Cache hits and misses since the process started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheUse {
     /// Compiled components that were mapped from disk.
@@ -45,12 +52,12 @@ pub struct CacheUse {
     pub compiled: usize,
 }
 
-/// The folder of compiled components. Without one, what was compiled is kept for this process.
+/// The cache of compiled components. Without a folder, they are kept in memory for this process.
 pub(crate) struct Cache {
     pub(crate) compiler: Compiler,
     folder: Option<PathBuf>,
-    /// What the queue has compiled for this process and nobody has asked for yet, so that it does
-    /// not count as found.
+    /// Components that the queue compiled for this process and that have not been requested yet, so
+    /// that their first request does not count as a hit.
     fresh: Mutex<BTreeSet<String>>,
     kept: Mutex<BTreeMap<String, Result<Component, CompileFailure>>>,
     hits: AtomicUsize,
@@ -58,17 +65,17 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Uses a folder if it is private, or can be made so.
+    /// Opens a cache in a folder that is private to this user, and creates the folder if needed.
     ///
     /// # Errors
     ///
-    /// The folder cannot be used; the text says why. The caller may go on without one.
+    /// The folder cannot be used; the error states why. The caller may continue without one.
     pub(crate) fn open(folder: &Path, compiler: &Compiler) -> io::Result<Self> {
         make_private(folder)?;
         Ok(Self::at(Some(folder.to_owned()), compiler.clone()))
     }
 
-    /// A cache that keeps nothing on disk.
+    /// A cache that stores nothing on disk.
     pub(crate) fn none(compiler: Compiler) -> Self {
         Self::at(None, compiler)
     }
@@ -84,7 +91,7 @@ impl Cache {
         }
     }
 
-    /// The folder, when there is one that can be used.
+    /// The folder, if the cache has one.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
@@ -96,11 +103,11 @@ impl Cache {
         }
     }
 
-    /// Returns the compiled component, from disk when that is possible.
+    /// Returns the compiled component, from disk if possible.
     ///
     /// # Errors
     ///
-    /// The component cannot be compiled, or could not be at an earlier start with these limits.
+    /// The component cannot be compiled, or was refused at an earlier start with the same limits.
     pub(crate) fn component(
         &self,
         engine: &wasmtime::Engine,
@@ -111,7 +118,7 @@ impl Cache {
         }
         let component = self.compile(engine, file)?;
         match self.entry(engine, file) {
-            // What is mapped needs no memory of its own.
+            // Mapped code needs no memory of its own.
             Some(entry) => Ok(map_checked(engine, &entry.code).unwrap_or(component)),
             None => {
                 self.kept().insert(file.digest().to_owned(), Ok(component.clone()));
@@ -120,7 +127,7 @@ impl Cache {
         }
     }
 
-    /// What is known of a component without compiling it.
+    /// The component or its refusal, if either is known without compiling.
     fn known(
         &self,
         engine: &wasmtime::Engine,
@@ -137,7 +144,7 @@ impl Cache {
         component.map(Ok).or_else(|| self.refusal(engine, file).map(Err))
     }
 
-    /// Notes that a component was compiled for this process by another one.
+    /// Records that another process compiled a component for this one.
     pub(crate) fn note_compiled(&self, digest: &str) {
         self.compiled.fetch_add(1, Ordering::Relaxed);
         self.fresh().insert(digest.to_owned());
@@ -147,16 +154,18 @@ impl Cache {
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is known how compiling a component ends, so that asking for it costs no compiler.
+    /// Whether the result of compiling a component is known, so that requesting it starts no
+    /// compiler.
     pub(crate) fn is_settled(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> bool {
         match self.entry(engine, file) {
-            // The sum is written last. That the code fits it is seen when the code is mapped.
+            // The sum is written last. Whether it matches the code is checked when the code is
+            // mapped.
             Some(entry) => entry.code.with_extension("sum").exists() || entry.refusal().is_some(),
             None => self.kept().contains_key(file.digest()),
         }
     }
 
-    /// Why a component could not be compiled at an earlier start, if it was tried.
+    /// The error of an earlier attempt to compile the component, if one was refused.
     pub(crate) fn refusal(
         &self,
         engine: &wasmtime::Engine,
@@ -169,24 +178,25 @@ impl Cache {
         failure.map(|failure| failure.of(file.path()))
     }
 
-    /// Compiles a component into the folder, unless this or another process has done so.
+    /// Compiles a component into the folder, unless this or another process has already done so.
     ///
     /// # Errors
     ///
-    /// The folder cannot be written to. How the compiler judged the component is in the folder.
+    /// The lock file cannot be created, locked or removed. A failed compilation is not an error
+    /// here: a final refusal is stored in the folder.
     pub(crate) fn fill(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> io::Result<()> {
         let Some(entry) = self.entry(engine, file) else { return Ok(()) };
-        // Held until the end, so that two starts at once compile a component once.
+        // Held until the end, so that two starts at the same time compile a component only once.
         let lock = File::create(&entry.lock)?;
         lock.lock()?;
         if !self.is_settled(engine, file) {
-            // A failure that is not final is met again by whoever needs the component, and told.
+            // A failure that is not final recurs, and is reported, when the component is requested.
             let _ = self.compile(engine, file);
         }
         fs::remove_file(&entry.lock)
     }
 
-    /// Returns the metadata that was kept for a digest, when it is whole.
+    /// Returns the metadata stored for a digest, if its file can be read.
     pub(crate) fn metadata(&self, digest: &str) -> Option<String> {
         let path = self.folder.as_ref()?.join(format!("{digest}.json"));
         let mut text = String::new();
@@ -194,14 +204,14 @@ impl Cache {
         Some(text)
     }
 
-    /// Keeps metadata for a digest.
+    /// Stores the metadata of a digest.
     pub(crate) fn keep_metadata(&self, digest: &str, text: &str) {
         if let Some(folder) = &self.folder {
             let _ = write_whole(&folder.join(format!("{digest}.json")), text.as_bytes());
         }
     }
 
-    /// Compiles, and keeps the code, or the refusal if it is final.
+    /// Compiles, and stores the code, or the refusal if it is final.
     fn compile(
         &self,
         engine: &wasmtime::Engine,
@@ -209,7 +219,8 @@ impl Cache {
     ) -> Result<Component, LoadError> {
         self.compiled.fetch_add(1, Ordering::Relaxed);
         let entry = self.entry(engine, file);
-        // A full disk costs the next start its speed, not this one its work.
+        // Errors of the cache are ignored: with a full disk the next start is slow, and this one
+        // still works.
         match self.compiler.compile(file.bytes()) {
             Ok(code) => {
                 let component = copy(engine, &code)?;
@@ -229,11 +240,11 @@ impl Cache {
         }
     }
 
-    /// Where a component's code is, or will be.
+    /// The paths of a component's files, whether or not they exist.
     fn entry(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> Option<CacheEntry> {
         let folder = self.folder.as_ref()?;
         let key = key(engine, file);
-        // What was too dear for one limit may not be for another.
+        // The limits are part of the name: a component that exceeds one limit may fit another.
         let limits = digest_of(&self.compiler.limits());
         Some(CacheEntry {
             code: folder.join(format!("{key}.cwasm")),
@@ -242,13 +253,13 @@ impl Cache {
         })
     }
 
-    /// The map is whole after each change, so a panic elsewhere leaves it sound.
+    /// Locks the map. Each change leaves it consistent, so a poisoned lock is safe to use.
     fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Result<Component, CompileFailure>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The files of one component.
+/// The paths of one component's files.
 struct CacheEntry {
     code: PathBuf,
     refused: PathBuf,
@@ -256,7 +267,7 @@ struct CacheEntry {
 }
 
 impl CacheEntry {
-    /// Why the component was refused at an earlier start, if it was.
+    /// The refusal that an earlier start stored, if any.
     fn refusal(&self) -> Option<CompileFailure> {
         let mut text = String::new();
         let file = open_private(&self.refused).ok()?;
@@ -272,7 +283,7 @@ impl CacheEntry {
     }
 }
 
-/// The same component compiled with other settings, or by another version, is another artefact.
+/// The key of a component: other engine settings or another wasmtime version give another key.
 fn key(engine: &wasmtime::Engine, file: &ComponentFile) -> String {
     digest_of(&(engine.precompile_compatibility_hash(), file.digest()))
 }
@@ -292,12 +303,12 @@ fn digest_of(value: &impl Hash) -> String {
     hasher.0.finalize().to_hex().to_string()
 }
 
-/// Maps a compiled component if it is whole and ours; otherwise it does not count.
+/// Maps a compiled component if its file is complete and private; otherwise treats it as missing.
 fn map_checked(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
     if is_whole(path) { map(engine, path) } else { None }
 }
 
-/// Whether a compiled component is what was stored.
+/// Whether the file's hash matches the stored one.
 fn is_whole(path: &Path) -> bool {
     let sums = || {
         let mut file = open_private(path)?;
@@ -312,9 +323,9 @@ fn is_whole(path: &Path) -> bool {
 
 #[expect(unsafe_code, reason = "mapping native code; the caller has checked owner and hash")]
 fn map(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
-    // SAFETY: the file was written by `store` with what the compiler answered, stands in a folder
-    // that only this user can write to, is a regular file of this user, and its hash was right a
-    // moment ago. wasmtime itself checks version and settings.
+    // SAFETY: `store` wrote the file with the compiler's output, it is in a folder that only this
+    // user can write to, it is a regular file of this user, and its hash matched a moment ago.
+    // wasmtime itself checks version and settings.
     unsafe { Component::deserialize_file(engine, path) }.ok()
 }
 
@@ -326,7 +337,7 @@ fn copy(engine: &wasmtime::Engine, code: &[u8]) -> Result<Component, LoadError> 
     component.map_err(|error| LoadError::Compiler { message: format!("{error:#}") })
 }
 
-/// The sum goes last: code without a sum does not count.
+/// Stores the code, then its sum. Code without a sum is ignored.
 fn store(path: &Path, code: &[u8]) -> io::Result<()> {
     write_whole(path, code)?;
     write_whole(&path.with_extension("sum"), blake3::hash(code).to_hex().as_bytes())
@@ -340,7 +351,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file that only this user can have written. Links are not followed.
+/// Opens a file that only this user can have written. Symbolic links are not followed.
 fn open_private(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

@@ -1,5 +1,5 @@
-//! One run as its host calls see it: who runs, on whose behalf, what is granted at this moment, how
-//! much time is left, and where everything is written down.
+//! One run as its host calls see it: its caller, its current grant, the time that is left and the
+//! ledger.
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
@@ -13,21 +13,21 @@ use crate::{
     warden::{Access, AccessKind, Warden},
 };
 
-/// One run of a guest. Shared by everything that serves it.
+/// One run of a guest, shared by everything that serves it.
 pub(crate) struct Case {
     pub(crate) clock: Clock,
     pub(crate) ledger: Ledger,
     warden: Arc<dyn Warden>,
-    /// What was granted when the run began: what it was opened with, and its limits.
+    /// The grant at the start of the run, which determined what was opened and which limits apply.
     granted: Arc<Grant>,
-    /// `None` for a run that nobody asked for: listing tools, setting up, tearing down.
+    /// `None` for a run without a caller: listing tools, setup, teardown.
     call: Option<Arc<Admitted>>,
-    /// What the run is joined to in the session, for as long as it plays a role there.
+    /// The run's links to the session, for as long as it plays a role there.
     pub(crate) role: RoleLinks,
 }
 
 impl Case {
-    /// A run on behalf of a call, for no longer than `time_max`, whatever the policy allows.
+    /// A run on behalf of a call. It lasts `time_max` at most, even if the policy allows more.
     pub(crate) fn of_call(
         warden: Arc<dyn Warden>,
         call: Arc<Admitted>,
@@ -41,7 +41,7 @@ impl Case {
         Arc::new(Self { clock, ledger, warden, granted: grant, call: Some(call), role })
     }
 
-    /// A run that no rule and no person has agreed to: it holds no grant.
+    /// A run that neither a rule nor the user has allowed. It has no grants.
     pub(crate) fn of_nobody(warden: Arc<dyn Warden>, time_max: Option<Duration>) -> Arc<Self> {
         let granted = Arc::new(warden.grant().powerless());
         let limits = granted.limits();
@@ -50,7 +50,7 @@ impl Case {
         Arc::new(Self { clock, ledger, warden, granted, call: None, role: RoleLinks::default() })
     }
 
-    /// What the guest may do at this moment.
+    /// The current grant.
     pub(crate) fn grant(&self) -> Arc<Grant> {
         match self.call {
             Some(_) => self.warden.grant(),
@@ -58,22 +58,22 @@ impl Case {
         }
     }
 
-    /// What the guest was allowed to do when the run began.
+    /// The grant at the start of the run.
     pub(crate) fn granted(&self) -> &Grant {
         &self.granted
     }
 
-    /// The warden, for what hides secrets and for the way out.
+    /// The warden, which redacts secrets and provides services.
     pub(crate) fn warden(&self) -> &dyn Warden {
         &*self.warden
     }
 
-    /// The call on whose behalf the guest runs, if anybody asked for it.
+    /// The call on whose behalf the guest runs, if there is one.
     pub(crate) fn call(&self) -> Option<&Admitted> {
         self.call.as_deref()
     }
 
-    /// Whose things the guest keeps.
+    /// The owner of the data that the guest stores.
     pub(crate) fn owner(&self) -> Owner {
         let of_call = self.call().and_then(|call| call.context().user_id.as_deref());
         Owner {
@@ -88,25 +88,25 @@ impl Case {
         grant.env().iter().filter_map(set).collect()
     }
 
-    /// Looks up a secret. A keyring may take its time, so it is waited for apart from the guests.
+    /// Looks up a secret on a blocking thread, as a keyring may be slow.
     ///
     /// # Errors
     ///
-    /// Why it cannot be had, in words that hold nothing of it.
+    /// The secret is not available. The message contains no part of it.
     pub(crate) async fn secret(&self, name: &str) -> Result<Secret, String> {
         let (warden, name) = (Arc::clone(&self.warden), name.to_owned());
         let found = tokio::task::spawn_blocking(move || warden.secret(&name)).await;
         found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
     }
 
-    /// Whether somebody would be asked about an access.
+    /// Whether an access would lead to a question to the user.
     pub(crate) fn asks(&self, what: &str, kind: &AccessKind<'_>) -> bool {
         let Some(call) = &self.call else { return false };
         self.warden.asks(&Access { call, what, kind: *kind })
     }
 
-    /// Agrees to an access, perhaps after asking the person. The guest's clock stands still
-    /// meanwhile. What came of a question, and a refusal, are written down.
+    /// Authorises an access, which may ask the user. The guest's clock is paused in the meantime.
+    /// The answer or the refusal is recorded.
     pub(crate) async fn agree(&self, what: &str, kind: AccessKind<'_>) -> Result<(), Denial> {
         let Some(call) = &self.call else { return Err(self.nobody(what)) };
         let _hold = self.clock.hold();
@@ -127,7 +127,7 @@ impl Case {
         }
     }
 
-    /// Writes down that a guest wants what only a run in a certain role has.
+    /// Records that the guest called an interface that needs a role which this run does not have.
     pub(crate) fn not_in_role(&self, what: &str) {
         self.ledger.refused(Denial {
             what: format!("{} may not {what}", self.grant().plugin()),
@@ -149,8 +149,8 @@ impl Case {
     }
 }
 
-/// The case of a run that nobody has made a report of yet. Whoever gives a call up gets none, and what
-/// was done until then is left on the call's trail.
+/// The case of a run that has not been reported yet. If the call is given up, it gets no report, so
+/// the effects up to that point are left on the call's trail.
 pub(crate) struct Unreported(Arc<Case>);
 
 impl Unreported {

@@ -1,7 +1,7 @@
-//! The clock of one run: how long the guest may still go on, and how much it has computed.
+//! The clock of one run: how long the guest may still run, and how much processor time it has used.
 //!
-//! It stands still while a person is being asked, since that time is not the guest's. The guest is
-//! suspended meanwhile, so that nothing runs for free.
+//! The clock pauses while the user is asked, because that time is not the guest's. The guest is
+//! suspended in the meantime, so it cannot compute for free.
 
 use std::{
     future::Future,
@@ -29,26 +29,26 @@ struct Inner {
 }
 
 struct Times {
-    /// When it was started; later by every time that it stood still.
+    /// The start time, moved forward by every pause.
     begun: Instant,
-    /// Since when it stands still, and how many hold it.
+    /// When the current pause began, and how many holds keep the clock paused.
     held: Option<(Instant, usize)>,
 }
 
-/// Why a guest has to stop.
+/// The reason why a guest has to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expired {
-    /// Its wall time is over.
+    /// The wall-clock limit is reached.
     Wall,
-    /// It has computed for as long as it may.
+    /// The processor time limit is reached.
     Cpu,
 }
 
-/// Keeps a clock from going on.
+/// Keeps a clock paused until dropped.
 pub(crate) struct Hold(Clock);
 
 impl Clock {
-    /// Starts a clock that runs for so long.
+    /// Starts a clock with these limits.
     pub(crate) fn start(wall: Duration, cpu: Option<Duration>) -> Self {
         Self(Arc::new(Inner {
             wall,
@@ -58,7 +58,7 @@ impl Clock {
         }))
     }
 
-    /// Stops the clock until the hold is dropped.
+    /// Pauses the clock until the hold is dropped.
     pub(crate) fn hold(&self) -> Hold {
         let mut times = self.times();
         let (since, holders) = times.held.unwrap_or((Instant::now(), 0));
@@ -67,24 +67,24 @@ impl Clock {
         Hold(self.clone())
     }
 
-    /// How long it may run.
+    /// The wall-clock limit.
     pub(crate) fn wall(&self) -> Duration {
         self.0.wall
     }
 
-    /// How long it has run.
+    /// How long the clock has run.
     pub(crate) fn time(&self) -> Duration {
         let times = self.times();
         let now = times.held.map_or_else(Instant::now, |(since, _)| since);
         now.saturating_duration_since(times.begun)
     }
 
-    /// Time until the guest is stopped.
+    /// The time until the guest is stopped.
     pub(crate) fn left(&self) -> Duration {
         self.0.wall.saturating_sub(self.time())
     }
 
-    /// Whether the guest has to stop now, and why.
+    /// The reason to stop the guest now, if there is one.
     pub(crate) fn expired(&self) -> Option<Expired> {
         if self.left().is_zero() {
             return Some(Expired::Wall);
@@ -92,12 +92,12 @@ impl Clock {
         self.0.cpu.is_used_up().then_some(Expired::Cpu)
     }
 
-    /// Waits until the wall time is over.
+    /// Waits until the wall-clock limit is reached.
     pub(crate) async fn wall_time_over(&self) {
         self.reach(self.0.wall).await;
     }
 
-    /// Waits until it has run for so long.
+    /// Waits until the clock has run for this long.
     pub(crate) async fn reach(&self, time: Duration) {
         loop {
             self.going().await;
@@ -105,12 +105,12 @@ impl Clock {
             if left.is_zero() {
                 return;
             }
-            // It may be held meanwhile; then something is left afterwards.
+            // The clock may pause during the sleep; then some time is left afterwards.
             tokio::time::sleep(left).await;
         }
     }
 
-    /// Waits while the clock is held.
+    /// Waits while the clock is paused.
     pub(crate) async fn going(&self) {
         loop {
             let resumed = self.0.resumed.notified();
@@ -125,7 +125,7 @@ impl Clock {
         self.times().held.is_some()
     }
 
-    /// Counts what a guest computes while this future is polled.
+    /// Counts the processor time of this future's polls.
     pub(crate) fn metered<F>(&self, work: F) -> Metered<F> {
         Metered { work, clock: self.clone() }
     }
@@ -151,11 +151,11 @@ impl Drop for Hold {
     }
 }
 
-/// Processor time of a guest. A task moves between threads, so each poll is counted on its own.
+/// Processor time of a guest. Each poll is counted separately: a task moves between threads.
 struct CpuMeter {
     limit_ns: u64,
     used_ns: AtomicU64,
-    /// Time of the polling thread when the present poll began.
+    /// The thread's processor time when the current poll began.
     began_ns: AtomicU64,
 }
 
@@ -169,7 +169,7 @@ impl CpuMeter {
         }
     }
 
-    /// Reading the clock costs more than a small call should pay for nothing.
+    /// Without a limit nothing is measured: reading the clock would slow down small calls.
     fn is_limited(&self) -> bool {
         self.limit_ns != u64::MAX
     }
@@ -183,7 +183,7 @@ impl CpuMeter {
         self.used_ns.fetch_add(spent, Ordering::Relaxed);
     }
 
-    /// Asked from within a poll.
+    /// Whether the limit is reached. Called from within a poll.
     fn is_used_up(&self) -> bool {
         if !self.is_limited() {
             return false;
@@ -223,7 +223,7 @@ impl<F: Future + Unpin> Future for Metered<F> {
 mod tests {
     use super::*;
 
-    /// As good as no limit.
+    /// Long enough to be no limit in a test.
     const FAR: Duration = Duration::from_secs(24 * 60 * 60);
 
     #[test]

@@ -1,4 +1,4 @@
-//! A WASI command as a plugin of one tool: each call is a run of the program.
+//! A WASI command as a plugin with one tool; each call runs the program anew.
 
 use std::future::ready;
 
@@ -16,10 +16,10 @@ use crate::{
     roles::{Program, RoleLinks},
 };
 
-/// What a program exports, in the version that is named in errors.
+/// The export that every program has, in the version that error messages name.
 pub(crate) const RUN: &str = "wasi:cli/run@0.2.0";
 
-/// How the interface begins in each of its versions.
+/// The name of the interface up to its patch version.
 const RUN_PREFIX: &str = "wasi:cli/run@0.2.";
 
 /// Whether an export makes a component a program.
@@ -27,18 +27,18 @@ pub(crate) fn is_program(export: &str) -> bool {
     export.starts_with(RUN_PREFIX)
 }
 
-/// A program and the one tool that it is.
+/// A program and the only tool that it provides.
 pub(crate) struct Command {
     run: run::GuestIndices,
     tool: ToolSpec,
 }
 
 impl Command {
-    /// Looks up what a program exports, if the component is one.
+    /// Looks up the program's `run` export, if the component is a program.
     ///
     /// # Errors
     ///
-    /// The export has this name and other contents.
+    /// The component exports the interface with other types.
     pub(crate) fn new(pre: &InstancePre<Guest>, tool: ToolSpec) -> wasmtime::Result<Option<Self>> {
         if !export_names(pre).iter().any(|name| is_program(name)) {
             return Ok(None);
@@ -60,9 +60,11 @@ impl Command {
     }
 }
 
-/// Whether a program has succeeded. Ending itself is what a program does, not a trap; and one that
-/// aborts after it has said why, or that printed too much, has failed because of that.
-/// Limits of time and memory speak for themselves.
+/// Whether a program succeeded.
+///
+/// A program that calls `exit` has not trapped. A program that aborts after it explained why, or
+/// after it printed too much, has failed for that reason. A program that runs out of time or memory
+/// is an error of the run instead: those limits have messages of their own.
 fn has_succeeded(
     ended: wasmtime::Result<Result<(), ()>>,
     is_explained: bool,

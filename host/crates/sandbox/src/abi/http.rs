@@ -1,5 +1,5 @@
-//! `wasi:http/incoming-handler`: a component that answers requests. It is the same in every version of
-//! our own contract.
+//! `wasi:http/incoming-handler`: a component that answers HTTP requests. The interface does not
+//! depend on the version of the plugin contract.
 
 use http::{Request, Response, uri::Scheme};
 use wasmtime::{
@@ -17,26 +17,26 @@ use wasmtime_wasi_http::{
 use super::{Mismatch, export_names};
 use crate::guest::Guest;
 
-/// How the interface begins in each of its versions.
+/// The name of the interface up to its patch version.
 const HANDLER_PREFIX: &str = "wasi:http/incoming-handler@0.2.";
 
-/// Whether an export answers requests.
+/// Whether an export is an HTTP handler.
 pub(crate) fn is_handler(export: &str) -> bool {
     export.starts_with(HANDLER_PREFIX)
 }
 
-/// What a guest gives for an answer.
+/// The response of a guest, or its error code.
 pub(crate) type Given = Result<Response<WasiBody>, ErrorCode>;
 
-/// The export of a component that answers requests.
+/// The HTTP handler that a component exports.
 pub(crate) struct HttpHandler(GuestIndices);
 
 impl HttpHandler {
-    /// Looks up the export, if there is one.
+    /// Looks up the export, if the component has it.
     ///
     /// # Errors
     ///
-    /// The export has this name and other contents.
+    /// The component exports the interface with other types.
     pub(crate) fn find(pre: &InstancePre<Guest>) -> wasmtime::Result<Option<Self>> {
         if !export_names(pre).iter().any(|name| is_handler(name)) {
             return Ok(None);
@@ -44,13 +44,13 @@ impl HttpHandler {
         Ok(Some(Self(GuestIndices::new(pre)?)))
     }
 
-    /// What a component without the export answers.
+    /// The error for a component that does not export the interface.
     pub(crate) fn absent() -> wasmtime::Result<()> {
         Err(wasmtime::Error::new(Mismatch("it exports no wasi:http/incoming-handler".to_owned())))
     }
 
-    /// Hands a request to the guest. What it answers is handed over at once; the guest goes on with
-    /// the body, and with whatever else it likes, until it returns.
+    /// Passes a request to the guest. `hand_over` receives the response as soon as the guest sets
+    /// it; the guest keeps running, for example to write the body, until it returns.
     pub(crate) async fn handle(
         &self,
         store: &mut Store<Guest>,

@@ -1,5 +1,7 @@
-//! Versions of the plugin contract. Which one a component speaks is read off its exports once, at
-//! load; from then on the rest of the crate talks to [`PluginAbi`] and never asks again.
+//! Versions of the plugin contract.
+//!
+//! The version of a component is read from its exports once, when the component is loaded. The rest
+//! of the crate uses [`PluginAbi`] and does not depend on the version.
 
 pub(crate) mod command;
 pub(crate) mod http;
@@ -21,10 +23,10 @@ use crate::{
     roles::{Generated, Generation, Persona, ProviderFailure, Reply, RoleLinks, Signal, UiEvent},
 };
 
-/// What a component exports for `sallyport:plugin`, before the version.
+/// The prefix of every `sallyport:plugin` export, before the interface and its version.
 const PACKAGE: &str = "sallyport:plugin/";
 
-/// A tool as the component describes it; nothing of it has been checked.
+/// A tool as the component describes it. Nothing in it has been validated.
 #[derive(Debug)]
 pub(crate) struct RawTool {
     pub(crate) name: String,
@@ -49,7 +51,7 @@ pub(crate) enum Export {
 }
 
 impl Export {
-    /// All of them.
+    /// Every export.
     pub(crate) const ALL: [Self; 7] = [
         Self::Tools,
         Self::Lifecycle,
@@ -60,7 +62,7 @@ impl Export {
         Self::Ui,
     ];
 
-    /// The interface of a role.
+    /// The interface that implements a role.
     pub(crate) fn of(role: Role) -> Self {
         match role {
             Role::Tools => Self::Tools,
@@ -71,7 +73,7 @@ impl Export {
         }
     }
 
-    /// What it is in an error.
+    /// The name of the interface in error messages.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -84,27 +86,27 @@ impl Export {
         }
     }
 
-    /// The newest interface of this kind, named in errors.
+    /// The full name of the newest version of this interface, for error messages.
     pub(crate) fn newest(self) -> &'static str {
         v0_1::interface(self)
     }
 }
 
-/// What an export answers. Errors are traps.
+/// The future of a call into an export. An error is a trap.
 pub(crate) type Answer<'a, R> = BoxFuture<'a, wasmtime::Result<R>>;
 
-/// How one version of the contract is spoken. What a component does not export answers with a
+/// One version of the contract. Calling an interface that the component does not export returns a
 /// [`Mismatch`].
 pub(crate) trait PluginAbi: Send + Sync {
-    /// Whether the component has an export.
+    /// Whether the component exports this interface.
     fn exports(&self, export: Export) -> bool;
 
-    /// What a call needs beside the host calls of every plugin.
+    /// The role-specific links of a call, in addition to the host calls that every plugin has.
     fn links(&self, _call: &Admitted, _limits: &Limits) -> RoleLinks {
         RoleLinks::default()
     }
 
-    /// Asks for the tools; without the export there are none.
+    /// Lists the tools. The list is empty if the component does not export them.
     fn list_tools<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
@@ -119,7 +121,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         call: &'a Admitted,
     ) -> Answer<'a, ToolReturn>;
 
-    /// Runs `setup`; the inner error is the reason why the plugin is unavailable.
+    /// Runs `setup`. The inner error is the reason why the plugin is unavailable.
     fn setup<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
@@ -133,7 +135,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         absent(Export::Lifecycle)
     }
 
-    /// Tells of a timer that fires.
+    /// Notifies the plugin that a timer has fired.
     fn on_timer<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
@@ -144,7 +146,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         absent(Export::Timers)
     }
 
-    /// Asks who the assistant is.
+    /// Asks a guide to describe the assistant.
     fn describe<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
@@ -153,7 +155,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         absent(Export::Guide)
     }
 
-    /// Asks for an answer to a conversation.
+    /// Asks a provider to continue a conversation.
     fn generate<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
@@ -164,7 +166,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         absent(Export::Provider)
     }
 
-    /// Tells that the first signal will come.
+    /// Notifies a listener that signals are about to arrive.
     fn start<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
@@ -173,12 +175,12 @@ pub(crate) trait PluginAbi: Send + Sync {
         absent(Export::Listener)
     }
 
-    /// Tells that the last signal has come.
+    /// Notifies a listener that no more signals will arrive.
     fn stop<'a>(&'a self, _store: &'a mut Store<Guest>, _instance: Instance) -> Answer<'a, ()> {
         absent(Export::Listener)
     }
 
-    /// Tells of a signal; the inner error is the plugin's own.
+    /// Passes a signal to a listener. The inner error is the plugin's own.
     fn handle<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
@@ -189,7 +191,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         absent(Export::Listener)
     }
 
-    /// Tells of an event.
+    /// Passes an event to a UI.
     fn on_event<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
@@ -200,13 +202,13 @@ pub(crate) trait PluginAbi: Send + Sync {
     }
 }
 
-/// The answer of what is not exported.
+/// The result of a call to an interface that the component does not export.
 fn absent<'a, R: Send + 'a>(export: Export) -> Answer<'a, R> {
     let message = format!("it exports no {}", export.word());
     Box::pin(ready(Err(wasmtime::Error::new(Mismatch(message)))))
 }
 
-/// The exports have our names and other types.
+/// The component exports one of our interfaces with other types.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Mismatch(pub(crate) String);
@@ -217,42 +219,43 @@ impl Mismatch {
     }
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Debug)]
 pub(crate) enum ToolReturn {
-    /// It completed.
+    /// The tool completed.
     Output(ToolOutput),
-    /// Its own error.
+    /// The tool returned an error of its own.
     Error(Failure),
-    /// It says that something it needed was refused.
+    /// The tool reports that it was denied something that it needed.
     Denied(String),
 }
 
-/// What makes a component a plugin: any of these.
+/// The roles that make a component a plugin. Any one of them is enough.
 pub(crate) const ROLES: [Role; 5] =
     [Role::Tools, Role::Provider, Role::Listener, Role::Guide, Role::Ui];
 
-/// Finds the version that a component speaks.
+/// Finds the version of the contract that a component implements.
 ///
 /// # Errors
 ///
-/// The exports are those of a known version but with other contents.
+/// The exports have the names of a known version and other types.
 pub(crate) fn choose(pre: &InstancePre<Guest>) -> wasmtime::Result<Option<Arc<dyn PluginAbi>>> {
     let abi = v0_1::V0_1::new(pre, &export_names(pre))?;
     Ok(abi.map(|abi| Arc::new(abi) as Arc<dyn PluginAbi>))
 }
 
-/// What a component exports of our package, or of anything when it has nothing of ours.
+/// The exports of a component as a list for error messages; see [`listed`].
 pub(crate) fn found(pre: &InstancePre<Guest>) -> String {
     listed(&export_names(pre))
 }
 
-/// Whether the host calls what is exported under a name, in some version of it.
+/// Whether the host calls this export, in any version of it.
 pub(crate) fn is_callable(export: &str) -> bool {
     export.starts_with(PACKAGE) || http::is_handler(export)
 }
 
-/// Exports in an error: those of our package, or all when there is nothing of ours.
+/// Lists exports for an error message: those of our package, or all of them if the component has
+/// none of ours.
 pub(crate) fn listed(all: &[String]) -> String {
     let ours: Vec<&String> = all.iter().filter(|name| name.starts_with(PACKAGE)).collect();
     let names: Vec<&str> = if ours.is_empty() {

@@ -1,4 +1,5 @@
-//! Generated from `wit/`, one module per version of the contract. Nothing of it leaves this crate.
+//! Bindings generated from `wit/`, one module per version of the contract. They are private to this
+//! crate.
 
 pub(crate) mod v0_1 {
     wasmtime::component::bindgen!({

@@ -1,5 +1,5 @@
-//! `commands`: what a UI tells its session. Only while it has a seat there, and only while the policy
-//! grants it to be one; answering questions is granted by itself.
+//! `commands`: a UI controls its session. A command needs a seat at a session and the `ui` grant;
+//! answering questions needs a grant of its own.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     guest::Guest,
 };
 
-/// Longest reason of a no.
+/// Longest reason for a denial, in bytes.
 const REASON_BYTES_MAX: usize = 1024;
 
 impl Host for Guest {
@@ -55,15 +55,16 @@ impl Guest {
         self.count_command()?;
         let answer = self.answer(decision)?;
         let word = if answer.is_yes() { "approved" } else { "denied" };
-        // The host's own questions are numbered; what is no number names none of them.
+        // The host numbers its questions, so an ID that is not a number matches none of them.
         let id: u64 = id.parse().map_err(|_| Error::NoSuchQuestion)?;
         seat.confirm(id, answer).map_err(refused)?;
         self.case.ledger.used(Capability::Ui, format!("question {id}: {word}"));
         Ok(())
     }
 
-    /// The answer that a decision is. A policy that lets a UI answer questions lets it answer each by
-    /// itself, because an answer for more than one would hold where nobody is asked any more.
+    /// Converts a decision to an answer. A UI that may answer questions answers each one
+    /// separately, because an answer for several calls would apply to calls that were never asked
+    /// about.
     fn answer(&self, decision: Decision) -> Result<Answer, Error> {
         match decision {
             Decision::ApproveOnce => Ok(Answer::Once),
@@ -120,7 +121,7 @@ impl Guest {
     }
 }
 
-/// A reason is a sentence for the model; the rest of it is cut.
+/// Cuts a reason to the length limit.
 fn cut(reason: &str) -> &str {
     &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)]
 }

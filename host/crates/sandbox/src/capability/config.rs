@@ -1,4 +1,4 @@
-//! `config`: the plugin's own settings. Always granted; there is no way to name another plugin's.
+//! `config`: the plugin's own settings. Always granted: a plugin cannot name another's settings.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! `deltas`: words of an answer while it is being made. Only while a provider generates, limited like
-//! the answer itself.
+//! `deltas`: pieces of an answer while a provider generates it, limited like the answer itself.
+//! Calls outside a generation do nothing.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Host for Guest {
     }
 }
 
-/// Whoever does not generate has nobody to talk to.
+/// Pushes a piece. Outside a generation no client receives it, so it is dropped.
 fn say(case: &Case, passes: impl FnOnce(&Speech, &Arc<Redactor>) -> bool) {
     let Some(speech) = &case.role.speech else { return };
     if !passes(speech, &case.warden().redactor()) {

@@ -1,5 +1,5 @@
-//! `inbox`: the way from a listener into the session. Only while it listens, and only while the
-//! policy grants it to listen at all.
+//! `inbox`: input from a listener to the session. A call needs a run that listens, and the `listen`
+//! grant.
 
 use sallyport_contract::services::{Origin, SeatError};
 use sallyport_policy::Capability;
@@ -10,7 +10,7 @@ use crate::{
     guest::Guest,
 };
 
-/// Longest name of where an input comes from; the rest of it is cut.
+/// Longest origin label in bytes; the rest is cut.
 const LABEL_BYTES_MAX: usize = 256;
 
 impl Host for Guest {
@@ -35,7 +35,7 @@ impl Guest {
         input::without_files(attachments.len()).map_err(Error::Invalid)?;
         let redactor = self.case.warden().redactor();
         let text = input::checked(&text, &redactor).map_err(Error::Invalid)?;
-        // What is cut first could end in the middle of a secret, which nobody would recognise.
+        // Redacted before it is cut, because a cut secret would no longer be recognised.
         let label = label.map(|label| {
             let label = redactor.text(&label);
             label[..label.floor_char_boundary(LABEL_BYTES_MAX)].to_owned()

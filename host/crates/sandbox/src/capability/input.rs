@@ -1,18 +1,18 @@
-//! Text that a plugin hands to a session in place of a person.
+//! Text that a plugin submits to a session as input.
 
 use sallyport_contract::Redactor;
 
 use super::uses::Uses;
 use crate::case::Case;
 
-/// Longest input. A person pastes a page, and a model is asked with it again at every turn.
+/// Longest input in bytes. It fits a pasted page; the model receives it again at every turn.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// Counts an input.
 ///
 /// # Errors
 ///
-/// There were as many in this run as may be; in words that a plugin may read.
+/// The run has reached its limit of inputs. The plugin may read the message.
 pub(super) fn count(uses: &mut Uses, case: &Case) -> Result<(), String> {
     if uses.inputs.take() {
         return Ok(());
@@ -22,12 +22,12 @@ pub(super) fn count(uses: &mut Uses, case: &Case) -> Result<(), String> {
     Err(format!("the limit of {limit} is reached"))
 }
 
-/// Makes sure that no files come with an input: what a person attaches has its own limits, and nothing
-/// counts the files of a plugin against them yet.
+/// Makes sure that an input has no files. The files that a user attaches have their own limits, and
+/// the files of a plugin do not count against them yet.
 ///
 /// # Errors
 ///
-/// There are some; in words that a plugin may read.
+/// The input has files. The plugin may read the message.
 pub(super) fn without_files(files: usize) -> Result<(), String> {
     match files {
         0 => Ok(()),
@@ -39,7 +39,7 @@ pub(super) fn without_files(files: usize) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// There is nothing in it, or too much; in words that a plugin may read.
+/// The text is blank or too long. The plugin may read the message.
 pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String> {
     let bytes = text.len();
     if text.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! `log`: lines for the operator. Always granted, limited in bytes by the ledger.
+//! `log`: lines for the operator. Always granted; the ledger limits the bytes.
 
 use sallyport_contract::LogLevel;
 
@@ -9,7 +9,7 @@ use crate::{
 
 impl Host for Guest {
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        // What is cut first could end in the middle of a secret, which nobody would recognise.
+        // Redacted before the ledger cuts it, so that no part of a secret is left.
         let redactor = self.case.warden().redactor();
         self.case.ledger.log(log_level(level), &redactor.text(&message));
         Ok(())

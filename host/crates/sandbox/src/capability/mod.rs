@@ -25,7 +25,8 @@ use wasmtime_wasi::runtime::spawn_blocking;
 
 use crate::{bindings::v0_1::sallyport::plugin as wit, case::Case, guest::Guest};
 
-/// Links every interface of `wit/`. A guest that was not granted one finds it, and is refused.
+/// Links every interface of `wit/`. A guest without the grant for an interface can still import it;
+/// its calls are refused.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     type Own = HasSelf<Guest>;
     wit::commands::add_to_linker::<_, Own>(linker, |guest| guest)?;
@@ -44,11 +45,11 @@ pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     wit::types::add_to_linker::<_, Own>(linker, |guest| guest)
 }
 
-/// Longest part of a guest's text that a record shows.
+/// Longest excerpt of a guest's text in a record, in bytes.
 const NAMED_BYTES_MAX: usize = 100;
 
-/// A guest's text as records name it: in quotes, on one line, not without end, and without secrets,
-/// which go first: nobody would recognise half of one.
+/// A guest's text for a record: quoted, on one line, cut to the limit and without secrets. Secrets
+/// are removed before the cut, so that no part of one is left.
 fn named(case: &Case, text: &str) -> String {
     let redactor = case.warden().redactor();
     let text = redactor.text(text);
@@ -57,12 +58,12 @@ fn named(case: &Case, text: &str) -> String {
     format!("{shown:?}{dots}")
 }
 
-/// Does work that may block apart from the guests. Work that has not begun is given up with the call.
+/// Runs blocking work on another thread. Work that has not begun is dropped with the call.
 async fn apart<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     spawn_blocking(work).await
 }
 
-/// What a guest is told when a part of the host fails; what failed there is for the log.
+/// The message for a guest when a part of the host fails. The details go to the log.
 fn cannot_be_used(what: &str) -> String {
     format!("the {what} cannot be reached just now")
 }

@@ -1,4 +1,4 @@
-//! `notify`: messages to the person.
+//! `notify`: messages to the user.
 
 use std::time::Instant;
 
@@ -15,10 +15,10 @@ use crate::{
     rate::Turn,
 };
 
-/// Longest text of a message, shown or said. It is a message, not an answer.
+/// Longest text of a message in bytes, shown or spoken.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// How much of an unknown audience its guest is shown again.
+/// Longest excerpt of an unknown audience in the error to the guest, in characters.
 const AUDIENCE_CHARS_MAX: usize = 64;
 
 impl Host for Guest {
@@ -75,7 +75,8 @@ impl Guest {
         })
     }
 
-    /// Counts a message for this run and for this minute of the plugin, and says when it is shown.
+    /// Counts a message against the limits of the run and of the minute, and decides when it is
+    /// shown.
     fn delivery(&mut self, grant: &NotifyGrant) -> Result<Delivery, Error> {
         if !self.uses.notices.take() {
             return Err(self.limit(self.uses.notices.limit("messages")));

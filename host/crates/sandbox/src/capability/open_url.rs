@@ -1,5 +1,5 @@
-//! `open-url`: pages in the user's browser. Who reaches for one passes the gate at that moment, like
-//! a request does: a rule agrees, or a person is asked while the guest's clock stands still.
+//! `open-url`: pages in the user's browser. Each page passes the gate like a request: a rule allows
+//! it, or the user is asked while the guest's clock is paused.
 
 use sallyport_contract::{Denial, services};
 use sallyport_policy::Capability;
@@ -12,7 +12,7 @@ use crate::{
     warden::AccessKind,
 };
 
-/// Longest address. Browsers commonly take no more.
+/// Longest address in bytes. Browsers commonly accept no more.
 const URL_BYTES_MAX: usize = 2048;
 
 impl Host for Guest {
@@ -32,7 +32,7 @@ impl Guest {
         };
         let kind = AccessKind::OpenUrl { url: &url };
         self.case.agree(&what, kind).await.map_err(|denial| denied(&denial))?;
-        // The policy may have changed while somebody thought.
+        // The policy may have changed while the user was deciding.
         self.may_open(&url, &what)?;
         let going_on = self.case.ledger.using(Capability::OpenUrl, what);
         let (opened, how) = match apart(move || opener.open(url.as_str())).await {
@@ -43,7 +43,7 @@ impl Guest {
         Ok(opened)
     }
 
-    /// Makes sure that the grant of this moment has the page, and that its address gives nothing away.
+    /// Makes sure that the current grant allows the page and that the address contains no secret.
     fn may_open(&self, url: &Url, what: &str) -> Result<(), Error> {
         let grant = self.case.grant();
         let checked = match grant.open_url() {
@@ -77,7 +77,7 @@ impl Guest {
     }
 }
 
-/// Reads an address. What a browser would show otherwise than it goes there is refused.
+/// Parses an address. An address that looks as if it led to another host is refused.
 fn address(text: &str) -> Result<Url, Error> {
     let invalid = |why: &str| Err(Error::Invalid(why.to_owned()));
     if text.len() > URL_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! `packages`: packages of a language, from the index of the host's configuration.
+//! `packages`: packages of a language, from the index that the host is configured with.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     guest::Guest,
 };
 
-/// Most entries of the policy that a refusal names.
+/// Most patterns of the policy that a refusal lists.
 const PATTERNS_TOLD_MAX: usize = 20;
 
 impl Host for Guest {
@@ -51,7 +51,7 @@ impl Guest {
             going_on.ended(&format!(": {error}"));
             refused(error)
         })?;
-        // The policy may have changed meanwhile.
+        // The policy may have changed in the meantime.
         let grant = self.case.grant();
         let granted = |version: &String| grant.packages().check(name, version).is_ok();
         let granted = listed.into_iter().filter(granted);
@@ -87,7 +87,8 @@ impl Guest {
     }
 }
 
-/// Says beside why a package is refused what the policy has in its place, so that nobody has to guess.
+/// The refusal for the guest: the reason, and the granted patterns, so that the model does not have
+/// to guess.
 fn denied(denial: &Denial, grant: &PackagesGrant) -> Error {
     let mut patterns: Vec<String> = grant.patterns().take(PATTERNS_TOLD_MAX + 1).collect();
     if patterns.len() > PATTERNS_TOLD_MAX {

@@ -1,12 +1,11 @@
-//! `progress`: how far a call has come. Where it is not granted nothing is shown, and the guest does
-//! not notice.
+//! `progress`: how far a call has come. Without the grant, reports are dropped silently.
 
 use sallyport_contract::services::Progress;
 use sallyport_policy::Capability;
 
 use crate::{bindings::v0_1::sallyport::plugin::progress::Host, guest::Guest};
 
-/// Longest message. It is a few words beside a bar; the rest is cut.
+/// Longest message in bytes. It is a few words next to a progress bar; the rest is cut.
 const MESSAGE_BYTES_MAX: usize = 256;
 
 impl Host for Guest {
@@ -25,7 +24,7 @@ impl Guest {
             return;
         };
         let redactor = self.case.warden().redactor();
-        // What is cut first could end in the middle of a secret, which nobody would recognise.
+        // Redacted before it is cut, so that no part of a secret is left.
         let message = message.map(|text| cut(&redactor.text(&text)).to_owned());
         let part = part.filter(|part| part.is_finite()).map(|part| part.clamp(0.0, 1.0));
         notices.progress(call.context(), call.tool(), Progress { part, message });

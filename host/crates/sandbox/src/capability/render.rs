@@ -1,5 +1,5 @@
-//! `render`: what a UI draws where the host has a screen. Only while it has a seat at a session, and
-//! limited like any other output.
+//! `render`: drawings of a UI where the host has a screen. A drawing needs a seat at a session and
+//! counts against the output limit.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{
     guest::Guest,
 };
 
-/// Longest status: a line of a wide screen, with characters of several bytes. The rest of it is cut.
+/// Longest status in bytes: one line of a wide screen in multi-byte characters. The rest is cut.
 const STATUS_BYTES_MAX: usize = 1024;
 
-/// What every drawing costs of the limit beside its text, so that empty ones are not free.
+/// The cost of each drawing in addition to its text, in bytes, so that empty drawings are not free.
 const DRAWING_BYTES: u64 = 16;
 
 impl Host for Guest {
@@ -26,7 +26,7 @@ impl Host for Guest {
     }
 
     fn status(&mut self, text: Option<String>) -> wasmtime::Result<()> {
-        // What is cut first could end in the middle of a secret, which nobody would recognise.
+        // Redacted before it is cut, so that no part of a secret is left.
         let redactor = self.case.warden().redactor();
         let text = text.map(|text| cut(&redactor.text(&text)).to_owned());
         if let Some(seat) = self.canvas(text.as_ref().map_or(0, String::len)) {
@@ -41,8 +41,8 @@ fn cut(text: &str) -> &str {
 }
 
 impl Guest {
-    /// The run's seat at the session, if it may draw so much more there. After the first drawing that
-    /// there was no room for, nothing more is drawn.
+    /// The run's seat at the session, if the run may draw this many more bytes. After the first
+    /// drawing that exceeds the limit, nothing more is drawn.
     fn canvas(&mut self, bytes: usize) -> Option<Arc<dyn Seat>> {
         let (grant, what) = (self.case.grant(), "draw");
         let Some(seat) = &self.case.role.seat else {

@@ -12,16 +12,17 @@ use crate::{
     guest::Guest,
 };
 
-/// Longest label. It is a few words for a person.
+/// Longest label in bytes. It is a few words for the user.
 const LABEL_BYTES_MAX: usize = 256;
 
-/// Longest payload. It is what a plugin has to be told again, not what it keeps.
+/// Longest payload in bytes. It reminds a plugin of a task; it is not a store.
 const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Longest cron expression and longest name of a time zone. Real ones have a few dozen letters.
+/// Longest cron expression and longest time zone name, in bytes. Real ones have a few dozen
+/// letters.
 const CALENDAR_BYTES_MAX: usize = 256;
 
-/// Longest name of a timer. The host chose it and made it shorter.
+/// Longest timer ID in bytes. The host chooses the IDs and makes them shorter than this.
 const ID_BYTES_MAX: usize = 128;
 
 impl Host for Guest {
@@ -65,7 +66,7 @@ impl Guest {
         Ok(timers.into_iter().map(timer_to_guest).collect())
     }
 
-    /// Makes sure that the plugin may have timers, and counts that it asked.
+    /// Makes sure that the plugin may use timers, and counts the call.
     fn may_plan(&mut self, what: &str) -> Result<ScheduleGrant, Error> {
         let grant = self.case.grant();
         let Some(schedule) = grant.schedule() else {
@@ -164,7 +165,7 @@ fn moment_to_guest(moment: services::Moment) -> Moment {
     }
 }
 
-/// A timer as its plugin sees it.
+/// Converts a timer to the type that its plugin sees.
 pub(crate) fn timer_to_guest(timer: services::Timer) -> Timer {
     Timer {
         id: timer.id,

@@ -1,7 +1,7 @@
-//! `secrets`: values that the operator chose to show to this plugin.
+//! `secrets`: values that the operator lets this plugin read.
 //!
-//! What is not granted and what does not exist look alike, so a plugin cannot find out which secrets
-//! there are.
+//! A secret that is not granted and a secret that does not exist give the same error, so a plugin
+//! cannot find out which secrets exist.
 
 use sallyport_contract::Effect;
 use sallyport_policy::{SecretGrant, SecretWay};

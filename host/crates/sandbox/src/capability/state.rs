@@ -1,4 +1,4 @@
-//! `state`: keys and values that a plugin keeps, apart for every user.
+//! `state`: keys and values that a plugin stores, separately for each user.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::{
     guest::Guest,
 };
 
-/// Longest key. It is a name, not a place to keep things.
+/// Longest key in bytes. A key is a name, not a place for data.
 const KEY_BYTES_MAX: usize = 512;
 
-/// Keys of one page of a listing.
+/// Most keys on one page of a listing.
 const PAGE_KEYS_MAX: u32 = 1000;
 
-/// Longest time after which a value can expire; who wants to keep it longer wants to keep it. Dates
-/// within it can be written down by every store.
+/// Longest time to expiry. A longer one means that the value never expires. Every store can
+/// represent the dates within this limit.
 const EXPIRY_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
-/// A value that a guest wants to keep.
+/// A value that a guest asks to store.
 struct Wish {
     key: String,
     value: Vec<u8>,
@@ -122,7 +122,7 @@ impl Guest {
         }
         let keys_max = limit.min(PAGE_KEYS_MAX) as usize;
         let what = format!("list {}", named(&self.case, &prefix));
-        // One more than is wanted tells whether there is another page.
+        // One key more than the page holds shows whether there is another page.
         let list = move |store: &dyn StateStore, owner: &Owner| {
             store.list(owner, &prefix, after.as_deref(), keys_max + 1)
         };
@@ -133,7 +133,7 @@ impl Guest {
         Ok(Page { keys, next, extra: None })
     }
 
-    /// Makes sure that the plugin may keep things, and counts that it asked.
+    /// Makes sure that the plugin may use its store, and counts the call.
     fn may_keep(&mut self, what: &str) -> Result<StateGrant, Error> {
         let grant = self.case.grant();
         let Some(state) = grant.state() else {

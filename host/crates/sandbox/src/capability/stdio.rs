@@ -1,4 +1,5 @@
-//! Standard output and error of a guest: lines of its log, never bytes of ours.
+//! Standard output and standard error of a guest: lines of its log, never bytes of the host's own
+//! output.
 
 use std::{
     mem,
@@ -16,13 +17,13 @@ use wasmtime_wasi::{
 
 use crate::docket::Docket;
 
-/// Bytes that a guest may write at a time.
+/// Most bytes that a guest may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
 
-/// A line is passed on when it is this long, finished or not.
+/// A line that is longer than this is logged even if it is not finished.
 const PENDING_BYTES_MAX: usize = 8 * 1024;
 
-/// One of the two output streams, written line by line into the ledger of the present run. Clones
+/// One of the two output streams, written line by line into the ledger of the current run. Clones
 /// are the same stream.
 #[derive(Clone)]
 pub(crate) struct GuestOutput(Arc<Inner>);
@@ -33,13 +34,13 @@ struct Inner {
     pending: Mutex<Pending>,
 }
 
-/// What is not passed on yet.
+/// Output that has not been logged yet.
 #[derive(Default)]
 struct Pending {
-    /// The line that is not whole yet.
+    /// The unfinished line.
     line: Vec<u8>,
-    /// Takes secrets out, also those that lie across two writes or are cut with a line that is too
-    /// long. `None` where nothing was written in this run.
+    /// Removes secrets, including those that are split across two writes or by cutting a long line.
+    /// `None` if nothing was written in this run.
     clean: Option<RedactStream>,
 }
 
@@ -63,7 +64,7 @@ impl GuestOutput {
         }
     }
 
-    /// Passes on the last line of a run, which often has no end.
+    /// Logs the last line of a run, which often has no line end.
     pub(crate) fn finish(&self) {
         let Pending { mut line, clean } = mem::take(&mut *self.pending());
         line.extend(clean.map(RedactStream::finish).unwrap_or_default());
@@ -76,7 +77,7 @@ impl GuestOutput {
         self.0.docket.case().ledger.log(self.0.level, &String::from_utf8_lossy(line));
     }
 
-    /// A panic while it is held costs a line at most.
+    /// Locks the pending output. A panic under the lock loses one line at most.
     fn pending(&self) -> MutexGuard<'_, Pending> {
         self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,7 +90,7 @@ impl IsTerminal for GuestOutput {
 }
 
 impl StdoutStream for GuestOutput {
-    /// Only WASI 0.2 is linked, which takes [`StdoutStream::p2_stream`].
+    /// Never used: only WASI 0.2 is linked, which calls [`StdoutStream::p2_stream`].
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(tokio::io::sink())
     }

@@ -1,8 +1,8 @@
 //! `wasi:clocks/monotonic-clock`: the guest's own time, which begins with its first run.
 //!
-//! It is the clock of the run itself, so it stands still while a person is asked. Otherwise a guest
-//! that waits for an answer with a time-out of its own would give up while the person still thinks.
-//! Between two runs of one guest it stands still too.
+//! It is the clock of the run itself, so it pauses while the user is asked. Otherwise a guest that
+//! waits for a response with its own timeout would give up while the user is still deciding. It
+//! also pauses between two runs of one guest.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,11 +14,12 @@ use wasmtime_wasi::{
 
 use crate::{docket::Docket, guest::Guest};
 
-/// Something to wait for: a moment on the guest's clock.
+/// A pollable that becomes ready at a time on the guest's clock.
 struct Timer {
     docket: Arc<Docket>,
     at: Duration,
-    /// Others have to get their turn also from a guest that waits for the past again and again.
+    /// Whether to yield once, so that a guest that keeps waiting for a time in the past does not
+    /// starve other tasks.
     owes_a_turn: bool,
 }
 

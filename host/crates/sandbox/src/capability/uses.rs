@@ -1,31 +1,31 @@
-//! How often one run has asked our own interfaces for something.
+//! Counts how often one run calls our own interfaces.
 //!
-//! Each question costs the host some work, whatever comes of it: a guest that asks in a loop is told
-//! that it is enough long before others notice.
+//! Each call costs the host work, whether or not it succeeds, so a guest that calls in a loop is
+//! stopped long before other users notice.
 
-/// Questions to the store of one run: a small table can be read and written key by key.
+/// Store calls of one run. This is enough to read and write a small table key by key.
 const STORE_MAX: u32 = 10_000;
 
-/// Messages to the person of one run. The policy's own limit is usually nearer.
+/// Messages to the user in one run. The policy's own limit is usually lower.
 const NOTICES_MAX: u32 = 100;
 
-/// Pages that one run opens. Each one is somebody's attention.
+/// Pages that one run opens. Each one asks for the user's attention.
 const PAGES_MAX: u32 = 20;
 
-/// Packages that one run fetches, with what they depend on.
+/// Packages that one run fetches, including dependencies.
 const PACKAGES_MAX: u32 = 100;
 
-/// Reports of progress of one run; a screen shows no more than the last.
+/// Progress reports of one run. A screen shows only the latest.
 const REPORTS_MAX: u32 = 1000;
 
-/// Inputs of one run to a session. One signal or event is rarely more than one input; a flood of them
-/// would keep the person out of their own session.
+/// Inputs of one run to a session. A signal or event rarely leads to more than one input, and a
+/// flood of them would lock the user out of their own session.
 const INPUTS_MAX: u32 = 16;
 
-/// Answers to questions, and ends of turns, of one run. One event leads to few of either.
+/// Answers to questions and ended turns of one run. One event leads to few of either.
 const COMMANDS_MAX: u32 = 64;
 
-/// What one run has asked for.
+/// The calls of one run, counted by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     pub(super) store: Count<STORE_MAX>,
@@ -39,19 +39,19 @@ pub(crate) struct Uses {
     pub(super) drawn_bytes: u64,
 }
 
-/// A count that ends at its limit.
+/// A counter that stops at its limit.
 #[derive(Debug, Default)]
 pub(super) struct Count<const MOST: u32>(u32);
 
 impl<const MOST: u32> Count<MOST> {
-    /// Counts one more, unless there were as many as may be.
+    /// Counts one more. Returns false if the limit is reached.
     pub(super) fn take(&mut self) -> bool {
         let fits = self.0 < MOST;
         self.0 += u32::from(fits);
         fits
     }
 
-    /// What ran out, for the guest and the ledger.
+    /// The limit in human-readable form, for the guest and the ledger.
     pub(super) fn limit(&self, what: &str) -> String {
         format!("{MOST} {what} in one call")
     }

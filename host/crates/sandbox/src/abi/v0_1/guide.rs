@@ -1,4 +1,4 @@
-//! Guide: who the assistant is.
+//! Guide: describes the assistant.
 
 use wasmtime::{Store, component::Instance};
 

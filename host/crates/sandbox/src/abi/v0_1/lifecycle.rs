@@ -1,4 +1,4 @@
-//! Set-up and teardown.
+//! Setup and teardown.
 
 use wasmtime::{Store, component::Instance};
 

@@ -1,4 +1,4 @@
-//! Listener: a signal in the words of the contract, and the replies in ours.
+//! Listener: converts signals to the types of the contract, and replies to ours.
 
 use sallyport_contract::LogLevel;
 use wasmtime::{Store, component::Instance};
@@ -64,7 +64,7 @@ fn wit_signal(signal: Signal) -> wit::Signal {
     }
 }
 
-/// The reply, unless this version does not know it.
+/// Converts a reply, unless this version does not know its kind.
 fn known(reply: wit::Reply) -> Option<Reply> {
     match reply {
         wit::Reply::Text(text) => Some(Reply::Text(text)),

@@ -31,7 +31,7 @@ const LISTENER: &str = "sallyport:plugin/listener@0.1.0";
 const GUIDE: &str = "sallyport:plugin/guide@0.1.0";
 const UI: &str = "sallyport:plugin/ui@0.1.0";
 
-/// The exports of a component of this version, looked up once.
+/// The exports of a component that implements this version, looked up once.
 pub(super) struct V0_1 {
     tools: Option<wit::tools::GuestIndices>,
     lifecycle: Option<wit::lifecycle::GuestIndices>,
@@ -43,11 +43,11 @@ pub(super) struct V0_1 {
 }
 
 impl V0_1 {
-    /// Looks up the exports of this version, if there are any.
+    /// Looks up the exports of this version, if the component has any.
     ///
     /// # Errors
     ///
-    /// An export has one of our names and other contents.
+    /// A component exports one of our interfaces with other types.
     pub(super) fn new(
         pre: &InstancePre<Guest>,
         exports: &[String],
@@ -68,7 +68,7 @@ impl V0_1 {
     }
 }
 
-/// The interface that an export of this version is called.
+/// The full name of an interface in this version.
 pub(super) fn interface(export: Export) -> &'static str {
     match export {
         Export::Tools => TOOLS,

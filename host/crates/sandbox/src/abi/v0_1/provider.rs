@@ -1,4 +1,4 @@
-//! Provider: a conversation in the words of the contract, and the answer in ours.
+//! Provider: converts conversations to the types of the contract, and answers to ours.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Timers: a firing in the words of the contract.
+//! Timers: converts firings to the types of the contract.
 
 use sallyport_contract::{
     Admitted,

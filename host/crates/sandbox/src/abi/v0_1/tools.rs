@@ -1,4 +1,4 @@
-//! Tools: a call in the words of the contract, and what comes of it.
+//! Tools: converts calls to the types of the contract, and results to ours.
 
 use sallyport_contract::{Admitted, Content, Failure, FailureKind, Hints, ToolOutput, json};
 use wasmtime::{Store, component::Instance};
@@ -55,7 +55,7 @@ fn raw_tool(spec: wit::ToolSpec) -> RawTool {
     }
 }
 
-/// Where a call comes from. The user is whose things the guest keeps.
+/// The context of a call. `user_id` is the user whose data the guest keeps.
 pub(super) fn call_context(call: &Admitted, case: &Case) -> wit::CallContext {
     let (context, time_left) = (call.context(), case.clock.left());
     wit::CallContext {
@@ -68,7 +68,7 @@ pub(super) fn call_context(call: &Admitted, case: &Case) -> wit::CallContext {
     }
 }
 
-/// What comes of a function that gives nothing back.
+/// Converts the result of a function that returns no value.
 pub(super) fn done(result: Result<(), wit::ToolError>, bytes_max: u64) -> ToolReturn {
     match result {
         Ok(()) => ToolReturn::Output(ToolOutput::default()),
@@ -76,7 +76,7 @@ pub(super) fn done(result: Result<(), wit::ToolError>, bytes_max: u64) -> ToolRe
     }
 }
 
-/// Takes an output apart. What is not JSON, or too large, is the plugin's failure.
+/// Converts an output. An output that is not JSON or is too large is a failure of the plugin.
 fn tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturn {
     let bytes = output_bytes(&output);
     if bytes > bytes_max {
@@ -104,7 +104,8 @@ fn output_bytes(output: &wit::ToolOutput) -> u64 {
     (output.data.len() + speech + content) as u64
 }
 
-/// Every part counts at least as much as its own record, so that empty ones are not free.
+/// The size of a content part in bytes. Each part counts at least as much as its own record, so
+/// that empty parts are not free.
 fn content_bytes(content: &wit::Content) -> usize {
     let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let bytes = match content {
@@ -144,8 +145,8 @@ fn content(content: wit::Content) -> Result<Content, json::JsonError> {
     })
 }
 
-/// Text of a resource is text, its picture a picture and its sound a sound, because nothing here takes
-/// the whole. Of other bytes the address is left.
+/// Converts an embedded resource. Text becomes text, an image an image and audio audio: [`Content`]
+/// has no part for a whole resource. Of any other bytes, only the URI and the media type are kept.
 fn embedded(contents: wit::ResourceContents) -> Result<Content, json::JsonError> {
     let wit::ResourceContents { uri, media_type, data, extra: _ } = contents;
     let of_kind = |kind: &str| media_type.as_deref().filter(|media| media.starts_with(kind));
@@ -164,7 +165,7 @@ fn embedded(contents: wit::ResourceContents) -> Result<Content, json::JsonError>
     })
 }
 
-/// A part that this version does not know is still data that the model can read.
+/// Converts a part of an unknown kind to text, which the model can still read.
 fn other_part(text: &str) -> Result<Content, json::JsonError> {
     Ok(Content::Text { text: json::parse(text, usize::MAX)?.to_string() })
 }
@@ -182,7 +183,8 @@ pub(super) fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
     ToolReturn::Error(Failure::new(kind, shorten(text, bytes_max)))
 }
 
-/// Which connection is missing is for the person, who can make it.
+/// Converts a missing sign-in. The connection and the scopes go into the detail, which is for the
+/// user: only the user can connect an account.
 fn auth_required(sign_in: wit::SignIn, bytes_max: u64) -> ToolReturn {
     let wit::SignIn { message, connection, scopes, extra: _ } = sign_in;
     let failure = Failure::new(FailureKind::AuthRequired, shorten(message, bytes_max));
@@ -195,14 +197,14 @@ fn auth_required(sign_in: wit::SignIn, bytes_max: u64) -> ToolReturn {
     })
 }
 
-/// The `message` of an `other` case; the whole text when it keeps to no form.
+/// The `message` of an `other` case, or the whole text if it is not an object with a message.
 pub(super) fn message_in(text: String) -> String {
     let value = json::parse(&text, usize::MAX).ok();
     let message = value.and_then(|value| Some(value.get("message")?.as_str()?.to_owned()));
     message.unwrap_or(text)
 }
 
-/// An error's text obeys the output limit too; what is too long is cut, not refused.
+/// Cuts an error's text to the output limit. A text that is too long is not an error.
 pub(super) fn shorten(mut text: String, bytes_max: u64) -> String {
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(bytes_max));

@@ -1,4 +1,4 @@
-//! UI: an event in the words of the contract.
+//! UI: converts events to the types of the contract.
 
 use wasmtime::{Store, component::Instance};
 
