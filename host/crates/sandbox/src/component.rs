@@ -1,7 +1,7 @@
-//! A component on disk: bytes that have been read, recognised and hashed, once.
+//! A component on disk: bytes that are read, recognised and hashed once.
 //!
-//! The digest is taken from the very bytes that will be compiled, so a file that is swapped between
-//! hashing and loading changes nothing.
+//! The digest is taken from the very bytes that will be compiled, so swapping the file between
+//! hashing and loading has no effect.
 
 use std::{
     io,
@@ -12,14 +12,14 @@ use sallyport_untrusted_file as untrusted_file;
 
 use crate::error::LoadError;
 
-/// Largest component that is read. A Python interpreter in a component is 18 MB; three times that
-/// leaves room for its packages and keeps a mistaken path from filling the memory.
+/// Largest component that is read, in bytes. A Python interpreter in a component takes 18 MB; three
+/// times that leaves room for its packages and keeps a mistaken path from filling the memory.
 pub const COMPONENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// How every WebAssembly binary starts.
+/// The first bytes of every WebAssembly binary.
 const WASM_MAGIC: &[u8] = b"\0asm";
 
-/// What follows the magic in a component: version 13, layer 1.
+/// The bytes after the magic in a component: version 13, layer 1.
 const COMPONENT_VERSION: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 
 /// The bytes of a component, with their digest.
@@ -31,12 +31,12 @@ pub struct ComponentFile {
 }
 
 impl ComponentFile {
-    /// Reads a file, at most [`COMPONENT_BYTES_MAX`] of it, and makes sure that it is a component.
+    /// Reads a file of at most [`COMPONENT_BYTES_MAX`] bytes and makes sure that it is a component.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is no regular file, is too large, or is not a component; the error
-    /// says what it is instead.
+    /// The file cannot be read, is not a regular file, is too large, or is not a component. The
+    /// error states what the file is instead.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
         let failed = |source| LoadError::Unreadable { path: path.to_owned(), source };
         let bytes = untrusted_file::read(path, COMPONENT_BYTES_MAX).map_err(|error| match error
@@ -52,7 +52,7 @@ impl ComponentFile {
         Self::new(path, bytes)
     }
 
-    /// Takes bytes that were already read; `path` is where they are said to come from.
+    /// Creates a component from bytes. `path` is used in messages and is not read.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl ComponentFile {
         }
     }
 
-    /// Where the component was read from.
+    /// The path that the component was read from.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -77,7 +77,7 @@ impl ComponentFile {
         &self.bytes
     }
 
-    /// BLAKE3 of the bytes, in hexadecimal.
+    /// The BLAKE3 digest of the bytes, in hexadecimal.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -87,7 +87,7 @@ fn not_a_component(path: &Path, what: &str) -> LoadError {
     LoadError::NotAComponent { path: path.to_owned(), what: what.to_owned() }
 }
 
-/// Says what a file is when it is not a component.
+/// Checks that the bytes are a component. The error states what they are instead.
 fn recognise(bytes: &[u8]) -> Result<(), &'static str> {
     if let Some(rest) = bytes.strip_prefix(WASM_MAGIC) {
         return match rest.get(..4) {

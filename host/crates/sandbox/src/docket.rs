@@ -1,8 +1,8 @@
-//! The docket of one guest: which run its host calls belong to at this moment.
+//! The docket of one guest: the run that its host calls currently belong to.
 //!
-//! A fresh guest has one run, and so one case. One that lives through a session has many, one after
-//! another, and what it keeps open from one to the next asks, charges and writes down on behalf of
-//! the present one.
+//! A fresh guest has one run and so one case. A guest that lives through a session has many, one
+//! after another. Resources that it keeps open between runs ask, charge and record on behalf of the
+//! current run.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -11,14 +11,14 @@ use std::{
 
 use crate::case::Case;
 
-/// The present case of a guest, for everything that outlives a host call.
+/// The current case of a guest, for everything that outlives a host call.
 pub(crate) struct Docket(Mutex<Entry>);
 
 struct Entry {
     case: Arc<Case>,
-    /// What the guest's earlier runs took.
+    /// The time of the guest's earlier runs.
     past: Duration,
-    /// The guest's own time while none of its runs goes on.
+    /// The guest's own time while no run is active.
     resting: Option<Duration>,
 }
 
@@ -28,12 +28,12 @@ impl Docket {
         Arc::new(Self(Mutex::new(entry)))
     }
 
-    /// The run that is going on, or was the last.
+    /// The current run, or the last one.
     pub(crate) fn case(&self) -> Arc<Case> {
         Arc::clone(&self.entry().case)
     }
 
-    /// Another run begins.
+    /// Begins another run.
     pub(crate) fn call(&self, next: &Arc<Case>) {
         let mut entry = self.entry();
         entry.past = entry.time();
@@ -41,18 +41,18 @@ impl Docket {
         entry.case = Arc::clone(next);
     }
 
-    /// The present run has ended: until the next begins, the guest's own time stands still.
+    /// Ends the current run. The guest's own time pauses until the next run begins.
     pub(crate) fn rest(&self) {
         let mut entry = self.entry();
         entry.resting = Some(entry.time());
     }
 
-    /// The guest's own time: it goes on while one of its runs does, and never back.
+    /// The guest's own time: it advances during its runs and never goes back.
     pub(crate) fn time(&self) -> Duration {
         self.entry().time()
     }
 
-    /// Waits until the guest's own time has come so far. Only a run can wait.
+    /// Waits until the guest's own time reaches `time`. Only a run can wait.
     pub(crate) async fn reach(&self, time: Duration) {
         let (case, past) = {
             let entry = self.entry();
@@ -61,7 +61,8 @@ impl Docket {
         case.clock.reach(time.saturating_sub(past)).await;
     }
 
-    /// All fields change together under the lock, so a panic elsewhere leaves them sound.
+    /// Locks the entry. All fields change together under the lock, so a poisoned lock is safe to
+    /// use.
     fn entry(&self) -> MutexGuard<'_, Entry> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

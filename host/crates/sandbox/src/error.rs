@@ -1,17 +1,17 @@
-//! Why a plugin could not be loaded. These texts are for the operator.
+//! Reasons why a plugin could not be loaded. The texts are for the operator.
 
 use std::{io, path::PathBuf};
 
 use crate::compile::Limit;
 
-/// Why a plugin could not be loaded.
+/// The reason why a plugin could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are named by the messages")]
 pub enum LoadError {
     /// The file could not be read.
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    /// The file is something else.
+    /// The file is not a component.
     #[error("{path} is not a component but {what}", path = path.display())]
     NotAComponent { path: PathBuf, what: String },
     /// The compiler refused the component.
@@ -20,40 +20,40 @@ pub enum LoadError {
     /// The component is built for a newer WASI.
     #[error("{path} is built for WASI 0.3, which this version cannot run", path = path.display())]
     NewerWasi { path: PathBuf },
-    /// Compiling the component would cost too much.
+    /// Compiling the component reached a limit.
     #[error("compiling {path} needs more than {limit}", path = path.display())]
     CompileLimit { path: PathBuf, limit: Limit },
-    /// There is no compiler: it cannot be started, or does not do what it should.
+    /// The compiler cannot be started, or does not work as expected.
     #[error("cannot compile plugins: {message}")]
     Compiler { message: String },
-    /// The component does not export what it is to be, or not in a version that this host knows.
+    /// The component does not export the expected interface in a version that this host knows.
     #[error("{path} exports no {export}: it has {found}, wanted is {wanted}", path = path.display())]
     Lacking { path: PathBuf, export: &'static str, found: String, wanted: &'static str },
-    /// The component wants interfaces that the host does not have.
+    /// The component imports interfaces that the host does not have.
     #[error("{path} imports what this host does not offer: {names}", path = path.display())]
     UnknownImports { path: PathBuf, names: String },
     /// The component imports a power interface that its manifest does not request.
     #[error("{path} imports {interface}, but plugin.toml does not request {capability}", path = path.display())]
     Unrequested { path: PathBuf, interface: String, capability: &'static str },
-    /// Our interface is there, with other types.
+    /// The component has one of our interfaces with other types.
     #[error("{path} does not keep to the plugin contract: {message}", path = path.display())]
     Mismatch { path: PathBuf, message: String },
-    /// What the component says of its tools is impossible.
+    /// The component describes a tool that is not valid.
     #[error("{path} lists a tool that cannot be: {message}", path = path.display())]
     ImpossibleTools { path: PathBuf, message: String },
     /// `list-tools` trapped or took too long.
     #[error("{path} could not list its tools: {message}", path = path.display())]
     BadTools { path: PathBuf, message: String },
-    /// The engine itself could not be set up.
+    /// The engine could not be set up.
     #[error("cannot set up the WebAssembly engine: {message}")]
     Engine { message: String },
 }
 
-/// What a component has that exports nothing.
+/// The list of exports in an error if the component has none.
 pub(crate) const NO_EXPORTS: &str = "no exports at all";
 
 impl LoadError {
-    /// What can be done about it.
+    /// A suggestion for the operator.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "check the path and its permissions",

@@ -1,40 +1,41 @@
-//! What one compilation may cost, and which of it ran out.
+//! The limits of one compilation.
 
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// Longest compilation by the clock on the wall. It is longer than the processor time, because
-/// components are compiled side by side, and a busy machine gives each of them little.
+/// Longest compilation in wall-clock time. It exceeds the processor time limit: components are
+/// compiled in parallel, and a busy machine gives each of them little.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Most processor time of one compilation, over all its threads. The largest honest components, a
-/// whole interpreter each, need half of it. It bounds what the worst component costs, once, since a
-/// refusal is remembered. A host that was built for development compiles more slowly, and gets more.
+/// Most processor time of one compilation, over all its threads. The largest honest components,
+/// each a whole interpreter, need half of it. A refusal is remembered, so the worst component costs
+/// this much only once. A debug build of the host compiles more slowly, so it gets more.
 const CPU_TIME_MAX: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 20 });
 
-/// Most memory of one compilation. A component with a Python interpreter needs a fifth of it.
+/// Most memory of one compilation, in bytes. A component with a Python interpreter needs a fifth of
+/// it.
 const MEMORY_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Largest code of one component. Native code is two to four times the size of WebAssembly, and the
-/// host holds it while it is stored.
+/// Largest native code of one component, in bytes. Native code is two to four times the size of
+/// WebAssembly, and the host keeps it in memory while storing it.
 const CODE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// What one compilation may cost.
+/// The limits of one compilation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Time by the clock on the wall.
+    /// Wall-clock time.
     pub time: Duration,
     /// Processor time over all threads, in whole seconds.
     pub cpu_time: Duration,
-    /// Memory.
+    /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// The code that comes out.
+    /// Native code, in bytes.
     pub code_bytes: u64,
 }
 
 impl Limits {
-    /// What a program that knows nothing better allows.
+    /// The default limits.
     pub const STANDARD: Self = Self {
         time: TIME_MAX,
         cpu_time: CPU_TIME_MAX,
@@ -46,15 +47,15 @@ impl Limits {
 /// A limit that a compilation reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// Time by the clock on the wall.
+    /// Wall-clock time.
     Time(Duration),
     /// Processor time.
     CpuTime(Duration),
     /// Memory, in bytes.
     Memory(u64),
-    /// The stack of the compiler, which goes as deep as what it compiles is nested.
+    /// The compiler's stack, whose depth follows the nesting of the component.
     Stack,
-    /// The size of the code, in bytes.
+    /// Native code, in bytes.
     Code(u64),
 }
 

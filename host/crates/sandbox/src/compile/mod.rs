@@ -1,21 +1,22 @@
-//! Turning a component into native code: in a process of its own, behind walls.
+//! Compiles a component to native code in a sandboxed process of its own.
 //!
-//! A component is input from outside, and a compiler is a large program that can be made to work for
-//! hours, to fill the memory, and perhaps to do what its input says. So the bytes go to a *worker*:
-//! this same program, started again with a hidden first argument. It gives up all that it does not
-//! need before it reads a byte of them (`walls`), compiles, answers on its standard output
-//! (`reply`), and is watched and in the end killed by the process that wants the code (`process`).
+//! A component is untrusted input, and a compiler is a large program that can be made to work for
+//! hours, to fill the memory, and perhaps to do what its input commands. So the bytes go to a
+//! *worker*: this same program, started again with a hidden first argument. The worker drops every
+//! privilege that it does not need before it reads the first byte (`walls`), compiles, and replies
+//! on its standard output (`reply`). The process that wants the code watches the worker and finally
+//! kills it (`process`).
 //!
-//! There is no way back to compiling here when the worker fails. Only whoever trusts the bytes says
-//! [`Compiler::InProcess`].
+//! If the worker fails, the host does not fall back to compiling in its own process.
+//! [`Compiler::InProcess`] is only for callers that trust the bytes.
 //!
-//! **What this contains.** A component can neither hang, fill nor crash the host by being compiled,
-//! and a compiler that it takes over can reach nothing but its own answer.
+//! **What this contains.** Compiling a component cannot hang or crash the host or fill its memory,
+//! and a compiler that is taken over can reach nothing but its own reply.
 //!
-//! **What this does not contain.** The answer is native code, which the host runs. wasmtime checks its
-//! version and settings; nothing can check what it does. So a flaw of the compiler that lets its input
-//! choose the emitted code is not contained, whether the compiler is taken over or merely errs.
-//! Updates of the engine are the answer to that. A worker does not hide how long it takes either.
+//! **What this does not contain.** The reply is native code, which the host runs. wasmtime checks
+//! its version and settings; nothing can check what the code does. So a compiler bug that lets the
+//! input choose the emitted code is not contained, whether the compiler is taken over or merely
+//! wrong. The remedy is to update the engine. A worker does not hide how long it takes either.
 
 mod limits;
 mod process;
@@ -36,7 +37,7 @@ pub use worker::as_worker;
 
 use crate::{error::LoadError, runtime::config};
 
-/// Where Linux shows every process its own program.
+/// The link to its own program that Linux gives every process.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Where components are compiled.
@@ -44,36 +45,37 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 pub enum Compiler {
     /// In a process of its own.
     Worker {
-        /// The program to start; its `main` has to begin with [`as_worker`].
+        /// The program to start. Its `main` has to begin with [`as_worker`].
         program: PathBuf,
-        /// What one compilation may cost.
+        /// The limits of one compilation.
         limits: Limits,
     },
-    /// In this process, without any limit: for components that are trusted as the host is.
+    /// In this process without any limit, for components that are trusted like the host itself.
     InProcess,
 }
 
-/// Why there is no code.
+/// The reason why a compilation produced no code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum CompileFailure {
-    /// The component is none that can be compiled.
+    /// The compiler refused the component.
     Refused(String),
-    /// It cost too much.
+    /// The compilation reached a limit.
     Limit(Limit),
-    /// The worker is not what it should be, or not there.
+    /// The worker could not be started, or did not behave like a worker.
     Worker(String),
 }
 
 impl Compiler {
-    /// Makes workers of the program that is running.
+    /// A compiler that starts the running program as its worker.
     pub fn this_program(limits: Limits) -> Self {
-        // The link leads to the very program that runs, even after another version took its place.
+        // The link refers to the program that is running, even after a new version has replaced the
+        // file.
         let link = Path::new(OWN_PROGRAM);
         let program = if link.exists() { None } else { std::env::current_exe().ok() };
         Self::Worker { program: program.unwrap_or_else(|| link.to_owned()), limits }
     }
 
-    /// Makes workers of a program, with the limits that are usual.
+    /// A compiler that starts `program` as its worker, with the default limits.
     pub fn worker(program: PathBuf) -> Self {
         Self::Worker { program, limits: Limits::STANDARD }
     }
@@ -82,7 +84,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// The component does not compile, or not within the limits; or there is no compiler.
+    /// The component does not compile or exceeds a limit, or the worker fails.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, CompileFailure> {
         match self {
             Self::Worker { program, limits } => process::compile(program, limits, bytes),
@@ -90,7 +92,7 @@ impl Compiler {
         }
     }
 
-    /// What one compilation may cost.
+    /// The limits of one compilation.
     pub(crate) fn limits(&self) -> Limits {
         match self {
             Self::Worker { limits, .. } => *limits,
@@ -98,7 +100,7 @@ impl Compiler {
         }
     }
 
-    /// Returns the walls that a worker has on this system; without a worker there are none.
+    /// Returns the walls that a worker has on this system. A compiler without a worker has none.
     ///
     /// # Errors
     ///
@@ -114,8 +116,9 @@ impl Compiler {
 }
 
 impl CompileFailure {
-    /// Whether compiling the same bytes again, with the same limits, would end alike. What the wall
-    /// clock stopped may have met a busy machine, and a broken worker says nothing of its input.
+    /// Whether compiling the same bytes with the same limits would fail again. The wall-clock limit
+    /// is not final, because the machine may have been busy. A broken worker shows nothing about
+    /// its input.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Refused(_) => true,
@@ -124,7 +127,7 @@ impl CompileFailure {
         }
     }
 
-    /// The error for the component that was read from `path`.
+    /// The error for the component at `path`.
     pub(crate) fn of(self, path: &Path) -> LoadError {
         let path = path.to_owned();
         match self {
@@ -135,7 +138,7 @@ impl CompileFailure {
     }
 }
 
-/// The compiler's objections, from the outermost to the cause.
+/// The compiler's error with all its causes, outermost first.
 fn objection(error: &wasmtime::Error) -> String {
     format!("{error:#}")
 }

@@ -1,8 +1,8 @@
-//! The worker as its parent sees it: a child with three pipes, a deadline, and nothing else.
+//! The worker as its parent sees it: a child process with three pipes and a deadline.
 //!
-//! All three pipes are served by one `poll`, so neither side can make the other wait for ever, and
-//! no thread is needed. Whatever happens, the worker and all that it may have started are dead and
-//! buried when the [`Worker`] is dropped.
+//! One `poll` serves all three pipes, so neither side can block the other forever and no thread is
+//! needed. When the [`Worker`] is dropped, it and every process that it may have started are
+//! killed, and the worker is reaped.
 
 use std::{
     io::{self, Read, Write},
@@ -26,16 +26,16 @@ use super::{
     worker,
 };
 
-/// Most of a worker's standard error that is kept, and shown. What matters is how it begins.
+/// Most bytes of a worker's standard error that are kept and shown. The beginning is what matters.
 const REMARKS_BYTES_MAX: usize = 512;
 
-/// How the standard library says that a stack was too small, before it aborts.
+/// The message of the standard library for a stack overflow, before it aborts.
 const STACK_OVERFLOW: &str = "has overflowed its stack";
 
-/// How a worker says that there was no memory: the standard library before it aborts, and an error.
+/// The messages for a lack of memory: the standard library's before it aborts, and an I/O error's.
 const OUT_OF_MEMORY: [&str; 2] = ["memory allocation of", "out of memory"];
 
-/// Has a component compiled.
+/// Compiles a component in a worker.
 pub(super) fn compile(
     program: &Path,
     limits: &Limits,
@@ -51,13 +51,13 @@ pub(super) fn compile(
     }
 }
 
-/// Asks a worker how it is walled in. It gets nothing to compile, so it ends after that.
+/// Asks a worker for its walls. The worker gets no input, so it ends after that.
 pub(super) fn walls(program: &Path, limits: &Limits) -> Result<Walls, CompileFailure> {
     let mut worker = Worker::start(program, limits, &[])?;
     reply::greeting(&mut worker).map_err(|unusable| worker.explain(unusable, limits))
 }
 
-/// A running worker. Reading from it is reading its answer, while it is given its input.
+/// A running worker. Reading from it yields its reply and feeds it its input.
 struct Worker<'a> {
     child: Child,
     unsent: &'a [u8],
@@ -69,7 +69,7 @@ struct Worker<'a> {
     status: Option<ExitStatus>,
 }
 
-/// Which pipes have something to do.
+/// The pipes that are ready.
 struct Ready {
     input: bool,
     output: bool,
@@ -105,7 +105,7 @@ impl<'a> Worker<'a> {
         pipes.into_iter().flatten().try_for_each(|pipe| Ok(rustix::io::ioctl_fionbio(pipe, true)?))
     }
 
-    /// Waits until a pipe can be served.
+    /// Waits until a pipe is ready.
     fn wait(&self) -> io::Result<Ready> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -120,8 +120,8 @@ impl<'a> Worker<'a> {
         Ok(Ready { input, output, errors })
     }
 
-    /// Gives the worker what it takes of its input. One that reads no further has closed its end,
-    /// and will say why, or be found dead.
+    /// Sends as much input as the worker accepts. If the worker has closed its end, the rest of the
+    /// input is dropped; the reason follows from its reply or its exit status.
     fn send(&mut self) {
         let Some(pipe) = &mut self.input else { return };
         match pipe.write(self.unsent) {
@@ -134,7 +134,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Keeps the beginning of what the worker says beside its answer; false when there is no more.
+    /// Reads standard error and keeps its beginning. Returns false if there is nothing more to read
+    /// or to keep.
     fn listen(&mut self) -> bool {
         let Some(pipe) = &mut self.errors else { return false };
         let mut bytes = [0; 1024];
@@ -149,7 +150,7 @@ impl<'a> Worker<'a> {
         self.remarks.len() < REMARKS_BYTES_MAX
     }
 
-    /// Says why there is no reply that can be used.
+    /// Determines why the reply is missing or cannot be used.
     fn explain(&mut self, unusable: Unusable, limits: &Limits) -> CompileFailure {
         match unusable {
             Unusable::TooLarge => CompileFailure::Limit(Limit::Code(limits.code_bytes)),
@@ -159,7 +160,7 @@ impl<'a> Worker<'a> {
             Unusable::Unread(error) if error.kind() == io::ErrorKind::TimedOut => {
                 CompileFailure::Limit(Limit::Time(limits.time))
             }
-            // Its end of the pipe is closed, so it has ended, and its status stands already.
+            // The pipe is closed, so the worker has ended or is of no more use.
             Unusable::Unread(_) => match self.end() {
                 Ok(status) => self.cause_of(status, limits),
                 Err(error) => CompileFailure::Worker(error.to_string()),
@@ -183,15 +184,15 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Kills the worker's whole group and takes its status. Whoever ended before keeps the status
-    /// that it had.
+    /// Kills the worker's process group and returns its exit status. A worker that ended before
+    /// keeps the status that it had.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.status {
             return Ok(status);
         }
-        // Its number is its own, and that of its group, until its status is taken.
+        // The process ID, which is also the group's, cannot be reused until the worker is reaped.
         if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-            // Fails only where nobody of the group is left.
+            // Fails only if no process of the group is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
         Ok(*self.status.insert(self.child.wait()?))
@@ -220,12 +221,12 @@ impl Read for Worker<'_> {
 
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
-        // There is nobody to tell, and nothing more to do, should the system refuse.
+        // If the system refuses, nothing more can be done.
         let _ = self.end();
     }
 }
 
-/// Starts the one program that the host ever starts: itself, with nothing of its surroundings.
+/// Starts the worker with an empty environment, in `/` and in a process group of its own.
 #[expect(clippy::disallowed_methods, reason = "the one process that the host starts")]
 fn spawn(program: &Path, limits: &Limits) -> io::Result<Child> {
     let mut command = Command::new(program);
@@ -239,7 +240,7 @@ fn pipes(child: &mut Child) -> (Option<ChildStdin>, ChildStdout, Option<ChildStd
     (child.stdin.take(), output, child.stderr.take())
 }
 
-/// Waits for any of the pipes that are there, and says which have something to do.
+/// Waits for any of the open pipes and returns which of them are ready.
 fn ready<const N: usize>(
     pipes: [Option<(BorrowedFd<'_>, PollFlags)>; N],
     wait: Duration,
@@ -255,7 +256,7 @@ fn ready<const N: usize>(
     Ok(pipes.map(|pipe| pipe.is_some() && polled.next().is_some_and(|fd| !fd.revents().is_empty())))
 }
 
-/// An error that says only "not now".
+/// Whether the operation should be retried later.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

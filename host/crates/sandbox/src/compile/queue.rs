@@ -1,15 +1,16 @@
-//! Compiling many components side by side, in a process that outlives the command that wants them.
+//! Compiles many components in parallel, in a process that outlives the command that needs them.
 //!
-//! A command does not wait for a component that is slow to compile, and one that is stopped must not
-//! lose what was begun, else a component of seven seconds is never ready where starts last six. So
-//! the components that are not compiled yet go to a *queue*: this same program, started again with a
-//! hidden first argument and in a session of its own. It compiles the smallest first, several at
-//! once, keeps each as soon as it is ready, and ends. A worker behind walls does each compilation, as
-//! everywhere; the queue itself reads files and writes to the cache.
+//! A command does not wait for a component that is slow to compile. It must not lose work in
+//! progress when it is stopped either, because otherwise a component that takes seven seconds would
+//! never be ready where commands last six. So the components that are not compiled yet go to a
+//! *queue*: this same program, started again with a hidden first argument and in a session of its
+//! own. The queue compiles the smallest components first, several at a time, stores each as soon as
+//! it is ready, and ends. A sandboxed worker does each compilation; the queue itself only reads
+//! files and writes to the cache.
 //!
-//! A queue ends by itself, because each component costs at most the limits. None is compiled twice: a
-//! refusal is kept next to the code, under digest, engine and limits. A component that exports nothing
-//! that the host calls is refused before it gets here (`interface`).
+//! A queue always ends: each component costs at most the limits. No component is compiled twice: a
+//! refusal is stored next to the code, under its digest, engine and limits. A component that
+//! exports nothing that the host calls is refused before it gets here (`interface`).
 
 use std::{
     collections::VecDeque,
@@ -28,34 +29,34 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::{Compiler, Limits};
 use crate::{cache::Cache, component::ComponentFile, runtime::config};
 
-/// The hidden first argument. It is followed by the limits, in bytes, milliseconds and seconds, and
-/// the folder of the cache.
+/// The hidden first argument. The limits follow, in bytes, milliseconds and seconds, and then the
+/// cache folder.
 const ARGUMENT: &str = "__compile-queue";
 
-/// Components that are compiled at once. More than there are processors, so that a few that are dear
-/// leave room for the others; not many more, because each may take memory up to its limit.
+/// Most components that are compiled at the same time. There are several, so that a few expensive
+/// ones leave room for the others, but not many: each may use memory up to its limit.
 const LANES: usize = 8;
 
 /// Most bytes that are read of the list of components.
 const LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// How much less the queue presses than what the user does, on the scale of `nice`.
+/// How far the queue lowers its priority below the user's own work, on the scale of `nice`.
 const NICENESS: i32 = 5;
 
-/// A component that is to be compiled.
+/// A component to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QueuedComponent {
     pub(crate) path: PathBuf,
-    /// What its bytes have to be, in hexadecimal.
+    /// The expected digest of its bytes, in hexadecimal.
     pub(crate) digest: String,
 }
 
-/// Starts a queue; the digest of each component is received as soon as nothing more will be done for
-/// it. The channel closes when the queue has ended, however it did.
+/// Starts a queue. The receiver yields the digest of each component as soon as nothing more will be
+/// done for it, and closes when the queue ends for any reason.
 ///
 /// # Errors
 ///
-/// The program cannot be started.
+/// The program or the thread that attends it cannot be started.
 pub(crate) fn start(
     program: &Path,
     limits: &Limits,
@@ -75,14 +76,14 @@ fn spawn(program: &Path, limits: &Limits, cache: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.arg0("sallyport").args(arguments(limits)).arg(cache);
     command.env_clear().current_dir("/");
-    // Its remarks are nobody's: how each component ended is in the cache.
+    // Standard error is discarded: the cache records the result of each component.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
 }
 
-/// Gives a queue its list and passes on what it finishes.
+/// Sends a queue its list and forwards the digests that it finishes.
 fn attend(mut child: Child, components: &[QueuedComponent], sender: &UnboundedSender<String>) {
     if let Some(mut input) = child.stdin.take() {
-        // A queue that reads no further has ended, which is noticed below.
+        // A queue that stops reading has ended, which is noticed below.
         let _ = input.write_all(&list(components));
     }
     if let Some(output) = child.stdout.take() {
@@ -92,11 +93,11 @@ fn attend(mut child: Child, components: &[QueuedComponent], sender: &UnboundedSe
             }
         }
     }
-    // Where the host goes on for long, an ended queue must not stay a zombie.
+    // Reaped here: an ended queue would stay a zombie as long as the host runs.
     let _ = child.wait();
 }
 
-/// The form in which a queue is told its components: digest and path, each ended by a zero byte.
+/// Encodes the list of components: digest and path, each terminated by a zero byte.
 fn list(components: &[QueuedComponent]) -> Vec<u8> {
     let parts =
         components.iter().flat_map(|one| [one.digest.as_bytes(), one.path.as_os_str().as_bytes()]);
@@ -125,7 +126,8 @@ fn arguments(limits: &Limits) -> [OsString; 5] {
     [ARGUMENT.into(), memory, code, time, cpu_time]
 }
 
-/// Works as a compile queue if this process was started as one; the caller ends with the code.
+/// Runs as a compile queue if this process was started as one. The caller exits with the returned
+/// code.
 pub fn as_queue() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
@@ -153,9 +155,10 @@ fn work(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     compile_all(&cache, smallest_first(listed(&bytes)))
 }
 
-/// Leaves the terminal and the group of whoever started it, so that their end is not its own.
+/// Leaves the terminal and process group of the parent, so that the queue outlives it.
 fn stand_alone() {
-    // Either fails only where it is so already, or is not allowed; then the work is done all the same.
+    // Either call fails only if its effect is in place already or it is not permitted; the work
+    // is done anyway.
     let _ = rustix::process::setsid();
     let _ = rustix::process::setpriority_process(None, NICENESS);
 }
@@ -176,7 +179,7 @@ fn compile_all(cache: &Cache, components: VecDeque<QueuedComponent>) -> io::Resu
             scope.spawn(|| {
                 while let Some(one) = next() {
                     compile_one(cache, &engine, &one);
-                    // Whoever started the queue may have ended.
+                    // The process that started the queue may have ended.
                     let _ = writeln!(io::stdout(), "{}", one.digest);
                 }
             });
@@ -188,10 +191,10 @@ fn compile_all(cache: &Cache, components: VecDeque<QueuedComponent>) -> io::Resu
 fn compile_one(cache: &Cache, engine: &wasmtime::Engine, one: &QueuedComponent) {
     match ComponentFile::read(&one.path) {
         Ok(file) if file.digest() == one.digest => {
-            // A full disk, or a folder that is gone: the next start finds it so.
+            // An error, such as a full disk or a missing folder, comes up again at the next start.
             let _ = cache.fill(engine, &file);
         }
-        // It was replaced since; the next start sees the new one.
+        // The file was replaced or removed since; the next start sees the current state.
         Ok(_) | Err(_) => {}
     }
 }

@@ -1,12 +1,13 @@
-//! What a worker says on its standard output: first how it is walled in, then what came out.
+//! The reply of a worker on its standard output: a greeting that reports its walls, then the
+//! result.
 //!
 //! ```text
 //! greeting   "sallyport-compile 1\n"  Landlock: one byte  seccomp: one byte
 //! answer     kind: one byte  length: eight bytes, little-endian  that many bytes
 //! ```
 //!
-//! The worker may have been taken over by what it compiles, so each of these bytes is foreign: a
-//! length is compared with its limit before anything is read, and texts are made safe to show.
+//! The component may have taken over the worker, so every byte is untrusted: a length is compared
+//! with its limit before anything is read, and texts are made safe to show.
 
 use std::io::{self, Read, Write};
 
@@ -14,35 +15,35 @@ use sallyport_contract::text;
 
 use super::{Wall, Walls};
 
-/// How every worker begins. Whatever else a program writes, it is not this.
+/// The first bytes of every worker. No other program writes them by accident.
 const MAGIC: &[u8; 20] = b"sallyport-compile 1\n";
 
-/// The answer is native code.
+/// The kind of a reply with native code.
 const CODE: u8 = 0;
 
-/// The answer is the compiler's objection.
+/// The kind of a reply with the compiler's error.
 const REFUSED: u8 = 1;
 
-/// Longest objection that is passed on. wasmtime's are a few lines.
+/// Longest error message that is passed on, in bytes. wasmtime's have a few lines.
 const MESSAGE_BYTES_MAX: u64 = 1024;
 
-/// What came out of a compilation.
+/// The result of a compilation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The native code of the component.
     Code(Vec<u8>),
-    /// What is wrong with the component, on one line.
+    /// The compiler's error, on one line.
     Refused(String),
 }
 
-/// Why a reply cannot be used.
+/// The reason why a reply cannot be used.
 #[derive(Debug)]
 pub(super) enum Unusable {
-    /// It did not arrive, or not to its end.
+    /// The reply did not arrive, or not completely.
     Unread(io::Error),
-    /// These are not the words of a worker.
+    /// The bytes are not the reply of a worker.
     Garbage,
-    /// There is more code than may be.
+    /// The code exceeds the limit.
     TooLarge,
 }
 
@@ -83,7 +84,7 @@ pub(super) fn greeting(mut from: impl Read) -> Result<Walls, Unusable> {
     }
 }
 
-/// Reads an answer with at most this much code.
+/// Reads an answer with at most `code_bytes_max` bytes of code.
 pub(super) fn read(mut from: impl Read, code_bytes_max: u64) -> Result<Reply, Unusable> {
     let mut kind = [0; 1];
     from.read_exact(&mut kind)?;
@@ -98,7 +99,7 @@ pub(super) fn read(mut from: impl Read, code_bytes_max: u64) -> Result<Reply, Un
     }
 }
 
-/// Makes text of a worker one line that can be shown.
+/// Converts a worker's text to one line that is safe to show.
 pub(super) fn said(bytes: &[u8]) -> String {
     let lines = String::from_utf8_lossy(bytes);
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! The worker's own side: put the walls up, read a component, answer with its code.
+//! The worker's own side: raises the walls, reads a component, and replies with its code.
 
 use std::{
     ffi::OsString,
@@ -12,20 +12,21 @@ use wasmtime::{Engine, OutOfMemory};
 use super::{Limits, objection, reply, walls};
 use crate::{component::COMPONENT_BYTES_MAX, runtime::config};
 
-/// The hidden first argument. It is followed by the memory in bytes and the processor time in
-/// seconds.
+/// The hidden first argument. The memory in bytes and the processor time in seconds follow.
 const ARGUMENT: &str = "__compile-worker";
 
-/// The arguments of a worker with these limits. It keeps those of memory and processor time itself;
-/// time and the size of the code are its parent's to keep.
+/// The arguments of a worker with these limits. The worker enforces memory and processor time; its
+/// parent enforces the wall-clock time and the size of the code.
 pub(super) fn arguments(limits: &Limits) -> [OsString; 3] {
     let seconds = limits.cpu_time.as_secs();
     [ARGUMENT.into(), limits.memory_bytes.to_string().into(), seconds.to_string().into()]
 }
 
-/// Works as a compile worker if this process was started as one; the caller ends with the code.
+/// Runs as a compile worker if this process was started as one. The caller exits with the returned
+/// code.
 ///
-/// This has to be the first thing that `main` does: nothing that happened before is taken back.
+/// This has to be the first thing that `main` does, because the worker cannot undo what happened
+/// before.
 pub fn as_worker() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
@@ -51,7 +52,7 @@ fn limits(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Limits> {
 }
 
 fn work(limits: &Limits) -> io::Result<()> {
-    // Made first: it asks the system which processor this is.
+    // Created before the walls: it asks the system for the processor type.
     let engine = Engine::new(&config()).map_err(|error| io::Error::other(objection(&error)))?;
     let walls = walls::raise(limits)?;
     let mut output = io::stdout().lock();
@@ -64,7 +65,7 @@ fn work(limits: &Limits) -> io::Result<()> {
     reply::answer(&mut output, &compile(&engine, &bytes)?)
 }
 
-/// The compiler's answer. That the memory is used up says nothing of the component.
+/// Compiles. A lack of memory is an error of the worker: it shows nothing about the component.
 fn compile(engine: &Engine, bytes: &[u8]) -> io::Result<Result<Vec<u8>, String>> {
     match engine.precompile_component(bytes) {
         Err(error) if error.is::<OutOfMemory>() => Err(io::ErrorKind::OutOfMemory.into()),

@@ -1,7 +1,7 @@
-//! Changing what there is: making, linking, renaming, removing, and setting times.
+//! Changes to files and folders: creating, linking, renaming, removing, and setting times.
 //!
-//! Every change checks the true names of all places that it touches, and is made within the turn of
-//! the folder.
+//! Every change checks the true names of all paths that it touches, and is made while the folder's
+//! turn is held.
 
 use std::{ffi::OsStr, sync::Arc};
 
@@ -25,23 +25,24 @@ use super::{
     shelf::{ENTRY_BYTES, Turn},
 };
 
-/// The mode of a new folder, which the user's own mask narrows.
+/// The mode of a new folder, which the process's umask narrows.
 const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
 
-/// Finds a place that may be changed. A link at the end is meant itself.
+/// Resolves a path that may be changed. A link at the end is the target itself.
 fn place(present: &Present, from: &Opened, path: &str) -> Result<Spot, ErrorCode> {
     let spot = resolve(present, from, path, LastLink::Meant, Access::ReadWrite)?;
     present.may_change(&spot.below)?;
     Ok(spot)
 }
 
-/// The name of a place that is none of the folders which hold the change.
+/// The name of the entry in its folder. A path that names the folder itself has none and is
+/// refused.
 fn name(spot: &Spot) -> Result<&OsStr, ErrorCode> {
     spot.name.as_deref().ok_or(ErrorCode::Invalid)
 }
 
-/// The name of a place where something other than a folder is to be made. A path that ends in a slash
-/// says that a folder is there, and none is made by that.
+/// The name for an entry that is not a folder. A path that ends in a slash names a folder, so no
+/// file or link is created there.
 fn new_name(spot: &Spot) -> Result<&OsStr, ErrorCode> {
     let name = name(spot)?;
     if !spot.is_folder {
@@ -54,7 +55,7 @@ fn new_name(spot: &Spot) -> Result<&OsStr, ErrorCode> {
     })
 }
 
-/// Makes one entry, charges it, and writes it down.
+/// Creates one entry, charges it and records it.
 fn make(
     present: &Present,
     turn: &Turn<'_>,
@@ -77,7 +78,8 @@ pub(super) fn make_folder(present: &Present, from: &Opened, path: &str) -> Resul
     make(present, &turn, &spot, || mkdirat(&spot.folder, name, NEW_FOLDER))
 }
 
-/// Makes a link. Where it leads out of the mount it would serve nobody but to mislead other programs.
+/// Creates a symbolic link. A link that leads out of the mount is refused: it could only mislead
+/// other programs.
 pub(super) fn make_link(
     present: &Present,
     from: &Opened,
@@ -93,7 +95,7 @@ pub(super) fn make_link(
     make(present, &turn, &spot, || symlinkat(target, &spot.folder, name))
 }
 
-/// Whether a link that lies so many folders deep says a path that goes further up.
+/// Whether a link at this depth in the mount leads above its root.
 fn leads_out(target: &str, depth: usize) -> bool {
     let mut left = Some(depth);
     for step in target.split('/') {
@@ -106,7 +108,7 @@ fn leads_out(target: &str, depth: usize) -> bool {
     target.starts_with('/') || left.is_none()
 }
 
-/// Gives a file one more name.
+/// Adds a hard link to a file.
 pub(super) fn add_name(
     present: &Present,
     from: (&Opened, &str),
@@ -126,8 +128,8 @@ pub(super) fn add_name(
     make(present, &turn, &new, || linkat(&old.folder, old_name, &new.folder, new_name, flags))
 }
 
-/// Nothing is carried from one grant to another: what is denied or counted in one may not be in the
-/// other. Programs copy instead, which is looked at like any reading and writing.
+/// Makes sure that both folders belong to one mount, because what is denied or counted in one may
+/// not be in the other. Programs copy instead, which is checked like any other read and write.
 fn same_mount(one: &Opened, other: &Opened) -> Result<(), ErrorCode> {
     match Arc::ptr_eq(&one.mount, &other.mount) {
         true => Ok(()),
@@ -183,7 +185,7 @@ pub(super) fn remove_folder(present: &Present, from: &Opened, path: &str) -> Res
     let name = name(&spot)?;
     let turn = present.turn();
     unlinkat(&spot.folder, name, AtFlags::REMOVEDIR).map_err(|error| match error {
-        // What is left may be what the guest does not see.
+        // The remaining entries may be ones that the guest does not see.
         Errno::EXIST => ErrorCode::NotEmpty,
         error => code(error),
     })?;
@@ -192,7 +194,7 @@ pub(super) fn remove_folder(present: &Present, from: &Opened, path: &str) -> Res
     Ok(())
 }
 
-/// Gives back what an entry counted that is gone.
+/// Refunds the bytes of a removed entry.
 fn refund(present: &Present, turn: &Turn<'_>, gone: &Stat) {
     if gone.st_nlink > 1 && kind(gone) == FileType::RegularFile {
         present.shrink(turn, ENTRY_BYTES);

@@ -1,4 +1,4 @@
-//! What is in an open file.
+//! The contents of an open file.
 
 use std::os::fd::OwnedFd;
 
@@ -16,19 +16,19 @@ use super::{
     shelf::{Turn, cost},
 };
 
-/// Bytes that one host call reads at most; a guest that wants more asks again.
+/// Most bytes that one host call reads. A guest that wants more calls again.
 pub(super) const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// Where bytes are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Target {
-    /// From there on.
+    /// At this offset, in bytes.
     At(u64),
-    /// Behind what the file holds, wherever that ends by then.
+    /// At the end of the file at the time of the write.
     End,
 }
 
-/// Reads from a position; nothing comes back where the file ends.
+/// Reads from an offset. The result is empty at the end of the file.
 pub(super) fn read(file: &Opened, offset: u64, most_bytes: usize) -> Result<Vec<u8>, ErrorCode> {
     let mut bytes = vec![0; most_bytes.min(READ_BYTES_MAX)];
     loop {
@@ -64,15 +64,16 @@ pub(super) fn write(
     })
 }
 
-/// Gives the file another length.
+/// Sets the length of the file, in bytes.
 pub(super) fn set_size(present: &Present, file: &Opened, size: u64) -> Result<(), ErrorCode> {
     let turn = present.turn();
     let old_bytes = length(&file.fd).map_err(code)?;
     resize(present, &turn, file, old_bytes, size, || ftruncate(&file.fd, size))
 }
 
-/// Does something that gives a file another length, and charges what came of it. It is charged
-/// before, so that there is never more than the quota; what did not come of it is given back.
+/// Performs an operation that changes the length of the file, and charges the difference. The
+/// growth is charged first, because the quota must never be exceeded; the part that did not happen
+/// is refunded.
 fn resize(
     present: &Present,
     turn: &Turn<'_>,
@@ -103,7 +104,7 @@ fn write_at(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> rustix::io::Re
     Ok(())
 }
 
-/// Appends as one step, since other programs may append to the same file.
+/// Appends in one step: other programs may append to the same file.
 #[cfg(target_os = "linux")]
 fn append(file: &OwnedFd, mut bytes: &[u8], end: u64) -> rustix::io::Result<()> {
     use std::io::IoSlice;
@@ -114,7 +115,7 @@ fn append(file: &OwnedFd, mut bytes: &[u8], end: u64) -> rustix::io::Result<()> 
         match pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
             Ok(n) => bytes = &bytes[n..],
             Err(Errno::INTR) => {}
-            // Some file systems do not know how.
+            // Some file systems do not support appending in one step.
             Err(Errno::NOTSUP | Errno::NOSYS) => return write_at(file, bytes, end),
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! Between the words of the system and those of `wasi:filesystem`.
+//! Conversions between the system's types and those of `wasi:filesystem`.
 
 use std::io;
 
@@ -26,7 +26,8 @@ pub(super) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Whether a file has more names than one. A folder always has: its own, and those of what is in it.
+/// Whether a regular file has more than one name. The link count of a folder is not looked at,
+/// because it usually includes the folders inside.
 pub(super) fn has_more_names(stat: &Stat) -> bool {
     kind(stat) == FileType::RegularFile && stat.st_nlink > 1
 }
@@ -61,8 +62,8 @@ pub(super) fn descriptor_type(kind: FileType) -> DescriptorType {
     }
 }
 
-/// A hash of what the file is, which does not change with its contents: programs take it for the
-/// number of an inode.
+/// A hash of the file's identity, which does not change with its contents: programs use it like an
+/// inode number.
 pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
     let FileKey(device, inode) = file_key(stat);
     let hash = blake3::hash(&[device.to_le_bytes(), inode.to_le_bytes()].concat());
@@ -72,7 +73,7 @@ pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
     MetadataHashValue { lower: half(0), upper: half(8) }
 }
 
-/// Times before 1970 have no form.
+/// Converts a time. Times before 1970 have no representation.
 fn datetime(seconds: i64, nanoseconds: i64) -> Option<Datetime> {
     let seconds = u64::try_from(seconds).ok()?;
     Some(Datetime { seconds, nanoseconds: u32::try_from(nanoseconds).ok()? })

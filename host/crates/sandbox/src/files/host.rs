@@ -1,5 +1,5 @@
-//! The functions of `wasi:filesystem`: each looks up its descriptors, asks the grant, and leaves the
-//! work to a thread that may block.
+//! The functions of `wasi:filesystem`. Each looks up its descriptors, asks the grant, and leaves
+//! the work to a thread that may block.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ use super::{
 };
 use crate::guest::Guest;
 
-/// A descriptor as WASI's bindings name it. What stands behind its number in the table is ours.
+/// A descriptor in the types of WASI's bindings. The entry in the table is an [`Opened`] of our
+/// own.
 type Fd = Resource<Descriptor>;
 
 fn last_link(flags: PathFlags) -> LastLink {
@@ -46,7 +47,7 @@ fn last_link(flags: PathFlags) -> LastLink {
 }
 
 impl Guest {
-    /// What a descriptor stands for. A descriptor that does not exist is a trap.
+    /// The file or folder of a descriptor. A descriptor that does not exist is a trap.
     fn opened(&self, fd: &Fd) -> FsResult<Arc<Opened>> {
         Ok(Arc::clone(self.table.get(&Resource::<Arc<Opened>>::new_borrow(fd.rep()))?))
     }
@@ -73,7 +74,7 @@ impl Guest {
     }
 }
 
-/// Does something with a file or folder that is open, as far as the grant has it now.
+/// Runs an operation on an open file or folder, if the current grant allows it.
 async fn within<R: Send + 'static>(
     opened: Arc<Opened>,
     work: impl FnOnce(&Present, &Opened) -> Result<R, ErrorCode> + Send + 'static,
@@ -82,7 +83,7 @@ async fn within<R: Send + 'static>(
     Ok(on_disk(move || work(&present, &opened)).await?)
 }
 
-/// Changes a file or folder that is open.
+/// Runs an operation that changes an open file or folder, if the current grant allows it.
 async fn changing<R: Send + 'static>(
     opened: Arc<Opened>,
     work: impl FnOnce(&Present, &Opened) -> Result<R, ErrorCode> + Send + 'static,
@@ -91,10 +92,10 @@ async fn changing<R: Send + 'static>(
     Ok(on_disk(move || work(&present, &opened)).await?)
 }
 
-/// A change that has two places.
+/// A change that involves two paths.
 type Between = fn(&Present, (&Opened, &str), (&Opened, &str)) -> Result<(), ErrorCode>;
 
-/// Does something between two open folders, as far as the grant has both.
+/// Runs an operation on two open folders, if the current grant allows both.
 async fn between(
     old: (Arc<Opened>, String),
     new: (Arc<Opened>, String),
@@ -105,7 +106,7 @@ async fn between(
 }
 
 impl preopens::Host for Guest {
-    /// A mount that the grant no longer has is not there.
+    /// Lists the mounts that the current grant still has.
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Fd, String)>> {
         let mut folders = Vec::new();
         for mount in self.files.mounts.clone() {
@@ -152,7 +153,7 @@ impl HostDescriptor for Guest {
         self.output(&fd, Target::End)
     }
 
-    /// The system reads ahead as it sees fit.
+    /// Checks the descriptor only: the system reads ahead as it sees fit.
     async fn advise(&mut self, fd: Fd, _: Filesize, _: Filesize, _: Advice) -> FsResult<()> {
         let opened = self.opened(&fd)?;
         opened.present()?;

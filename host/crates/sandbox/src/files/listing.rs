@@ -1,8 +1,8 @@
-//! The names in a folder, a handful at a time: a folder may hold millions.
+//! The names in a folder, read in batches: a folder may contain millions.
 //!
-//! The names of a guest are UTF-8, those of a system may be any bytes. A name that is not UTF-8 cannot
-//! be handed over, and one that is written in another way would name nothing, or something else. So
-//! it is left out, and the record of the call says how many were.
+//! Guests use UTF-8 names, but the names of a system may be any bytes. A name that is not UTF-8
+//! cannot be passed to a guest, and a converted one would name nothing or something else. Such
+//! names are left out, and the record of the call reports how many there were.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +19,7 @@ use super::{
     opened::Opened,
 };
 
-/// Names that are read at a time; all that is ever held in memory.
+/// Names per batch, which is also the most that are in memory.
 const NAMES_AT_A_TIME: usize = 128;
 
 /// A folder that is being listed.
@@ -33,12 +33,12 @@ pub(crate) struct Listing {
 struct Rest {
     folder: Dir,
     names: VecDeque<DirectoryEntry>,
-    /// Names that were left out so far.
+    /// Names left out so far.
     unnamed: usize,
 }
 
 impl Listing {
-    /// Begins to list a folder.
+    /// Starts listing a folder.
     pub(super) fn of(present: &Present, folder: &Opened) -> Result<Self, ErrorCode> {
         let slot = present.slot()?;
         let rest = Rest {
@@ -50,23 +50,23 @@ impl Listing {
         Ok(Self { mount, below, rest: Mutex::new(rest), _slot: slot })
     }
 
-    /// The next name that has been read already.
+    /// Returns the next name of the current batch.
     pub(super) fn next_at_hand(&self, present: &Present) -> Option<DirectoryEntry> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is denied may have changed since it was read.
+        // The denied patterns may have changed since the name was read.
         let hides = |entry: &DirectoryEntry| !present.shows(&self.below.join(&entry.name));
         while rest.names.pop_front_if(|entry| hides(entry)).is_some() {}
         rest.names.pop_front()
     }
 
-    /// What the grant says about the folder at this moment.
+    /// The current grant for the folder.
     pub(super) fn present(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
         present.may_see(&self.below, sallyport_policy::Access::Read)?;
         Ok(present)
     }
 
-    /// Reads on, and returns the next name; `None` at the end.
+    /// Reads the next batch and returns its first name, or `None` at the end.
     pub(super) fn next(&self, present: &Present) -> Result<Option<DirectoryEntry>, ErrorCode> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         while rest.names.len() < NAMES_AT_A_TIME {
@@ -87,13 +87,14 @@ impl Listing {
         Ok(rest.names.pop_front())
     }
 
-    /// Whether the guest sees a name.
+    /// Whether the guest may see a name.
     fn shows(&self, present: &Present, name: &str) -> bool {
         !matches!(name, "." | "..") && present.shows(&self.below.join(name))
     }
 }
 
-/// Some file systems do not tell it with the name.
+/// The type of an entry. Some file systems do not return it with the name, so it may need a lookup
+/// of its own.
 fn kind_of(folder: &Dir, entry: &DirEntry) -> FileType {
     match entry.file_type() {
         FileType::Unknown => {

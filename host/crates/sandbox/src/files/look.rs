@@ -11,7 +11,7 @@ use super::{
     resolve::{LastLink, Spot, resolve},
 };
 
-/// What is at a path.
+/// Returns the metadata of a path.
 pub(super) fn stat(
     present: &Present,
     from: &Opened,
@@ -26,8 +26,8 @@ pub(super) fn stat(
     }
 }
 
-/// What is at a place. A link is looked at itself: the way to the place has followed those that it
-/// should.
+/// Returns the metadata of a resolved path. A link here is not followed: `resolve` has already
+/// followed the links that it should.
 pub(super) fn stat_of(spot: &Spot) -> Result<Stat, ErrorCode> {
     let found = match &spot.name {
         Some(name) => statat(&spot.folder, name, AtFlags::SYMLINK_NOFOLLOW),
@@ -36,7 +36,7 @@ pub(super) fn stat_of(spot: &Spot) -> Result<Stat, ErrorCode> {
     found.map_err(code)
 }
 
-/// What a link says. One that leads to an absolute path would tell where things are on the host.
+/// Returns the target of a link. An absolute target is refused: it would reveal a path of the host.
 pub(super) fn read_link(present: &Present, from: &Opened, path: &str) -> Result<String, ErrorCode> {
     let spot = resolve(present, from, path, LastLink::Meant, Access::Read)?;
     let name = spot.name.ok_or(ErrorCode::Invalid)?;

@@ -1,5 +1,5 @@
-//! Landlock: no file can be opened, made, renamed or run, no TCP connection made or taken, no
-//! process of others signalled.
+//! Landlock: denies opening, creating, renaming and executing files, making TCP connections,
+//! binding TCP ports, and signalling other processes.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetError,
@@ -8,10 +8,10 @@ use landlock::{
 
 use super::Wall;
 
-/// The newest version whose rules are known here. An older kernel keeps those that it knows.
+/// The newest ABI known here. An older kernel enforces the part that it supports.
 const NEWEST: ABI = ABI::V7;
 
-/// Takes everything that Landlock can take from this thread and those that it starts.
+/// Denies everything that Landlock can deny to this thread and to threads that it starts.
 pub(super) fn raise() -> Wall {
     match restrict() {
         Ok(RulesetStatus::FullyEnforced) => Wall::Up,
@@ -20,7 +20,7 @@ pub(super) fn raise() -> Wall {
     }
 }
 
-/// A set of rules that names every kind of access and allows none.
+/// Restricts this thread with a rule set that handles every kind of access and allows none.
 fn restrict() -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)

@@ -1,17 +1,19 @@
-//! What a worker gives up before it reads a byte: the use of the machine beyond its limits, all
-//! files and connections, and all of the system's calls but those that computing needs.
+//! The privileges that a worker drops before it reads its input: use of the machine beyond its
+//! limits, all files and connections, and all system calls except those that computing needs.
 //!
-//! 1. It has limits of its own (`rlimit`), on every Unix, and on Linux it dies with its parent.
-//! 2. Landlock takes away every file, TCP connection and signal to others.
-//! 3. seccomp leaves reading the input, writing the answer, and memory that holds no code.
+//! 1. Resource limits apply on every Unix (`rlimit`). On Linux, the worker also dies with its
+//!    parent.
+//! 2. Landlock denies every file, every TCP connection and signals to other processes.
+//! 3. seccomp allows little more than reading the input, writing the reply, and memory that is not
+//!    executable.
 //!
-//! The second and third are Linux's. Files, TCP and programs are shut out by each of them alone,
-//! every other socket by seccomp. Where the kernel lacks one, the worker works without it and says so
-//! in its greeting.
+//! Landlock and seccomp exist on Linux only. Each of them alone denies files, TCP and other
+//! programs; seccomp denies every other socket as well. If the kernel lacks one, the worker runs
+//! without it and reports that in its greeting.
 //!
-//! A descriptor that the host itself inherited without `O_CLOEXEC` is open in a worker too. seccomp
-//! alone makes it useless, because it only allows reads of standard input and writes to standard
-//! output and error.
+//! A descriptor that the host itself inherited without `O_CLOEXEC` is open in a worker too. Only
+//! seccomp makes it useless, by allowing only reads of standard input and writes to standard output
+//! and error.
 
 #[cfg(target_os = "linux")]
 mod landlock;
@@ -25,27 +27,27 @@ use std::{io, thread};
 
 use super::Limits;
 
-/// Most threads of one compilation. Every thread costs memory, and the limit of that is fixed; the
-/// eighth saves little time already.
+/// Most threads of one compilation. Each thread costs memory, which is limited, and beyond eight
+/// they save little time.
 const THREADS_MAX: usize = 8;
 
-/// Whether a wall stands.
+/// Whether a wall is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wall {
-    /// The system does not have it.
+    /// The system does not support it.
     Missing,
-    /// The system has an older form of it, with gaps.
+    /// The system supports an older version of it, with gaps.
     Partly,
-    /// It stands.
+    /// The wall is up.
     Up,
 }
 
-/// The walls around a compilation that not every system has. Its limits hold everywhere.
+/// The walls around a compilation that not every system has. The resource limits apply everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walls {
-    /// No file, TCP port or other process can be reached.
+    /// Denies files, TCP ports and other processes.
     pub landlock: Wall,
-    /// The system can be asked for nothing but memory.
+    /// Denies all system calls except those that computing needs.
     pub seccomp: Wall,
 }
 
@@ -54,24 +56,25 @@ impl Walls {
     pub const NONE: Self = Self { landlock: Wall::Missing, seccomp: Wall::Missing };
 }
 
-/// Puts all walls up around this process, for good.
+/// Raises all walls around this process, irrevocably.
 ///
 /// # Errors
 ///
-/// A limit cannot be set. Walls that are missing are no error.
+/// A limit cannot be set. A missing wall is not an error.
 pub(super) fn raise(limits: &Limits) -> io::Result<Walls> {
     die_with_parent()?;
-    // The system's files say how many threads are worth their while; soon they are out of reach.
+    // Read now: the count comes from system files that are out of reach soon.
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     rlimit::lower(limits)?;
     let landlock = no_files();
-    // Threads inherit what Landlock took; after seccomp no more of them can be made.
+    // Threads inherit the Landlock rules. They start now, because seccomp and the limit on
+    // processes forbid new ones.
     start_threads(threads)?;
     rlimit::close()?;
     Ok(Walls { landlock, seccomp: few_calls() })
 }
 
-/// A worker whose parent was killed would go on for nobody.
+/// Makes the worker die with its parent. Otherwise it would work on without a reader.
 fn die_with_parent() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -81,7 +84,7 @@ fn die_with_parent() -> io::Result<()> {
 fn start_threads(threads: usize) -> io::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.build_global().map_err(io::Error::other)?;
-    // Each has begun when each has answered.
+    // Returns when every thread has responded, so each one has started.
     rayon::broadcast(|_| ());
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! Limits that every Unix keeps: processor time, memory, and no files, dumps or children.
+//! Resource limits that every Unix supports: processor time, memory, and no files, dumps or
+//! children.
 //!
-//! Each is set for good: the highest that could be asked for later is lowered with it.
+//! Each limit is permanent: its hard limit is lowered as well.
 
 use std::io;
 
@@ -8,22 +9,23 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::compile::Limits;
 
-/// What is added to the memory for addresses that are reserved and never used. The C library sets
-/// 64 MiB of them aside for every thread.
+/// Address space in addition to the memory limit, in bytes, for addresses that are reserved and
+/// never used. The C library reserves 64 MiB for every thread.
 const RESERVED_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// The stack of the first thread, which is what most systems give. Without an end of it, what is
-/// nested could be as deep as the memory is large, and the host has to read what comes out.
+/// The stack of the first thread, in bytes, which is the default of most systems. Without it, the
+/// nesting of a component would be limited only by memory, and the host has to read the result.
 const STACK_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// From the signal that ends an honest worker to the one that ends any.
+/// Seconds between the signal that ends an honest worker and the one that ends any worker.
 const CPU_GRACE_SECONDS: u64 = 2;
 
-/// Sets the limits that hold from the start.
+/// Sets the limits that apply from the start.
 pub(super) fn lower(limits: &Limits) -> io::Result<()> {
     let seconds = limits.cpu_time.as_secs().max(1);
     set(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
-    // What is written to counts as data; what is merely reserved counts as addresses only.
+    // Memory that is written to counts as data; memory that is only reserved counts as address
+    // space.
     fix(Resource::Data, limits.memory_bytes)?;
     addresses(limits.memory_bytes.saturating_add(RESERVED_BYTES))?;
     fix(Resource::Stack, STACK_BYTES_MAX)?;
@@ -36,7 +38,8 @@ fn addresses(most: u64) -> io::Result<()> {
     fix(Resource::As, most)
 }
 
-/// Some systems do not know this limit, and some count what their own libraries reserve.
+/// Sets the limit where possible: some systems do not have it, and some count what their own
+/// libraries reserve.
 #[cfg(not(target_os = "linux"))]
 fn addresses(most: u64) -> io::Result<()> {
     #[cfg(not(target_os = "openbsd"))]
@@ -45,7 +48,7 @@ fn addresses(most: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the limits that would be in the way of the other walls: no further descriptor, no process.
+/// Sets the limits that would get in the way of the other walls: no more descriptors or processes.
 pub(super) fn close() -> io::Result<()> {
     fix(Resource::Nofile, 0)?;
     fix(Resource::Nproc, 0)
@@ -55,7 +58,7 @@ fn fix(resource: Resource, most: u64) -> io::Result<()> {
     set(resource, most, most)
 }
 
-/// A limit that is lower already stays.
+/// Sets a limit, or keeps the current one if it is lower.
 fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let now = getrlimit(resource);
     let hard = now.maximum.map_or(hard, |maximum| maximum.min(hard));

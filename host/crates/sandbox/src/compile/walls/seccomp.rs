@@ -1,8 +1,9 @@
-//! seccomp: of the system's calls only those that computing needs are left.
+//! seccomp: allows only the system calls that computing needs.
 //!
-//! The list says what is allowed, so a call that a later kernel has is refused too. What is refused
-//! fails with `EPERM` in place of killing: the C library asks for more than it needs, differently in
-//! every version, and goes on without; and nothing is gained by a call that fails.
+//! The list names the allowed calls, so a call that a later kernel adds is refused too. A refused
+//! call fails with `EPERM` instead of killing the process, because the C library tries calls that
+//! it does not need, differently in every version, and works without them. An attacker gains
+//! nothing from a call that fails.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use seccompiler::{
 
 use super::Wall;
 
-/// Calls that are allowed whatever their arguments: memory, waiting for one's own threads, time, and
-/// the end.
+/// Calls that are allowed with any arguments: memory, waiting for the process's own threads, signal
+/// handlers, time, and exit.
 const ALLOWED: [i64; 23] = [
     libc::SYS_brk,
     libc::SYS_clock_gettime,
@@ -44,7 +45,7 @@ const ALLOWED: [i64; 23] = [
     libc::SYS_gettimeofday,
 ];
 
-/// Leaves this process, all its threads, nothing but the calls of the list.
+/// Restricts all threads of this process to the calls of the list.
 pub(super) fn raise() -> Wall {
     let raised =
         filter().is_ok_and(|filter| seccompiler::apply_filter_all_threads(&filter).is_ok());
@@ -57,7 +58,7 @@ fn filter() -> Result<BpfProgram, BackendError> {
         (libc::SYS_read, vec![only(0, STDIN_FILENO)?]),
         (libc::SYS_write, vec![only(0, STDOUT_FILENO)?, only(0, STDERR_FILENO)?]),
         (libc::SYS_writev, vec![only(0, STDOUT_FILENO)?, only(0, STDERR_FILENO)?]),
-        // Memory of one's own, from no file, and never code: neither new nor made of data.
+        // Private anonymous memory only, and never executable, neither when mapped nor later.
         (
             libc::SYS_mmap,
             vec![Rule::new(vec![
@@ -66,7 +67,7 @@ fn filter() -> Result<BpfProgram, BackendError> {
             ])?],
         ),
         (libc::SYS_mprotect, vec![Rule::new(vec![bits(2, PROT_EXEC, 0)?])?]),
-        // How a program aborts. Nobody else is signalled.
+        // Needed to abort. Only this process can be signalled.
         (libc::SYS_tgkill, vec![only(0, std::process::id().cast_signed())?]),
     ]);
     let arch = std::env::consts::ARCH.try_into()?;
@@ -74,7 +75,7 @@ fn filter() -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?.try_into()
 }
 
-/// Allows a call when one of its arguments is this.
+/// Allows a call if the argument has this value.
 fn only(argument: u8, value: i32) -> Result<Rule, BackendError> {
     let value = u64::from(value.cast_unsigned());
     Rule::new(vec![Condition::new(argument, Length::Dword, Is::Eq, value)?])

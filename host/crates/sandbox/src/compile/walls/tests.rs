@@ -1,7 +1,8 @@
-//! What is behind a wall cannot get out: each is put up in a process of its own and leant against.
+//! Each wall is raised in a process of its own, which then tries to do what the wall denies.
 //!
-//! A wall stays up, so the process is this test program, started again for one ignored test. The
-//! walls stand alone here: where one shuts out what another does too, each is seen to do it.
+//! A wall cannot be lowered, so the process is this test program, started again for one ignored
+//! test. Each wall is tested without the others, so an attempt that two of them deny is tested with
+//! each.
 
 use std::{
     fs::{self, File},
@@ -21,14 +22,14 @@ use wasmtime::{Engine, component::Component};
 use super::{Wall, landlock, rlimit, seccomp, start_threads};
 use crate::{compile::Limits, runtime::config};
 
-/// A component of one module of one function that does nothing.
+/// A component with one module, whose only function does nothing.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0\x01\x18\
     \0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x0a\x04\x01\x02\0\x0b";
 
-/// Something that a compiler has no business with.
+/// An operation that a compiler does not need.
 type Attempt = (&'static str, fn() -> io::Result<()>);
 
-/// What both walls shut out.
+/// Operations that both walls deny.
 const BOTH: [Attempt; 5] = [
     ("read a file", || File::open("/proc/self/status").map(drop)),
     ("list a folder", || fs::read_dir("/").map(drop)),
@@ -37,7 +38,7 @@ const BOTH: [Attempt; 5] = [
     ("take connections", || TcpListener::bind("127.0.0.1:0").map(drop)),
 ];
 
-/// What seccomp alone shuts out.
+/// More operations that seccomp denies.
 const CALLS: [Attempt; 5] = [
     ("make a socket", || UdpSocket::bind("127.0.0.1:0").map(drop)),
     ("start a program", start_a_program),
@@ -110,7 +111,7 @@ fn behind_seccomp() {
     assert_eq!(test_kill_process(parent), Err(Errno::PERM), "signal the parent");
     let error = inherited.read(&mut [0; 8]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "reading what was open: {error}");
-    // Compiling is possible, and running what came out is not.
+    // Compiling works, and running the resulting code does not.
     engine.precompile_component(COMPONENT).unwrap();
     assert!(Component::new(&engine, COMPONENT).is_err(), "there is new code to run");
 }
@@ -140,7 +141,7 @@ fn behind_limits() {
     }
     assert!(Vec::<u8>::new().try_reserve_exact(256 << 20).is_err(), "memory past the limit");
     assert_eq!(File::open("/dev/null").unwrap_err().raw_os_error(), Some(24), "no descriptor");
-    // Limits that are lower already stay.
+    // Limits that are already lower are not raised.
     rlimit::lower(&Limits::STANDARD).unwrap();
     assert_eq!(getrlimit(Resource::Cpu).current, Some(7));
 }
