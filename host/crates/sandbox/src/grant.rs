@@ -1,15 +1,16 @@
 //! Opens the sandbox: turns an effective grant into a WASI context and the mounts of a guest.
 //!
-//! This is the one place where WASI contexts are built and granted folders are opened. Everything
-//! starts closed: no standard input, no arguments but a program's own name, no environment, no folder, no socket, no name
-//! look-up. Time and randomness are not powers and are always there.
+//! This is the only place that builds WASI contexts and opens granted folders. Everything starts
+//! closed: no standard input, no arguments except a program's own name, no environment, no folders,
+//! no sockets, no name lookup. Time and randomness are always available.
 //!
-//! - A folder is opened and mounted under its guest path; what may be done in it is asked anew at
-//!   every host call, see `files`.
-//! - A scratch is a folder of the session, made when it is first seen and mounted in the same way.
-//! - A single file is copied, at the start of each call, into a scratch folder that is mounted as
-//!   `/` and cannot be written to. The folder around it is never opened.
-//! - An environment entry is there when both manifest and policy name it.
+//! - A folder is opened and mounted at its guest path. Each host call checks the current grant; see
+//!   `files`.
+//! - A scratch folder belongs to the session. It is created when it is first used and mounted in
+//!   the same way.
+//! - A single file is copied at the start of each call into a folder that is mounted as `/` and is
+//!   read-only. The folder around the original is never opened.
+//! - An environment variable is set if both the manifest and the policy name it.
 
 use std::{
     fs, io,
@@ -35,10 +36,10 @@ use crate::{
     limits::RANDOM_BYTES_MAX,
 };
 
-/// Largest single file that is copied for a guest; folders have no such limit.
+/// Largest single file that is copied for a guest, in bytes. Folders have no such limit.
 const FILE_COPY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Why a granted thing cannot be opened; for the person, since it names host paths.
+/// A granted path cannot be opened. The message names host paths, so it is for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} is granted as {guest} but cannot be opened: {source}", path = path.display())]
 pub(crate) struct OpenError {
@@ -47,14 +48,14 @@ pub(crate) struct OpenError {
     source: io::Error,
 }
 
-/// What a guest is given, and the folder of file copies that lives as long as it.
+/// The WASI context and files of a guest, with the folder of file copies that is removed with it.
 pub(crate) struct Opened {
     pub(crate) wasi: WasiCtx,
     pub(crate) files: Files,
     pub(crate) scratch: Option<OwnFolder>,
 }
 
-/// What a guest was opened with, and what therefore stays as it is for as long as it lives.
+/// The part of a grant that is fixed for as long as a guest lives.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
     folders: Vec<(PathBuf, String)>,
@@ -66,7 +67,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// What a guest of this run is opened with.
+    /// The fixed part of this run's grant.
     pub(crate) fn of(case: &Case) -> Self {
         let granted = case.granted();
         let limits = granted.limits();
@@ -83,7 +84,7 @@ impl Opening {
     }
 }
 
-/// Opens exactly what the grant of a run holds.
+/// Opens exactly what the grant of a run contains.
 ///
 /// # Errors
 ///
@@ -119,7 +120,7 @@ pub(crate) fn open(
     Ok(Opened { wasi: context(&case, output, env), files: Files { mounts }, scratch })
 }
 
-/// Opens the scratches of the session that the run belongs to.
+/// Opens the scratch folders of the run's session.
 fn open_scratches(
     docket: &Arc<Docket>,
     slots: &Arc<Slots>,
@@ -139,7 +140,7 @@ fn open_scratches(
     case.granted().scratch().iter().map(open).collect()
 }
 
-/// A context without any folder: files are ours.
+/// A context without any folder. Files have an implementation of their own; see `files`.
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a sandbox is opened")]
 fn context(case: &Case, [stdout, stderr]: &[GuestOutput; 2], env: &[(String, String)]) -> WasiCtx {
     let mut context = WasiCtxBuilder::new();
@@ -167,7 +168,7 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(folder.into())
 }
 
-/// Copies one granted file to its guest path below the scratch folder.
+/// Copies one granted file to its guest path in the folder of copies.
 fn copy_file(mount: &FsMount, scratch: &mut Option<OwnFolder>) -> io::Result<()> {
     let bytes = read_file(mount)?;
     let folder = match scratch {

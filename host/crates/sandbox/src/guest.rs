@@ -1,7 +1,7 @@
-//! What one store holds: the state of a single guest, from its first instruction to its last. A
-//! fresh guest has one run; one that lives through a session has many, one after another.
+//! The state of one store, which is a single guest from its first instruction to its last. A fresh
+//! guest has one run; a guest that lives through a session has many, one after another.
 //!
-//! A plain struct of contexts. Each capability borrows the part that it serves.
+//! It is a plain struct of contexts. Each capability borrows the part that it serves.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ use crate::{
     rate::Minute,
 };
 
-/// What all guests of one plugin have in common.
+/// The state that all guests of one plugin share.
 pub(crate) struct Common {
-    /// Its settings, defaults filled in.
+    /// The settings, with defaults filled in.
     pub(crate) settings: Map<String, Value>,
-    /// Messages to the person, which are counted over all of its runs.
+    /// Messages to the user, counted over all runs.
     pub(crate) notices: Minute,
-    /// Whether it can be called back by timers.
+    /// Whether timers can call the plugin back.
     pub(crate) has_timers: bool,
 }
 
 impl Common {
-    /// Of a component that is looked at without being anybody's plugin.
+    /// For a component that is only inspected and belongs to no plugin.
     pub(crate) fn bare() -> Arc<Self> {
         Arc::new(Self { settings: Map::new(), notices: Minute::default(), has_timers: false })
     }
@@ -46,18 +46,18 @@ pub(crate) struct Guest {
     pub(crate) http: WasiHttpCtx,
     pub(crate) gate: HttpGate,
     pub(crate) memory: MemoryAccount,
-    /// The present run.
+    /// The current run.
     pub(crate) case: Arc<Case>,
-    /// The same, for what the guest holds open.
+    /// The current run as seen by resources that outlive a host call.
     pub(crate) docket: Arc<Docket>,
-    /// Standard output and error.
+    /// Standard output and standard error.
     pub(crate) output: [GuestOutput; 2],
-    /// What the present run has asked of our own interfaces.
+    /// The calls of the current run to our own interfaces.
     pub(crate) uses: Uses,
     pub(crate) common: Arc<Common>,
-    /// The limits that hold for its whole life.
+    /// The limits for its whole life.
     pub(crate) limits: Limits,
-    /// Copies of single granted files; removed with the guest.
+    /// Copies of single granted files, removed with the guest.
     pub(crate) _scratch: Option<OwnFolder>,
 }
 
@@ -67,8 +67,8 @@ impl Guest {
         self.case.granted().limits().output_bytes
     }
 
-    /// Begins another run. Nothing of the earlier ones counts for it, but for the memory that is
-    /// held, and nothing of it counts for them.
+    /// Begins another run. Limits count separately for each run, except for memory that is still in
+    /// use.
     pub(crate) fn take_up(&mut self, case: &Arc<Case>) {
         self.docket.call(case);
         self.case = Arc::clone(case);
@@ -79,7 +79,7 @@ impl Guest {
         self.files.begin_run();
     }
 
-    /// Ends the present run: what it has under way outside ends with it.
+    /// Ends the current run, and with it all outside work that is still running.
     pub(crate) fn lay_down(&mut self) {
         self.output.iter().for_each(GuestOutput::finish);
         self.gate.account.close();
@@ -87,7 +87,7 @@ impl Guest {
     }
 }
 
-/// A table that refuses to hold more than a call can sensibly use.
+/// A table with at most this many handles.
 pub(crate) fn bounded_table(handles_max: u32) -> ResourceTable {
     let mut table = ResourceTable::new();
     table.set_max_capacity(handles_max as usize);

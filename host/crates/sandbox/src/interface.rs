@@ -1,8 +1,8 @@
-//! What a component imports and exports, read off its bytes without compiling it.
+//! The imports and exports of a component, read from its bytes without compiling it.
 //!
-//! Only the outermost sections are looked at, and of them only names: no module in the component is
-//! parsed and no type is built, so the work is bounded by the size of the file however the component
-//! is made. That the names mean what they say is checked again when the component is linked.
+//! Only names in the outermost sections are read. No module in the component is parsed and no type
+//! is built, so the work is bounded by the size of the file for any component. Linking checks later
+//! that the types match the names.
 
 use std::path::Path;
 
@@ -33,12 +33,12 @@ impl ComponentInterface {
             .map_err(|error| LoadError::Invalid { path: file.path().to_owned(), message: error })
     }
 
-    /// Refuses a component that can never be a plugin with this manifest, whatever compiling it
-    /// would show: it exports nothing that the host calls, or imports what it does not request.
+    /// Refuses a component that can never be a plugin with this manifest: it exports nothing that
+    /// the host calls, or imports a power interface that the manifest does not request.
     ///
     /// # Errors
     ///
-    /// [`LoadError::Lacking`] or [`LoadError::Unrequested`].
+    /// [`LoadError::NewerWasi`], [`LoadError::Lacking`] or [`LoadError::Unrequested`].
     pub(crate) fn check(&self, file: &ComponentFile, manifest: &Manifest) -> Result<(), LoadError> {
         self.check_wasi(file)?;
         if !self.exports.iter().any(|name| abi::is_callable(name)) {
@@ -49,11 +49,11 @@ impl ComponentInterface {
         power::check(&power::named(&self.imports), file, manifest)
     }
 
-    /// Refuses a component that is no program.
+    /// Refuses a component that is not a program.
     ///
     /// # Errors
     ///
-    /// [`LoadError::Lacking`].
+    /// [`LoadError::NewerWasi`] or [`LoadError::Lacking`].
     pub(crate) fn check_program(&self, file: &ComponentFile) -> Result<(), LoadError> {
         self.check_wasi(file)?;
         if self.exports.iter().any(|name| abi::command::is_program(name)) {
@@ -62,7 +62,8 @@ impl ComponentInterface {
         Err(self.lacking(file.path(), "program", abi::command::RUN))
     }
 
-    /// Refuses what is built for WASI 0.3, whose form of calls this engine has turned off.
+    /// Refuses a component that is built for WASI 0.3, because its calling convention is turned off
+    /// in this engine.
     fn check_wasi(&self, file: &ComponentFile) -> Result<(), LoadError> {
         let is_newer = |name: &String| name.starts_with("wasi:") && name.contains("@0.3.");
         if self.imports.iter().chain(&self.exports).any(is_newer) {
@@ -90,7 +91,7 @@ fn read(bytes: &[u8]) -> Result<ComponentInterface, String> {
         };
         rest = &rest[consumed..];
         match payload {
-            // What is inside is not looked at, so nothing in it can make this slow or deep.
+            // Skipped, so that nothing inside can make this slow or recurse.
             Payload::ModuleSection { unchecked_range, .. }
             | Payload::ComponentSection { unchecked_range, .. } => {
                 let length = unchecked_range.end - unchecked_range.start;

@@ -1,8 +1,8 @@
-//! What a call did, written down while it happens.
+//! The record of a call, written while it happens.
 //!
 //! The ledger is shared by everything that serves one guest: its log, its standard output, its
-//! connections. It is bounded in bytes and in entries, so a guest cannot fill the host's memory by
-//! talking.
+//! connections. It is bounded in bytes and entries, so a guest cannot fill the host's memory by
+//! logging.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -12,45 +12,45 @@ use std::sync::{
 use sallyport_contract::{Denial, Effect, LogLevel};
 use sallyport_policy::Capability;
 
-/// Requests kept of one call. The policy's own limit is usually nearer.
+/// Most requests that are recorded per call. The policy's own limit is usually lower.
 const REQUESTS_MAX: usize = 1000;
 
-/// Refusals kept of one call; a guest that tries one door after another tells nothing new, and takes
-/// no room from the requests.
+/// Most refusals that are recorded per call. They have a limit of their own, so that a guest that
+/// keeps trying does not use up the space for requests.
 const REFUSALS_MAX: usize = 100;
 
-/// Changed files, used secrets and answered questions kept of one call.
+/// Most changed files, used secrets and answered questions that are recorded per call.
 const NOTES_MAX: usize = 1000;
 
-/// Uses of the host's capabilities kept of one call; a guest that writes thousands of keys takes no
-/// room from what else it did.
+/// Most uses of capabilities that are recorded per call. They have a limit of their own, so that a
+/// guest which writes thousands of keys does not use up the space for its other effects.
 const USES_MAX: usize = 1000;
 
-/// Longest single log line; the rest of it is cut.
+/// Longest log line in bytes; the rest is cut.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
-/// What every log line costs of the limit beside its text, so that empty lines are not free.
+/// The least that a log line counts, in bytes, so that empty lines are not free.
 const LINE_BYTES_MIN: u64 = 16;
 
-/// The level of what a guest writes to its standard error.
+/// The level of a guest's standard error.
 pub(crate) const STDERR_LEVEL: LogLevel = LogLevel::Warn;
 
-/// What stands between the thread and the place in a panic of Rust's standard library.
+/// The text between the thread and the location in a panic message of Rust's standard library.
 const PANICKED: &str = " panicked at ";
 
-/// Longest text of a panic that a person is shown at once; all of it is in the log.
+/// Longest panic message in the result, in bytes. The log has the full text.
 const PANIC_BYTES_MAX: usize = 500;
 
-/// One call's ledger. Clones write into the same book.
+/// One call's ledger. Clones write to the same book.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger(Arc<Mutex<Book>>);
 
 #[derive(Debug)]
 struct Book {
     effects: Vec<Effect>,
-    /// What the requests among them come to, by their place.
+    /// The traffic of each recorded request, by its index in `effects`.
     traffic: Vec<(usize, Arc<Traffic>)>,
-    /// What is asked about at this moment.
+    /// The questions that are open.
     questions: Vec<String>,
     requests_left: usize,
     refusals_left: usize,
@@ -62,16 +62,17 @@ struct Book {
     is_unsaid: bool,
 }
 
-/// A use of a capability that is going on.
+/// A use of a capability that is still running.
 pub(crate) struct Use {
     ledger: Ledger,
     effect: Effect,
-    /// Whether the entry is about this one alone.
+    /// Whether the entry belongs to this use alone.
     is_new: bool,
 }
 
 impl Use {
-    /// Adds how it ended to the entry, or makes one of its own where the entry is about another use.
+    /// Adds the outcome to the entry. If the entry belongs to another use, it adds an entry of its
+    /// own.
     pub(crate) fn ended(self, how: &str) {
         let Effect::Used { capability, what } = &self.effect else { return };
         let (capability, what) = (capability.clone(), format!("{what}{how}"));
@@ -85,8 +86,8 @@ impl Use {
     }
 }
 
-/// Somebody who has to agree is asked, or the policy, which answers at once. Given up before there is an
-/// answer, it stays in the book.
+/// A question to the user or to the policy. If this is dropped before there is an answer, the
+/// unanswered question is recorded.
 pub(crate) struct Asking {
     ledger: Ledger,
     what: String,
@@ -94,7 +95,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// There is an answer, which is written down by whoever has it.
+    /// Marks the question as answered. The caller records the answer.
     pub(crate) fn answered(mut self) {
         self.is_answered = true;
     }
@@ -114,10 +115,10 @@ fn unanswered(what: String) -> Effect {
     Effect::Asked { what, answer }
 }
 
-/// What one request comes to, counted while its bodies pass.
+/// The traffic of one request, counted while its bodies pass.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    /// 0 until a response has come.
+    /// 0 until a response has arrived.
     status: AtomicU16,
     sent_bytes: AtomicU64,
     received_bytes: AtomicU64,
@@ -136,7 +137,7 @@ impl Traffic {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of the body that have left so far.
+    /// Bytes of the body that have been sent so far.
     pub(crate) fn sent_bytes(&self) -> u64 {
         self.sent_bytes.load(Ordering::Relaxed)
     }
@@ -167,7 +168,7 @@ impl Ledger {
         })))
     }
 
-    /// Writes a log line, as far as the limit allows.
+    /// Records a log line, as far as the limit allows.
     pub(crate) fn log(&self, level: LogLevel, text: &str) {
         let mut book = self.book();
         let line = cut(text);
@@ -182,7 +183,7 @@ impl Ledger {
         }
     }
 
-    /// Writes down a request that leaves the host. What it comes to is told to its [`Traffic`].
+    /// Records a request that leaves the host. Its [`Traffic`] counts the bytes and the status.
     pub(crate) fn requested(&self, what: String) -> Arc<Traffic> {
         let traffic = Arc::new(Traffic::default());
         let mut book = self.book();
@@ -196,35 +197,36 @@ impl Ledger {
         traffic
     }
 
-    /// Writes down something that happened, unless it stands there already.
+    /// Records an effect, unless it is recorded already.
     pub(crate) fn note(&self, effect: Effect) {
         self.book().note(effect);
     }
 
-    /// Writes down that it is asked about something, should there never be an answer.
+    /// Registers a question, so that it is recorded even if it is never answered.
     pub(crate) fn asking(&self, what: &str) -> Asking {
         self.book().questions.push(what.to_owned());
         Asking { ledger: self.clone(), what: what.to_owned(), is_answered: false }
     }
 
-    /// Writes down what was done through a capability, unless it stands there already.
+    /// Records the use of a capability, unless it is recorded already.
     pub(crate) fn used(&self, capability: Capability, what: String) {
         self.using(capability, what);
     }
 
-    /// Writes down what is going to be done through a capability, unless it stands there already: a
-    /// guest may be ended while the host is still at it.
+    /// Records the use of a capability before it happens, because the guest may be stopped while it
+    /// is running.
     pub(crate) fn using(&self, capability: Capability, what: String) -> Use {
         let effect = Effect::Used { capability: capability.word().to_owned(), what };
         let is_new = self.book().add_use(&effect);
         Use { ledger: self.clone(), effect, is_new }
     }
 
-    /// Writes something else in place of the entry of a use; nothing, where that stands there already.
+    /// Replaces the entry of a use. If the new entry is recorded already, the old one is removed if
+    /// possible.
     fn replace(&self, old: &Effect, new: Effect) {
         let mut book = self.book();
         let Some(place) = book.effects.iter().rposition(|effect| effect == old) else { return };
-        // Only what is last can be taken out: others are known by their place.
+        // Only the last entry can be removed: others are referred to by index.
         if place + 1 == book.effects.len() && book.effects.contains(&new) {
             book.effects.pop();
             book.uses_left += 1;
@@ -233,7 +235,7 @@ impl Ledger {
         }
     }
 
-    /// Writes down a refusal; a guest that tries the same thing again adds nothing.
+    /// Records a refusal, unless it is recorded already.
     pub(crate) fn refused(&self, denial: Denial) {
         let effect = Effect::Refused(denial);
         let mut book = self.book();
@@ -243,22 +245,22 @@ impl Ledger {
         }
     }
 
-    /// Notes which limit the guest ran into; the first one stays.
+    /// Records the limit that the guest reached. Only the first one is kept.
     pub(crate) fn limit_reached(&self, what: impl Into<String>) {
         self.book().limit.get_or_insert(what.into());
     }
 
-    /// The limit that the guest ran into, if any.
+    /// The limit that the guest reached, if any.
     pub(crate) fn limit(&self) -> Option<String> {
         self.book().limit.clone()
     }
 
-    /// Notes that a message to the person was not taken, though the guest did nothing wrong.
+    /// Records that a message to the user was not accepted, through no fault of the guest.
     pub(crate) fn unsaid(&self) {
         self.book().is_unsaid = true;
     }
 
-    /// Whether a message to the person was not taken.
+    /// Whether a message to the user was not accepted.
     pub(crate) fn is_unsaid(&self) -> bool {
         self.book().is_unsaid
     }
@@ -266,7 +268,8 @@ impl Ledger {
     /// Closes the book and returns its entries.
     pub(crate) fn close(&self) -> Vec<Effect> {
         let mut book = self.book();
-        // A request of a guest that is given up ends a little later than the guest.
+        // The questions of a guest that is given up end a little later than the guest, so they are
+        // recorded here.
         for what in std::mem::take(&mut book.questions) {
             book.note(unanswered(what));
         }
@@ -277,7 +280,7 @@ impl Ledger {
         effects
     }
 
-    /// The last refusal, if the gate refused anything.
+    /// The last refusal, if there was one.
     pub(crate) fn last_refusal(&self) -> Option<Denial> {
         self.book().effects.iter().rev().find_map(|effect| match effect {
             Effect::Refused(denial) => Some(denial.clone()),
@@ -285,8 +288,8 @@ impl Ledger {
         })
     }
 
-    /// What the guest's last panic said, as Rust's standard library writes it to standard error: its
-    /// place, then its words, up to a note.
+    /// The guest's last panic as Rust's standard library writes it to standard error: the location,
+    /// then the message up to a note.
     pub(crate) fn panic(&self) -> Option<String> {
         let book = self.book();
         let said = book.effects.iter().filter_map(|effect| match effect {
@@ -304,7 +307,7 @@ impl Ledger {
         Some(text)
     }
 
-    /// Each entry is pushed whole, so a panic elsewhere leaves the book readable.
+    /// Locks the book. Each entry is pushed as a whole, so a poisoned lock is safe to use.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -318,13 +321,13 @@ impl Book {
         }
     }
 
-    /// Forgets a question. Returns whether it was open.
+    /// Removes a question. Returns whether it was open.
     fn close_question(&mut self, what: &str) -> bool {
         let place = self.questions.iter().position(|open| open == what);
         place.map(|place| self.questions.remove(place)).is_some()
     }
 
-    /// Adds a use, unless it stands there already. Returns whether it was added.
+    /// Adds a use, unless it is recorded already. Returns whether it was added.
     fn add_use(&mut self, effect: &Effect) -> bool {
         let is_new = self.uses_left > 0 && !self.effects.contains(effect);
         if is_new {
@@ -340,7 +343,7 @@ impl Book {
     }
 }
 
-/// Cuts a line at its limit, between characters.
+/// Cuts a line to the limit, between characters.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(LINE_BYTES_MAX)]
 }

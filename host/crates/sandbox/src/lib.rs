@@ -1,16 +1,16 @@
-//! The sandbox: runs components with exactly their grants, and nothing else.
+//! The sandbox: runs components with exactly their grants.
 //!
-//! This is the only crate that names wasmtime, and its generated bindings never leave it. What
-//! comes in are a component's bytes, an effective grant and a call that has passed the gate; what
-//! goes out is a [`sallyport_contract::CallReport`].
+//! This is the only crate that depends on wasmtime, and its generated bindings are not public. Its
+//! input is a component's bytes, an effective grant and a call that has passed the gate; its output
+//! is a [`sallyport_contract::CallReport`].
 //!
-//! Every call gets a fresh store from a prepared component: nothing that a call leaves in memory is
-//! there for the next one, unless the plugin's manifest asks for one instance per session. The
-//! guest's clock, memory, output, log, files and connections are limited, and each limit is a named
-//! constant of `limits` or a key of the policy.
+//! Every call gets a fresh store from a prepared component, so a call leaves nothing in memory for
+//! the next one, unless the plugin's manifest asks for one instance per session. The guest's time,
+//! memory, output, log, files and connections are limited, and each limit is a named constant of
+//! `limits` or a key of the policy.
 //!
-//! Suggested reading order: [`component`], [`compile`], [`metadata`], [`plugin`], then `guest`, `grant`,
-//! `files`, `net`, and [`roles`] for what a plugin is beside its tools.
+//! Suggested reading order: [`component`], [`compile`], [`metadata`], [`plugin`], then `guest`,
+//! `grant`, `files`, `net`, and [`roles`] for the roles other than tools.
 
 mod abi;
 mod ahead;

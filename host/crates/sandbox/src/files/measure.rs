@@ -1,5 +1,5 @@
-//! How much lies below a folder. Files count by their length, so that one with holes is as large as
-//! it says.
+//! Measures the size of a folder's contents. Files count by their length, so a sparse file counts
+//! in full.
 
 use std::{collections::HashSet, os::fd::OwnedFd};
 
@@ -11,11 +11,12 @@ use super::{
     shelf::{ENTRY_BYTES, FileKey, cost},
 };
 
-/// Names that are looked at: about a second of work. Only a quota of gigabytes needs so many.
+/// Most entries that are measured: about a second of work. Only a quota of gigabytes needs this
+/// many.
 const ENTRIES_MAX: usize = 500_000;
 
-/// Returns the bytes below a folder, or more than `enough_bytes` when there are that many. `None` if
-/// the folder is too deep or has too many entries to tell.
+/// Returns the size of a folder's contents in bytes. It stops as soon as the sum exceeds
+/// `enough_bytes`. Returns `None` if the folder is too deep or has too many entries.
 pub(super) fn measure(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
     let mut sum = Sum::default();
     let mut open = vec![Dir::read_from(root).ok()?];
@@ -24,7 +25,7 @@ pub(super) fn measure(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
             open.pop();
             continue;
         };
-        // What cannot be read now cannot be written either: it counts as little as it shows.
+        // An entry that cannot be read counts nothing.
         let Ok(entry) = entry else { continue };
         let name = entry.file_name();
         if matches!(name.to_bytes(), b"." | b"..") {
@@ -49,17 +50,17 @@ pub(super) fn measure(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
     Some(sum.bytes)
 }
 
-/// What was counted so far.
+/// The sum so far.
 #[derive(Default)]
 struct Sum {
     bytes: u64,
     entries: usize,
-    /// Files with several names: their bytes count once.
+    /// Files with several names, whose bytes count only once.
     linked: HashSet<FileKey>,
 }
 
 impl Sum {
-    /// `None` when there are too many.
+    /// Adds an entry. Returns `None` if there are too many.
     fn add(&mut self, stat: &Stat) -> Option<()> {
         self.entries += 1;
         let is_new = stat.st_nlink < 2 || self.linked.insert(file_key(stat));
@@ -69,7 +70,7 @@ impl Sum {
     }
 }
 
-/// What an entry of a folder counts.
+/// The size that an entry counts, in bytes.
 pub(super) fn entry_cost(stat: &Stat) -> u64 {
     match kind(stat) {
         FileType::RegularFile => cost(u64::try_from(stat.st_size).unwrap_or(0)),
@@ -77,7 +78,7 @@ pub(super) fn entry_cost(stat: &Stat) -> u64 {
     }
 }
 
-/// The length of an open file.
+/// The length of an open file, in bytes.
 pub(super) fn length(file: &OwnedFd) -> rustix::io::Result<u64> {
     Ok(u64::try_from(fstat(file)?.st_size).unwrap_or(0))
 }

@@ -1,21 +1,20 @@
 //! Files as a guest sees them: the host's side of `wasi:filesystem`.
 //!
-//! It is our own, linked in place of wasmtime-wasi's, since a path is more than a path here. At
-//! every host call
+//! This replaces the implementation of wasmtime-wasi, which lacks these checks:
 //!
-//! 1. the present grant is asked: what was taken back or narrowed acts at once, also on what is
-//!    open ([`mount`]);
-//! 2. a path is walked name by name, without ever following a link blindly, and every name on the
-//!    way is compared with what the mount denies: the name that was checked is the one that is
-//!    opened, whatever is swapped meanwhile ([`resolve`]);
-//! 3. a refusal by policy is written into the ledger, with the line that refused it, and so is what
-//!    was changed;
-//! 4. what grows is charged to the quota of the mount ([`shelf`]), be it a folder of the host or a
-//!    scratch of the session ([`scratch`]);
-//! 5. nothing but regular files and folders is ever opened, so nothing blocks for ever ([`open`]).
+//! 1. The current grant is asked at every access, so a grant that is revoked or narrowed takes
+//!    effect immediately, also on open files ([`mount`]).
+//! 2. A path is walked name by name without following links blindly, and every name on the way is
+//!    compared with the patterns that the mount denies. The name that was checked is the one that
+//!    is opened, even if something is swapped in the meantime ([`resolve`]).
+//! 3. A refusal by policy is recorded in the ledger with the line that refused it, and so is every
+//!    change.
+//! 4. Growth is charged to the quota of the mount ([`shelf`]), whether it is a folder of the host
+//!    or a scratch folder of the session ([`scratch`]).
+//! 5. Only regular files and folders are opened, so nothing blocks forever ([`open`]).
 //!
-//! All work on the disk is done on threads that may block. Changes to one folder of the host are
-//! made one after the other, so that what was looked at is what is changed.
+//! All work on the disk runs on threads that may block. Changes to one folder of the host are made
+//! one after the other, so that a checked entry is the one that is changed.
 
 mod change;
 mod content;
@@ -44,26 +43,26 @@ use wasmtime_wasi::{
 use self::{mount::Mount, scratch::Scratches, shelf::Shelves};
 use crate::guest::Guest;
 
-/// What all guests share of the disk.
+/// The state of the disk that all guests share.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     pub(crate) shelves: Shelves,
     pub(crate) scratches: Scratches,
 }
 
-/// The mounts of one guest. A guest without any has no files at all.
+/// The mounts of one guest. A guest without mounts has no files.
 pub(crate) struct Files {
     pub(crate) mounts: Vec<Arc<Mount>>,
 }
 
 impl Files {
-    /// Another run of the same guest begins.
+    /// Begins another run of the same guest.
     pub(crate) fn begin_run(&self) {
         self.mounts.iter().for_each(|mount| mount.account().begin_run());
     }
 }
 
-/// Puts our files in the place of those that are linked already.
+/// Links our implementation instead of the one that is already linked.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     types::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
@@ -72,7 +71,7 @@ pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Does work on the disk where it may block. Work that has not begun is given up with the call.
+/// Runs work that may block on the disk. Work that has not begun is dropped with the call.
 async fn on_disk<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     spawn_blocking(work).await
 }

@@ -1,5 +1,4 @@
-//! A mount of one run: a folder of the host that is held open, and what the grant says about it at
-//! this moment.
+//! A mount of one run: a folder of the host that is held open, and its current grant.
 
 use std::{
     os::fd::OwnedFd,
@@ -17,7 +16,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use super::shelf::{Account, Shelf, Turn};
 use crate::{case::Case, docket::Docket};
 
-/// A folder as one run has it.
+/// A folder as one run sees it.
 pub(crate) struct Mount {
     docket: Arc<Docket>,
     kind: Kind,
@@ -27,17 +26,17 @@ pub(crate) struct Mount {
     account: Account,
 }
 
-/// What a mount shows.
+/// The source of a mount.
 enum Kind {
     /// A folder of the host, at this path.
     Folder(PathBuf),
-    /// The scratch of this name.
+    /// The scratch folder of this name.
     Scratch(String),
-    /// Copies of single files, which stand for these entries of the grant.
+    /// Copies of single files, each granted by one of these entries.
     Copies(Vec<Entry>),
 }
 
-/// An entry of the grant by which a mount was made: it stands while the grant still has it.
+/// The entry of the grant that created a mount. The mount is valid while the grant has the entry.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     host: PathBuf,
@@ -48,16 +47,16 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Slots(AtomicU32);
 
-/// One open file of a run; it is counted as long as this is held.
+/// One open file of a run, counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Slots>);
 
-/// A mount as the grant has it at this moment: what every host call begins with.
+/// A mount with its current grant. Every host call begins with one.
 pub(crate) struct Present {
     pub(crate) mount: Arc<Mount>,
     case: Arc<Case>,
     grant: Arc<Grant>,
-    /// Index among the folders and files of the grant, or among its scratches.
+    /// The index among the folders and files of the grant, or among its scratch folders.
     entry: usize,
 }
 
@@ -72,7 +71,7 @@ impl Entry {
 }
 
 impl Mount {
-    /// A folder that is granted as it is.
+    /// A folder that is granted directly.
     pub(crate) fn folder(
         docket: &Arc<Docket>,
         slots: &Arc<Slots>,
@@ -84,7 +83,7 @@ impl Mount {
         Arc::new(Self::new(docket, slots, kind, entry.guest, root, shelf))
     }
 
-    /// A scratch of the session.
+    /// A scratch folder of the session.
     pub(crate) fn scratch(
         docket: &Arc<Docket>,
         slots: &Arc<Slots>,
@@ -96,7 +95,7 @@ impl Mount {
         Arc::new(Self::new(docket, slots, kind, granted.mount.clone(), root, shelf))
     }
 
-    /// The folder of copies, seen as `/`.
+    /// The folder of copies, mounted as `/`.
     pub(crate) fn copies(
         docket: &Arc<Docket>,
         slots: &Arc<Slots>,
@@ -131,7 +130,8 @@ impl Mount {
         &self.account
     }
 
-    /// Whether the grant still has the mount, and how. `below` is what is looked at.
+    /// Makes sure that the current grant has the mount. `below` is the path in the mount that is
+    /// accessed.
     pub(crate) fn present(self: &Arc<Self>, below: &Path) -> Result<Present, ErrorCode> {
         let case = self.docket.case();
         let grant = case.grant();
@@ -141,7 +141,7 @@ impl Mount {
         }
     }
 
-    /// The entry of the grant behind a path.
+    /// The index of the grant's entry for a path.
     fn entry(&self, grant: &Grant, below: &Path) -> Option<usize> {
         match &self.kind {
             Kind::Folder(host) => grant.fs().iter().position(|mount| {
@@ -174,7 +174,7 @@ impl Mount {
 }
 
 impl Present {
-    /// The run that asks.
+    /// The run that makes the host call.
     pub(crate) fn run(&self) -> Weak<Case> {
         Arc::downgrade(&self.case)
     }
@@ -183,7 +183,7 @@ impl Present {
         std::ptr::eq(run.as_ptr(), Arc::as_ptr(&self.case))
     }
 
-    /// Makes sure that a path may be touched at all.
+    /// Makes sure that a path may be accessed at all.
     pub(crate) fn may_see(&self, below: &Path, wanted: Access) -> Result<(), ErrorCode> {
         match self.shows(below) {
             true => Ok(()),
@@ -216,14 +216,14 @@ impl Present {
         }
     }
 
-    /// Refuses to follow a link out of the folder that the guest holds. No grant would change that.
+    /// Refuses to follow a link out of the guest's folder. No grant would allow that.
     pub(crate) fn refuse_link(&self, below: &Path) -> ErrorCode {
         let path = self.mount.guest_path(below);
         self.refuse_for(format!("follow {path}"), "the link leads out of its folder".to_owned())
     }
 
-    /// Makes sure that nothing is taken out from under a pattern, or put under one, when whatever is
-    /// at `from` is moved. A folder may hold anything, so its whole inside is thought of.
+    /// Makes sure that moving a folder takes nothing out from under a denied pattern and puts
+    /// nothing under one. The check covers any possible contents of the folder.
     pub(crate) fn may_move_folder(&self, from: &Path, to: &Path) -> Result<(), ErrorCode> {
         if matches!(self.mount.kind, Kind::Scratch(_)) {
             return Ok(());
@@ -237,8 +237,8 @@ impl Present {
         Err(self.refuse_for(act, why))
     }
 
-    /// Makes sure that a file has one name only, where the folder denies some names: which other names
-    /// it has cannot be found out from here, and one of them may be denied.
+    /// Makes sure that a file has only one name if the folder denies some names, because its other
+    /// names are unknown and one of them may be denied.
     pub(crate) fn may_use(
         &self,
         below: &Path,
@@ -247,7 +247,7 @@ impl Present {
     ) -> Result<(), ErrorCode> {
         let denies = match self.mount.kind {
             Kind::Folder(_) => &self.folder().deny,
-            // Nothing is denied in what is the host's own.
+            // Nothing is denied in the host's own folders.
             Kind::Scratch(_) | Kind::Copies(_) => return Ok(()),
         };
         if !has_more_names || denies.is_empty() {
@@ -269,12 +269,12 @@ impl Present {
         ErrorCode::NotPermitted
     }
 
-    /// Writes down that a path was changed.
+    /// Records that a path was changed.
     pub(crate) fn changed(&self, below: &Path) {
         self.case.ledger.note(Effect::Changed { path: self.mount.guest_path(below) });
     }
 
-    /// Writes down that names of a folder could not be handed over.
+    /// Logs how many names of a folder could not be passed to the guest.
     pub(crate) fn left_out(&self, below: &Path, names: usize) {
         if names > 0 {
             let path = self.mount.guest_path(below);
@@ -294,12 +294,12 @@ impl Present {
         Err(ErrorCode::InsufficientMemory)
     }
 
-    /// Keeps others from changing the folder, for as long as the turn is held.
+    /// Prevents other changes to the folder until the turn is dropped.
     pub(crate) fn turn(&self) -> Turn<'_> {
         self.mount.account.turn()
     }
 
-    /// Charges that something grows.
+    /// Charges growth, in bytes.
     pub(crate) fn grow(&self, turn: &Turn<'_>, bytes: u64) -> Result<(), ErrorCode> {
         let quota_bytes = match self.mount.kind {
             Kind::Scratch(_) => Some(self.grant.scratch()[self.entry].quota_bytes),
@@ -313,12 +313,12 @@ impl Present {
         })
     }
 
-    /// Takes back what was charged.
+    /// Refunds charged bytes.
     pub(crate) fn shrink(&self, turn: &Turn<'_>, bytes: u64) {
         self.mount.account.refund(turn, bytes);
     }
 
-    /// The folder or file of the grant, of any mount but a scratch.
+    /// The folder or file of the grant. Not for scratch folders.
     fn folder(&self) -> &FsMount {
         &self.grant.fs()[self.entry]
     }

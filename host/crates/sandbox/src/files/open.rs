@@ -1,4 +1,4 @@
-//! Opening: the one way from a path to something that is held open.
+//! Opens files and folders. This is the only way from a path to a descriptor.
 
 use std::{ffi::OsStr, os::fd::OwnedFd, sync::Arc};
 
@@ -18,15 +18,15 @@ use super::{
     shelf::{ENTRY_BYTES, Turn, cost},
 };
 
-/// Whatever is opened: its last name is no link, a pipe does not make us wait for its other end, and
-/// a terminal does not become ours.
+/// Flags of every open: the last name is never followed as a link, a pipe does not wait for its
+/// other end, and a terminal does not become ours.
 const ALWAYS: OFlags =
     OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// The mode of a new file, which the user's own mask narrows.
+/// The mode of a new file, which the process's umask narrows.
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 
-/// What a guest wants of a file.
+/// The flags of a guest's request to open a path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish {
     pub(super) last_link: LastLink,
@@ -55,7 +55,7 @@ impl Wish {
         if self.changes() { Access::ReadWrite } else { Access::Read }
     }
 
-    /// What no system can do, or what contradicts itself.
+    /// Rejects synchronous I/O, which is not supported, and contradictory flags.
     fn check(self) -> Result<(), ErrorCode> {
         let synchronous = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
@@ -70,7 +70,8 @@ impl Wish {
         }
     }
 
-    /// A file is emptied through its descriptor, which then has to be able to.
+    /// The access mode for the system. A file is truncated through its descriptor, which then has
+    /// to be writable.
     fn access_mode(self) -> OFlags {
         match (self.reads(), self.writes() || self.has(OpenFlags::TRUNCATE)) {
             (_, false) => OFlags::RDONLY,
@@ -80,7 +81,7 @@ impl Wish {
     }
 }
 
-/// Opens what a path names.
+/// Opens a path.
 pub(super) fn open(
     present: &Present,
     from: &Opened,
@@ -92,7 +93,7 @@ pub(super) fn open(
     if wish.changes() {
         present.may_change(&spot.below)?;
     }
-    // Where nothing can be changed, nobody has to wait.
+    // A folder that cannot be changed needs no turn.
     let turn = present.is_writable().then(|| present.turn());
     let door = Door { present, spot: &spot, wish, turn };
     let Some(name) = &spot.name else {
@@ -111,7 +112,7 @@ pub(super) fn open(
     }
 }
 
-/// A place of which it is known what is there, and what is wanted of it.
+/// A resolved path and the request to open it.
 struct Door<'a> {
     present: &'a Present,
     spot: &'a Spot,
@@ -155,7 +156,8 @@ impl Door<'_> {
         openat(&self.spot.folder, name, ALWAYS | flags, NEW_FILE).map_err(code)
     }
 
-    /// Takes a file that was just opened, after a look at what it is: it may be another than before.
+    /// Accepts a file that was just opened. It is checked again: it may not be the one that was
+    /// looked at before.
     fn hold_file(&self, file: OwnedFd, slot: Slot) -> Result<Opened, ErrorCode> {
         let stat = fstat(&file).map_err(code)?;
         if kind(&stat) != FileType::RegularFile {
@@ -181,7 +183,7 @@ impl Door<'_> {
         Opened { mount, below, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
     }
 
-    /// Who may change something has a turn.
+    /// The turn, which exists if the folder may be changed.
     fn turn(&self) -> Result<&Turn<'_>, ErrorCode> {
         self.turn.as_ref().ok_or(ErrorCode::NotPermitted)
     }

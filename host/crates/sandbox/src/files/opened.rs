@@ -1,5 +1,4 @@
-//! What a descriptor of the guest stands for: an open file or folder, under the name by which it was
-//! opened.
+//! The file or folder of a guest's descriptor, with the path under which it was opened.
 
 use std::{
     os::fd::OwnedFd,
@@ -16,30 +15,30 @@ use super::{
 };
 use crate::case::Case;
 
-/// An open file or folder. Streams of it share it with its descriptor.
+/// An open file or folder, shared by its descriptor and its streams.
 pub(crate) struct Opened {
     pub(super) mount: Arc<Mount>,
-    /// Its path in the mount, without any link in it.
+    /// The path in the mount, without any link in it.
     pub(super) below: PathBuf,
     pub(super) fd: Arc<OwnedFd>,
     pub(super) kind: Kind,
     /// The run that opened it.
     pub(super) run: Weak<Case>,
-    /// A mount itself is none of the guest's open files.
+    /// `None` for the root of a mount, which does not count as an open file.
     pub(super) _slot: Option<Slot>,
 }
 
-/// What is open, and for what it was opened.
+/// The kind of an open entry, and the access that it was opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A folder.
     Folder,
-    /// A regular file. `is_linked` says that it had more names than one when it was opened.
+    /// A regular file. `is_linked` is true if it had more than one name when it was opened.
     File { key: FileKey, reads: bool, writes: bool, is_linked: bool },
 }
 
 impl Opened {
-    /// The folder of a mount.
+    /// The root folder of a mount.
     pub(super) fn root(mount: &Arc<Mount>) -> Self {
         Self {
             mount: Arc::clone(mount),
@@ -51,7 +50,7 @@ impl Opened {
         }
     }
 
-    /// What the grant says about it at this moment.
+    /// The current grant for this file or folder.
     pub(super) fn present(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
         present.may_see(&self.below, Access::Read)?;
@@ -59,13 +58,13 @@ impl Opened {
         Ok(present)
     }
 
-    /// The same, for a change.
+    /// The current grant, for a change.
     pub(super) fn present_for_change(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
         present.may_change(&self.below)?;
         present.may_use(&self.below, self.is_linked(), Access::ReadWrite)?;
         if !present.is_of(&self.run) {
-            // That it was opened for writing stands on the record of an earlier run alone.
+            // Only the record of an earlier run shows that the file was opened for writing.
             present.changed(&self.below);
         }
         Ok(present)
@@ -79,7 +78,7 @@ impl Opened {
         self.kind == Kind::Folder
     }
 
-    /// Makes sure that it is a file which was opened for reading.
+    /// Makes sure that this is a file opened for reading.
     pub(super) fn for_reading(&self) -> Result<(), ErrorCode> {
         match self.kind {
             Kind::File { reads: true, .. } => Ok(()),
@@ -88,7 +87,7 @@ impl Opened {
         }
     }
 
-    /// Makes sure that it is a file which was opened for writing.
+    /// Makes sure that this is a file opened for writing.
     pub(super) fn for_writing(&self) -> Result<(), ErrorCode> {
         match self.kind {
             Kind::File { writes: true, .. } => Ok(()),

@@ -1,7 +1,9 @@
-//! A temporary folder of this machine that guests see: a scratch, or copies of granted files. It is
-//! held for as long as its process lives, so that the next process finds and removes what a killed one
-//! left; and removed without going down, since a guest can nest folders deeper than there are
-//! descriptors, or room on a stack.
+//! A temporary folder of this machine that guests see: a scratch folder, or copies of granted
+//! files.
+//!
+//! The folder is locked while its process uses it, so that another process can find and remove a
+//! folder that a killed process left. Removing does not recurse: a guest can nest folders deeper
+//! than the limit on descriptors or the stack allows.
 
 use std::{
     env,
@@ -15,26 +17,26 @@ use std::{
 
 use rustix::{fs::OFlags, process::getuid};
 
-/// How every such folder is called.
+/// The prefix of every such folder's name.
 const PREFIX: &str = "sallyport-scratch-";
 
-/// How often a folder is made that somebody takes for a left one before it is held: more would be no
-/// accident.
+/// How often a new folder is created if another process removes it before it is locked. More
+/// failures than this are not an accident.
 const TRIES_MAX: u32 = 8;
 
-/// Once for each process; it may take its time, and nobody waits for it.
+/// The cleanup, which may be slow, runs once per process in the background.
 static SWEPT: Once = Once::new();
 
-/// A folder that is this process's own, and is removed when this is dropped.
+/// A folder of this process, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct OwnFolder {
     path: PathBuf,
-    /// Locked until the process ends, however it does.
+    /// Keeps the folder locked until this is dropped or the process ends for any reason.
     _held: File,
 }
 
 impl OwnFolder {
-    /// Makes an empty folder among the temporary ones.
+    /// Creates an empty temporary folder.
     pub(crate) fn make() -> io::Result<Self> {
         SWEPT.call_once(|| drop(thread::spawn(sweep)));
         for _ in 0..TRIES_MAX {
@@ -50,13 +52,13 @@ impl OwnFolder {
         &self.path
     }
 
-    /// Opens it once more.
+    /// Opens the folder again.
     pub(super) fn open(&self) -> io::Result<File> {
-        // A copy of the descriptor would be the same hold, and lock and unlock with it.
+        // Not a duplicate of the locked descriptor, which would share its lock.
         open(&self.path)
     }
 
-    /// Removes it with all it holds, while nobody else changes it.
+    /// Removes the folder with its contents. No other process may change it in the meantime.
     pub(super) fn remove(&self) -> io::Result<()> {
         remove(&self.path)
     }
@@ -64,26 +66,27 @@ impl OwnFolder {
 
 impl Drop for OwnFolder {
     fn drop(&mut self) {
-        // What cannot be removed now is tried once more by the next process.
+        // The next process tries again.
         let _ = self.remove();
     }
 }
 
-/// Removes the folders of this user whose processes are gone. What cannot be removed stays.
+/// Removes the folders of this user whose processes are gone. A folder that cannot be removed
+/// stays.
 fn sweep() {
     let entries = fs::read_dir(env::temp_dir()).into_iter().flatten().flatten();
     for entry in
         entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
     {
         let path = entry.path();
-        // It is held while it is removed, so that no two do it at once.
+        // Locked during the removal, so that no two processes remove it at the same time.
         if let Some(_held) = hold(&path) {
             let _ = remove(&path);
         }
     }
 }
 
-/// Takes hold of a folder of this user, unless somebody has it or it is gone.
+/// Locks a folder of this user. Returns `None` if another process has it or it is gone.
 fn hold(path: &Path) -> Option<File> {
     let held = open(path).ok()?;
     held.try_lock().ok()?;
@@ -97,7 +100,7 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// Removes a folder: each that is found below moves up to the top first.
+/// Removes a folder without recursion: each folder below it moves to the top first.
 fn remove(top: &Path) -> io::Result<()> {
     let mut moved = 0;
     while let Some(folder) = first_folder(top)? {
@@ -109,7 +112,7 @@ fn remove(top: &Path) -> io::Result<()> {
     fs::remove_dir(top)
 }
 
-/// Removes files of the top until there is a folder, and returns that.
+/// Removes files at the top until it finds a folder, and returns that folder.
 fn first_folder(top: &Path) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(top)? {
         let entry = entry?;
@@ -121,7 +124,7 @@ fn first_folder(top: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Removes a file; moves a folder to the top, under a name that nobody else has.
+/// Removes a file, or moves a folder to the top under an unused name.
 fn lift(top: &Path, entry: &DirEntry, moved: &mut u64) -> io::Result<()> {
     if !entry.file_type()?.is_dir() {
         return fs::remove_file(entry.path());
@@ -143,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// More levels than a process may have descriptors on most systems, or a stack has room for.
+    /// More levels than most systems allow descriptors per process, or a stack can hold.
     const DEEP: usize = 40_000;
 
     #[test]

@@ -1,10 +1,10 @@
-//! From a path to the place that it names: a folder that is held open, and a name in it.
+//! Resolves a path to an open folder and a name in it.
 //!
-//! The path is walked name by name, each opened below the one before and never through a link. A
-//! link is read instead, and what it says is walked in turn. So the names that were walked are the
-//! true names of the place, every one of them was compared with what the mount denies, and nothing
-//! that is swapped meanwhile leads elsewhere: what is done then, is done to one name in one open
-//! folder.
+//! The path is walked name by name. Each folder is opened relative to the one before and never
+//! through a link; a link is read instead, and its target is walked in turn. So the walked names
+//! are the true names of the place, and each of them was compared with the patterns that the mount
+//! denies. Swapping a folder in the meantime leads nowhere else: the operation applies to one name
+//! in one open folder.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -25,43 +25,43 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{convert::code, mount::Present, opened::Opened};
 
-/// Longest path, as most systems have it.
+/// Longest path in bytes, as on most systems.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// Folders inside folders, counted from the mount: deeper than any tree that people keep. Each that
-/// is on the way is held open, and the patterns of a mount are compared with the names of all.
+/// Deepest nesting of folders, counted from the mount. No real tree is this deep. Each folder on
+/// the way is held open, and the patterns of a mount are compared with all names.
 pub(super) const DEPTH_MAX: usize = 128;
 
-/// Steps of one path, there and back and over links. More of them go in a circle.
+/// Most steps of one path, including `..` and link targets. A longer walk goes in a circle.
 const STEPS_MAX: usize = 1024;
 
-/// How a folder on the way is opened: to go on from there, and for nothing else.
+/// The flags for a folder on the way, which is only used to open the next one.
 #[cfg(target_os = "linux")]
 const STEP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const STEP: OFlags = OFlags::RDONLY;
 
-/// A place that a path names. Nothing may be there.
+/// A resolved path. The entry may not exist.
 pub(super) struct Spot {
     pub(super) folder: Arc<OwnedFd>,
     /// `None` if the path names the folder itself.
     pub(super) name: Option<OsString>,
-    /// The path of the place in the mount.
+    /// The path in the mount.
     pub(super) below: PathBuf,
-    /// The path says that a folder is there.
+    /// Whether the path implies a folder, for example by a trailing slash.
     pub(super) is_folder: bool,
 }
 
-/// What is done about a link at the very end of a path.
+/// How a link at the very end of a path is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastLink {
-    /// The place is where the link leads.
+    /// The path names the target of the link.
     Followed,
-    /// The place is the link.
+    /// The path names the link itself.
     Meant,
 }
 
-/// Finds the place that a path names, from an open folder on.
+/// Resolves a path relative to an open folder.
 pub(super) fn resolve(
     present: &Present,
     from: &Opened,
@@ -92,18 +92,18 @@ pub(super) fn resolve(
     Ok(way.spot(None))
 }
 
-/// How far a path was walked.
+/// The state of a walk.
 struct Way<'a> {
     present: &'a Present,
-    /// The folders from the first to the present one.
+    /// The open folders, from the first to the current one.
     folders: Vec<Arc<OwnedFd>>,
     below: PathBuf,
-    /// What is still to be walked, last step first.
+    /// The remaining steps, last one first.
     ahead: Vec<OsString>,
-    /// How deep the first folder lies.
+    /// The depth of the first folder in the mount.
     depth: usize,
     steps: usize,
-    /// Whether a link has led here.
+    /// Whether the walk went through a link.
     is_linked: bool,
     is_folder: bool,
 }
@@ -134,7 +134,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Puts the steps of a path before what is still ahead.
+    /// Puts the steps of a path before the remaining ones.
     fn go_on_with(&mut self, path: &OsStr) {
         let parts: Vec<&[u8]> = path.as_bytes().split(|byte| *byte == b'/').collect();
         if self.ahead.is_empty() {
@@ -159,7 +159,7 @@ impl<'a> Way<'a> {
 
     fn back(&mut self) -> Result<(), ErrorCode> {
         if self.folders.len() == 1 {
-            // A guest that tries where its folder ends has asked for nothing.
+            // Not recorded: a guest that looks for the end of its folder has requested nothing.
             return Err(match self.is_linked {
                 false => ErrorCode::NotPermitted,
                 true => self.present.refuse_link(&self.below),
@@ -174,7 +174,7 @@ impl<'a> Way<'a> {
         let flags = STEP | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(self.here(), &step, flags, Mode::empty()) {
             Ok(folder) => self.folders.push(Arc::new(folder)),
-            // Either word may mean that a link is there.
+            // Either error may mean that the step is a link.
             Err(Errno::NOTDIR | Errno::LOOP) if self.turn_off(&step)? => {}
             Err(Errno::LOOP) => return Err(ErrorCode::NotDirectory),
             Err(error) => return Err(code(error)),
@@ -182,7 +182,7 @@ impl<'a> Way<'a> {
         Ok(())
     }
 
-    /// Takes the way that a link points to; false if there is no link.
+    /// Continues with the target of a link. Returns false if the step is not a link.
     fn turn_off(&mut self, step: &OsStr) -> Result<bool, ErrorCode> {
         let target = match readlinkat(self.here(), step, Vec::new()) {
             Ok(target) => OsString::from_vec(target.into_bytes()),

@@ -1,9 +1,9 @@
-//! Scratches: temporary folders of one session, each with a name, shared by the plugins that are
-//! granted it.
+//! Scratch folders: temporary folders of one session, each with a name, shared by the plugins that
+//! are granted it.
 //!
-//! A scratch is made when a call first sees it, and goes with its session. It is mounted as a granted
-//! folder is, with a quota, and nothing in it is hidden. What a process that was killed has left goes
-//! when another one makes its first.
+//! A scratch folder is created when a call first uses it and removed with its session. It is
+//! mounted like a granted folder, with a quota, and nothing in it is hidden. If a process is
+//! killed, a later process removes its folders when it creates its own first one.
 
 use std::{
     collections::BTreeMap,
@@ -17,11 +17,11 @@ use super::{
     shelf::{Shelf, Shelves},
 };
 
-/// The scratches that there are, by session and name.
+/// The existing scratch folders, by session and name.
 #[derive(Debug, Default)]
 pub(crate) struct Scratches(Mutex<BTreeMap<String, BTreeMap<String, Scratch>>>);
 
-/// A temporary folder. It is removed when this is dropped, under whatever a guest still has it open.
+/// A scratch folder. It is removed when this is dropped, even if a guest still has it open.
 #[derive(Debug)]
 struct Scratch {
     folder: OwnFolder,
@@ -29,7 +29,7 @@ struct Scratch {
 }
 
 impl Scratches {
-    /// Opens a scratch of a session, and makes it if there is none.
+    /// Opens a scratch folder of a session, and creates it if needed.
     pub(crate) fn open(
         &self,
         session_id: &str,
@@ -45,7 +45,7 @@ impl Scratches {
         Ok((scratch.open()?, Arc::clone(&scratch.shelf)))
     }
 
-    /// Removes what a session has. It may block.
+    /// Removes all scratch folders of a session. This may block.
     pub(crate) fn end(&self, session_id: &str) {
         let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session_id);
         drop(ended);
@@ -65,11 +65,12 @@ impl Scratch {
 }
 
 impl Drop for Scratch {
-    /// Waits for its turn, so that nobody makes a file in a folder that is just being removed. What
-    /// is open then has no name any more, and no room for new ones.
+    /// Waits for its turn, so that no file is created in a folder that is being removed. Open files
+    /// lose their names, and no new ones can be created.
     fn drop(&mut self) {
         let _turn = self.shelf.turn();
-        // What cannot be removed is tried again, at last by the next process.
+        // If this fails, `OwnFolder` tries again when it is dropped, and finally the next process
+        // does.
         let _ = self.folder.remove();
     }
 }

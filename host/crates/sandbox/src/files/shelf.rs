@@ -1,9 +1,10 @@
-//! The room in a folder of the host, and the turns in which it is changed.
+//! The space used in a folder of the host, and the turns in which it is changed.
 //!
-//! All runs that have the same folder share its shelf, whichever plugin they belong to. With a quota
-//! the folder is measured when a run first changes something in it; from then on every change is
-//! added and taken off, until the last run that has the folder ends. A guest that lives on has it
-//! measured again in its next run, unless some file is still open: that may have no name any more.
+//! All runs that use the same folder share its shelf, even if they belong to different plugins. A
+//! folder with a quota is measured when a run first changes it; from then on every change is added
+//! or subtracted, until the last run that uses the folder ends. For a stateful guest, the folder is
+//! measured again in the next run, unless a file is still open: an open file may no longer have a
+//! name.
 
 use std::{
     collections::HashMap,
@@ -19,24 +20,24 @@ use rustix::fs::fstat;
 
 use super::{convert::file_key, measure::measure};
 
-/// What each name in a folder counts at least, so that a million empty files end too. It is the
-/// block that most file systems spend on one.
+/// The least that a name in a folder counts, in bytes, so that even empty files use up the quota.
+/// It is the block size of most file systems.
 pub(super) const ENTRY_BYTES: u64 = 4096;
 
-/// What one run may add to a folder without a quota: a large download fits, the disk is not filled
-/// in passing. A `quota` takes its place.
+/// Most bytes that one run may add to a folder without a quota. A large download fits, but the disk
+/// does not fill up by accident.
 const ADDED_BYTES_STANDARD: u64 = 1 << 30;
 
-/// What a file of this length counts.
+/// The bytes that a file of this length counts.
 pub(super) fn cost(length: u64) -> u64 {
     length.max(ENTRY_BYTES)
 }
 
-/// The shelves in use, by what their folder is, whatever path leads to it.
+/// The shelves in use, by the identity of their folder: several paths may lead to one.
 #[derive(Debug, Default)]
 pub(crate) struct Shelves(Mutex<HashMap<FileKey, Weak<Shelf>>>);
 
-/// The state of one folder that runs share.
+/// The state of one folder, shared by runs.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     turn: Mutex<()>,
@@ -45,19 +46,19 @@ pub(crate) struct Shelf {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// `None` until somebody needs to know.
+    /// `None` until it is needed.
     used_bytes: Option<u64>,
-    /// Files that runs hold open, and how often. What such a file takes up is not free when its last
-    /// name is removed.
+    /// The files that runs hold open, and how often. Removing the last name of an open file frees
+    /// no space.
     open: HashMap<FileKey, u32>,
 }
 
-/// Device and inode: what a file is, whatever it is called.
+/// Device and inode: the identity of a file, independent of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileKey(pub(super) u64, pub(super) u64);
 
-/// The right to change a folder and its account: what was looked at is what is changed, and what is
-/// charged is what came of it. Only one is held at a time.
+/// The right to change a folder and its account. Only one exists at a time, so a checked entry is
+/// the one that is changed, and the charge matches the change.
 #[derive(Debug)]
 pub(crate) struct Turn<'a>(
     #[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'a, ()>,
@@ -67,11 +68,11 @@ pub(crate) struct Turn<'a>(
 #[derive(Debug)]
 pub(crate) struct Account {
     shelf: Arc<Shelf>,
-    /// What this run has added, for folders without a quota.
+    /// The bytes that this run has added, for folders without a quota.
     added_bytes: AtomicU64,
 }
 
-/// There is no room, or nobody can say how much is used.
+/// The limit is reached, or the folder cannot be measured.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Full {
     pub(super) limit_bytes: u64,
@@ -97,7 +98,8 @@ impl Account {
         Self { shelf, added_bytes: AtomicU64::new(0) }
     }
 
-    /// Another run of the same guest begins: the person may have changed the folder meanwhile.
+    /// Begins another run of the same guest. The folder is measured again: the user may have
+    /// changed it since.
     pub(super) fn begin_run(&self) {
         self.added_bytes.store(0, Ordering::Relaxed);
         let mut book = lock(&self.shelf.book);
@@ -106,7 +108,7 @@ impl Account {
         }
     }
 
-    /// Waits until nobody else changes the folder.
+    /// Waits until no other run changes the folder.
     pub(super) fn turn(&self) -> Turn<'_> {
         self.shelf.turn()
     }
@@ -132,16 +134,16 @@ impl Account {
         Ok(())
     }
 
-    /// Gives back what was charged, or what was there before.
+    /// Refunds bytes, whether they were charged or in the folder before.
     pub(super) fn refund(&self, _turn: &Turn<'_>, bytes: u64) {
         let less = |added: u64| Some(added.saturating_sub(bytes));
-        // The closure never declines, so there is no error to look at.
+        // The closure always returns a value, so this cannot fail.
         let _ = self.added_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         self.shelf.take_off(bytes);
     }
 
-    /// Gives back what a file took up whose last name was removed, unless it is still open: then it
-    /// still takes it up, until the folder is measured anew.
+    /// Refunds a file whose last name was removed. A file that is still open keeps its space until
+    /// the folder is measured again.
     pub(super) fn refund_removed(&self, turn: &Turn<'_>, file: FileKey, bytes: u64) {
         if !lock(&self.shelf.book).open.contains_key(&file) {
             self.refund(turn, bytes);
@@ -190,7 +192,8 @@ impl Shelf {
     }
 }
 
-/// Each change of what is locked here is whole by itself, so a panic elsewhere leaves it sound.
+/// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
+/// to use.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

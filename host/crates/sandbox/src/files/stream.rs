@@ -1,4 +1,4 @@
-//! Files as streams. Both ends ask the grant at every host call, like everything else.
+//! Files as streams. Every read and write of a guest asks the current grant.
 
 use std::{mem, sync::Arc};
 
@@ -17,18 +17,18 @@ use super::{
     opened::Opened,
 };
 
-/// Bytes that are written at a time.
+/// Most bytes that are written at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that are read ahead for a guest that waits without having asked for any.
+/// Bytes that are read ahead for a guest that waits before it has read any.
 const READ_AHEAD_BYTES: usize = 4096;
 
-/// What happens behind a stream.
+/// The background work of a stream.
 enum Work<T> {
     Idle,
     Under(AbortOnDropJoinHandle<Result<T, ErrorCode>>),
     Done(Result<T, ErrorCode>),
-    /// The end was reached, or something went wrong and was told.
+    /// The end was reached, or an error was reported.
     Over,
 }
 
@@ -37,7 +37,7 @@ impl<T: Send + 'static> Work<T> {
         *self = Self::Under(spawn_blocking(work));
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no work is running.
     async fn settle(&mut self) {
         if let Self::Under(task) = self {
             let done = task.await;
@@ -45,7 +45,7 @@ impl<T: Send + 'static> Work<T> {
         }
     }
 
-    /// Ends the work and waits until it has let go of the file.
+    /// Aborts the work and waits until it has released the file.
     async fn cancel(&mut self) {
         if let Self::Under(task) = mem::replace(self, Self::Over) {
             task.cancel().await;
@@ -57,7 +57,7 @@ fn failed(error: ErrorCode) -> StreamError {
     StreamError::LastOperationFailed(error.into())
 }
 
-/// A file that is read from a position on.
+/// A file that is read from an offset.
 pub(super) struct FileInput {
     file: Arc<Opened>,
     offset: u64,
@@ -74,7 +74,7 @@ impl FileInput {
         self.work.begin(move || content::read(&file, offset, most_bytes).map(Bytes::from));
     }
 
-    /// Hands out what was read, as far as the guest wants it.
+    /// Returns the bytes that were read, up to `most_bytes`, and keeps the rest.
     fn take(&mut self, mut bytes: Bytes, most_bytes: usize) -> StreamResult<Bytes> {
         if bytes.is_empty() {
             self.work = Work::Over;
@@ -153,7 +153,7 @@ impl OutputStream for FileOutput {
         Ok(())
     }
 
-    /// Nothing is held back, so there is nothing to flush.
+    /// Writes are not buffered, so there is nothing to flush.
     fn flush(&mut self) -> StreamResult<()> {
         self.check_write().map(drop)
     }
