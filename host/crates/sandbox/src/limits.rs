@@ -2,35 +2,37 @@
 
 use wasmtime::ResourceLimiter;
 
-/// Names that a guest may have for one of its open things: its own, and one that it has lent.
+/// Handles per resource of a guest: its own, and one that it has lent.
 pub(crate) const NAMES_PER_HANDLE: usize = 2;
 
-/// Random bytes of one request. Key material needs hundreds.
+/// Most random bytes of one request. Key material needs hundreds.
 pub(crate) const RANDOM_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Header section of a request or response, as held in memory. Servers commonly stop at 8 KiB.
+/// Largest header section of a request or response in memory, in bytes. Servers commonly stop at 8
+/// KiB.
 pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
 
 /// Core instances of one call. A Python component has a few dozen.
 const INSTANCES_MAX: usize = 256;
 
-/// Linear memories of one call; their sum is limited besides.
+/// Linear memories of one call. The sum of their sizes is limited separately.
 const MEMORIES_MAX: usize = 64;
 
-/// Tables of one call; their sum is limited besides.
+/// Tables of one call. The sum of their sizes is limited separately.
 const TABLES_MAX: usize = 256;
 
-/// What one table element costs the host.
+/// The memory that one table element takes in the host, in bytes.
 const TABLE_ELEMENT_BYTES: u64 = size_of::<usize>() as u64;
 
-/// Stack of the guest's own calls. Interpreters that are written in C need four times what wasmtime
-/// gives: with less, Python traps before it can say that code recurses too deeply.
+/// Stack of the guest's own calls, in bytes. Interpreters written in C need four times wasmtime's
+/// default: with less, Python traps before it can report that code recurses too deeply.
 pub(crate) const WASM_STACK_BYTES: usize = 2 * 1024 * 1024;
 
-/// The fiber that carries guest and host frames: the guest's stack and ample room for the host.
+/// Stack of the fiber for guest and host frames, in bytes: the guest's stack and ample space for
+/// the host.
 pub(crate) const FIBER_STACK_BYTES: usize = 4 * 1024 * 1024;
 
-/// Counts all memories and tables of a store together: a limit for each alone would allow ten
+/// Counts all memories and tables of a store together, because a limit on each one would allow ten
 /// memories just below it.
 #[derive(Debug)]
 pub(crate) struct MemoryAccount {
@@ -39,7 +41,7 @@ pub(crate) struct MemoryAccount {
     bytes_peak: u64,
     pending: u64,
     refused: bool,
-    /// The growth that was just asked for is more than the guest's own module allows.
+    /// Whether the last requested growth exceeds the maximum of the guest's own module.
     is_beyond_module: bool,
     machine_refused: bool,
 }
@@ -57,33 +59,34 @@ impl MemoryAccount {
         }
     }
 
-    /// The most that may be held at once.
+    /// The limit, in bytes.
     pub(crate) fn bytes_max(&self) -> u64 {
         self.bytes_max
     }
 
-    /// Most bytes that were held at once in the present run.
+    /// The peak in the current run, in bytes.
     pub(crate) fn bytes_peak(&self) -> u64 {
         self.bytes_peak
     }
 
-    /// Whether the guest was refused memory in the present run.
+    /// Whether the guest was refused memory in the current run.
     pub(crate) fn was_refused(&self) -> bool {
         self.refused
     }
 
-    /// Whether the operating system had no memory for the guest in the present run, although the
+    /// Whether the operating system had no memory for the guest in the current run, although the
     /// limit was not reached.
     pub(crate) fn was_refused_by_machine(&self) -> bool {
         self.machine_refused
     }
 
-    /// Bytes that are held.
+    /// The memory in use, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Another run of the same guest begins: it has what is held, and has been refused nothing.
+    /// Begins another run of the same guest. The memory in use still counts; earlier refusals do
+    /// not.
     pub(crate) fn begin_run(&mut self) {
         self.bytes_peak = self.bytes;
         self.refused = false;
@@ -103,7 +106,7 @@ impl MemoryAccount {
         true
     }
 
-    /// The growth that was just counted did not happen.
+    /// Reverts the growth that was just counted and did not happen.
     fn roll_back(&mut self) {
         self.machine_refused |= self.pending > 0 && !self.is_beyond_module;
         self.bytes -= std::mem::take(&mut self.pending);

@@ -1,7 +1,8 @@
-//! What is known of a component without running it: its tools, its roles, and whether it is managed.
+//! The metadata of a component: its tools, its roles, and whether it has a lifecycle.
 //!
-//! Tools are asked for once for every build of a component, without any grant, and kept under its
-//! digest. Listing a thousand plugins then reads a thousand small files and instantiates nothing.
+//! Each build of a component is asked for its tools once, without any grant, and the result is
+//! cached under its digest. Listing a thousand plugins then reads a thousand small files and
+//! instantiates nothing.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -25,46 +26,48 @@ use crate::{
     warden::Unattended,
 };
 
-/// Tools of one plugin. A model that is offered more chooses badly.
+/// Most tools of one plugin. A model that is offered more chooses badly.
 const TOOLS_MAX: usize = 256;
 
-/// Longest description. Enough for a page of text; more would be aimed at the model, not about the
-/// tool.
+/// Longest description in bytes. It fits a page of text; a longer one would be aimed at the model
+/// instead of describing the tool.
 const DESCRIPTION_BYTES_MAX: usize = 8 * 1024;
 
-/// Longest title of a tool: a few words on a button.
+/// Longest title of a tool in characters: a few words on a button.
 const TITLE_CHARS_MAX: usize = 80;
 
-/// Longest wait for the list of tools. It is fixed text; an interpreter needs a moment to start.
+/// Longest wait for the list of tools. The list is fixed text, but an interpreter needs a moment to
+/// start.
 const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Largest schema of one tool.
+/// Largest schema of one tool, in bytes.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
-/// How the host calls a run in a role where it calls a tool by its name: in rules and in records.
+/// The prefix of a role's name in rules and records, where a tool call has the name of its tool.
 const ROLE_PREFIX: &str = "role:";
 
-/// Raised whenever the form of the kept metadata changes, so that older files do not count.
+/// Increased whenever the format of the cached metadata changes, so that older files are ignored.
 const FORMAT: u32 = 4;
 
-/// What is known of a component without running it.
+/// The metadata of a component, which is known without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     format: u32,
-    /// Digest of the component.
+    /// The digest of the component.
     pub digest: String,
-    /// Its tools, in the order in which it lists them; the ids carry the plugin's name.
+    /// The tools, in the component's order. Their IDs contain the plugin's name.
     pub tools: Vec<ToolSpec>,
-    /// Whether it exports `setup` and `teardown`.
+    /// Whether the component exports `setup` and `teardown`.
     pub managed: bool,
-    /// What it exports.
+    /// The interfaces that the component exports.
     exports: Vec<Export>,
-    /// Interfaces that give power and that it imports.
+    /// The power interfaces that the component imports.
     powers: Vec<String>,
 }
 
 impl Metadata {
-    /// Returns the roles that the component exports, whatever its manifest names.
+    /// Returns the roles that the component exports, including those that its manifest does not
+    /// name.
     pub fn roles(&self) -> Vec<Role> {
         let exported = |role: &Role| self.exports.contains(&Export::of(*role));
         ROLES.into_iter().filter(exported).collect()
@@ -74,8 +77,8 @@ impl Metadata {
         roles.iter().all(|role| self.exports.contains(&Export::of(*role)))
     }
 
-    /// Returns the roles that it exports and its manifest does not name: it is not asked to play
-    /// them.
+    /// Returns the roles that the component exports and its manifest does not name. The host does
+    /// not use them.
     pub fn unnamed_roles(&self, manifest: &Manifest) -> Vec<Role> {
         let mut roles = self.roles();
         roles.retain(|role| !manifest.roles.contains(role));
@@ -84,11 +87,11 @@ impl Metadata {
 }
 
 impl Sandbox {
-    /// Returns the metadata of a component: kept from before, or by asking the component.
+    /// Returns the metadata of a component from the cache, or asks the component for it.
     ///
     /// # Errors
     ///
-    /// Everything that makes a component unusable, see [`LoadError`].
+    /// Every reason that makes a component unusable; see [`LoadError`].
     pub async fn inspect(
         self: &Arc<Self>,
         file: &ComponentFile,
@@ -111,15 +114,15 @@ impl Sandbox {
         Ok(metadata)
     }
 
-    /// What is known of a component without compiling it: its metadata of an earlier start, or why
-    /// it can be no plugin with this manifest.
+    /// Returns the cached metadata of a component, or the reason why it cannot be a plugin with
+    /// this manifest. Returns `None` if the component has to be compiled to find out.
     pub fn known(
         &self,
         file: &ComponentFile,
         manifest: &Manifest,
     ) -> Option<Result<Metadata, LoadError>> {
         let kept = self.kept(file.digest(), &manifest.name);
-        // The manifest may be another one since.
+        // The manifest may have changed since the metadata was cached.
         if let Some(metadata) = kept.filter(|metadata| metadata.plays(&manifest.roles)) {
             return Some(power::check(&metadata.powers, file, manifest).map(|()| metadata));
         }
@@ -127,16 +130,17 @@ impl Sandbox {
         interface.and_then(|interface| interface.check(file, manifest)).err().map(Err)
     }
 
-    /// Refuses a component that is no program, without compiling it.
+    /// Refuses a component that is not a program, without compiling it.
     ///
     /// # Errors
     ///
-    /// It exports no `wasi:cli/run`, or is not well formed.
+    /// The component exports no `wasi:cli/run`, is built for WASI 0.3, or is not well formed.
     pub fn check_program(&self, file: &ComponentFile) -> Result<(), LoadError> {
         ComponentInterface::read(file)?.check_program(file)
     }
 
-    /// Metadata of an earlier start. It belongs to the component, whatever plugin it is part of.
+    /// Returns cached metadata with the plugin's name filled in. All plugins with this component
+    /// share the cache entry.
     fn kept(&self, digest: &str, plugin: &PluginName) -> Option<Metadata> {
         let mut metadata: Metadata = serde_json::from_str(&self.cache.metadata(digest)?).ok()?;
         if metadata.format != FORMAT || metadata.digest != digest {
@@ -179,7 +183,7 @@ impl Sandbox {
     }
 }
 
-/// Turns what a component says of its tools into what the rest of the host can rely on.
+/// Validates the tools that a component lists.
 fn check_tools(tools: Vec<RawTool>, plugin: &PluginName) -> Result<Vec<ToolSpec>, String> {
     if tools.len() > TOOLS_MAX {
         return Err(format!("it lists {} tools, at most {TOOLS_MAX} are taken", tools.len()));
@@ -210,12 +214,12 @@ fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolSpec, String> {
     })
 }
 
-/// Turns what anybody says of a tool into what the rest of the host can rely on.
+/// Validates a tool, and trims its title and description to their limits.
 ///
 /// # Errors
 ///
-/// It is called as the host calls runs in a role, its parameters are no object, or a schema of it
-/// cannot be used. The text says which.
+/// The name is reserved for roles, the parameters are not an object schema, or a schema cannot be
+/// used. The message states which.
 pub fn checked(tool: ToolSpec) -> Result<ToolSpec, String> {
     let name = &tool.id.tool;
     if name.as_str().starts_with(ROLE_PREFIX) {
@@ -249,7 +253,7 @@ fn of_schema(tool: &ToolName, what: &str, message: &str) -> String {
     format!("the {what} schema of {tool}: {message}")
 }
 
-/// A description that is too long is cut, with a mark that the model and the person both see.
+/// Cuts a description that is too long, with a mark that the model and the user both see.
 fn shorten(text: String) -> String {
     if text.len() <= DESCRIPTION_BYTES_MAX {
         return text;

@@ -1,5 +1,5 @@
-//! What all requests of one call come to: how many they are, and how long their bodies. With the
-//! call the account is closed, and whatever is still under way on it ends.
+//! The account of one call's requests: their number, and the bytes of their bodies. The account is
+//! closed with the call, which ends every request that is still running.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -19,34 +19,34 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The call is over, and so is all that it had under way: a guest that lives on has no
-    /// connection of it any more.
+    /// Closes the account when the call ends. This ends every request of the call, so that a
+    /// stateful guest keeps no connection from it.
     pub(crate) fn close(&self) {
         self.over.cancel();
     }
 
-    /// Waits until the call is over.
+    /// Waits until the account is closed.
     pub(super) async fn closed(&self) {
         self.over.cancelled().await;
     }
 
-    /// Counts a request that is about to leave, unless there were as many already.
+    /// Counts a request that is about to be sent. Returns false if the limit was reached before.
     pub(super) fn take_request(&self, limit: u32) -> bool {
         self.requests.fetch_add(1, Ordering::Relaxed) < limit
     }
 
-    /// Counts a request that nobody agreed to.
+    /// Counts a request that was refused.
     pub(super) fn add_refusal(&self) {
         self.refusals.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether somebody may be asked about a further request. A guest that is refused again and
-    /// again must not ask a person more often than it may send.
+    /// Whether a question about another request is allowed. A guest that is refused again and again
+    /// must not ask the user more often than it may send.
     pub(super) fn may_ask(&self, limit: u32) -> bool {
         self.refusals.load(Ordering::Relaxed) < limit
     }
 
-    /// Counts bytes of a body that goes either way, unless they would be too many.
+    /// Counts bytes of a body in either direction. Returns false if they exceed the limit.
     pub(super) fn take_bytes(&self, bytes: u64, limit: u64) -> bool {
         let add = |sum: u64| sum.checked_add(bytes).filter(|sum| *sum <= limit);
         self.body_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
@@ -54,28 +54,28 @@ impl Account {
 }
 
 impl HttpGate {
-    /// Ends a request that is one too many.
+    /// Records that the limit of requests is reached, and returns the error.
     pub(super) fn too_many(&self, limit: u32) -> Error {
         let limit = format!("{limit} requests per call (limits.http-requests)");
         self.case.ledger.limit_reached(limit);
         Error::ConnectionLimitReached
     }
 
-    /// Checks how long one body has become.
+    /// Checks the length of one body.
     ///
     /// # Errors
     ///
-    /// The limit in bytes, which is written down.
+    /// The limit in bytes, which is recorded.
     pub(super) fn check_body(&self, bytes: u64) -> Result<(), u64> {
         let limit = self.case.grant().limits().http_body_bytes;
         self.within(bytes <= limit, limit, "one body (limits.http-body)")
     }
 
-    /// Counts a piece of a body; `so_far` is the length of the body with it.
+    /// Counts a piece of a body. `so_far` is the length of the body including the piece.
     ///
     /// # Errors
     ///
-    /// The limit in bytes, which is written down.
+    /// The limit in bytes, which is recorded.
     pub(super) fn take_body(&self, so_far: u64, bytes: u64) -> Result<(), u64> {
         self.check_body(so_far)?;
         let limit = self.case.grant().limits().http_total_bytes;

@@ -1,15 +1,15 @@
-//! The addresses that redirects lead to, and the names under which requests are on record.
+//! The targets of redirects, and the names of requests in records.
 
 use http::{HeaderValue, Uri};
 use sallyport_policy::{RequestFormError, rebuild_url};
 use url::Url;
 
-/// The URL that a redirect leads to. An absolute one is read as strictly as a guest's; a path stays
-/// where it came from.
+/// The target of a redirect. An absolute URL is parsed as strictly as a guest's; a path stays at
+/// its origin.
 ///
 /// # Errors
 ///
-/// What is odd about it.
+/// The form of the location is not accepted; the error states why.
 pub(super) fn redirected(from: &Url, location: &HeaderValue) -> Result<Url, RequestFormError> {
     let text = location.to_str().map_err(|_| RequestFormError::RedirectText)?;
     let text = text.split('#').next().unwrap_or_default();
@@ -28,7 +28,7 @@ pub(super) fn redirected(from: &Url, location: &HeaderValue) -> Result<Url, Requ
     if joined.origin() == from.origin() { Ok(joined) } else { Err(RequestFormError::Redirect) }
 }
 
-/// Method and URL without query: what stands in the record, since queries may hold private things.
+/// Method and URL for the record, without the query, which may contain private data.
 pub(super) fn describe(method: &str, url: &Url) -> String {
     format!("{method} {}{}", url.origin().ascii_serialization(), url.path())
 }

@@ -1,7 +1,7 @@
-//! Why a body broke off, in the words of `wasi:http`.
+//! The errors of a body as error codes of `wasi:http`.
 //!
-//! A guest that reads a body gets an opaque error and asks `http-error-code` what it means.
-//! wasmtime's own answer does not know the errors of a body; this one, linked in its place, does.
+//! A guest that reads a body gets an opaque error and calls `http-error-code` to learn its meaning.
+//! wasmtime's own implementation does not know the errors of a body, so this one is linked instead.
 
 use wasmtime::{
     StoreContextMut,
@@ -17,7 +17,7 @@ use crate::guest::Guest;
 /// The interface, in the version that wasmtime links.
 const TYPES: &str = "wasi:http/types@0.2.12";
 
-/// Links the function. Shadowing has to be allowed.
+/// Links the function. The linker has to allow shadowing.
 pub(crate) fn add_to_linker(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     let mut types = linker.instance(TYPES)?;
     types.func_wrap("http-error-code", |store, (error,): (Resource<IoError>,)| {
@@ -34,7 +34,7 @@ fn http_error_code(
     Ok(known.or_else(|| error.downcast_ref::<Error>().map(code)))
 }
 
-/// What can happen to a body, and in so many words whatever else there is.
+/// Converts the errors that a body can have. Any other becomes an internal error with its message.
 fn code(error: &Error) -> ErrorCode {
     match error {
         Error::ConnectionReadTimeout => ErrorCode::ConnectionReadTimeout,

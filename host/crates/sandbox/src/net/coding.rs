@@ -1,7 +1,8 @@
-//! Content codings: undone by the host, so that what a guest gets is what was checked.
+//! Content codings: the host decodes responses, so that a guest receives exactly the bytes that
+//! were checked.
 //!
-//! A guest that decoded for itself would get past the redaction of what comes in, and past the cap
-//! on a body. The decoder works through buffers of fixed size, whatever the ratio.
+//! A guest that decoded by itself would bypass the redaction of responses and the limit on bodies.
+//! The decoder uses buffers of a fixed size at any compression ratio.
 
 use std::{io, pin::Pin};
 
@@ -16,26 +17,26 @@ use wasmtime_wasi_http::Error;
 /// Bytes that are decoded at a time.
 const DECODED_CHUNK_BYTES: usize = 16 * 1024;
 
-/// Characters of a coding's name that an error repeats.
+/// Longest name of a coding in an error, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// How a body is coded.
+/// The content coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
-    /// Not at all.
+    /// No coding.
     Identity,
     /// `gzip`.
     Gzip,
-    /// `deflate`, which means the format of zlib.
+    /// `deflate`, which means the zlib format.
     Deflate,
 }
 
 impl Coding {
-    /// Reads the coding off a response's headers.
+    /// Reads the coding from a response's headers.
     ///
     /// # Errors
     ///
-    /// A coding that nobody asked for, or several on top of each other.
+    /// The coding is not supported, or there are several.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Error> {
         let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
         let unknown = |value: &[u8]| Error::HttpResponseContentCoding(Some(name(value)));
@@ -60,8 +61,8 @@ impl Coding {
     }
 }
 
-/// Checks that the transfer of a response has no coding but `chunked`, which frames it. No other one
-/// was asked for (`TE`), and a body that stays coded would pass the redaction of what comes in.
+/// Checks that a response has no transfer coding except `chunked`, which frames it. The host
+/// requests no other (`TE`), and a body that stays coded would bypass the redaction of responses.
 ///
 /// # Errors
 ///
@@ -76,19 +77,19 @@ pub(super) fn check_transfer(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// The name of a coding, as an error repeats it.
+/// The name of a coding for an error message.
 fn name(value: &[u8]) -> String {
     String::from_utf8_lossy(value).chars().take(NAME_CHARS_MAX).collect()
 }
 
-/// Bytes that come out of a decoder.
+/// The output of a decoder.
 pub(super) struct Decoded {
     reader: Pin<Box<dyn AsyncRead + Send>>,
     coding: Coding,
 }
 
 impl Decoded {
-    /// Puts a decoder behind bytes that arrive.
+    /// Decodes a stream of bytes.
     pub(super) fn of(
         bytes: impl Stream<Item = Result<Bytes, Error>> + Send + 'static,
         coding: Coding,
@@ -106,7 +107,7 @@ impl Decoded {
         Self { reader, coding }
     }
 
-    /// Returns the next piece, nothing at the end.
+    /// Returns the next piece, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let mut piece = BytesMut::with_capacity(DECODED_CHUNK_BYTES);
         match self.reader.read_buf(&mut piece).await {
@@ -116,7 +117,7 @@ impl Decoded {
         }
     }
 
-    /// What went wrong below the decoder comes out as it went in; the rest is a broken coding.
+    /// Returns an error of the source unchanged. Any other error means that the coding is broken.
     fn error(&self, error: io::Error) -> Error {
         let broken = |_| Error::HttpResponseContentCoding(Some(self.coding.name().to_owned()));
         error.downcast::<Error>().unwrap_or_else(broken)

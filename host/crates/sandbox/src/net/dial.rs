@@ -1,4 +1,5 @@
-//! Names to addresses to connections. The address that was checked is the address that is dialled.
+//! Resolves names and connects to addresses. The address that was checked is the address that is
+//! dialled.
 
 use std::{
     io,
@@ -22,13 +23,13 @@ use super::{
     proxy,
 };
 
-/// Addresses of a name that are tried; a name with hundreds would hold the call up.
+/// Most addresses of a name that are tried. A name with hundreds of them would delay the call.
 const ADDRESSES_MAX: usize = 8;
 
-/// How long an address is waited for before the next one is tried beside it, as RFC 8305 advises.
+/// How long one address is tried before the next one is tried in parallel, as RFC 8305 recommends.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// A connection, whatever it goes through.
+/// A connection, direct or through a proxy.
 pub(super) type Line = Box<dyn Duplex>;
 
 /// Reads and writes.
@@ -36,7 +37,7 @@ pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// How the target of a request is written on its first line.
+/// The form of the request target on the request line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Path and query, for the server itself.
@@ -45,7 +46,7 @@ pub(super) enum Form {
     Whole,
 }
 
-/// Connects to a URL's host, at an address that the grant allows, or through the proxy that the
+/// Connects to a URL's host at an address that the grant allows, or through the proxy that the
 /// policy names.
 pub(super) async fn connect(
     gate: &HttpGate,
@@ -69,7 +70,8 @@ pub(super) async fn connect(
     }
 }
 
-/// Dials addresses in their order, each one a little after the one before, until one answers.
+/// Dials addresses in order, each one a little after the one before, until one accepts the
+/// connection.
 pub(super) async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
     let mut waiting = addresses.iter();
     let mut dialled = FuturesUnordered::new();
@@ -98,7 +100,8 @@ async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Resolves, then keeps what the grant allows. When nothing is left, the refusal is written down.
+/// Resolves the host and keeps the addresses that the grant allows. If none is left, the refusal is
+/// recorded.
 async fn allowed_addresses(
     gate: &HttpGate,
     patience: &Patience,
@@ -125,7 +128,7 @@ async fn allowed_addresses(
     Ok(in_turn(allowed).map(|address| SocketAddr::new(address, port)).collect())
 }
 
-/// The addresses that are tried: the two families in turn, since one of them may lead nowhere.
+/// The addresses to try, alternating between the two families, one of which may be unreachable.
 fn in_turn(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
     let first_is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =
@@ -137,7 +140,7 @@ fn in_turn(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
     all.into_iter().take(ADDRESSES_MAX)
 }
 
-/// Turns a host into addresses.
+/// Resolves a host to addresses.
 pub(super) async fn resolve<S: AsRef<str>>(
     gate: &HttpGate,
     patience: &Patience,

@@ -22,17 +22,18 @@ use super::{
 };
 use crate::{ledger::Traffic, limits::HEADER_BYTES_MAX};
 
-/// Header lines of a response. Servers of one site send up to some hundred; their bytes are limited
-/// besides ([`HEADER_BYTES_MAX`]).
+/// Most header lines of a response. Servers of one site send up to some hundred; their bytes are
+/// limited separately ([`HEADER_BYTES_MAX`]).
 const HEADERS_MAX: usize = 1000;
 
-/// A request that is to be sent, but for its body.
+/// A request without its body, ready to be sent.
 pub(super) struct Sending {
     pub(super) method: Method,
     pub(super) url: Url,
-    /// As the guest set them.
+    /// The headers as the guest set them.
     pub(super) headers: HeaderMap,
-    /// Whether a redirect has led from the origin that the guest asked to another one, be it back.
+    /// Whether a redirect has led away from the origin that the guest requested, even if another
+    /// one led back.
     pub(super) is_led_astray: bool,
 }
 
@@ -40,12 +41,13 @@ pub(super) struct Sending {
 pub(super) struct Answer {
     pub(super) response: Response<Incoming>,
     pub(super) traffic: Arc<Traffic>,
-    /// Drives the connection; it ends when this is dropped.
+    /// Drives the connection, which ends when this is dropped.
     driver: AbortOnDropJoinHandle<Result<(), hyper::Error>>,
 }
 
 impl Answer {
-    /// Makes it what the guest gets, with what has to go on while the guest reads.
+    /// Converts the response for the guest, together with the future that drives the connection
+    /// while the guest reads.
     pub(super) fn receive(
         self,
         gate: &HttpGate,
@@ -57,7 +59,7 @@ impl Answer {
     }
 }
 
-/// Sends a request, if it passes the gate, and waits for the head of the response.
+/// Sends a request if it passes the gate, and waits for the head of the response.
 pub(super) async fn exchange(
     gate: &HttpGate,
     patience: &Patience,
@@ -84,8 +86,8 @@ pub(super) async fn exchange(
     Ok(answer)
 }
 
-/// Puts the rebuilt URL on the request line and the rebuilt host into its header, so that nothing of
-/// the address is sent that was not checked, and the credentials into theirs.
+/// Builds the request from the rebuilt URL and its host, so that no unchecked part of the address
+/// is sent, and adds the credentials.
 fn request(
     sending: &Sending,
     form: Form,
@@ -118,7 +120,7 @@ async fn converse(
         .max_buf_size(HEADER_BYTES_MAX)
         .handshake::<_, Outgoing>(TokioIo::new(wire))
         .await?;
-    // The connection has to be driven while the head is awaited and while the body is read.
+    // The connection must be driven while the head is awaited and while the body is read.
     let driver = wasmtime_wasi::runtime::spawn(connection);
     let response = patience.wait(Step::Head, sender.send_request(request)).await?;
     let response = response.map_err(|error| gate.broken_head(&error, &head))?;
@@ -127,7 +129,7 @@ async fn converse(
 }
 
 impl HttpGate {
-    /// What a broken exchange is to the guest; a limit of the host's is written down.
+    /// The error of a broken exchange for the guest.
     pub(super) fn broken(&self, error: &hyper::Error) -> Error {
         if let Some(cut) = error.source().and_then(|cause| cause.downcast_ref::<Cut>()) {
             return (*cut).into();
@@ -145,7 +147,8 @@ impl HttpGate {
         }
     }
 
-    /// The same before the head of a response was whole: it may have been too long in either way.
+    /// The error of an exchange that broke before the head of a response was complete. A head that
+    /// is too long is recorded as a limit.
     fn broken_head(&self, error: &hyper::Error, head: &HeadSeen) -> Error {
         if !error.is_parse_too_large() && !is_head_too_long(error) {
             return self.broken(error);

@@ -1,4 +1,4 @@
-//! Headers of requests and answers: which ones a guest may set, and what the host makes of them.
+//! Headers of requests and responses: which ones a guest may set, and which ones the host sets.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use sallyport_contract::Redactor;
@@ -7,14 +7,14 @@ use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error};
 
 use super::secret::Credential;
 
-/// Headers beyond wasi-http's own list that belong to the host: framing, hops, proxies, and claims
-/// about who is asking.
+/// Headers that belong to the host in addition to wasi-http's own list: framing, hops, proxies, and
+/// claims about the client's identity.
 const FORBIDDEN: [&str; 6] = ["te", "trailer", "expect", "forwarded", "x-real-ip", "via"];
 
-/// How the rest of the claims about who is asking begin.
+/// The prefix of the other headers that claim a client's identity.
 const FORBIDDEN_PREFIX: &str = "x-forwarded-";
 
-/// Headers that speak about a body, which the requests that follow a redirect do not have.
+/// Headers that describe a body. Requests that follow a redirect have none.
 const OF_A_BODY: [HeaderName; 6] = [
     header::CONTENT_ENCODING,
     header::CONTENT_LANGUAGE,
@@ -24,17 +24,17 @@ const OF_A_BODY: [HeaderName; 6] = [
     header::CONTENT_TYPE,
 ];
 
-/// Headers that say who is asking, for one origin alone.
+/// Headers that authenticate the client to one origin.
 const OF_A_PERSON: [HeaderName; 3] =
     [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION];
 
-/// The codings that the host undoes.
+/// The coding that the host requests.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip");
 
-/// No coding at all.
+/// Requests a response without any coding.
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
-/// Whether a guest may not set a header, nor see it.
+/// Whether a guest may neither set nor see a header.
 pub(super) fn is_forbidden(name: &HeaderName) -> bool {
     let text = name.as_str();
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
@@ -42,12 +42,12 @@ pub(super) fn is_forbidden(name: &HeaderName) -> bool {
         || text.starts_with(FORBIDDEN_PREFIX)
 }
 
-/// Turns the guest's headers into those that are sent. The credentials come last, in the place of
-/// whatever stands there.
+/// Completes the guest's headers for sending. Credentials come last and replace headers of the same
+/// name.
 ///
 /// # Errors
 ///
-/// The host cannot stand in a header.
+/// The host is not valid in a header.
 pub(super) fn complete(
     headers: &HeaderMap,
     url: &Url,
@@ -55,7 +55,7 @@ pub(super) fn complete(
 ) -> Result<HeaderMap, Error> {
     let mut headers = headers.clone();
     headers.insert(header::HOST, host(url)?);
-    // A part of something coded cannot be decoded.
+    // A range of coded bytes could not be decoded.
     let accepted = if headers.contains_key(header::RANGE) { IDENTITY } else { ACCEPTED };
     headers.insert(header::ACCEPT_ENCODING, accepted);
     for credential in credentials {
@@ -64,7 +64,7 @@ pub(super) fn complete(
     Ok(headers)
 }
 
-/// The headers without secrets; one whose very name holds a secret is left out.
+/// The headers without secrets. A header whose name contains a secret is left out.
 pub(super) fn redacted(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
     let mut clean = HeaderMap::new();
     for (name, value) in headers {
@@ -76,8 +76,8 @@ pub(super) fn redacted(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
     clean
 }
 
-/// Turns the headers of a guest's answer into those that are sent: without framing and hops, which
-/// are the host's, and without secrets.
+/// Prepares the headers of a guest's response for sending: without framing and hop-by-hop headers,
+/// which belong to the host, and without secrets.
 pub(crate) fn answered(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
     let mut headers = redacted(redactor, headers);
     headers.remove(header::CONTENT_LENGTH);
@@ -93,12 +93,13 @@ fn host(url: &Url) -> Result<HeaderValue, Error> {
     HeaderValue::try_from(text).map_err(|_| Error::HttpRequestUriInvalid)
 }
 
-/// Leaves only what a request without a body can say.
+/// Removes the headers that describe a body.
 pub(super) fn drop_body(headers: &mut HeaderMap) {
     OF_A_BODY.iter().for_each(|name| drop(headers.remove(name)));
 }
 
-/// Leaves only what any origin may know. `is_secret` tells which other values no other one may.
+/// Removes the headers that are meant for one origin only. `is_secret` reports whether a value is a
+/// secret.
 pub(super) fn drop_credentials(headers: &mut HeaderMap, is_secret: impl Fn(&[u8]) -> bool) {
     let names: Vec<HeaderName> = headers
         .iter()

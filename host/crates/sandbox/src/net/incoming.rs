@@ -1,7 +1,7 @@
-//! A response on its way in: its head and its body, decoded, capped and without secrets.
+//! An incoming response: its head and its body, decoded, limited and without secrets.
 //!
-//! A server may say back what it was sent. So nothing that it says reaches a guest before the
-//! [`Redactor`](sallyport_contract::Redactor) has seen it as the guest will.
+//! A server may echo what it was sent, so the [`Redactor`](sallyport_contract::Redactor) sees every
+//! part of a response in the form in which the guest will see it.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::ledger::Traffic;
 
-/// Refuses a response that two readers could read differently, or that wants to be something else.
+/// Refuses a response that two parsers could read differently, or that switches protocols.
 ///
-/// What else could be said of its framing hyper refuses by itself: lengths that differ or are no
-/// numbers, a coding of the transfer in HTTP/1.0, lines that go on in the next one.
+/// hyper itself refuses other ambiguous framing: lengths that differ or are not numbers, a transfer
+/// coding in HTTP/1.0, and folded header lines.
 pub(super) fn check_head(status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Error::HttpUpgradeFailed);
@@ -35,7 +35,7 @@ pub(super) fn check_head(status: StatusCode, headers: &HeaderMap) -> Result<(), 
     if is_framed_twice { Err(Error::HttpProtocolError) } else { check_transfer(headers) }
 }
 
-/// Makes a response what the guest gets of it.
+/// Converts a response for the guest.
 pub(super) fn receive(
     gate: &HttpGate,
     patience: Patience,
@@ -66,7 +66,7 @@ pub(super) fn receive(
     Ok(http::Response::from_parts(head, StreamBody::new(frames).boxed_unsync()))
 }
 
-/// A body as it arrives: waited for with patience, and never longer than a body may be.
+/// A body as it arrives, with timeouts and the limit on bodies.
 struct Arriving {
     body: Incoming,
     gate: HttpGate,
@@ -87,7 +87,7 @@ impl Arriving {
         }
     }
 
-    /// Coded bytes have the same limit as what comes of them: a coding can also be all padding.
+    /// Coded bytes have the same limit as decoded ones: a coding can consist of padding.
     fn admit(&mut self, bytes: Bytes) -> Result<Bytes, Error> {
         self.bytes += bytes.len() as u64;
         self.gate.check_body(self.bytes).map_err(too_large)?;
@@ -101,7 +101,7 @@ impl Arriving {
     }
 }
 
-/// Where the bytes of a body come from.
+/// The source of a body's bytes.
 enum Source {
     Plain(Box<Arriving>),
     Coded(Decoded),
@@ -122,7 +122,7 @@ impl Source {
         }
     }
 
-    /// What followed the body; behind a coding it is dropped with the coding.
+    /// The trailers of the body. Trailers of a coded body are dropped.
     fn trailers(&mut self) -> Option<HeaderMap> {
         match self {
             Self::Plain(body) => body.trailers.take(),
@@ -131,19 +131,19 @@ impl Source {
     }
 }
 
-/// A body as the guest gets it.
+/// A body as the guest receives it.
 struct Received {
     source: Source,
     gate: HttpGate,
     bytes: u64,
     redactor: Arc<Redactor>,
-    /// `None` once the body is over.
+    /// `None` once the body has ended.
     clean: Option<RedactStream>,
     traffic: Arc<Traffic>,
 }
 
 impl Received {
-    /// Returns the next frame, and itself to go on with.
+    /// Returns the next frame and the rest of the body.
     async fn next(mut self) -> Result<Option<(Frame<Bytes>, Self)>, Error> {
         while let Some(clean) = &mut self.clean {
             let Some(bytes) = self.source.next().await? else { break };

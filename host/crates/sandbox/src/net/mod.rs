@@ -1,26 +1,27 @@
-//! Outgoing HTTP: the one way out of a guest, and everything that stands in it.
+//! Outgoing HTTP: the only way out of a guest, and every check on it.
 //!
-//! In this order, for every request, and again for every redirect that is followed:
+//! Each request goes through these steps in order, and so does each redirect that is followed:
 //!
-//! 1. [`rebuild_url`](sallyport_policy::rebuild_url): the URL is rebuilt from its parts; user names, odd hosts and addresses in other
-//!    than their plain form are refused.
-//! 2. [`pass`]: the effective grant of this very moment is asked for scheme, host, port, method and
-//!    path. Then whoever has to agree does: a rule, or a person, while the guest is suspended and its
-//!    clock stands still; and then the grant once more, since it may have changed meanwhile.
-//! 3. [`secret`]: a request that carries a secret in its URL or its headers is refused, and its body
-//!    is cut off before a secret in it is whole ([`outgoing`]).
+//! 1. [`rebuild_url`](sallyport_policy::rebuild_url): the URL is rebuilt from its parts. User
+//!    names, odd hosts and addresses that are not in their plain form are refused.
+//! 2. [`pass`]: the current grant is asked for scheme, host, port, method and path. Then a rule or
+//!    the user has to allow the request, while the guest's clock is paused. Then the grant is asked
+//!    again, as it may have changed in the meantime.
+//! 3. [`secret`]: a request with a secret in its URL or headers is refused, and its body is cut off
+//!    before a secret in it is complete ([`outgoing`]).
 //! 4. [`account`]: requests are counted, and bodies while they pass.
-//! 5. [`dial`]: the host name is resolved by our own [`resolver`] and every address is checked against
-//!    the grant. The checked address is the one that is dialled; there is no second look-up. A
-//!    [`proxy`] stands in between only where the policy names one.
-//! 6. [`tls`]: TLS is spoken with the host's name, against the system's certificates.
-//! 7. [`exchange`]: framing, host and codings are set by the host ([`headers`]), and last of all the
-//!    secrets that the policy sends along.
-//! 8. [`incoming`]: the response is capped in headers, body and silence, its [`coding`] undone, and
-//!    secrets that a server echoes are taken out of it.
+//! 5. [`dial`]: our own [`resolver`] resolves the host name, and every address is checked against
+//!    the grant. The checked address is the one that is dialled, without a second lookup. A
+//!    [`proxy`] is used only if the policy names one.
+//! 6. [`tls`]: TLS verifies the name in the URL against the system's certificates.
+//! 7. [`exchange`]: the host sets framing, the host header and codings ([`headers`]), and finally
+//!    adds the secrets that the policy sends along.
+//! 8. [`incoming`]: the response is limited in headers, body and silence, its [`coding`] is
+//!    decoded, and secrets that a server echoes are removed.
 //!
-//! Each step has its [`patience`]. Redirects are returned to the guest, unless its policy lets the
-//! host follow some ([`redirect`]). There is no cookie jar, and no connection that two requests share.
+//! Each step has a timeout ([`patience`]). Redirects are returned to the guest, unless its policy
+//! lets the host follow some ([`redirect`]). The host keeps no cookies, and no two requests share a
+//! connection.
 
 mod account;
 mod address;
@@ -56,8 +57,8 @@ pub(crate) use tls::Tls;
 
 use crate::case::Case;
 
-/// Bytes of a request's body that the host holds for a guest at a time; with as many requests as a
-/// call can hold open, this is what they come to in memory.
+/// Most bytes of one request's body that the host buffers for a guest. The limit on open requests
+/// bounds the sum.
 const OUTGOING_CHUNK_BYTES_MAX: usize = 16 * 1024;
 
 type Exchange = Box<dyn Future<Output = Result<Response, Error>> + Send>;
@@ -73,8 +74,8 @@ pub(crate) struct HttpGate {
 }
 
 impl HttpGate {
-    /// Makes a request that ends with its call at the latest, wherever it is by then: also when
-    /// somebody is being asked about it, and when only its answer is still being read.
+    /// Makes a request that ends no later than its call, even while the user is being asked about
+    /// it or its response is being read.
     async fn while_open(
         &self,
         request: Request<WasiBody>,
@@ -106,7 +107,7 @@ impl WasiHttpHooks for HttpGate {
         Arc::new(headers::is_forbidden)
     }
 
-    /// What a guest writes is held by the host until it is sent.
+    /// The size of the host's buffer for a body that a guest writes.
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
         OUTGOING_CHUNK_BYTES_MAX
     }

@@ -1,7 +1,7 @@
-//! A body on its way out: counted, and cut off before anything of a secret in it has left.
+//! An outgoing body: counted, and cut off before any part of a secret has left.
 //!
-//! What may be the beginning of a secret is held back until the rest of it has come, or something
-//! else has, or the body is over. Its length stays the same.
+//! Bytes that may be the beginning of a secret are held back until the following bytes decide, or
+//! the body ends. The length of the body stays the same.
 
 use std::{
     borrow::Cow,
@@ -19,16 +19,16 @@ use wasmtime_wasi_http::{Error, WasiBody};
 use super::{HttpGate, pass::Passed};
 use crate::ledger::Traffic;
 
-/// Why a body was cut off. The connection is cut off with it.
+/// The reason why a body was cut off. The connection is closed with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Cut {
-    /// It would have carried a secret.
+    /// The body contains a secret.
     #[error("the body would carry a secret")]
     Secret,
-    /// It is too long, or all bodies of the call are.
+    /// The body exceeds its limit, or all bodies of the call exceed theirs.
     #[error("the body has more than {0} bytes")]
     Size(u64),
-    /// The guest did not finish what it began.
+    /// The guest did not finish the body.
     #[error("the body was not finished")]
     Unfinished,
 }
@@ -49,7 +49,7 @@ pub(super) struct Outgoing {
     gate: HttpGate,
     url: Url,
     what: String,
-    /// `None` once the body is over.
+    /// `None` once the body has ended.
     watch: Option<ScanStream>,
     bytes: u64,
     traffic: Arc<Traffic>,
@@ -68,7 +68,7 @@ impl Outgoing {
         Self { body, gate, url, what, watch, bytes: 0, traffic }
     }
 
-    /// Takes a piece and returns what of the body may leave by now.
+    /// Accepts a piece and returns the bytes that may leave now.
     fn admit(&mut self, piece: &Bytes) -> Result<Bytes, Cut> {
         self.bytes += piece.len() as u64;
         self.gate.take_body(self.bytes, piece.len() as u64).map_err(Cut::Size)?;
@@ -80,7 +80,7 @@ impl Outgoing {
         self.leaves(clear)
     }
 
-    /// Returns what was held back, once the guest has written all.
+    /// Returns the bytes that were held back, after the last piece.
     fn end(&mut self) -> Result<Bytes, Cut> {
         let rest = self.watch.take().map_or(Ok(Vec::new()), ScanStream::finish);
         self.leaves(rest.map(Bytes::from))
@@ -106,7 +106,7 @@ impl Body for Outgoing {
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         while self.watch.is_some() {
             let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-            // Trailers are nothing that a guest may announce, so none are sent.
+            // A guest may not announce trailers, so none are sent.
             let clear = match frame.map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(piece))) => self.admit(&piece),
                 Some(Err(_)) => Err(Cut::Unfinished),

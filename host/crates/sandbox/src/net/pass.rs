@@ -1,4 +1,4 @@
-//! What a request passes before anything of it leaves the host.
+//! The checks that a request passes before any part of it leaves the host.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,21 +14,22 @@ use super::{
 };
 use crate::warden::AccessKind;
 
-/// Longest wait until a guest has written a body that somebody is to be asked about.
+/// Longest wait for a guest to write a body that the user has to be asked about.
 const HOLD_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A request that may leave.
 pub(super) struct Passed {
-    /// What it is on record as.
+    /// The name of the request in records.
     pub(super) what: String,
-    /// What the host puts into it at the end.
+    /// The secrets that the host adds at the end.
     pub(super) credentials: Vec<Credential>,
-    /// What looks at its body.
+    /// Scans the body for secrets.
     pub(super) watch: Watch,
 }
 
 impl HttpGate {
-    /// Asks grant and person, looks for secrets, counts. What is refused is written down.
+    /// Asks the grant and the user, looks for secrets, and counts the request. A refusal is
+    /// recorded.
     pub(super) async fn pass(
         &self,
         sending: &Sending,
@@ -37,7 +38,7 @@ impl HttpGate {
         let (method, url) = (sending.method.as_str(), &sending.url);
         let what = self.name(method, url);
         let grant = self.agreed(sending, body, &what).await?;
-        // Fetched first: a secret is looked for as soon as it is known.
+        // Fetched before the scan, which finds a secret only once its value is known.
         let credentials = self.credentials(&grant, sending, &what).await?;
         let watch = self.watch(&grant, url);
         if let Some(name) = watch.finds_in_head(sending) {
@@ -51,10 +52,10 @@ impl HttpGate {
         }
     }
 
-    /// Returns the grant that lets a request through, once everybody has agreed to it.
+    /// Returns the grant that lets a request through, after the rule or the user has allowed it.
     ///
-    /// The grant may change while a person thinks. So it is asked again after each answer, and the
-    /// person again if by then it is stricter than what was agreed to.
+    /// The grant may change while the user is deciding. So it is asked again after each answer, and
+    /// so is the user if the grant has become stricter than what they allowed.
     async fn agreed(
         &self,
         sending: &Sending,
@@ -87,8 +88,8 @@ impl HttpGate {
         }
     }
 
-    /// Waits for the whole of a body before somebody is asked about it: on the guest's own clock,
-    /// because a guest that stands still does not finish it.
+    /// Waits for the whole body before the user is asked about it. This uses the guest's clock and
+    /// does not pause it, because a suspended guest would not finish the body.
     async fn hold(&self, body: &PendingBody) {
         let clock = &self.case.clock;
         let is_late = tokio::select! {
@@ -114,7 +115,7 @@ impl HttpGate {
         })
     }
 
-    /// What a request is on record as: without its query, and without what it may not carry.
+    /// The name of a request in records: without its query, and without secrets.
     pub(super) fn name(&self, method: &str, url: &Url) -> String {
         let what = address::describe(method, url);
         self.case.warden().redactor().text(&what).into_owned()

@@ -1,7 +1,8 @@
-//! How long each step of an exchange may take, on the guest's own clock: it stands still while a
-//! person is asked.
+//! Timeouts for each step of an exchange, on the guest's own clock, which pauses while the user is
+//! asked.
 //!
-//! A guest may ask for less patience, never for more. None at all is a time-out at once.
+//! A guest may ask for shorter timeouts, never for longer ones. A timeout of zero fails
+//! immediately.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,23 +13,23 @@ use crate::case::Case;
 /// Longest wait for a name. A resolver tries several servers within it.
 const RESOLVE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Longest wait for a connection, over all addresses that are tried and through a proxy.
+/// Longest wait for a connection, including all addresses that are tried and a proxy.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Longest wait for a server to agree on keys.
+/// Longest wait for a TLS handshake.
 const GREET_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Longest wait for the head of a response, and for the next piece of its body.
 const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A step of an exchange that waits for somebody else.
+/// A step of an exchange that waits for another machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Looking up a name.
     Resolve,
     /// Connecting.
     Connect,
-    /// Agreeing on keys.
+    /// The TLS handshake.
     Greet,
     /// Waiting for the head of the response.
     Head,
@@ -36,17 +37,18 @@ pub(super) enum Step {
     Body,
 }
 
-/// The patience for one exchange, its redirects included.
+/// The timeouts of one exchange, including its redirects.
 #[derive(Clone)]
 pub(super) struct Patience {
     case: Arc<Case>,
     asked: RequestOptions,
-    /// When the whole of it has to be over.
+    /// When the whole exchange must have ended, on the guest's clock.
     until: Duration,
     whole: Duration,
 }
 
-/// When a step has to be over, and which limit of the host's says so; a guest's own has no name.
+/// When a step must have ended, and the name of the host's limit. A limit that the guest set has no
+/// name.
 struct End {
     at: Duration,
     limit: Option<String>,
@@ -80,7 +82,7 @@ impl Step {
         }
     }
 
-    /// What the guest asked for, if it speaks of this step.
+    /// The timeout that the guest requested for this step, if any.
     fn asked(self, options: &RequestOptions) -> Option<Duration> {
         match self {
             Self::Connect => options.connect_timeout,
@@ -96,7 +98,7 @@ impl Patience {
     ///
     /// # Errors
     ///
-    /// The guest does not want to wait at all.
+    /// The guest requested a timeout of zero.
     pub(super) fn new(case: &Arc<Case>, asked: RequestOptions) -> Result<Self, Error> {
         let steps = [Step::Connect, Step::Head, Step::Body];
         if let Some(step) = steps.into_iter().find(|s| s.asked(&asked) == Some(Duration::ZERO)) {
@@ -111,7 +113,7 @@ impl Patience {
     ///
     /// # Errors
     ///
-    /// It takes too long. When it is the host that ends it, the limit is written down.
+    /// The step takes too long. If the limit is the host's, it is recorded.
     pub(super) async fn wait<T>(
         &self,
         step: Step,

@@ -1,5 +1,5 @@
-//! A body that has not been sent yet: streamed when nobody is asked about it, held whole when
-//! somebody is, because nobody can agree to what is not there yet.
+//! A body that has not been sent yet. It is streamed if no question is asked about it, and
+//! otherwise collected first, because the user can only decide about a complete body.
 
 use bytes::Bytes;
 use http_body::Body;
@@ -7,16 +7,16 @@ use http_body_util::{BodyExt, Empty, Full, LengthLimitError, Limited};
 use tokio::sync::Mutex;
 use wasmtime_wasi_http::WasiBody;
 
-/// Longest body that is held for a question, in bytes. A person reads no more than that either.
+/// Longest body that is held for a question, in bytes. No user reads more than that.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
 
-/// Why a body cannot be shown.
+/// The reason why a body cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HoldError {
-    /// It has more bytes than somebody is asked about.
+    /// The body is longer than a question allows.
     #[error("its body is longer than 1 MiB, and nobody is asked about more than can be shown")]
     TooLong,
-    /// The guest took too long over it, or broke off.
+    /// The guest took too long to write the body, or broke off.
     #[error("its body was not finished, and nobody is asked about what is not there yet")]
     Unfinished,
 }
@@ -25,9 +25,9 @@ pub enum HoldError {
 pub struct PendingBody(Mutex<Pending>);
 
 enum Pending {
-    /// Nobody has looked at it.
+    /// The body has not been read.
     Untouched(WasiBody),
-    /// It is here, or it never will be.
+    /// The body has arrived completely, or never will.
     Settled(Result<Bytes, HoldError>),
 }
 
@@ -36,8 +36,8 @@ impl PendingBody {
         Self(Mutex::new(Pending::Untouched(body)))
     }
 
-    /// Waits until all of it is here, and keeps it to be sent. The guest has to go on meanwhile, since
-    /// it may still be writing.
+    /// Waits for the whole body and keeps it for sending. The guest must run in the meantime: it
+    /// may still be writing.
     pub(super) async fn hold(&self) {
         let mut pending = self.0.lock().await;
         if let Pending::Untouched(body) = &mut *pending {
@@ -45,7 +45,7 @@ impl PendingBody {
         }
     }
 
-    /// Waits for it no longer: what is not here by now is not sent either.
+    /// Stops waiting. The rest of the body is not sent either.
     pub(super) async fn give_up(&self) {
         let mut pending = self.0.lock().await;
         if let Pending::Untouched(_) = &*pending {
@@ -53,11 +53,11 @@ impl PendingBody {
         }
     }
 
-    /// Returns all of it, if it is here.
+    /// Returns the whole body, if it has arrived.
     ///
     /// # Errors
     ///
-    /// It is longer than 1 MiB, or the guest did not finish it.
+    /// The body is longer than 1 MiB, or the guest did not finish it.
     pub async fn held(&self) -> Result<Bytes, HoldError> {
         match &*self.0.lock().await {
             Pending::Settled(held) => held.clone(),
@@ -66,7 +66,7 @@ impl PendingBody {
         }
     }
 
-    /// The body to be sent: what the guest still writes, or what is held.
+    /// The body to send: the stream that the guest is still writing, or the bytes that are held.
     pub(super) fn into_body(self) -> WasiBody {
         match self.0.into_inner() {
             Pending::Untouched(body) => body,

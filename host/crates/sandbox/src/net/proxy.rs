@@ -1,10 +1,10 @@
-//! The way through a proxy, where the policy names one. The environment's proxy variables count for
-//! nothing.
+//! Connections through a proxy, if the policy names one. The proxy variables of the environment are
+//! ignored.
 //!
-//! The operator's word is enough for the proxy's own address. What stands behind it is resolved and
-//! checked as without a proxy, and a tunnel is asked for to a checked address, never to a name.
-//! Plain HTTP is the exception that remains: servers tell their sites apart by name, so the proxy is
-//! given the name and resolves it once more by itself.
+//! The operator vouches for the proxy's own address. The target is resolved and checked as without
+//! a proxy, and a tunnel is requested to a checked address, never to a name. Plain HTTP remains an
+//! exception: servers distinguish their sites by name, so the proxy receives the name and resolves
+//! it again by itself.
 
 use std::net::SocketAddr;
 
@@ -33,7 +33,7 @@ pub(super) async fn addresses(
     Ok(found.into_iter().map(|address| SocketAddr::new(address, proxy.port)).collect())
 }
 
-/// Has a proxy open a tunnel to one of the targets.
+/// Asks a proxy to open a tunnel to one of the targets.
 pub(super) async fn tunnel(proxy: &[SocketAddr], targets: &[SocketAddr]) -> Result<Line, Error> {
     let mut last = Error::DestinationUnavailable;
     for target in targets {
@@ -51,7 +51,7 @@ async fn tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Err
         .max_buf_size(HEADER_BYTES_MAX)
         .handshake::<_, Empty<Bytes>>(TokioIo::new(stream))
         .await?;
-    // It hands the connection over once the proxy has agreed, and ends.
+    // The driver passes the connection on once the proxy has accepted, and ends.
     let driver = wasmtime_wasi::runtime::spawn(connection.with_upgrades());
     let response = sender.send_request(connect(target)?).await?;
     if !response.status().is_success() {
@@ -62,9 +62,9 @@ async fn tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Err
     Ok(Box::new(TokioIo::new(line)))
 }
 
-/// Tells the proxy's own demand for credentials from what the server behind it says. No server may ask
-/// for those, so a plugin that got this answer would give its own to the wrong side. Over plain HTTP
-/// nothing else tells the two apart.
+/// Refuses a proxy's own demand for credentials. A server must not send this status, so a plugin
+/// that received it would send its credentials to the wrong side. Over plain HTTP only the status
+/// distinguishes the two.
 pub(super) fn check_answer(status: StatusCode) -> Result<(), Error> {
     match status {
         StatusCode::PROXY_AUTHENTICATION_REQUIRED => Err(answered(status)),

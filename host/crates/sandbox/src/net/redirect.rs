@@ -1,9 +1,9 @@
-//! Redirects: returned to the guest, or followed where its policy says so.
+//! Redirects: returned to the guest, or followed if its policy allows it.
 //!
-//! Each request of a chain is a request like any other and passes the whole gate: the new URL is
-//! rebuilt and checked, somebody may be asked, the name is resolved anew. What told one origin who is
-//! asking is not told to another, and the host adds no secret to what a server of another origin has
-//! asked for.
+//! Each request of a chain passes the whole gate like any other: the new URL is rebuilt and
+//! checked, the user may be asked, and the name is resolved again. Headers that authenticate the
+//! client to one origin are not sent to another, and the host adds no secret to a request that a
+//! server of another origin chose.
 
 use std::mem;
 
@@ -20,7 +20,7 @@ use super::{
     patience::Patience,
 };
 
-/// Sends a guest's request, and those that follow from it.
+/// Sends a guest's request, and the redirected requests that follow from it.
 pub(super) async fn follow(
     gate: &HttpGate,
     request: Request<WasiBody>,
@@ -49,7 +49,7 @@ pub(super) async fn follow(
     Err(Error::LoopDetected)
 }
 
-/// Where a response leads, and with which method, when a request without a body can go there.
+/// The method and location of a redirect that can be followed without a body.
 fn target<'a>(method: &Method, answer: &'a Answer) -> Option<(Method, &'a HeaderValue)> {
     let is_read = *method == Method::GET || *method == Method::HEAD;
     let goes_on = match answer.response.status() {
@@ -59,7 +59,7 @@ fn target<'a>(method: &Method, answer: &'a Answer) -> Option<(Method, &'a Header
         | StatusCode::FOUND
         | StatusCode::TEMPORARY_REDIRECT
         | StatusCode::PERMANENT_REDIRECT => {
-            // What was sent with it is gone and cannot be sent again.
+            // The body has been consumed and cannot be sent again.
             (is_read && answer.traffic.sent_bytes() == 0).then(|| method.clone())
         }
         _ => None,
@@ -68,7 +68,7 @@ fn target<'a>(method: &Method, answer: &'a Answer) -> Option<(Method, &'a Header
 }
 
 impl HttpGate {
-    /// The request that a redirect asks for.
+    /// Builds the request for a redirect.
     fn redirected(
         &self,
         from: &Sending,

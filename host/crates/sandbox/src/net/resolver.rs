@@ -1,7 +1,7 @@
-//! Names to addresses: `/etc/hosts`, then the name servers of `/etc/resolv.conf`.
+//! Resolves names to addresses with `/etc/hosts`, then with the name servers of `/etc/resolv.conf`.
 //!
-//! The look-ups are asynchronous from end to end. The system's own would hold a thread each, for as
-//! long as it likes, and a guest that asks for many names would hold many.
+//! The name servers are queried asynchronously. The system's own resolver would block one thread
+//! per lookup for an unbounded time, and a guest that looks up many names would block many.
 
 use std::{
     fs, io,
@@ -23,18 +23,18 @@ use hickory_resolver::{
 };
 use sallyport_contract::{BoxFuture, Resolver};
 
-/// Names that have an address without anybody being asked.
+/// Names that are resolved without a name server.
 const HOSTS: &str = "/etc/hosts";
 
-/// Which name servers there are.
+/// The list of name servers.
 const SERVERS: &str = "/etc/resolv.conf";
 
-/// The name service that this machine is set up for.
+/// The name service that this machine is configured for.
 #[derive(Debug, Default)]
 pub struct SystemResolver(Mutex<Option<Arc<Setup>>>);
 
-/// What the two files say, and when they said it: a machine that moves to another network writes
-/// them anew.
+/// The contents of the two files with their modification times. A machine that moves to another
+/// network rewrites them.
 #[derive(Debug)]
 struct Setup {
     written: [Option<SystemTime>; 2],
@@ -74,7 +74,7 @@ impl Setup {
     ) -> io::Result<Self> {
         let mut known = Hosts::default();
         known.read_hosts_conf(hosts)?;
-        // They are looked at here, for both kinds of addresses at once.
+        // The hosts file is read here, for both families of addresses at the same time.
         options.use_hosts_file = ResolveHosts::Never;
         let servers = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
             .with_options(options)
@@ -89,14 +89,15 @@ impl Setup {
         if !known.is_empty() {
             return Ok(known);
         }
-        // A name with a dot in it means what it says. Only a bare one is looked for below the
-        // domains of this machine.
+        // A name with a dot is absolute. Only a bare name is searched for in the domains of this
+        // machine.
         name.set_fqdn(host.contains('.'));
         let found = self.servers.lookup_ip(name).await.map_err(io::Error::other)?;
         Ok(found.iter().collect())
     }
 
-    /// What `/etc/hosts` says. Who has an address of one kind there is not asked for the other.
+    /// The addresses in `/etc/hosts`. If a name has an address of one family there, the other
+    /// family is not looked up.
     fn known(&self, name: &Name) -> Vec<IpAddr> {
         let kinds = [RecordType::A, RecordType::AAAA];
         let found = kinds
@@ -108,7 +109,7 @@ impl Setup {
     }
 }
 
-/// Without a word about name servers there is one on this machine, as resolv.conf(5) has it.
+/// The default name server is on this machine, as resolv.conf(5) specifies.
 fn on_this_machine() -> (ResolverConfig, ResolverOpts) {
     let server = NameServerConfig::udp_and_tcp(IpAddr::V4(Ipv4Addr::LOCALHOST));
     (ResolverConfig::from_parts(None, Vec::new(), vec![server]), ResolverOpts::default())
@@ -131,8 +132,8 @@ mod tests {
     const HOSTS_FILE: &[u8] =
         b"# comment\n127.0.0.1 localhost\n10.1.1.1 inside.example other\n::2 inside.example\n";
 
-    /// A name server of the loopback that knows `known.example` and `bare.lan.example`, and tells
-    /// what it was asked.
+    /// A name server on the loopback that knows `known.example` and `bare.lan.example`, and reports
+    /// the queries that it received.
     fn name_server() -> (NameServerConfig, mpsc::Receiver<String>) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut connection = ConnectionConfig::udp();
@@ -167,7 +168,7 @@ mod tests {
         reply
     }
 
-    /// Looks a name up; what came of it, and what the server was asked.
+    /// Looks up a name. Returns the result and the queries that the server received.
     async fn look_up(name: &str) -> (Option<Vec<String>>, Vec<String>) {
         let (server, heard) = name_server();
         let search = vec![Name::from_ascii("lan.example.").unwrap()];
@@ -203,7 +204,7 @@ mod tests {
         check("bare", Some(&["192.0.2.7"]), &bare).await;
     }
 
-    /// Else `known.example.lan.example` could answer for a name that a policy grants.
+    /// Otherwise `known.example.lan.example` could answer for a name that a policy grants.
     #[tokio::test]
     async fn a_name_with_a_dot_is_not_looked_for_elsewhere() {
         let unknown = ["A un.known.example.", "AAAA un.known.example."];

@@ -1,8 +1,9 @@
-//! Secrets on their way out: the ones that the policy sends along, and the ones that must not leave.
+//! Secrets in outgoing requests: the ones that the policy sends along, and the ones that must not
+//! leave.
 //!
-//! A secret that a plugin's policy sends to an origin is put into its header by the host, after all
-//! checks, and no guest ever sees it. Any other request that carries a secret, in whatever part of it
-//! and in any form that the [`Redactor`] knows, stops here.
+//! If a plugin's policy sends a secret to an origin, the host adds it to its header after all
+//! checks, and the guest never sees it. Any other request that carries a secret is refused, in
+//! every part of it and in every form that the [`Redactor`] knows.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use wasmtime_wasi_http::Error;
 use super::{HttpGate, exchange::Sending};
 use crate::ledger::Ledger;
 
-/// A secret in the header that carries it.
+/// A secret with the header that carries it.
 pub(super) struct Credential {
     pub(super) name: String,
     pub(super) origin: String,
@@ -23,15 +24,15 @@ pub(super) struct Credential {
     pub(super) value: HeaderValue,
 }
 
-/// Looks for secrets in what leaves for one origin.
+/// Looks for secrets in requests to one origin.
 pub(super) struct Watch {
     redactor: Arc<Redactor>,
-    /// Secrets that this origin is sent anyway.
+    /// Secrets that may be sent to this origin.
     own: Vec<String>,
 }
 
 impl Credential {
-    /// Writes down that it is used.
+    /// Records that the secret is used.
     pub(super) fn note(&self, ledger: &Ledger) {
         let (name, to) = (self.name.clone(), Some(self.origin.clone()));
         ledger.note(Effect::SecretUsed { name, to });
@@ -39,13 +40,13 @@ impl Credential {
 }
 
 impl HttpGate {
-    /// Fetches what the policy sends along with a request. A request that a server has led to another
-    /// origin gets nothing: that server chose what is asked there, and in whose name is not its to
-    /// choose.
+    /// Fetches the secrets that the policy sends along with a request. A request that was
+    /// redirected to another origin gets none, because the redirecting server chose it and must not
+    /// choose whose credentials it carries.
     ///
     /// # Errors
     ///
-    /// A secret cannot be had; then the request is not sent without it.
+    /// A secret is not available. The request is not sent without it.
     pub(super) async fn credentials(
         &self,
         grant: &Grant,
@@ -70,8 +71,8 @@ impl HttpGate {
         Ok(credentials)
     }
 
-    /// Returns what looks for secrets in a request to this URL. Keys of models are known by their
-    /// variables; a plugin that the policy gives such a variable is meant to use it.
+    /// Returns the scanner for requests to this URL. The keys of model providers are known by their
+    /// variables; a plugin that the policy gives such a variable may send it.
     pub(super) fn watch(&self, grant: &Grant, url: &Url) -> Watch {
         let sent = injections(grant, url).map(|(entry, _)| entry.name.to_string());
         let own = sent.chain(grant.env().iter().cloned()).collect();
@@ -84,10 +85,10 @@ impl HttpGate {
         self.refuse(what, format!("it would carry the secret {name} to {origin}"))
     }
 
-    /// Writes down that a request is not sent.
+    /// Records that a request is not sent.
     pub(super) fn refuse(&self, what: &str, why: String) -> Error {
         let what = format!("{} may not {what}", self.case.grant().plugin());
-        // An origin may hold a secret as well as a path.
+        // An origin can contain a secret just like a path.
         let why = self.case.warden().redactor().text(&why).into_owned();
         self.case.ledger.refused(Denial { what, why, fix: None, nobody_to_ask: false });
         Error::HttpRequestDenied
@@ -126,7 +127,7 @@ impl Watch {
         texts.find_map(|text| self.redactor.finds_beside(text, &self.own))
     }
 
-    /// Begins to look at a body.
+    /// Starts scanning a body.
     pub(super) fn stream(&self) -> ScanStream {
         self.redactor.scan_beside(&self.own)
     }

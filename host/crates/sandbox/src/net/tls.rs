@@ -1,4 +1,5 @@
-//! TLS for outgoing requests: the system's certificates, the host's own name, nothing to switch off.
+//! TLS for outgoing requests. It verifies the name in the URL with the system's certificates, and
+//! cannot be turned off.
 
 use std::{
     net::IpAddr,
@@ -16,11 +17,11 @@ use super::{
     patience::{Patience, Step},
 };
 
-/// The one protocol that is spoken over it.
+/// The only application protocol.
 const PROTOCOL: &[u8] = b"http/1.1";
 
-/// The settings, made at the first request: reading the system's certificates takes its time, and
-/// most calls never need them.
+/// The configuration, created at the first request: reading the system's certificates is slow, and
+/// most calls do not need it.
 #[derive(Debug, Default)]
 pub(crate) struct Tls(OnceLock<Arc<ClientConfig>>);
 
@@ -37,7 +38,7 @@ impl Tls {
         Ok(Arc::clone(self.0.get_or_init(|| Arc::new(config))))
     }
 
-    /// Speaks TLS over a connection, with the name that the URL has.
+    /// Wraps a connection in TLS and verifies the name in the URL.
     pub(super) async fn wrap(
         &self,
         patience: &Patience,

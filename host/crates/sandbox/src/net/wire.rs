@@ -1,7 +1,7 @@
-//! A connection whose other side may say only so much before the head of its response is there.
+//! A connection with a limit on the bytes that the server sends before the head of its response.
 //!
-//! hyper skips the interim responses (1xx) before it. However small each is, a server could send
-//! them without end.
+//! hyper skips the interim responses (1xx) before it. Each of them is small, but a server could
+//! send them endlessly.
 
 use std::{
     io,
@@ -18,21 +18,21 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::dial::Line;
 use crate::limits::HEADER_BYTES_MAX;
 
-/// Most bytes before and of the head of a response, with what was read on beyond it.
+/// Most bytes up to the end of a response's head, including bytes that are read beyond it.
 const HEAD_BYTES_MAX: u64 = 4 * HEADER_BYTES_MAX as u64;
 
-/// The other side said too much without beginning its response.
+/// The server sent too much before its response.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {HEAD_BYTES_MAX} bytes before the response")]
 pub(super) struct HeadTooLong;
 
-/// A connection that is read with a limit.
+/// A connection with a limit on the bytes that are read.
 pub(super) struct Wire {
     line: Line,
     bytes_left: Arc<AtomicU64>,
 }
 
-/// Lifts the limit, once the head is there.
+/// Lifts the limit once the head has been read.
 pub(super) struct HeadSeen(Arc<AtomicU64>);
 
 impl Wire {
@@ -43,12 +43,12 @@ impl Wire {
 }
 
 impl HeadSeen {
-    /// Bytes that have come so far. After [`lift`](Self::lift) nobody counts them.
+    /// Bytes received so far. They are not counted after [`lift`](Self::lift).
     pub(super) fn bytes(&self) -> u64 {
         HEAD_BYTES_MAX.saturating_sub(self.0.load(Ordering::Relaxed))
     }
 
-    /// From now on the body's own limits count.
+    /// Lifts the limit. The body has limits of its own.
     pub(super) fn lift(self) {
         self.0.store(u64::MAX, Ordering::Relaxed);
     }
