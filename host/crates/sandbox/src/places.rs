@@ -1,7 +1,7 @@
-//! Places of one plugin: how many of its calls run at a time, how long others wait for one of them
-//! to end, and how many may start in a minute.
+//! Places of one plugin: how many of its calls run at a time, how long others wait for a free
+//! place, and how many may start in a minute.
 //!
-//! The numbers are those of the policy at the moment when a call comes.
+//! The limits are those of the policy when the call arrives.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -23,8 +23,8 @@ pub struct Places {
     recent: Minute,
 }
 
-/// How many places there are, taken and free, and how many there shall be: those that are too many
-/// go when their calls end.
+/// The number of places, taken or free, and the number that is wanted. Surplus places are removed
+/// when their calls end.
 struct Count {
     there: u32,
     wanted: u32,
@@ -36,7 +36,7 @@ pub struct Place<'a> {
     permit: Option<SemaphorePermit<'a>>,
 }
 
-/// Why a call was not given a place, as what follows the plugin's name.
+/// The reason why a call got no place, phrased to follow the plugin's name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPlace {
     /// All places stayed taken.
@@ -45,21 +45,21 @@ pub enum NoPlace {
          within {waited:?} (limits.queue-time)"
     )]
     Busy {
-        /// How many places there are.
+        /// The number of places.
         calls: u32,
-        /// How long it has waited.
+        /// How long the call waited.
         waited: Duration,
     },
-    /// Too many calls have begun of late.
+    /// Too many calls have started within the last minute.
     #[error("may be called {calls} times a minute (limits.calls-per-minute)")]
     TooOften {
-        /// How many may begin.
+        /// How many calls may start in a minute.
         calls: u32,
     },
 }
 
 impl Places {
-    /// Returns places of which none is taken.
+    /// Creates places, none of which is taken.
     #[expect(clippy::new_without_default, reason = "nothing has a standard number of places")]
     pub fn new() -> Self {
         Self {
@@ -73,13 +73,13 @@ impl Places {
     ///
     /// # Errors
     ///
-    /// No place became free in time, or too many calls have begun of late.
+    /// No place became free in time, or too many calls have started within the last minute.
     pub async fn take(&self, limits: &Limits) -> Result<Place<'_>, NoPlace> {
         let (calls, waited) = (limits.concurrent_calls, limits.queue_time);
         self.resize(calls);
         let permit = match timeout(waited, self.free.acquire()).await {
             Ok(Ok(permit)) => Some(permit),
-            // Nobody closes it, so what went wrong is the time.
+            // The semaphore is never closed, so the wait timed out.
             Ok(Err(_)) | Err(_) => return Err(NoPlace::Busy { calls, waited }),
         };
         let place = Place { places: self, permit };
@@ -94,7 +94,7 @@ impl Places {
             self.free.add_permits((wanted - count.there) as usize);
             count.there = wanted;
         } else {
-            // No more than there are too many, so it fits.
+            // The result is at most the surplus, which is a `u32`.
             count.there -= self.free.forget_permits((count.there - wanted) as usize) as u32;
         }
     }
@@ -116,7 +116,8 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Each change of what is locked here is whole by itself, so a panic elsewhere leaves it sound.
+/// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
+/// to use.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

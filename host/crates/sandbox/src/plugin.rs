@@ -38,15 +38,15 @@ use crate::{
     warden::Warden,
 };
 
-/// What a plugin is made of.
+/// The parts of a plugin.
 pub struct PluginParts<'a> {
     /// Name, version and requests.
     pub manifest: &'a Manifest,
     /// The component, as it was read and hashed.
     pub file: &'a ComponentFile,
-    /// Who answers what its calls ask for while they run.
+    /// Answers the requests of its calls while they run.
     pub warden: Arc<dyn Warden>,
-    /// Its own settings, defaults filled in.
+    /// Its own settings, with defaults filled in.
     pub settings: Map<String, Value>,
 }
 
@@ -58,29 +58,30 @@ pub struct Plugin {
     warden: Arc<dyn Warden>,
     common: Arc<Common>,
     places: Places,
-    /// Longest wall time of a run, where that is not left to the policy alone.
+    /// Longest wall time of a run, in addition to the policy's limit.
     time_max: Duration,
-    /// Its warm instances, when it has one for each session.
+    /// Its warm instances, if it has one per session.
     residents: Option<Arc<Residents>>,
 }
 
-/// Why a plugin cannot be used for now, in its own words or those of the sandbox.
+/// The reason why a plugin cannot be used for now, from the plugin or from the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unavailable(pub String);
 
-/// A component that is compiled, linked and type-checked: everything that does not depend on a call.
+/// A component that is compiled, linked and type-checked: everything that does not depend on a
+/// call.
 pub(crate) struct Prepared {
     pub(crate) engine: Arc<Engine>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) abi: Arc<dyn PluginAbi>,
     pub(crate) http: Option<Arc<HttpHandler>>,
-    /// What it really exports.
+    /// The roles that the component exports.
     pub(crate) roles: Vec<Role>,
 }
 
 impl Prepared {
-    /// Prepares a component that speaks a version of our contract.
+    /// Prepares a component that implements a version of our contract.
     pub(crate) fn new(
         sandbox: &Sandbox,
         file: &ComponentFile,
@@ -116,7 +117,7 @@ impl Prepared {
     }
 }
 
-/// Compiles a component, or maps what was compiled before, and gives it its imports.
+/// Compiles a component, or maps its cached code, and links its imports.
 fn link(
     sandbox: &Sandbox,
     file: &ComponentFile,
@@ -146,24 +147,24 @@ fn lacking(
 }
 
 impl Sandbox {
-    /// Makes a plugin ready: compiles it, or maps what was compiled before, and links it.
+    /// Loads a plugin: compiles its component, or maps the cached code, and links it.
     ///
     /// # Errors
     ///
-    /// Everything that makes a component unusable, see [`LoadError`].
+    /// Every reason that makes a component unusable; see [`LoadError`].
     pub fn load(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
         let prepared = Prepared::new(self, parts.file, parts.manifest)?;
         let residents = (parts.manifest.instance == Instance::Session).then(|| self.residents());
         Ok(self.plugin(parts, prepared, Duration::MAX, residents))
     }
 
-    /// Makes a WASI command ready as a plugin of one tool: arguments go to its standard input, and
-    /// what it prints is the result. It runs anew for each call, whatever the manifest says, and for no
-    /// longer than `time_max`.
+    /// Loads a WASI command as a plugin with one tool. The arguments are its standard input, and
+    /// its standard output is the result. It starts anew for each call, even if the manifest asks
+    /// for one instance per session, and runs for `time_max` at most.
     ///
     /// # Errors
     ///
-    /// Everything that makes a component unusable, see [`LoadError`].
+    /// Every reason that makes a component unusable; see [`LoadError`].
     pub fn load_command(
         self: &Arc<Self>,
         parts: PluginParts<'_>,
@@ -233,12 +234,12 @@ impl Sandbox {
 }
 
 impl Plugin {
-    /// Runs `setup`, when the component has one: with its settings, and without any grant, since no
-    /// rule and no person has agreed to anything yet.
+    /// Runs `setup` if the component has one. It has its settings and no grants, because neither a
+    /// rule nor the user has allowed anything yet.
     ///
     /// # Errors
     ///
-    /// The plugin says that it cannot be used, or its set-up broke.
+    /// The plugin reports that it cannot be used, or its setup failed.
     pub async fn setup(&self) -> Result<(), Unavailable> {
         if !self.is_managed() {
             return Ok(());
@@ -253,7 +254,7 @@ impl Plugin {
         }
     }
 
-    /// Runs `teardown`, when the component has one. There is nobody left to tell about errors.
+    /// Runs `teardown` if the component has one. Errors are ignored: the plugin is going away.
     pub async fn teardown(&self) {
         if self.is_managed() {
             let abi = Arc::clone(&self.prepared.abi);
@@ -269,11 +270,11 @@ impl Plugin {
         self.run_for_nobody(&case, body).await
     }
 
-    /// Runs something that nobody has agreed to, in a fresh instance.
+    /// Runs something without a call, and so without grants, in a fresh instance.
     ///
     /// # Errors
     ///
-    /// Why it did not return, in words.
+    /// The reason why it did not return, in human-readable form.
     pub(crate) async fn run_for_nobody<R: Send + 'static>(
         &self,
         case: &Arc<Case>,
@@ -293,12 +294,12 @@ impl Plugin {
         self.prepared.abi.exports(Export::Lifecycle)
     }
 
-    /// The roles that the component exports, whatever its manifest names.
+    /// The roles that the component exports, including those that its manifest does not name.
     pub fn roles(&self) -> &[Role] {
         &self.prepared.roles
     }
 
-    /// Whether it answers requests, see [`Plugin::serve`].
+    /// Whether it answers HTTP requests; see [`Plugin::serve`].
     pub fn serves_http(&self) -> bool {
         self.prepared.http.is_some()
     }
@@ -315,7 +316,7 @@ impl Plugin {
         Arc::clone(&self.warden)
     }
 
-    /// Runs a call that has passed the gate. Dropping the future ends the guest.
+    /// Runs a call that has passed the gate. Dropping the future stops the guest.
     pub async fn call(&self, call: Admitted) -> CallReport {
         let (abi, call) = (Arc::clone(&self.prepared.abi), Arc::new(call));
         let admitted = Arc::clone(&call);
@@ -328,8 +329,8 @@ impl Plugin {
         self.report(ran, |value, ledger| self.outcome(value, ledger))
     }
 
-    /// Runs something that has passed the gate, as soon as there is a place for it: in a fresh
-    /// instance, or in that of its session. Dropping the future ends the instance.
+    /// Runs something that has passed the gate, as soon as a place is free, in a fresh instance or
+    /// in that of its session. Dropping the future stops the instance.
     pub(crate) async fn run_for<R: Send + 'static>(
         &self,
         call: Arc<Admitted>,
@@ -340,7 +341,7 @@ impl Plugin {
         self.run_within(&limits, call, role, body).await
     }
 
-    /// The same, within limits that were looked up already.
+    /// Like [`run_for`](Self::run_for), with limits that were already looked up.
     async fn run_within<R: Send + 'static>(
         &self,
         limits: &Limits,
@@ -360,8 +361,9 @@ impl Plugin {
         Ran { case, run, has_begun, elapsed: started.elapsed() }
     }
 
-    /// Waits for a place, and before that, where there are rooms, for a turn in that of the session. Who
-    /// waits for a turn holds no place, which calls of other sessions can use.
+    /// Waits for a place. A plugin with one instance per session waits for its turn in the session
+    /// first, because a call that waits for a turn must not hold a place that other sessions can
+    /// use.
     async fn enter(
         &self,
         call: &Admitted,
@@ -401,13 +403,13 @@ impl Plugin {
         Stop::Failed(Failure::new(FailureKind::LimitReached, format!("{} {none}", self.name)))
     }
 
-    /// The warm instances that there are at this moment, by the names of their sessions.
+    /// The current warm instances, sorted by session ID.
     pub fn instances(&self) -> Vec<InstanceInfo> {
         self.residents.as_ref().map_or_else(Vec::new, |residents| residents.infos())
     }
 
-    /// Makes a report of what came of a run. Whoever reads it, model, person or log: no known secret
-    /// is in it.
+    /// Creates the report of a run. Known secrets are removed: the model, the user and the log all
+    /// read it.
     pub(crate) fn report<R>(
         &self,
         ran: Ran<R>,
@@ -430,7 +432,7 @@ impl Plugin {
         report
     }
 
-    /// What a plugin's answer means, with what the gate and the limits had to do with it.
+    /// Converts a plugin's result to an outcome, which also depends on refusals and limits.
     pub(crate) fn outcome(&self, value: ToolReturn, ledger: &Ledger) -> Outcome {
         match value {
             ToolReturn::Output(output) => Outcome::Completed(output),
@@ -439,7 +441,7 @@ impl Plugin {
         }
     }
 
-    /// A tool that failed after the gate refused it something failed because of that.
+    /// A tool that fails after the gate refused it something is reported as denied.
     fn tool_failure(&self, failure: Failure, ledger: &Ledger) -> Outcome {
         if let Some(denial) = ledger.last_refusal() {
             return Outcome::Denied(denial);
@@ -454,7 +456,7 @@ impl Plugin {
         }
     }
 
-    /// The gate's own words when it refused something, else the plugin's.
+    /// The gate's own denial if there is one, otherwise the plugin's.
     fn denial(&self, text: String, ledger: &Ledger) -> Denial {
         ledger.last_refusal().unwrap_or_else(|| Denial {
             what: format!("{} lacks something that it needs", self.name),
@@ -465,13 +467,13 @@ impl Plugin {
     }
 }
 
-/// What came of something that was run on behalf of a call.
+/// The result of a run on behalf of a call.
 pub(crate) struct Ran<R> {
     pub(crate) case: Unreported,
     pub(crate) run: Run<R>,
-    /// False when there was no place for it.
+    /// False if the call got no place.
     pub(crate) has_begun: bool,
-    /// With the wait for a place.
+    /// The elapsed time, including the wait for a place.
     pub(crate) elapsed: Duration,
 }
 

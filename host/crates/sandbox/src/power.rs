@@ -1,32 +1,31 @@
-//! Interfaces that give power. A component that imports one has to say so in its manifest, or it is
-//! not loaded: what a plugin could do is known from its manifest, before anyone grants anything.
+//! Power interfaces. A component that imports one must request it in its manifest, or it is not
+//! loaded. So the manifest shows what a plugin could do before anything is granted.
 //!
-//! They are HTTP, secrets that are shown, and each interface of `wit/` except the log, the settings and
-//! the words of a provider's answer.
+//! The power interfaces are HTTP, reading secrets, and each interface of `wit/` except those for
+//! the log, the settings and the pieces of a provider's answer.
 //!
-//! Files and sockets are not among them. The standard libraries of most languages import those
-//! whether the program uses them or not, so they are linked for all and hold nothing without a grant.
+//! Files and sockets are not among them, because the standard libraries of most languages always
+//! import them. They are linked for all plugins and give access to nothing without a grant.
 
 use sallyport_policy::{Capability, Manifest, Request};
 use wasmtime::component::Component;
 
 use crate::{ComponentFile, LoadError};
 
-/// What a manifest has to request before a component may import an interface.
+/// The request that a manifest must contain before a component may import an interface.
 #[derive(Debug, Clone, Copy)]
 enum Need {
     /// Requests to the network.
     Net,
-    /// Those, or to be reached by requests.
+    /// Requests to the network, or receiving requests.
     NetOrListen,
-    /// To be shown a secret. What the host sends for a plugin needs no interface.
+    /// Reading a secret. A secret that the host sends for a plugin needs no interface.
     Reveal,
     /// A capability of the host.
     Capability(Capability),
 }
 
-/// The interfaces that give power. Words of an answer, which only a provider has somebody to push to,
-/// are none.
+/// The power interfaces. `deltas` is not one: its calls do nothing outside a provider's generation.
 const POWERS: [(&str, Need); 12] = [
     ("sallyport:plugin/commands", Need::Capability(Capability::Ui)),
     ("sallyport:plugin/inbox", Need::Capability(Capability::Listen)),
@@ -77,7 +76,7 @@ pub(crate) fn named(imports: &[String]) -> Vec<String> {
     imports.iter().filter(|name| need(name).is_some()).cloned().collect()
 }
 
-/// Refuses a component whose manifest does not request what it imports.
+/// Refuses a component that imports a power interface which its manifest does not request.
 pub(crate) fn check(
     imports: &[String],
     file: &ComponentFile,

@@ -1,4 +1,4 @@
-//! How often something happened within the last minute.
+//! Counts how often something happened within the last minute.
 
 use std::{
     collections::VecDeque,
@@ -6,28 +6,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time in which it is counted.
+/// The length of the window.
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// What happened within the last minute, across all runs of a plugin.
+/// The events of the last minute, across all runs of a plugin.
 #[derive(Debug, Default)]
 pub(crate) struct Minute(Mutex<VecDeque<Instant>>);
 
-/// When something may happen of which so many may be within a minute.
+/// When an event may happen under a limit per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Now, by itself.
+    /// Now, separately.
     Now,
-    /// After so long, as one with all else that comes until then.
+    /// After this time, together with every other event until then.
     Gathered(Duration),
 }
 
-/// How long the last of a minute waits for others, so that all of one moment are one.
+/// How long a gathered event waits for others, so that a burst becomes one event.
 const GATHER_TIME: Duration = Duration::from_secs(1);
 
 impl Minute {
-    /// Counts one more. The last that may be within a minute takes all that comes with it and after
-    /// it, because what is beyond a limit is gathered and not lost.
+    /// Counts one more. The last event that fits into the minute gathers every further one, so that
+    /// events beyond the limit are combined instead of lost.
     pub(crate) fn turn(&self, most: u32, now: Instant) -> Turn {
         let most = (most as usize).max(1);
         let mut recent = self.recent(now);
@@ -40,7 +40,7 @@ impl Minute {
             return Turn::Now;
         }
         let at = match recent.len().checked_sub(most).and_then(|first| recent.get(first)) {
-            // The next place is that of the oldest that still counts.
+            // The next slot becomes free when the oldest event leaves the window.
             Some(oldest) => (*oldest + MINUTE).max(now + GATHER_TIME),
             None => now + GATHER_TIME,
         };
@@ -48,7 +48,7 @@ impl Minute {
         Turn::Gathered(at - now)
     }
 
-    /// Counts one more, unless there were as many as may be.
+    /// Counts one more. Returns false if the limit is reached.
     pub(crate) fn take(&self, most: u32, now: Instant) -> bool {
         let mut recent = self.recent(now);
         let fits = recent.len() < most as usize;
@@ -58,9 +58,9 @@ impl Minute {
         fits
     }
 
-    /// What happened within the last minute, and what is planned.
+    /// The events of the last minute, and a planned one.
     fn recent(&self, now: Instant) -> MutexGuard<'_, VecDeque<Instant>> {
-        // Each change is whole by itself, so a panic elsewhere leaves the list sound.
+        // Each change is complete by itself, so a poisoned lock is safe to use.
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while recent.front().is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE) {
             recent.pop_front();
@@ -85,7 +85,7 @@ mod tests {
         assert!(minute.take(4, now + MINUTE), "the policy has changed");
     }
 
-    /// Whatever comes when, no minute has more turns than it may, and nothing is refused.
+    /// No minute has more turns than the limit for any sequence of events, and no event is refused.
     #[test]
     fn what_is_beyond_the_limit_of_a_minute_is_gathered_and_not_refused() {
         for most in [1, 2, 3, 10, 600] {
@@ -99,7 +99,7 @@ mod tests {
                         Turn::Gathered(wait) => now + wait,
                     };
                     assert!(at < now + MINUTE + GATHER_TIME, "{most} {step_ms}: {number}");
-                    // What comes in the same gathering is one message.
+                    // Events of the same gathering are one message.
                     if at == now || shown.last() != Some(&at) {
                         shown.push(at);
                     }

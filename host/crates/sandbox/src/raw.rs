@@ -1,7 +1,7 @@
 //! The baseline of the benchmarks: the same component in bare wasmtime, with the same engine
-//! settings and the same linker, and without anything that makes it Sallyport.
+//! settings and linker, and without the rest of Sallyport.
 //!
-//! It stands here because no other crate names wasmtime. It is compiled for benchmarks only.
+//! No other crate depends on wasmtime, so it is in this one. It is compiled for benchmarks only.
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,11 +35,11 @@ pub struct Warm {
 }
 
 impl Raw {
-    /// Compiles, or maps, and links a component.
+    /// Compiles a component, or maps its cached code, and links it.
     ///
     /// # Panics
     ///
-    /// Anything goes wrong: a benchmark has no one to report to.
+    /// Any step fails: a benchmark has no caller to report to.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     pub fn new(sandbox: &Arc<Sandbox>, file: &ComponentFile) -> Self {
         let engine = sandbox.engine().expect("an engine");
@@ -53,13 +53,13 @@ impl Raw {
     ///
     /// # Panics
     ///
-    /// It does not compile.
+    /// The component does not compile.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     pub fn compile(&self, file: &ComponentFile) {
         Component::new(&self.engine.wasm, file.bytes()).expect("a component");
     }
 
-    /// A fresh store and instance: `InstancePre` and nothing else.
+    /// Creates a fresh store and instance with `InstancePre` alone.
     ///
     /// # Panics
     ///
@@ -80,7 +80,7 @@ impl Raw {
 }
 
 impl Warm {
-    /// Calls a tool and returns the length of its result.
+    /// Calls a tool and returns the length of its result in bytes.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! The life of one warm instance: a task that owns it and is reached by messages.
+//! The task of one warm instance, which owns it and receives its calls as messages.
 
 use std::{
     sync::{
@@ -20,10 +20,11 @@ use crate::{
     run::{self, AbortOnDrop, Body, Run, Vessel},
 };
 
-/// Messages that wait for an instance. Its callers take turns, so there is never more than one.
+/// Most messages that wait for an instance. Its callers take turns, so there is never more than
+/// one.
 const MAILBOX_MAX: usize = 1;
 
-/// A warm instance. It ends when this is dropped.
+/// A warm instance. It is stopped when this is dropped.
 pub(super) struct Resident {
     mailbox: mpsc::Sender<Errand>,
     status: Arc<Status>,
@@ -32,14 +33,14 @@ pub(super) struct Resident {
     _end: AbortOnDrop,
 }
 
-/// What is to be done in an instance, on behalf of one call.
+/// One call's work in an instance.
 struct Errand {
     case: Arc<Case>,
     body: Body<()>,
     done: oneshot::Sender<Run<()>>,
 }
 
-/// What an instance is doing, and how much memory it holds.
+/// The activity of an instance and its memory.
 #[derive(Debug)]
 pub(super) struct Status {
     phase: Mutex<Phase>,
@@ -48,16 +49,16 @@ pub(super) struct Status {
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// A call has it.
+    /// A call uses the instance.
     Busy,
-    /// Since when nobody has called it.
+    /// The instance has been idle since this time.
     Resting(Instant),
-    /// It does not take calls any more.
+    /// The instance takes no more calls.
     Gone,
 }
 
 impl Resident {
-    /// Begins a life, with a call on its way.
+    /// Starts the task of an instance for a call that is about to follow.
     pub(super) fn begin(vessel: Vessel, opening: Opening) -> Self {
         let (mailbox, messages) = mpsc::channel(MAILBOX_MAX);
         let status =
@@ -67,7 +68,7 @@ impl Resident {
         Self { mailbox, status, opening, task, _end: end }
     }
 
-    /// Announces a call, unless the instance has gone meanwhile.
+    /// Claims the instance for a call. Returns false if it has gone in the meantime.
     pub(super) fn claim(&self) -> bool {
         self.status.turn_from_rest(Phase::Busy)
     }
@@ -80,7 +81,8 @@ impl Resident {
         &self.status
     }
 
-    /// Runs something in the instance. It is over with it when this is dropped, or does not succeed.
+    /// Runs something in the instance. The instance must not be used again if this is dropped or
+    /// fails.
     pub(super) async fn run<R: Send + 'static>(
         &mut self,
         case: &Arc<Case>,
@@ -89,14 +91,14 @@ impl Resident {
         let (hand_over, value) = oneshot::channel();
         let body = run::body(move |store, instance| {
             Box::pin(async move {
-                // Whoever waits for it may have gone; then this instance is being ended too.
+                // If the receiver is gone, this instance is being stopped too.
                 let _ = hand_over.send(body(store, instance).await?);
                 Ok(())
             })
         });
         let (done, answer) = oneshot::channel();
         let errand = Errand { case: Arc::clone(case), body, done };
-        // Where the task is gone, the answer says so.
+        // If the task is gone, waiting for the result below fails.
         let _ = self.mailbox.send(errand).await;
         match (answer.await, value.await) {
             (Ok(Run { result: Ok(()), memory_bytes_peak }), Ok(value)) => {
@@ -109,7 +111,7 @@ impl Resident {
         }
     }
 
-    /// The task ended in the middle of a call: the host panicked.
+    /// The result if the task ended in the middle of a call: the host panicked.
     async fn lost<R>(&mut self, case: &Case) -> Run<R> {
         self.mailbox = mpsc::channel(MAILBOX_MAX).0;
         let end = (&mut self.task).await.err().map_or_else(String::new, |error| error.to_string());
@@ -124,7 +126,7 @@ impl Drop for Resident {
 }
 
 impl Status {
-    /// Memory and idle time of an instance that is there.
+    /// The memory in bytes and the idle time of a live instance.
     pub(super) fn figures(&self) -> Option<(u64, Duration)> {
         let idle = match *self.phase() {
             Phase::Busy => Duration::ZERO,
@@ -139,7 +141,8 @@ impl Status {
         *self.phase() = Phase::Resting(Instant::now());
     }
 
-    /// Whoever comes first, a caller or the end of its patience, decides about a resting instance.
+    /// Moves from resting to another phase. Both a caller and the idle timeout do this, and the
+    /// first one wins.
     fn turn_from_rest(&self, next: Phase) -> bool {
         let mut phase = self.phase();
         let rests = matches!(*phase, Phase::Resting(_));
@@ -154,7 +157,7 @@ impl Status {
     }
 }
 
-/// Does one errand after another, until one breaks it or none comes for too long.
+/// Runs one errand after another, until one fails or none arrives before the idle timeout.
 async fn live(mut vessel: Vessel, mut mailbox: mpsc::Receiver<Errand>, status: Arc<Status>) {
     let mut case = Arc::clone(&vessel.guest().case);
     while let Some(errand) = next(&mut mailbox, &case, &status).await {
@@ -163,7 +166,7 @@ async fn live(mut vessel: Vessel, mut mailbox: mpsc::Receiver<Errand>, status: A
         let run = vessel.run(errand.body).await;
         let goes_on = run.result.is_ok();
         status.rest(vessel.guest().memory.bytes());
-        // Whoever waits for it may have gone; then this task is being ended too.
+        // If the receiver is gone, this task is being stopped too.
         let _ = errand.done.send(run);
         if !goes_on {
             return;

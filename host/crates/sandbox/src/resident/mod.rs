@@ -1,9 +1,9 @@
-//! Residents: the warm instances of a plugin, one for each session, kept from one call to the next.
+//! Residents: the warm instances of a plugin, one per session, kept from one call to the next.
 //!
-//! Each session has a room. Calls enter it one after another, wait for their turn as long as they
-//! would wait for a place, and find whoever lives there, or move somebody in. An instance that trapped,
-//! ran into a limit or was left in the middle of a call is in a state that nobody knows, so it goes,
-//! and so does one that was idle for too long; the next call begins anew and says so in its report.
+//! Each session has a room. Calls enter it one after another and wait for their turn as long as for
+//! a place; the first one creates the instance. An instance that trapped, reached a limit or was
+//! abandoned in the middle of a call is in an unknown state, so it is removed, and so is one that
+//! was idle for too long. The next call starts a new instance and notes that in its report.
 
 mod life;
 
@@ -24,14 +24,14 @@ use crate::{
     run::{Body, Run, Stop, Vessel},
 };
 
-/// What is known of a warm instance from outside.
+/// The state of a warm instance as seen from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceInfo {
     /// The session that it belongs to.
     pub session_id: String,
-    /// Memory that it held when its last call ended.
+    /// Its memory at the end of its last call, in bytes.
     pub memory_bytes: u64,
-    /// How long it has not been called; nothing while a call runs.
+    /// How long it has been idle. Zero while a call runs.
     pub idle: Duration,
 }
 
@@ -39,36 +39,36 @@ pub struct InstanceInfo {
 #[derive(Default)]
 pub(crate) struct Residents(Mutex<HashMap<String, Arc<Room>>>);
 
-/// The place of one session.
+/// The room of one session.
 #[derive(Default)]
 pub(crate) struct Room {
     turn: Arc<tokio::sync::Mutex<Tenancy>>,
-    /// Of whoever lives there, for those who only look.
+    /// The status of the instance, readable without a turn.
     status: Mutex<Option<Arc<Status>>>,
-    /// The session has ended.
+    /// Cancelled when the session ends.
     over: CancellationToken,
 }
 
-/// Who lives in a room.
+/// The occupancy of a room.
 #[derive(Default)]
 enum Tenancy {
-    /// Nobody yet.
+    /// No instance has been created yet.
     #[default]
     New,
-    /// An instance.
+    /// A live instance.
     Taken(Resident),
-    /// Nobody any more.
+    /// The last instance is gone.
     Left(Gone),
 }
 
-/// Why an instance is gone.
+/// The reason why an instance is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gone {
-    /// It broke, reached a limit, or its call was cancelled.
+    /// It failed, reached a limit, or its call was cancelled.
     Stopped,
-    /// Nobody called it for too long.
+    /// It was idle for too long.
     Idle,
-    /// It was opened with something else than what is granted now.
+    /// It was opened with a different grant than the current one.
     Regranted,
 }
 
@@ -88,7 +88,7 @@ impl Residents {
         Arc::clone(rooms.entry(session_id.to_owned()).or_default())
     }
 
-    /// Ends what a session has: its instance, also in the middle of a call.
+    /// Ends a session: stops its instance, even in the middle of a call.
     pub(crate) fn end(&self, session_id: &str) {
         let room = lock(&self.0).remove(session_id);
         if let Some(room) = room {
@@ -96,7 +96,7 @@ impl Residents {
         }
     }
 
-    /// The instances that there are, by the names of their sessions.
+    /// The live instances, sorted by session ID.
     pub(crate) fn infos(&self) -> Vec<InstanceInfo> {
         let rooms = lock(&self.0);
         let infos = rooms.iter().filter_map(|(session_id, room)| {
@@ -114,7 +114,7 @@ impl Room {
     ///
     /// # Errors
     ///
-    /// There was none in time, or the session has ended.
+    /// The turn did not come in time, or the session has ended.
     pub(crate) async fn enter(self: Arc<Self>, patience: Duration) -> Result<Visit, Stop> {
         let turn = timeout(patience, Arc::clone(&self.turn).lock_owned());
         tokio::select! {
@@ -129,11 +129,11 @@ impl Room {
 }
 
 impl Visit {
-    /// Runs something in the instance of the session. `begin` makes one where there is none.
+    /// Runs something in the session's instance. `begin` creates the instance if there is none.
     ///
     /// # Errors
     ///
-    /// What is granted to it cannot be opened.
+    /// A granted folder or file cannot be opened.
     pub(crate) async fn run<R: Send + 'static>(
         mut self,
         case: &Arc<Case>,
@@ -148,7 +148,8 @@ impl Visit {
             Some(resident) => resident,
             None => self.move_in(case, opening, begin)?,
         };
-        // Unless the call returns, whoever comes next finds nobody: also when it is dropped here.
+        // Unless the call returns, the next caller must find no instance, even if this future is
+        // dropped.
         *self.tenancy = Tenancy::Left(Gone::Stopped);
         let run = tokio::select! {
             biased;
@@ -190,7 +191,8 @@ impl Visit {
 }
 
 impl Gone {
-    /// What the next call tells of it: whoever relies on what was kept has to know.
+    /// The note in the report of the next call, because a caller that relies on stored state has to
+    /// know.
     fn effect(self) -> Effect {
         let why = match self {
             Self::Stopped => "the last one was stopped",
@@ -213,7 +215,8 @@ fn busy(waited: Duration) -> Stop {
     Stop::Failed(Failure::new(FailureKind::LimitReached, message))
 }
 
-/// Each change of what is locked here is whole by itself, so a panic elsewhere leaves it sound.
+/// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
+/// to use.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A plugin as a guide: who the assistant is, in limited words.
+//! A plugin as a guide: it describes the assistant, within limits.
 
 use std::time::Duration;
 
@@ -6,41 +6,44 @@ use sallyport_contract::Redactor;
 
 use crate::{Plugin, case::Case, plugin::Unavailable, run};
 
-/// Longest wait for a persona. It is mostly fixed text; an interpreter needs a moment to start.
+/// Longest wait for a persona. The persona is mostly fixed text, but an interpreter needs a moment
+/// to start.
 const GUIDE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Longest system prompt: a book chapter. It is sent with every request to the model.
+/// Longest system prompt in bytes: a book chapter. It is sent with every request to the model.
 const PROMPT_BYTES_MAX: usize = 64 * 1024;
 
-/// Most initial memories. More is a document, and belongs where a tool can look things up.
+/// Most initial memories. A longer list is a document and belongs in a tool that can search it.
 const MEMORIES_MAX: usize = 256;
 
-/// Longest single memory: a paragraph or two, since memories are found one at a time.
+/// Longest single memory in bytes: a paragraph or two. Memories are found one at a time.
 const MEMORY_BYTES_MAX: usize = 8 * 1024;
 
-/// Longest name of a memory policy; the known ones are much shorter.
+/// Longest name of a memory policy in bytes. The known ones are much shorter.
 const POLICY_BYTES_MAX: usize = 64;
 
-/// Who the assistant is, as a plugin says; every text in it is untrusted.
+/// The description of the assistant by a plugin. Every text in it is untrusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Persona {
-    /// What the model should be and do.
+    /// The instructions for the model.
     pub system_prompt: String,
-    /// How much its answers may vary; a number from 0.
+    /// How much its answers may vary; a finite number from 0.
     pub temperature: Option<f64>,
-    /// What it is shown of a long conversation; whether there is such a policy has not been checked.
+    /// The memory policy, which selects what the model sees of a long conversation. The name has
+    /// not been checked.
     pub memory_policy: Option<String>,
-    /// What it knows from the start.
+    /// Facts that the assistant knows from the start.
     pub initial_memories: Vec<String>,
 }
 
 impl Plugin {
-    /// Asks who the assistant is: in a fresh instance, with the plugin's settings and without any
-    /// grant.
+    /// Asks the plugin to describe the assistant, in a fresh instance with the plugin's settings
+    /// and without any grant.
     ///
     /// # Errors
     ///
-    /// The plugin is no guide, breaks or takes too long, or what it says is impossible or too long.
+    /// The plugin is not a guide, fails or takes too long, or its description is invalid or too
+    /// long.
     pub async fn describe(&self) -> Result<Persona, Unavailable> {
         let abi = self.abi();
         let body = run::body(move |store, instance| {
@@ -54,7 +57,7 @@ impl Plugin {
 }
 
 impl Persona {
-    /// The same without secrets.
+    /// Removes secrets.
     fn without(self, redactor: &Redactor) -> Self {
         let clean = |text: String| redactor.text(&text).into_owned();
         Self {
@@ -65,11 +68,11 @@ impl Persona {
         }
     }
 
-    /// Returns the persona if it keeps to the limits.
+    /// Returns the persona if it is valid.
     ///
     /// # Errors
     ///
-    /// What of it is impossible, or longer than is taken.
+    /// A number is invalid, or a text or the list of memories is too long.
     fn checked(self) -> Result<Self, Unavailable> {
         let Self { system_prompt, temperature, memory_policy, initial_memories } = &self;
         let policy = memory_policy.as_deref().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! A plugin that answers HTTP requests: one request and its response, within the limits of any run.
 //!
-//! What a guest answers is handed on while it is written. The head waits for the first piece of the
-//! body, so that a guest which breaks at once is told from one that answers. Whatever goes wrong is a
-//! plain 502 to whoever asked, and told in full in the record.
+//! The response is passed on while the guest writes it. The head waits for the first piece of the
+//! body, so that a guest that fails immediately is distinguished from one that answers. The client
+//! receives a plain 502 for any failure; the record has the details.
 
 use std::{
     borrow::Cow,
@@ -39,35 +39,36 @@ use crate::{
     net, run,
 };
 
-/// What whoever asked is told when there is no answer.
+/// The body of the 502 response.
 const NO_ANSWER: &str = "the plugin gave no answer\n";
 
 /// A body as it leaves the sandbox.
 pub type HttpBody = UnsyncBoxBody<Bytes, BodyError>;
 
-/// Why a body ends before it is whole.
+/// The reason why a body ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// It is longer than the policy allows.
+    /// The body is longer than the policy allows.
     #[error("the body has more than {0} bytes")]
     TooLong(u64),
-    /// The plugin ended in the middle of it.
+    /// The plugin ended before the body did.
     #[error("the plugin ended before its answer was whole")]
     Unfinished,
 }
 
 /// A request that is being answered.
 pub struct Served {
-    /// The response. Dropping this, or the body before its end, ends the run.
+    /// The response. Dropping this, or the body before its end, stops the run.
     pub response: BoxFuture<'static, Response<HttpBody>>,
-    /// The record of the run; it is there once the run has ended, which may be after the response.
+    /// The record of the run. It is available when the run has ended, which may be after the
+    /// response.
     pub report: BoxFuture<'static, CallReport>,
 }
 
 impl Plugin {
-    /// Answers a request whose URI is absolute: its scheme and authority are what the guest is told,
-    /// whatever the `Host` header says. Input goes to `inbox`, commands and drawings to `seat`. The run
-    /// begins at once, in a task of its own.
+    /// Answers a request with an absolute URI, whose scheme and authority are passed to the guest
+    /// instead of the `Host` header's. Input goes to `inbox`, commands and drawings to `seat`. The
+    /// run starts immediately, in a task of its own.
     pub fn serve<B>(
         self: &Arc<Self>,
         call: Admitted,
@@ -91,7 +92,7 @@ impl Plugin {
                 let _ended = ended;
                 let (trail, run) =
                     (call.trail().clone(), plugin.run_for(Arc::new(call), links, body));
-                // A run that is given up has left its trail by the end of this line.
+                // A run that is given up has left its effects on its trail when this returns.
                 let ran = gone.run_until_cancelled(run).await;
                 let _ = tell.send(match ran {
                     Some(ran) => plugin.report(ran, |(), ledger| outcome(ledger)),
@@ -105,19 +106,19 @@ impl Plugin {
     }
 }
 
-/// What the record says of a run that has returned.
+/// The outcome of a run that has returned.
 fn outcome(ledger: &Ledger) -> Outcome {
     let Some(limit) = ledger.limit() else { return Outcome::Completed(ToolOutput::default()) };
     let message = format!("the limit of {limit} is reached");
     Outcome::Failed(Failure::new(FailureKind::LimitReached, message))
 }
 
-/// The record of a run that nobody waited for.
+/// The record of a run that was given up.
 fn cancelled(trail: &Trail) -> CallReport {
     CallReport { effects: trail.take(), ..CallReport::from(Outcome::Cancelled) }
 }
 
-/// What a guest has begun to answer.
+/// The response that a guest has begun.
 struct Begun {
     given: Given,
     case: Arc<Case>,
@@ -125,15 +126,15 @@ struct Begun {
 }
 
 impl Begun {
-    /// The answer, if it is one that can be sent.
+    /// The response, if it can be sent.
     fn answer(self) -> Option<(Response<WasiBody>, Arc<Case>, Arc<AtomicBool>)> {
         let answer = self.given.ok().filter(|answer| !answer.status().is_informational())?;
         Some((answer, self.case, self.broke))
     }
 }
 
-/// Tells whether a guest was stopped while it was at work. It is dropped before the guest's things
-/// are, so an end of the body that comes of those is not taken for one that was meant.
+/// Records whether a guest was stopped before it returned. It is dropped before the guest's
+/// resources, so that the end of a body that their removal causes is not taken for a regular one.
 struct AtWork {
     broke: Arc<AtomicBool>,
     has_returned: bool,
@@ -145,7 +146,7 @@ impl Drop for AtWork {
     }
 }
 
-/// Hands the request to the guest, and hands over what it begins to answer.
+/// Passes the request to the guest, and the beginning of its response to `give`.
 fn answer<B>(
     handler: Option<Arc<HttpHandler>>,
     request: Request<B>,
@@ -170,7 +171,7 @@ where
     })
 }
 
-/// The request with a body that ends at the limit.
+/// The request with a limit on its body.
 fn limited<B>(request: Request<B>, case: &Arc<Case>) -> Request<WasiBody>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -191,7 +192,7 @@ where
     })
 }
 
-/// Waits until the guest has begun to answer and the first piece of the body is there.
+/// Waits until the guest has begun its response and written the first piece of the body.
 async fn respond(
     mut given: oneshot::Receiver<Begun>,
     over: CancellationToken,
@@ -203,7 +204,7 @@ async fn respond(
         () = over.cancelled() => given.try_recv().ok(),
     };
     let Some((answer, case, broke)) = begun.and_then(Begun::answer) else {
-        // Whoever waits gets no answer; the guest may still have something else to do.
+        // The client gets the 502, but the guest may have other work to finish.
         gone.disarm();
         return no_answer();
     };
@@ -233,23 +234,23 @@ fn whole(bytes: Bytes) -> HttpBody {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A body on its way out.
+/// A body that is being sent.
 struct Serving {
     body: WasiBody,
-    /// The run has ended.
+    /// Cancelled when the run has ended.
     over: CancellationToken,
-    /// Ends the run when nobody takes the body any more, unless that has come to its own end.
+    /// Stops the run when the client drops the body before its end.
     gone: Option<DropGuard>,
     case: Arc<Case>,
     broke: Arc<AtomicBool>,
     bytes: u64,
-    /// `None` once the body is over.
+    /// `None` once the body has ended.
     clean: Option<RedactStream>,
 }
 
 impl Serving {
-    /// Returns the next piece, nothing at the end. After an end of any kind the guest may go on with
-    /// other things.
+    /// Returns the next piece, or `None` at the end. After the end, regular or not, the guest may
+    /// continue with other work.
     async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         let piece = self.piece().await;
         if let Ok(None) | Err(_) = piece
@@ -263,7 +264,7 @@ impl Serving {
     async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         while let Some(clean) = &mut self.clean {
             let Some(frame) = frame(&mut self.body, &self.over).await? else { break };
-            // Trailers are nothing that a guest may announce, so none are sent.
+            // A guest may not announce trailers, so none are sent.
             let Ok(bytes) = frame.into_data() else { continue };
             let piece = match clean.push(&bytes) {
                 Cow::Borrowed(all) if all.len() == bytes.len() => bytes.clone(),
@@ -287,7 +288,7 @@ impl Serving {
         Ok(())
     }
 
-    /// Returns what was held back.
+    /// Returns the bytes that were held back.
     fn end(&mut self) -> Result<Option<Bytes>, BodyError> {
         let Some(clean) = self.clean.take() else { return Ok(None) };
         if self.broke.load(Ordering::SeqCst) {
@@ -306,7 +307,8 @@ impl Serving {
     }
 }
 
-/// What the guest has written next; when its run is over, only what is there already.
+/// The next frame of the guest's body. Once its run has ended, only frames that are already
+/// available.
 async fn frame(
     body: &mut WasiBody,
     over: &CancellationToken,

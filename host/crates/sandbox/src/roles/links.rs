@@ -1,4 +1,5 @@
-//! The ends of a session that a run in a role holds. A tool's call holds none.
+//! The links between a run and its session. A tool's call has none, except the streams of a
+//! program.
 
 use std::sync::Arc;
 
@@ -6,23 +7,23 @@ use sallyport_contract::services::{Inbox, Seat};
 
 use super::{program::Program, speech::Speech};
 
-/// What a run is joined to, for as long as it goes on.
+/// The links of one run, for as long as it lasts.
 #[derive(Clone, Default)]
 pub(crate) struct RoleLinks {
-    /// Where a provider's words go while it generates.
+    /// Receives the pieces of a provider's answer while it generates.
     pub(crate) speech: Option<Arc<Speech>>,
-    /// Where a listener's input goes.
+    /// Receives a listener's input.
     pub(crate) inlet: Option<Inlet>,
-    /// Where a UI sits.
+    /// Receives a UI's commands and drawings.
     pub(crate) seat: Option<Arc<dyn Seat>>,
     /// The streams of a program.
     pub(crate) program: Option<Program>,
 }
 
-/// A listener's way into the session.
+/// A listener's connection to the session.
 #[derive(Clone)]
 pub(crate) struct Inlet {
     pub(crate) inbox: Arc<dyn Inbox>,
-    /// Where the signal came from.
+    /// The connection that the signal came from.
     pub(crate) connection: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! A plugin as a listener: signals from outside go in, replies come out, and what it makes of them it
-//! hands to the session itself.
+//! A plugin as a listener. It receives signals from outside, returns replies, and submits input to
+//! the session by itself.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use sallyport_contract::{
 use super::{Inlet, RoleLinks};
 use crate::{Plugin, abi::ToolReturn, run};
 
-/// Most replies to one signal. A page of lines fits; a flood is no answer.
+/// Most replies to one signal. This fits a page of lines and stops a flood.
 const REPLIES_MAX: usize = 256;
 
-/// Something that happened on a connection.
+/// An event on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signal {
-    /// Somebody has connected; their address, or a name for it.
+    /// A client has connected. The text is its address or a name for it.
     Opened(String),
-    /// A line or a text message came.
+    /// A line or a text message arrived.
     Text(String),
-    /// A binary message came.
+    /// A binary message arrived.
     Binary(Vec<u8>),
     /// The session has answered an input that came from this connection.
     Answered(String),
@@ -28,21 +28,21 @@ pub enum Signal {
     Closed,
 }
 
-/// What to do with the connection.
+/// An action on the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// Send a text message or a line; untrusted.
+    /// Send a text message or a line. The text is untrusted.
     Text(String),
     /// Send a binary message.
     Binary(Vec<u8>),
-    /// Close it.
+    /// Close the connection.
     Close,
 }
 
-/// What a listener made of a signal.
+/// The result of a signal.
 #[derive(Debug)]
 pub struct Handled {
-    /// What goes back, in this order; nothing when the run did not complete.
+    /// The replies in order. Empty if the run did not complete.
     pub replies: Vec<Reply>,
     /// The record of the run.
     pub report: CallReport,
@@ -56,15 +56,16 @@ pub struct Listener {
 }
 
 impl Plugin {
-    /// Makes it listen for a session: `call` is what the gate has let through, and what it makes of
-    /// the signals goes to `inbox`.
+    /// Creates a listener for a session. `call` has passed the gate, and the plugin's input goes to
+    /// `inbox`.
     pub fn listener(self: &Arc<Self>, call: Admitted, inbox: Arc<dyn Inbox>) -> Listener {
         Listener { plugin: Arc::clone(self), call: Arc::new(call), inbox }
     }
 }
 
 impl Listener {
-    /// Tells it that signals will come. Unless that completes, none should.
+    /// Notifies the plugin that signals are about to arrive. If this does not complete, no signals
+    /// should be sent.
     pub async fn start(&self) -> CallReport {
         let abi = self.plugin.abi();
         let body = run::body(move |store, instance| {
@@ -74,7 +75,7 @@ impl Listener {
         self.plugin.report(ran, |value, ledger| self.plugin.outcome(value, ledger))
     }
 
-    /// Tells it that no more signals come.
+    /// Notifies the plugin that no more signals will arrive.
     pub async fn stop(&self) -> CallReport {
         let abi = self.plugin.abi();
         let body = run::body(move |store, instance| {
@@ -84,7 +85,7 @@ impl Listener {
         self.plugin.report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
     }
 
-    /// Tells it of a signal. Dropping the future ends the instance.
+    /// Passes a signal to the plugin. Dropping the future stops the instance.
     pub async fn handle(&self, connection: &str, signal: Signal) -> Handled {
         let (abi, name) = (self.plugin.abi(), connection.to_owned());
         let body = run::body(move |store, instance| {
@@ -131,7 +132,7 @@ impl Reply {
     }
 }
 
-/// Takes replies as a whole or not at all.
+/// Accepts all replies or none.
 fn check(replies: Vec<Reply>, bytes_max: u64) -> Result<Vec<Reply>, ToolReturn> {
     let refused =
         |message: String| Err(ToolReturn::Error(Failure::new(FailureKind::LimitReached, message)));

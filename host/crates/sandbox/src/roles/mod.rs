@@ -1,9 +1,10 @@
-//! The roles that a plugin can play beside tools, in plain types: what it is told, what it answers, and
-//! the runs in between.
+//! The roles that a plugin can have in addition to tools, in plain types: their inputs, their
+//! results, and the runs in between.
 //!
-//! A role run is a run that no model asked for. It has passed the gate like a call, is limited and
-//! written down like one, and ends in a [`CallReport`](sallyport_contract::CallReport). What it is
-//! joined to in the session (the pieces of an answer, an inbox, a seat) it holds for that run alone.
+//! A role run is a run that no model requested. Except for a guide's, which has no grants, it has
+//! passed the gate like a call, is limited and recorded like one, and ends in a
+//! [`CallReport`](sallyport_contract::CallReport). Its links to the session (the pieces of an
+//! answer, an inbox, a seat) are valid for that run only.
 
 mod guide;
 mod http;

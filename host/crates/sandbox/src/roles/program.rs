@@ -1,5 +1,5 @@
-//! The streams of a plugin that is a program: its arguments on standard input, its result on standard
-//! output, and on standard error what it has to say about a failure.
+//! The streams of a plugin that is a program: its arguments on standard input, its result on
+//! standard output, and messages about a failure on standard error.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,11 +15,11 @@ use wasmtime_wasi::{
 
 use crate::{abi::ToolReturn, capability::stdio::GuestOutput};
 
-/// Bytes that a program may write at a time.
+/// Most bytes that a program may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
 
-/// What is kept of standard error for the failure: its end, where programs say what went wrong. All of
-/// it is in the log, as far as that goes.
+/// Bytes of standard error that are kept for the failure. The end is kept, where programs report
+/// the cause. The log has all of it, up to its own limit.
 const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
 
 /// The streams of one run. Clones are the same streams.
@@ -31,7 +31,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Makes the streams of a run that reads these arguments.
+    /// Creates the streams of a run with these arguments.
     pub(crate) fn new(arguments: &str, output_bytes_max: u64) -> Self {
         let output_bytes_max = usize::try_from(output_bytes_max).unwrap_or(usize::MAX);
         Self {
@@ -41,12 +41,12 @@ impl Program {
         }
     }
 
-    /// Standard input: the arguments, and then its end.
+    /// Standard input: the arguments, then the end of the stream.
     pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
         MemoryInputPipe::new(self.arguments.clone())
     }
 
-    /// Standard output: kept, as much of it as a result may have.
+    /// Standard output: kept up to the limit of a result.
     pub(crate) fn stdout(&self) -> impl StdoutStream + use<> {
         Recorder { tape: self.printed.clone(), log: None }
     }
@@ -56,12 +56,13 @@ impl Program {
         Recorder { tape: self.complaint.clone(), log: Some(log.clone()) }
     }
 
-    /// Whether what it printed, or said on standard error, tells why it was stopped.
+    /// Whether the output shows why the program was stopped: standard output was cut, or standard
+    /// error has text.
     pub(crate) fn explains_itself(&self) -> bool {
         self.printed.read().is_cut || !self.complaint.read().bytes.is_empty()
     }
 
-    /// What comes of a run that has succeeded, or has not, by its own word.
+    /// The result of a run. `succeeded` is the program's own exit status.
     pub(crate) fn result(&self, succeeded: bool) -> ToolReturn {
         match self.output(succeeded) {
             Ok(output) => ToolReturn::Output(output),
@@ -94,7 +95,7 @@ impl Program {
     }
 }
 
-/// Bytes that were written, as many as are kept.
+/// Captured bytes, up to a limit.
 #[derive(Clone)]
 struct Tape(Arc<Mutex<Kept>>);
 
@@ -105,7 +106,7 @@ struct Kept {
     is_cut: bool,
 }
 
-/// Which part of what is too long is kept.
+/// The part that is kept of output that is too long.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Start,
@@ -118,14 +119,14 @@ impl Tape {
         Self(Arc::new(Mutex::new(kept)))
     }
 
-    /// Each change is whole by itself, so a panic elsewhere leaves the tape sound.
+    /// Locks the tape. Each change is complete by itself, so a poisoned lock is safe to use.
     fn read(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Kept {
-    /// Keeps what was written. Returns whether more will be taken.
+    /// Appends bytes. Returns whether more are accepted.
     fn write(&mut self, bytes: &[u8]) -> bool {
         match self.keeps {
             Keeps::Start => {
@@ -144,7 +145,7 @@ impl Kept {
     }
 }
 
-/// A standard stream that a program writes.
+/// A standard stream that a program writes to.
 struct Recorder {
     tape: Tape,
     log: Option<GuestOutput>,
@@ -157,7 +158,7 @@ impl IsTerminal for Recorder {
 }
 
 impl StdoutStream for Recorder {
-    /// Only WASI 0.2 is linked, which takes [`StdoutStream::p2_stream`].
+    /// Never used: only WASI 0.2 is linked, which calls [`StdoutStream::p2_stream`].
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(tokio::io::sink())
     }
@@ -179,7 +180,7 @@ impl Pollable for Writer {
 }
 
 impl OutputStream for Writer {
-    /// A result that is too long cannot become one any more, so the program is stopped.
+    /// Stops the program if its output is too long: it can no longer become a result.
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         if !self.tape.read().write(&bytes) {
             return Err(StreamError::Trap(wasmtime::Error::msg("the result is too long")));

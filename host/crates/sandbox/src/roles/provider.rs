@@ -1,8 +1,8 @@
-//! A plugin as a language model: what it is asked, and what it answers.
+//! A plugin as a language model: the conversation it receives and the answer it returns.
 //!
-//! The words that it pushes and those of its answer are one text: what was pushed stands first in the
-//! answer, and what the answer adds is pushed after it. So whoever shows the pieces has shown the
-//! answer.
+//! The pieces that it pushes and the text of its answer form one text: pushed text is the beginning
+//! of the answer, and the rest of the answer is pushed after it. So a client that shows the pieces
+//! has shown the whole answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,30 +14,30 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::{RoleLinks, speech::Speech};
 use crate::{Plugin, ledger::Ledger, run};
 
-/// Most calls of one answer. A model that wants more at a time has lost its way.
+/// Most calls of one answer. A model that requests more at a time has lost its way.
 const CALLS_MAX: usize = 256;
 
-/// Longest text of a failure; it is for a person to read.
+/// Longest text of a failure in bytes. It is for the user.
 const FAILURE_BYTES_MAX: usize = 4 * 1024;
 
-/// Most tokens that an answer may claim to have used, so that no sum of them overflows.
+/// Most tokens that an answer may report, so that no sum of them overflows.
 const TOKENS_MAX: u64 = 1 << 40;
 
-/// What a provider is asked.
+/// A request to a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generation {
-    /// The conversation; its last message is to be answered.
+    /// The conversation. The provider answers its last message.
     pub history: Vec<Message>,
     /// The tools that may be called.
     pub tools: Vec<ToolDefinition>,
-    /// How to answer.
+    /// Settings for the answer.
     pub settings: GenerationSettings,
 }
 
-/// How a provider is to answer.
+/// Settings for an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GenerationSettings {
-    /// Which model, where the provider has several.
+    /// The model, if the provider has several.
     pub model: Option<String>,
     /// How much the answers may vary, from 0.
     pub temperature: Option<f64>,
@@ -48,22 +48,22 @@ pub struct GenerationSettings {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// What the model should be and do.
+    /// The instructions for the model.
     System(String),
-    /// What the person said.
+    /// A message of the user.
     User(UserMessage),
-    /// What the model answered.
+    /// An answer of the model.
     Assistant(AnswerMessage),
-    /// What a tool gave back.
+    /// The result of a tool.
     Tool(ToolResult),
 }
 
-/// What a person said.
+/// A message of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserMessage {
-    /// Their words.
+    /// The text.
     pub text: String,
-    /// Files to look at.
+    /// Attached files.
     pub attachments: Vec<Blob>,
 }
 
@@ -74,27 +74,27 @@ pub struct Blob {
     pub media_type: String,
     /// The bytes of the file.
     pub data: Vec<u8>,
-    /// The name of the file, without folders, when it has one.
+    /// The name of the file, without folders, if it has one.
     pub name: Option<String>,
 }
 
-/// What a model said.
+/// An answer of the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerMessage {
-    /// Words for the person; may be empty.
+    /// Text for the user; may be empty.
     pub text: String,
-    /// Calls that it wants made.
+    /// The calls that it requests.
     pub calls: Vec<ToolRequest>,
-    /// The provider's own form of this message, a JSON text. It goes back as it was, to the same
-    /// plugin alone.
+    /// The provider's own form of this message, a JSON text. It is returned unchanged, and only to
+    /// the same plugin.
     pub opaque: Option<String>,
 }
 
-/// A call that a model wants made. Nothing of it has been checked: ids may come twice, the tool may
-/// not exist, the arguments may not be JSON.
+/// A call that a model requests. Nothing in it has been checked: IDs may repeat, the tool may not
+/// exist, the arguments may not be JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {
-    /// Names it within the answer.
+    /// The ID of the call within the answer.
     pub id: String,
     /// The name of the tool.
     pub name: String,
@@ -102,10 +102,10 @@ pub struct ToolRequest {
     pub arguments: String,
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// The ID of the call.
     pub call_id: String,
     /// The tool's name.
     pub name: String,
@@ -120,7 +120,7 @@ pub struct ToolResult {
 pub struct ToolDefinition {
     /// Letters, digits, `_` and `-`, at most 64.
     pub name: String,
-    /// What it does and when to use it.
+    /// What the tool does and when to use it.
     pub description: String,
     /// JSON Schema of the arguments, a JSON text.
     pub parameters: String,
@@ -129,22 +129,22 @@ pub struct ToolDefinition {
 /// An answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
-    /// What was said, with all that was pushed before.
+    /// The message, including all text that was pushed before.
     pub message: AnswerMessage,
-    /// True when nothing more is to be asked for; never with calls.
+    /// True if the answer is complete; never with calls.
     pub is_final: bool,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     pub finish: Finish,
-    /// What it has used, when that is known.
+    /// The tokens used, if known.
     pub usage: Option<Usage>,
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// It had said all.
+    /// The answer is complete.
     Stop,
-    /// It wants tools called.
+    /// The model requests tool calls.
     ToolCalls,
     /// The answer was cut at a limit.
     Length,
@@ -154,7 +154,7 @@ pub enum Finish {
     Other(String),
 }
 
-/// What an answer has used.
+/// The tokens of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens read.
@@ -163,7 +163,7 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
-/// Why there is no answer; in words for the person.
+/// The reason for a missing answer, in human-readable form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderFailure {
     /// The service did not accept the key.
@@ -172,38 +172,39 @@ pub enum ProviderFailure {
     /// The service cannot be reached.
     #[error("the service cannot be reached: {0}")]
     Unreachable(String),
-    /// The service wants to be asked later.
+    /// The service is busy and should be asked later.
     #[error("the service is busy: {message}")]
     Busy {
-        /// What it says.
+        /// The service's message.
         message: String,
-        /// After which time, when it says so.
+        /// The time to wait, if the service states one.
         retry_after: Option<Duration>,
     },
-    /// The service refused this request, or answered something that cannot be understood.
+    /// The service refused this request, or its response cannot be understood.
     #[error("the service refused the request: {0}")]
     Refused(String),
-    /// The gate refused the plugin something that it needed.
+    /// The gate denied the plugin something that it needed.
     #[error("{}: {}", .0.what, .0.why)]
     Denied(Denial),
-    /// The plugin was stopped, broke, or answered something impossible.
+    /// The plugin was stopped, failed, or returned an invalid answer.
     #[error("{0}")]
     Broken(String),
 }
 
-/// A piece of an answer, while it is made.
+/// A piece of an answer while it is generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// Words for the person.
+    /// Text for the user.
     Text(String),
-    /// The model thinking aloud.
+    /// The model's reasoning.
     Reasoning(String),
 }
 
-/// Where the pieces of an answer go. What may be said in one run is limited, so it cannot fill up.
+/// Receives the pieces of an answer. The size of one run's pieces is limited, so the channel cannot
+/// grow without bound.
 pub type Deltas = UnboundedSender<Delta>;
 
-/// An answer, or why there is none, and what making it did.
+/// An answer or a failure, with the record of the run.
 #[derive(Debug)]
 pub struct Answered {
     /// The answer.
@@ -213,8 +214,8 @@ pub struct Answered {
 }
 
 impl Plugin {
-    /// Asks the plugin to answer a conversation. Its words go to `deltas` while it does, all of them
-    /// before the answer is there. Dropping the future ends the instance.
+    /// Asks the plugin to answer a conversation. The pieces go to `deltas` while it generates, all
+    /// of them before this returns. Dropping the future stops the instance.
     pub async fn generate(
         &self,
         call: Admitted,
@@ -245,7 +246,7 @@ impl Plugin {
     }
 }
 
-/// Joins the answer with what was said before, or ends that where there is no answer.
+/// Combines the answer with the pieces that were pushed before. A failure ends the pieces.
 fn settle(
     answer: Result<Generated, ProviderFailure>,
     speech: &Speech,
@@ -265,7 +266,7 @@ fn settle(
 }
 
 impl Generated {
-    /// Takes an answer as a whole or not at all, and puts right what it contradicts itself in.
+    /// Accepts an answer or rejects it as a whole, and corrects fields that contradict each other.
     fn checked(mut self, bytes_max: u64) -> Result<Self, ProviderFailure> {
         let (bytes, calls) = (self.message.bytes(), self.message.calls.len());
         if bytes > bytes_max {
@@ -283,7 +284,7 @@ impl Generated {
             let text = format!("its own form of the answer is broken: {error}");
             return Err(ProviderFailure::Broken(text));
         }
-        // What is not all of it, and asks for nothing by which it would go on, was cut.
+        // An answer that is not final and requests no calls was cut: nothing could continue it.
         if !self.is_final && calls == 0 && self.finish == Finish::Stop {
             self.finish = Finish::Length;
         }
@@ -306,7 +307,7 @@ impl Generated {
         self
     }
 
-    /// What the record says of it.
+    /// The outcome for the record.
     fn outcome(&self) -> Outcome {
         let calls = self.message.calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>();
         let data = serde_json::json!({ "text_bytes": self.message.text.len(), "calls": calls });
@@ -315,7 +316,8 @@ impl Generated {
 }
 
 impl AnswerMessage {
-    /// Every call counts at least as much as its own record, so that empty ones are not free.
+    /// The size in bytes. Each call counts at least as much as its own record, so that empty calls
+    /// are not free.
     fn bytes(&self) -> u64 {
         let call = |call: &ToolRequest| {
             size_of::<ToolRequest>() + call.id.len() + call.name.len() + call.arguments.len()
@@ -335,7 +337,7 @@ impl Usage {
 }
 
 impl ProviderFailure {
-    /// Why there is no answer when the run did not get to give one.
+    /// The failure of a run that ended without a result.
     fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Denied(denial) => Self::Denied(denial.clone()),
@@ -349,7 +351,7 @@ impl ProviderFailure {
         }
     }
 
-    /// What failed after the gate refused something failed because of that.
+    /// A failure after the gate refused something is reported as denied.
     fn because_of(self, ledger: &Ledger) -> Self {
         ledger.last_refusal().map_or(self, Self::Denied)
     }
@@ -368,7 +370,7 @@ impl ProviderFailure {
         }
     }
 
-    /// What the record says of it.
+    /// The outcome for the record.
     fn outcome(&self) -> Outcome {
         let kind = match self {
             Self::Credentials(_) => FailureKind::AuthRequired,
@@ -381,7 +383,7 @@ impl ProviderFailure {
     }
 }
 
-/// A failure's text for a person; what is too long is cut.
+/// Cuts a failure's text for the user to its limit.
 fn shortened(text: &str) -> String {
     text[..text.floor_char_boundary(FAILURE_BYTES_MAX)].to_owned()
 }
