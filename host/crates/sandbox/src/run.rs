@@ -1,7 +1,8 @@
-//! One run of a guest: a store, a deadline, a task of its own, and a verdict.
+//! One run of a guest: a store, a deadline, a task of its own, and a result.
 //!
-//! Epochs do not interrupt host calls and time-outs do not interrupt WebAssembly, so both watch the
-//! same deadline. The task of its own means that even a panic of the host costs this run only.
+//! Epochs do not interrupt host calls and timeouts do not interrupt WebAssembly, so both watch the
+//! same deadline. The run has a task of its own, so that even a panic of the host affects this run
+//! only.
 
 use std::{pin::pin, sync::Arc};
 
@@ -25,15 +26,16 @@ use crate::{
     runtime::Engine,
 };
 
-/// What wasmtime says when a guest hands over too much at once; it has no type for it.
+/// wasmtime's message when a guest passes too much data at a time; the error has no type of its
+/// own.
 const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls";
 
-/// Why a run did not end by returning.
+/// The reason why a run did not return.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Its wall time or its processor time is over.
+    /// Its wall time or processor time is used up.
     Expired(Expired),
-    /// The guest broke, or the host did.
+    /// The guest failed, or the host did.
     Failed(Failure),
 }
 
@@ -51,12 +53,12 @@ impl<R> Run<R> {
     }
 }
 
-/// What is done with the instance.
+/// The operation on the instance.
 pub(crate) type Body<R> = Box<
     dyn for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>> + Send,
 >;
 
-/// Ends the run when the waiting side goes away.
+/// Aborts the task when this is dropped.
 pub(crate) struct AbortOnDrop(pub(crate) AbortHandle);
 
 impl Drop for AbortOnDrop {
@@ -65,7 +67,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// A guest in its store. Its instance is made by its first run.
+/// A guest in its store. The first run creates the instance.
 pub(crate) struct Vessel {
     engine: Arc<Engine>,
     pre: InstancePre<Guest>,
@@ -88,8 +90,8 @@ impl Vessel {
         self.store.data_mut()
     }
 
-    /// Runs the guest until it returns, breaks or is out of time. Unless it returned, nobody can say
-    /// in which state it is, and it must not be run again.
+    /// Runs the guest until it returns, fails or runs out of time. Unless it returned, its state is
+    /// unknown and it must not be run again.
     pub(crate) async fn run<R>(&mut self, body: Body<R>) -> Run<R> {
         let _beat = self.engine.ticker.beat();
         self.store.set_epoch_deadline(1);
@@ -120,7 +122,7 @@ impl Vessel {
     }
 }
 
-/// Runs a guest of its own until it returns, breaks or is out of time. Dropping the future ends the
+/// Runs a fresh guest until it returns, fails or runs out of time. Dropping the future stops the
 /// guest.
 pub(crate) async fn run<R: Send + 'static>(
     prepared: &Prepared,
@@ -151,14 +153,14 @@ fn new_store(engine: &Engine, guest: Guest) -> Store<Guest> {
     store
 }
 
-/// Lets others run, and waits while the guest's clock is held: while a person is asked about one of
-/// its requests it does nothing else for free.
+/// Lets other tasks run, and waits while the guest's clock is paused, so that a guest does not
+/// compute for free while the user is asked.
 async fn give_way(clock: Clock) {
     tokio::task::yield_now().await;
     clock.going().await;
 }
 
-/// Finds out what a trap means. The backtrace goes to the person, the sentence to the model.
+/// Determines the cause of a trap. The backtrace is for the user, the message for the model.
 fn classify(error: &wasmtime::Error, guest: &Guest) -> Stop {
     if error.downcast_ref() == Some(&Trap::Interrupt) {
         return Stop::Expired(guest.case.clock.expired().unwrap_or(Expired::Wall));
@@ -192,15 +194,15 @@ fn classify(error: &wasmtime::Error, guest: &Guest) -> Stop {
     Stop::Failed(Failure::new(kind, message).with_detail(format!("{error:?}")).with_panic(panic))
 }
 
-/// Whether the operating system refused memory, as it does where `ulimit -v` is set low: when the
-/// guest began, or as it grew.
+/// Whether the operating system refused memory when the guest started or grew, as it does with a
+/// low `ulimit -v`.
 fn is_without_memory(error: &wasmtime::Error, guest: &Guest) -> bool {
     let never_began = error.root_cause().downcast_ref() == Some(&Errno::NOMEM);
     never_began || guest.memory.was_refused_by_machine()
 }
 
-/// What a guest is said to have done that ended itself. WASI passes on whether it succeeded and no
-/// more: most languages tell every failure as the same one, so 1 is no code that anybody chose.
+/// The message for a guest that called `exit`. Most languages report every failure as 1, so that
+/// code carries no information.
 fn ended_itself(code: i32) -> String {
     match code {
         0 => "the plugin ended itself, without an answer".to_owned(),
@@ -209,7 +211,7 @@ fn ended_itself(code: i32) -> String {
     }
 }
 
-/// The limit that made a guest trap, if one did.
+/// The limit that made a guest trap, if there is one.
 fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
     let (cause, limits) = (error.root_cause(), &guest.limits);
     if guest.memory.was_refused() {
@@ -224,7 +226,7 @@ fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
     }
 }
 
-/// The task ended without an answer: the host panicked, or is shutting down.
+/// The result of a task that ended without one: the host panicked or is shutting down.
 pub(crate) fn lost<R>(how: String, ledger: &Ledger) -> Run<R> {
     ledger.limit_reached("host");
     let message = "the call was lost inside the host; nothing else is affected";
@@ -232,7 +234,7 @@ pub(crate) fn lost<R>(how: String, ledger: &Ledger) -> Run<R> {
     Run { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
 }
 
-/// Gives a closure the shape of a [`Body`], which type inference does not find by itself.
+/// Gives a closure the type of a [`Body`], which type inference does not find by itself.
 pub(crate) fn body<R, F>(body: F) -> Body<R>
 where
     F: for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>>

@@ -1,6 +1,7 @@
-//! The engine room: one wasmtime engine, one linker, one ticker, one cache for all plugins.
+//! The state that all plugins share: one wasmtime engine, one linker, one ticker, one cache.
 //!
-//! The engine is made when it is first needed. Listing plugins from the metadata cache needs none.
+//! The engine is created when it is first needed. Listing plugins from the metadata cache does not
+//! need it.
 
 use std::{
     path::PathBuf,
@@ -28,13 +29,13 @@ use crate::{
     ticker::Ticker,
 };
 
-/// What a sandbox needs from outside.
+/// The configuration of a sandbox.
 pub struct SandboxOptions {
-    /// Folder for compiled components; `None` compiles at every start.
+    /// Folder for compiled components. `None` compiles at every start.
     pub cache_dir: Option<PathBuf>,
     /// Where components are compiled.
     pub compiler: Compiler,
-    /// Turns host names into addresses for plugins.
+    /// Resolves host names for plugins.
     pub resolver: Arc<dyn Resolver>,
 }
 
@@ -44,33 +45,33 @@ pub struct Sandbox {
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) tls: Arc<Tls>,
     pub(crate) disk: Arc<Disk>,
-    /// The warm instances of its plugins.
+    /// The warm instances of all plugins.
     residents: Mutex<Vec<Weak<Residents>>>,
     engine: OnceLock<Arc<Engine>>,
 }
 
-/// wasmtime, set up. Everything in it is shared by all guests and holds nothing of any.
+/// The configured wasmtime engine. All guests share it, and it contains no state of any guest.
 pub(crate) struct Engine {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) linker: Linker<Guest>,
     pub(crate) ticker: Ticker,
 }
 
-/// When this host began, in milliseconds since 1970: plugins that keep something only as long as a
-/// host runs have to tell one from the next.
+/// The start of this host, in milliseconds since 1970. Plugins that keep data only while a host
+/// runs use it to distinguish one host from the next.
 static STARTED_MS: LazyLock<u64> = LazyLock::new(|| {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 });
 
-/// When this host began, in milliseconds since 1970.
+/// The start of this host, in milliseconds since 1970.
 pub(crate) fn started_ms() -> u64 {
     *STARTED_MS
 }
 
 impl Sandbox {
-    /// Makes a sandbox. When the cache folder cannot be used the sandbox works without it; the
-    /// second value says why.
+    /// Creates a sandbox. If the cache folder cannot be used, the sandbox works without it and the
+    /// second value states why.
     pub fn new(options: SandboxOptions) -> (Arc<Self>, Option<String>) {
         LazyLock::force(&STARTED_MS);
         let (cache, warning) = match &options.cache_dir {
@@ -97,12 +98,12 @@ impl Sandbox {
         (Arc::new(sandbox), warning)
     }
 
-    /// How often the cache could serve.
+    /// The hits and misses of the cache.
     pub fn cache_use(&self) -> CacheUse {
         self.cache.uses()
     }
 
-    /// Returns the walls that stand around the compiler on this system.
+    /// Returns the walls around the compiler on this system.
     ///
     /// # Errors
     ///
@@ -111,7 +112,7 @@ impl Sandbox {
         self.cache.compiler.walls()
     }
 
-    /// A place for the warm instances of one more plugin.
+    /// Creates the collection of warm instances for one more plugin.
     pub(crate) fn residents(&self) -> Arc<Residents> {
         let residents = Arc::default();
         let mut all = self.all_residents();
@@ -120,17 +121,17 @@ impl Sandbox {
         residents
     }
 
-    /// Ends what a session has here: its warm instances, also in the middle of a call, and its
-    /// scratches.
+    /// Ends a session: stops its warm instances, even in the middle of a call, and removes its
+    /// scratch folders.
     pub async fn end_session(&self, session_id: &str) {
         let all: Vec<_> = self.all_residents().iter().filter_map(Weak::upgrade).collect();
         all.iter().for_each(|residents| residents.end(session_id));
         let (disk, session_id) = (Arc::clone(&self.disk), session_id.to_owned());
-        // Should it fail, the folders go with the sandbox.
+        // If this fails, the folders are removed with the sandbox.
         let _ = tokio::task::spawn_blocking(move || disk.scratches.end(&session_id)).await;
     }
 
-    /// The list is whole after each change, so a panic elsewhere leaves it sound.
+    /// Locks the list. It is complete after each change, so a poisoned lock is safe to use.
     fn all_residents(&self) -> MutexGuard<'_, Vec<Weak<Residents>>> {
         self.residents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,13 +155,13 @@ impl Engine {
     }
 }
 
-/// The engine's settings. Proposals that plugins of WASI 0.2 do not need are off: each is code that
-/// untrusted input could reach.
+/// The engine's settings. Proposals that plugins of WASI 0.2 do not need are off, because untrusted
+/// input could reach their code.
 pub(crate) fn config() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
-        // Three to four times cheaper calls; components of WASI 0.2 have no use for it.
+        // Makes calls three to four times cheaper. Components of WASI 0.2 do not use it.
         .concurrency_support(false)
         .max_wasm_stack(WASM_STACK_BYTES)
         .async_stack_size(FIBER_STACK_BYTES)
@@ -175,8 +176,8 @@ pub(crate) fn config() -> Config {
     config
 }
 
-/// Everything that a guest can import. Files and sockets are linked for all, since the standard
-/// libraries of most languages import them; without a grant they hold nothing and reach nowhere.
+/// Links everything that a guest can import. Files and sockets are linked for all guests: the
+/// standard libraries of most languages import them. Without a grant they give access to nothing.
 fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -184,7 +185,7 @@ fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     capability::link(&mut linker)?;
     linker.allow_shadowing(true);
-    // The guest's time is that of its run, not the system's.
+    // The guest's clock is that of its run, not the system's.
     monotonic_clock::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     codes::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);

@@ -1,33 +1,33 @@
-//! JSON Schemas that plugins bring along, and the check of a value against one.
+//! JSON Schemas of plugins, and the validation of values.
 //!
-//! A schema is foreign text: references to other documents are never fetched, and patterns run in
-//! an engine whose time grows with the text, not with the pattern's cleverness.
+//! A schema is untrusted: references to other documents are never fetched, and patterns run in an
+//! engine whose time is linear in the text for any pattern.
 
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
 use crate::schema_cost;
 
-/// Complaints that one check reports. A model mends a few at a time.
+/// Most errors that one check reports. A model corrects a few at a time.
 const COMPLAINTS_MAX: usize = 5;
 
-/// Longest complaint; the instance that it quotes may be large.
+/// Longest error in characters. The value that it quotes may be large.
 const COMPLAINT_CHARS_MAX: usize = 300;
 
-/// Memory of one pattern's automaton. An address or a date needs a few kilobytes.
+/// Memory limit of one pattern's automaton, in bytes. An address or a date needs a few kilobytes.
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
 
-/// A schema, ready to check values.
+/// A compiled schema.
 #[derive(Debug)]
 pub struct Schema(jsonschema::Validator);
 
 impl Schema {
-    /// Prepares a schema.
+    /// Compiles a schema.
     ///
     /// # Errors
     ///
-    /// It is not a JSON Schema, refers to another document, has a pattern that cannot be run in
-    /// bounded time, or comes to too much work. The text says which.
+    /// It is not a JSON Schema, refers to another document, has a pattern that cannot run in
+    /// bounded time, or needs too much work. The message states which.
     pub fn new(schema: &Value) -> Result<Self, String> {
         schema_cost::check(schema)?;
         let patterns =
@@ -44,7 +44,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// The first few complaints, each with the place of what it is about.
+    /// The first few errors, each with its place in the value.
     pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         if self.0.is_valid(value) {
             return Ok(());

@@ -1,22 +1,23 @@
-//! What a schema can cost: checked before it is prepared, since neither preparing it nor checking a
-//! value against it can be interrupted.
+//! The cost limit of a schema. It is checked before the schema is compiled, because neither
+//! compiling it nor checking a value against it can be interrupted.
 //!
-//! Small texts can describe huge work: definitions that each refer twice to the next double with
-//! every step, and a pattern can stand for megabytes of automaton. So a schema is walked with its
-//! references followed, as a tree, and has to stay small; and a recursion may come back to one place
-//! of the value by one way only, or its work would double with every level of the value.
+//! A short text can describe a large amount of work: definitions that each refer to the next one
+//! twice double with every step, and a pattern can need megabytes of automaton. So a schema is
+//! walked as a tree, with its references followed, and must stay small. A recursion may return to
+//! one place of the value in one way only; otherwise the work would double with every level of the
+//! value.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Nodes of a schema with its references followed. Real ones have hundreds.
+/// Most nodes of a schema with its references followed. Real schemas have hundreds.
 const NODES_MAX: usize = 10_000;
 
-/// Patterns of a schema. Each is an automaton of its own.
+/// Most patterns of a schema. Each one needs an automaton of its own.
 const PATTERNS_MAX: usize = 64;
 
-/// Levels of a schema, so that the walk itself is bounded.
+/// Most levels of a place in the value, at 64 bytes per level.
 const LEVELS_MAX: usize = 100;
 
 /// A walk through a schema.
@@ -26,15 +27,15 @@ struct Walk<'s> {
     patterns: usize,
 }
 
-/// Returns what is too much about a schema.
+/// Returns an error if the schema is too expensive.
 pub(crate) fn check(schema: &Value) -> Result<(), String> {
     let mut walk = Walk { root: schema, nodes: 0, patterns: 0 };
     walk.visit(schema, &mut Vec::new(), &mut BTreeSet::new(), "")
 }
 
 impl<'s> Walk<'s> {
-    /// Visits a node. `open` are the references that are being followed, `returns` the places to
-    /// which a recursion has come back, and `place` is where the node applies in the value.
+    /// Visits a node. `open` contains the references that are being followed, `returns` the places
+    /// to which a recursion has returned, and `place` is where the node applies in the value.
     fn visit(
         &mut self,
         node: &'s Value,
@@ -108,7 +109,7 @@ impl<'s> Walk<'s> {
                 false => Err(format!("{target} recurs to one place of the value by several ways")),
             };
         }
-        // What refers elsewhere is refused when the schema is prepared.
+        // A reference to another document is refused when the schema is compiled.
         let Some(pointer) = target.strip_prefix('#') else { return Ok(()) };
         let Some(node) = self.root.pointer(pointer) else { return Ok(()) };
         open.push(target);

@@ -1,8 +1,8 @@
-//! The heartbeat of an engine: moves its epoch on while guests run, so that a guest which never
+//! The heartbeat of an engine: advances its epoch while guests run, so that a guest that never
 //! calls the host can still be interrupted.
 //!
-//! There is one ticker per engine and deadlines are kept per store, so one call's deadline can never
-//! end another call. While nothing runs, the thread sleeps without waking.
+//! There is one ticker per engine, and deadlines belong to stores, so one call's deadline never
+//! ends another call. While no guest runs, the thread sleeps without waking.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -12,11 +12,11 @@ use std::{
 
 use wasmtime::Engine;
 
-/// How often running guests are looked at. A spinning guest is stopped at most this much after its
-/// deadline, and gives way to others this often.
+/// The interval of the epoch. A spinning guest is stopped at most this long after its deadline, and
+/// yields to others at this interval.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// Keeps an engine's epoch moving while at least one [`Beat`] is held.
+/// Advances an engine's epoch while at least one [`Beat`] is held.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
@@ -39,11 +39,11 @@ struct State {
 pub(crate) struct Beat(Arc<Shared>);
 
 impl Ticker {
-    /// Starts the thread. It ends when the ticker is dropped.
+    /// Starts the thread, which ends when the ticker is dropped.
     ///
     /// # Errors
     ///
-    /// The system gives no thread.
+    /// The system cannot create a thread.
     pub(crate) fn start(engine: Engine) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let seen = Arc::clone(&shared);
@@ -64,13 +64,13 @@ impl Ticker {
 }
 
 impl Shared {
-    /// A panic while the lock is held cannot leave these two fields in disorder.
+    /// Changes the state. A panic under the lock cannot make these two fields inconsistent.
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_one();
     }
 
-    /// Returns false when the ticker is closed.
+    /// Waits until a guest runs. Returns false if the ticker is closed.
     fn wait_for_guests(&self) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |state: &mut State| state.running == 0 && !state.closed;

@@ -1,7 +1,7 @@
 //! The host's side of a running plugin: what the sandbox asks for while a guest runs.
 //!
-//! A guest is not given its powers once: each host call asks anew, so that a changed policy takes
-//! effect at the next one, and so that a person can be asked at the moment a plugin reaches out.
+//! A guest does not receive its powers once. Each host call asks again, so that a changed policy
+//! takes effect at the next call and the user can be asked at the moment of an access.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use url::Url;
 
 use crate::net::PendingBody;
 
-/// Something that reaches outside and that the grant lets through, before it happens.
+/// An access to the outside that the grant lets through, before it happens.
 pub struct Access<'a> {
-    /// The call that wants it.
+    /// The call that requests it.
     pub call: &'a Admitted,
-    /// What it is, as records name it: a method or a word, and the URL without its query.
+    /// The name of the access in records: a method or a verb, and the URL without its query.
     pub what: &'a str,
-    /// What it is.
+    /// The kind of access.
     pub kind: AccessKind<'a>,
 }
 
-/// What reaches outside.
+/// The kind of an access to the outside.
 #[derive(Clone, Copy)]
 pub enum AccessKind<'a> {
-    /// A request.
+    /// An HTTP request.
     Request {
-        /// Its method.
+        /// The method.
         method: &'a str,
-        /// Its URL, rebuilt from its parts.
+        /// The URL, rebuilt from its parts.
         url: &'a Url,
         /// The entry of the grant that lets it through.
         permit: &'a NetPermit<'a>,
@@ -38,15 +38,15 @@ pub enum AccessKind<'a> {
         /// The body, which the guest may still be writing.
         body: &'a PendingBody,
     },
-    /// A page that is to be opened in the user's browser.
+    /// Opening a page in the user's browser.
     OpenUrl {
-        /// Its address.
+        /// The address of the page.
         url: &'a Url,
     },
 }
 
 impl Access<'_> {
-    /// The address that it goes to.
+    /// The address of the access.
     pub fn url(&self) -> &Url {
         match self.kind {
             AccessKind::Request { url, .. } | AccessKind::OpenUrl { url } => url,
@@ -54,51 +54,51 @@ impl Access<'_> {
     }
 }
 
-/// Watches over one plugin. What it answers may change from one host call to the next.
+/// Decides what one plugin may do. The answers may change from one host call to the next.
 pub trait Warden: Send + Sync {
-    /// What the plugin may do at this moment.
+    /// The current grant.
     fn grant(&self) -> Arc<Grant>;
 
-    /// Whether [`agree`](Self::agree) would ask a person about an access, as things are. Then the body of a
-    /// request is waited for before, while the guest goes on.
+    /// Whether [`agree`](Self::agree) would currently ask the user about an access. If so, the body
+    /// of a request is collected first, while the guest keeps running.
     fn asks(&self, _access: &Access<'_>) -> bool {
         false
     }
 
-    /// Agrees to an access, perhaps after asking a person; the words of the person's answer come
-    /// back when there was a question. The guest is suspended meanwhile and its clock stands still.
+    /// Authorises an access, which may ask the user. Returns the user's answer if there was a
+    /// question. The guest's clock is paused in the meantime.
     fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>>;
 
     /// Looks up a secret that the grant names.
     ///
     /// # Errors
     ///
-    /// Why it cannot be had, in words that a model may read: nothing of the secret, no path of the
-    /// host.
+    /// The secret is not available. The model may read the message, so it contains no part of the
+    /// secret and no path of the host.
     fn secret(&self, name: &str) -> Result<Secret, String>;
 
-    /// Looks up a variable of the environment that the grant names.
+    /// Looks up an environment variable that the grant names.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// What takes every known secret out of a text.
+    /// The redactor, which removes every known secret from a text.
     fn redactor(&self) -> Arc<Redactor>;
 
-    /// What the plugin may keep, plan and say beyond a call, as far as the host has it.
+    /// The services that the host offers to plugins.
     fn services(&self) -> Services;
 
-    /// Whose things the plugin keeps when a call does not say on whose behalf it is made.
+    /// The user whose data the plugin stores if a call does not name one.
     fn user(&self) -> &str;
 
-    /// The proxies that requests go through, when the policy names any.
+    /// The proxies for requests, if the policy names any.
     fn proxy(&self) -> Option<Arc<Proxy>>;
 }
 
-/// A warden whose answers never change and who has nobody to ask: for components that are looked at
-/// before any policy is known, and for measuring. It agrees to what needs no question.
+/// A warden with fixed answers and no user to ask, for components that are inspected before a
+/// policy is known, and for benchmarks. It allows accesses that need no question.
 pub struct Unattended(Arc<Grant>);
 
 impl Unattended {
-    /// Holds one grant for good.
+    /// Creates a warden with one fixed grant.
     pub fn new(grant: Arc<Grant>) -> Self {
         Self(grant)
     }

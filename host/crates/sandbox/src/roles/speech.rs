@@ -1,5 +1,5 @@
-//! What a provider says while it makes its answer: limited, without secrets, and one text with the
-//! answer in the end.
+//! The pieces of an answer while a provider generates it: limited, without secrets, and consistent
+//! with the final answer.
 
 use std::{
     mem,
@@ -10,11 +10,11 @@ use sallyport_contract::{Redactor, redact::RedactStream};
 
 use super::provider::{Delta, Deltas};
 
-/// What every piece costs of the limit beside its text, so that a flood of small ones, each of which
-/// is a message to somebody, ends as well.
+/// The cost of each piece in addition to its text, in bytes. It stops a flood of small pieces, each
+/// of which is a message to a client.
 const PIECE_BYTES: u64 = 16;
 
-/// The mouth of one run.
+/// The pieces of one run.
 pub(crate) struct Speech(Mutex<Book>);
 
 struct Book {
@@ -22,25 +22,25 @@ struct Book {
     bytes_left: u64,
     text: Clean,
     reasoning: Clean,
-    /// All words that were passed on.
+    /// All text that was passed on.
     said: String,
 }
 
-/// Takes secrets out of pieces, also those that lie across two of them.
+/// Removes secrets from pieces, including those that are split across two of them.
 struct Clean {
     redactor: Arc<Redactor>,
     stream: RedactStream,
 }
 
 impl Speech {
-    /// Passes pieces on, as many as the limit allows.
+    /// Passes pieces on up to the limit.
     pub(crate) fn new(to: Deltas, bytes_max: u64, redactor: &Arc<Redactor>) -> Self {
         let (text, reasoning) = (Clean::new(redactor), Clean::new(redactor));
         Self(Mutex::new(Book { to, bytes_left: bytes_max, text, reasoning, said: String::new() }))
     }
 
-    /// Says words. Returns whether there was room for them; after the first that there was none for,
-    /// nothing more is said, since what came later would stand in the wrong place.
+    /// Pushes text. Returns whether it was within the limit. After the first piece that was not,
+    /// nothing more is pushed: later text would appear in the wrong place.
     pub(crate) fn text(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
         let mut book = self.book();
         let fits = book.take(piece);
@@ -51,7 +51,7 @@ impl Speech {
         fits
     }
 
-    /// Thinks aloud. Returns whether there was room for it.
+    /// Pushes reasoning. Returns whether it was within the limit.
     pub(crate) fn reasoning(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
         let mut book = self.book();
         let fits = book.take(piece);
@@ -62,7 +62,7 @@ impl Speech {
         fits
     }
 
-    /// Makes one text of what was said and the words of the answer, and says what is missing.
+    /// Combines the pushed text with the text of the answer, and pushes the missing part.
     pub(crate) fn end(&self, answer: &str) -> String {
         let mut book = self.book();
         let (text, reasoning) = (book.text.rest(), book.reasoning.rest());
@@ -73,7 +73,7 @@ impl Speech {
         mem::take(&mut book.said)
     }
 
-    /// Each piece is passed on whole, so a panic elsewhere leaves the book readable.
+    /// Locks the book. Each piece is passed on as a whole, so a poisoned lock is safe to use.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,7 +86,7 @@ impl Book {
         left.is_some()
     }
 
-    /// Whoever has stopped listening misses nothing: the answer holds it all.
+    /// A receiver that is gone misses nothing: the answer contains all text.
     fn say(&mut self, piece: String) {
         if !piece.is_empty() {
             self.said.push_str(&piece);
@@ -106,7 +106,8 @@ impl Clean {
         Self { redactor: Arc::clone(redactor), stream: redactor.stream() }
     }
 
-    /// A secret that became known meanwhile is taken out as well, from the piece that was held back.
+    /// If the redactor has changed, the bytes that were held back are scanned again: they may
+    /// contain a secret that has become known since.
     fn push(&mut self, piece: &str, redactor: &Arc<Redactor>) -> String {
         let mut bytes = Vec::new();
         if !Arc::ptr_eq(&self.redactor, redactor) {
@@ -123,7 +124,8 @@ impl Clean {
     }
 }
 
-/// What of an answer was not said yet. Providers trim; white space at the edges is no difference.
+/// The part of an answer that was not pushed yet. White space at the edges is ignored: providers
+/// trim it.
 fn missing(said: &str, answer: &str) -> String {
     if let Some(rest) = answer.strip_prefix(said) {
         return rest.to_owned();

@@ -7,19 +7,19 @@ use sallyport_contract::{Admitted, CallReport, services::Firing};
 use super::RoleLinks;
 use crate::{Plugin, run};
 
-/// What came of a firing.
+/// The result of a firing.
 #[derive(Debug)]
 pub struct Fired {
     /// The record of the run.
     pub report: CallReport,
-    /// False when there was no place for the run: the plugin knows nothing of the firing.
+    /// False if the run got no place, so the plugin does not know of the firing.
     pub is_told: bool,
-    /// True when the plugin had something to tell the person that the host could not take just then.
+    /// True if the plugin sent a message to the user that the host could not take at the time.
     pub is_unsaid: bool,
 }
 
 impl Plugin {
-    /// Tells the plugin that one of its timers fires. Dropping the future ends the instance.
+    /// Notifies the plugin that one of its timers fires. Dropping the future stops the instance.
     pub async fn fire(&self, call: Admitted, firing: Firing) -> Fired {
         let (abi, call) = (self.abi(), Arc::new(call));
         let admitted = Arc::clone(&call);

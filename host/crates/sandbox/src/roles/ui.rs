@@ -7,91 +7,91 @@ use sallyport_contract::{Admitted, CallReport, Outcome, ToolOutput, services::Se
 use super::RoleLinks;
 use crate::{Plugin, run};
 
-/// Something that a UI is told.
+/// An event for a UI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UiEvent {
-    /// A message is whole.
+    /// A message is complete.
     NewMessage(UiMessage),
     /// A piece of the answer, while it arrives.
     Delta(String),
     /// A call needs a confirmation.
     ToolCallRequested(ToolCallRequest),
-    /// A question needs no answer any more.
+    /// A question no longer needs an answer.
     ConfirmationClosed(u64),
     /// A call has ended.
     ToolCallFinished(ToolCallResult),
-    /// The session takes input.
+    /// The session accepts input.
     ReadyForInput,
-    /// The session now does something else.
+    /// The session's activity has changed.
     StateChanged(Activity),
-    /// A line that the person typed where the host reads a terminal or standard input.
+    /// A line that the user typed where the host reads a terminal or standard input.
     Line(String),
 }
 
-/// A message that is whole.
+/// A complete message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UiMessage {
-    /// Whose words.
+    /// The author.
     pub author: Author,
-    /// What they say.
+    /// The text.
     pub content: String,
-    /// How it is written.
+    /// The format of the text.
     pub format: Format,
-    /// Where it came from, when it did not come from this UI.
+    /// The origin, if the message did not come from this UI.
     pub origin: Option<String>,
 }
 
-/// Whose words a message holds.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
-    /// The person's.
+    /// The user.
     User,
-    /// The model's.
+    /// The model.
     Assistant,
-    /// The host's or a plugin's, beside the conversation.
+    /// The host or a plugin, outside the conversation.
     Notice,
 }
 
-/// How a text is written.
+/// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As it is.
+    /// Plain text.
     Text,
     /// Markdown.
     Markdown,
 }
 
-/// A call that somebody has to agree to.
+/// A call that needs a confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallRequest {
-    /// Names the question; it is answered once.
+    /// The ID of the question, which is answered once.
     pub confirmation_id: u64,
-    /// The call.
+    /// The ID of the call.
     pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
-    /// Its arguments, a JSON text.
+    /// The arguments, a JSON text.
     pub arguments: String,
-    /// What the plugin could do, or why somebody is asked.
+    /// What the plugin could do, or why the question is asked.
     pub security_warning: Option<String>,
-    /// A JSON object for programs: under `request`, all that would leave.
+    /// A JSON object for programs. `request` contains everything that would be sent.
     pub extra: Option<String>,
 }
 
 /// A call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallResult {
-    /// The call.
+    /// The ID of the call.
     pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
-    /// The word of its outcome.
+    /// The keyword of the outcome.
     pub outcome: String,
-    /// What the model reads of it, a JSON text.
+    /// The result as the model reads it, a JSON text.
     pub data: String,
 }
 
-/// What a session is doing.
+/// The activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// Waiting for input.
@@ -104,7 +104,7 @@ pub enum Activity {
     WaitingForApproval,
 }
 
-/// A plugin that has a seat at a session.
+/// A plugin with a seat at a session.
 pub struct Ui {
     plugin: Arc<Plugin>,
     call: Arc<Admitted>,
@@ -112,14 +112,14 @@ pub struct Ui {
 }
 
 impl Plugin {
-    /// Gives it a seat at a session: `call` is what the gate has let through.
+    /// Gives the plugin a seat at a session. `call` has passed the gate.
     pub fn ui(self: &Arc<Self>, call: Admitted, seat: Arc<dyn Seat>) -> Ui {
         Ui { plugin: Arc::clone(self), call: Arc::new(call), seat }
     }
 }
 
 impl Ui {
-    /// Tells it of an event. Dropping the future ends the instance.
+    /// Passes an event to the plugin. Dropping the future stops the instance.
     pub async fn on_event(&self, event: UiEvent) -> CallReport {
         let abi = self.plugin.abi();
         let body = run::body(move |store, instance| {
