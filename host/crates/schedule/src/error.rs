@@ -1,20 +1,20 @@
-//! Why a moment, or the words for one, cannot be used; in words that a plugin and a person may read.
+//! Errors of moments and time expressions. Plugins and users may read them.
 
 use jiff::{Span, Timestamp, fmt::friendly::SpanPrinter, tz::TimeZone};
 
 /// Why a moment cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MomentError {
-    /// It is over.
+    /// The moment is over.
     #[error("{} is in the past", stamp(*at_ms))]
     Past {
         /// The moment, in milliseconds since 1970.
         at_ms: u64,
     },
-    /// It is so far away that no calendar reaches it.
+    /// The moment is beyond the range of the calendar.
     #[error("it is too far away, no calendar goes beyond the year 9999")]
     TooFar,
-    /// Two firings would follow each other too fast.
+    /// Two firings would be too close together.
     #[error(
         "it would fire {} apart, at least {} are needed",
         span(*interval_ms),
@@ -26,21 +26,21 @@ pub enum MomentError {
         /// The shortest time that is allowed, in milliseconds.
         interval_ms_min: u64,
     },
-    /// No day is like this.
+    /// No day matches the cron expression.
     #[error("the cron expression \"{cron}\" never fires: there is no such day")]
     Never {
         /// The start of the expression.
         cron: String,
     },
-    /// It is no cron expression.
+    /// The text is not a cron expression.
     #[error("\"{cron}\" is no cron expression: {why}")]
     Cron {
         /// The start of the expression.
         cron: String,
-        /// What is wrong with it.
+        /// The parser's error.
         why: String,
     },
-    /// There is no such time zone.
+    /// The time zone does not exist.
     #[error("there is no time zone \"{name}\"; one is written like Europe/Vienna")]
     Zone {
         /// The start of its name.
@@ -48,7 +48,7 @@ pub enum MomentError {
     },
 }
 
-/// A moment as UTC, since whoever reads an error may be anywhere.
+/// Formats a time in UTC, because the reader's time zone is unknown.
 fn stamp(at_ms: u64) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     at.map_or_else(
@@ -57,7 +57,7 @@ fn stamp(at_ms: u64) -> String {
     )
 }
 
-/// A length of time as `1h 30m`.
+/// Formats a duration, such as `1h 30m`.
 fn span(ms: u64) -> String {
     let (seconds, ms) = (i64::try_from(ms / 1000).unwrap_or(i64::MAX), (ms % 1000) as i64);
     let parts = Span::new()
@@ -69,46 +69,46 @@ fn span(ms: u64) -> String {
     parts.map_or_else(|_| "an age".to_owned(), |span| SpanPrinter::new().span_to_string(&span))
 }
 
-/// Why the words for a moment mean none.
+/// Why a time expression does not yield a moment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WordsError {
-    /// Nobody knows what is meant.
+    /// The expression is not understood.
     #[error("\"{text}\" is not understood as a time")]
     NotUnderstood {
-        /// The start of what was said.
+        /// The start of the expression.
         text: String,
     },
-    /// A date that is one day where the day is written first, and another one where the month is.
+    /// A date that is one day if it starts with the day, and another if it starts with the month.
     #[error("\"{text}\" can mean two days")]
     Ambiguous {
-        /// The start of what was said.
+        /// The start of the expression.
         text: String,
     },
-    /// A day of every second or third week: no calendar of timers counts weeks.
+    /// A weekday of every second or third week. A calendar cannot count weeks.
     #[error("\"{text}\" cannot be set: a day of the week can only come every week")]
     WeeksApart {
-        /// The start of what was said.
+        /// The start of the expression.
         text: String,
     },
-    /// It is over.
+    /// The moment is over.
     #[error("\"{text}\" is in the past")]
     Past {
-        /// The start of what was said.
+        /// The start of the expression.
         text: String,
     },
     /// No calendar has such a day.
     #[error("there is no day like \"{text}\"")]
     NoSuchDay {
-        /// The start of what was said.
+        /// The start of the expression.
         text: String,
     },
-    /// It is understood, and cannot be used.
+    /// The expression is understood, but its moment is invalid.
     #[error(transparent)]
     Moment(#[from] MomentError),
 }
 
 impl WordsError {
-    /// What can be said instead.
+    /// Returns a suggestion for a valid expression.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NotUnderstood { .. } => Some(

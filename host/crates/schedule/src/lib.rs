@@ -1,11 +1,12 @@
-//! When a timer fires: from a moment to the next time, and between people's words and moments.
+//! Firing times of timers: computes the next time of a moment, and converts between English time
+//! expressions and moments.
 //!
-//! Nothing here waits, remembers or looks at the clock; whoever asks says what time it is. Only the
-//! time zone of the host is looked up where a calendar names none, and the rules of time zones.
+//! Nothing here waits, keeps state or reads the clock; the caller passes the current time. Only the
+//! host's time zone is looked up if a calendar names none, and the rules of time zones.
 //!
-//! Where a clock is put forward, a time of day that does not exist that day comes as soon as the
-//! gap is over; where it is put back, a time of day that comes twice counts once, and a repetition
-//! within the hour counts in both.
+//! When clocks are put forward, a time of day that does not exist on that day fires as soon as the
+//! gap is over. When they are put back, a time of day that occurs twice fires once, and a
+//! repetition within the hour fires in both.
 //!
 //! ```
 //! use sallyport_contract::services::Moment;
@@ -30,34 +31,34 @@ use rule::Rule;
 pub use spoken::{describe, when};
 pub use words::{is_moment, length_ms, words};
 
-/// Shortest time between two firings that anybody can have. Below it, one firing has hardly begun
-/// when the next is due.
+/// Minimum time between two firings, in milliseconds. With less, a firing would be due before the
+/// last one has done much.
 pub const INTERVAL_MS_MIN: u64 = 1000;
 
-/// How many firings of a calendar are compared. Two of them fall on each day at least where two are
-/// close, so this is a week.
+/// Maximum number of firings of a calendar that are compared. A day with two close firings has at
+/// least two of them, so this covers a week.
 const COMPARED_MAX: usize = 16;
 
-/// Most firings that are counted as missed; as much as a week of one each minute. Whoever was away
-/// for longer needs no exact number.
+/// Maximum number of missed firings that are counted: about a week of one per minute. After that,
+/// the exact number does not matter.
 pub const MISSED_MAX: u32 = 10_000;
 
-/// Returns the first time after `after_ms` at which a moment comes that was set at `set_ms`; `None`
-/// when it does not come any more. All times are in milliseconds since 1970.
+/// Returns the first time after `after_ms` at which a moment that was set at `set_ms` fires.
+/// Returns `None` if it does not fire any more. All times are in milliseconds since 1970.
 ///
 /// # Errors
 ///
-/// The moment cannot be read, never comes, or is beyond every calendar.
+/// The moment is invalid, never occurs, or is beyond the range of the calendar.
 pub fn next(moment: &Moment, set_ms: u64, after_ms: u64) -> Result<Option<u64>, MomentError> {
     Rule::read(moment, set_ms)?.next(after_ms)
 }
 
-/// Checks a moment that is about to be set, and returns the first time at which it comes.
+/// Validates a new moment, and returns the first time at which it fires.
 ///
 /// # Errors
 ///
-/// As with [`next`]; it is in the past; or it comes more often than every `interval_ms_min`, of a
-/// calendar as far as its next firings tell.
+/// As with [`next`]; it is in the past; or it fires more often than every `interval_ms_min`. Only
+/// the next firings of a calendar are checked.
 pub fn first(moment: &Moment, set_ms: u64, interval_ms_min: u64) -> Result<u64, MomentError> {
     let rule = Rule::read(moment, set_ms)?;
     let interval_ms_min = interval_ms_min.max(INTERVAL_MS_MIN);
@@ -75,7 +76,7 @@ pub fn first(moment: &Moment, set_ms: u64, interval_ms_min: u64) -> Result<u64, 
     Ok(first_ms)
 }
 
-/// Tells whether a moment comes again and again.
+/// Returns whether a moment repeats.
 pub fn repeats(moment: &Moment) -> bool {
     match moment {
         Moment::AtMs(_) | Moment::InMs(_) => false,
@@ -83,8 +84,7 @@ pub fn repeats(moment: &Moment) -> bool {
     }
 }
 
-/// Counts the times after `due_ms` and up to `now_ms` at which a moment came, at most
-/// [`MISSED_MAX`].
+/// Returns the number of firings after `due_ms` and up to `now_ms`, at most [`MISSED_MAX`].
 ///
 /// # Errors
 ///
@@ -108,8 +108,8 @@ fn check_interval(interval_ms: u64, interval_ms_min: u64) -> Result<(), MomentEr
     Ok(())
 }
 
-/// A day on which a clock is put forward or back is shorter or longer than others, and still one
-/// day: what counts is the longer of the time that passes and the time that the clock shows.
+/// Checks the time between the next firings. A day on which clocks change is shorter or longer, but
+/// still counts as one day, so the longer of elapsed time and clock time counts.
 fn check_calendar(rule: &Rule, first_ms: u64, interval_ms_min: u64) -> Result<(), MomentError> {
     let mut at_ms = first_ms;
     for _ in 0..COMPARED_MAX {

@@ -1,4 +1,4 @@
-//! A moment that was read: what it takes to say when it comes, once or again and again.
+//! A parsed moment, which computes its firing times.
 
 use croner::{Cron, errors::CronError, parser::CronParser};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
@@ -6,19 +6,20 @@ use sallyport_contract::{services::Moment, text};
 
 use crate::error::MomentError;
 
-/// Longest cron expression. One that names every minute and hour by itself is about as long.
+/// Maximum length of a cron expression, in bytes. One that lists every minute and hour is about
+/// this long.
 const CRON_BYTES_MAX: usize = 256;
 
-/// Longest name of a time zone; the longest that there is has half as many.
+/// Maximum length of a time zone's name, in bytes: twice the longest that exists.
 const ZONE_BYTES_MAX: usize = 64;
 
-/// How much of a text an error quotes.
+/// Maximum length of a quoted text in an error, in characters.
 const QUOTE_CHARS_MAX: usize = 40;
 
-/// How much is said of what is wrong with one.
+/// Maximum length of a reason in an error, in characters.
 const WHY_CHARS_MAX: usize = 160;
 
-/// What a moment means.
+/// A parsed moment.
 #[derive(Debug)]
 pub(crate) enum Rule {
     Once { at_ms: u64 },
@@ -27,9 +28,12 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
+    /// Parses a moment.
+    ///
     /// # Errors
     ///
-    /// The expression or the zone cannot be read, or no calendar goes so far.
+    /// The expression or the time zone is invalid, or the moment is beyond the range of the
+    /// calendar.
     pub(crate) fn read(moment: &Moment, set_ms: u64) -> Result<Self, MomentError> {
         match moment {
             Moment::AtMs(at_ms) => Ok(Self::Once { at_ms: *at_ms }),
@@ -43,11 +47,11 @@ impl Rule {
         }
     }
 
-    /// Returns the first time after a moment; `None` when there is none any more.
+    /// Returns the first firing after a time; `None` if it does not fire any more.
     ///
     /// # Errors
     ///
-    /// It never comes, or no calendar goes so far.
+    /// It never fires, or the time is beyond the range of the calendar.
     pub(crate) fn next(&self, after_ms: u64) -> Result<Option<u64>, MomentError> {
         match self {
             Self::Once { at_ms } => Ok(Some(*at_ms).filter(|at_ms| *at_ms > after_ms)),
@@ -67,11 +71,11 @@ impl Rule {
         }
     }
 
-    /// The moment on the calendar of this rule.
+    /// Returns a time in the time zone of this rule.
     ///
     /// # Errors
     ///
-    /// No calendar goes so far.
+    /// The time is beyond the range of the calendar.
     pub(crate) fn zoned(&self, at_ms: u64) -> Result<Zoned, MomentError> {
         let zone = match self {
             Self::Calendar { zone, .. } => zone.clone(),
@@ -81,19 +85,21 @@ impl Rule {
     }
 }
 
-/// Returns the moment so many milliseconds later.
+/// Returns the time `by_ms` milliseconds later.
 ///
 /// # Errors
 ///
-/// No calendar goes so far.
+/// The time is beyond the range of the calendar.
 fn later(at_ms: u64, by_ms: u64) -> Result<u64, MomentError> {
     let at_ms = at_ms.checked_add(by_ms).ok_or(MomentError::TooFar)?;
     timestamp(at_ms).map(|_| at_ms)
 }
 
+/// Converts milliseconds since 1970.
+///
 /// # Errors
 ///
-/// No calendar goes so far.
+/// The time is beyond the range of the calendar.
 pub(crate) fn timestamp(at_ms: u64) -> Result<Timestamp, MomentError> {
     let at_ms = i64::try_from(at_ms).map_err(|_| MomentError::TooFar)?;
     Timestamp::from_millisecond(at_ms).map_err(|_| MomentError::TooFar)

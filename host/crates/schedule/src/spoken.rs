@@ -1,4 +1,4 @@
-//! Moments back in words, short, as they stand in a list or an answer.
+//! Formats moments as short English text for lists and answers.
 
 use jiff::{Timestamp, Unit, Zoned, civil::Weekday};
 use sallyport_contract::{services::Moment, text};
@@ -9,10 +9,10 @@ const SECOND_MS: u64 = 1000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
-/// How much of a cron expression is shown that has no words of its own.
+/// Maximum length of a cron expression that is shown as it is, in characters.
 const CRON_CHARS_MAX: usize = 60;
 
-/// The lengths of time that have a name, the longest first.
+/// The units of time, the longest first.
 const UNITS: [(u64, &str); 5] = [
     (7 * 24 * HOUR_MS, "week"),
     (24 * HOUR_MS, "day"),
@@ -21,8 +21,8 @@ const UNITS: [(u64, &str); 5] = [
     (SECOND_MS, "second"),
 ];
 
-/// Says when a moment in milliseconds since 1970 is, to somebody whose clock shows `now`: `in 20
-/// minutes`, `today at 17:00`, `tomorrow at 09:00`, `on Friday at 12:00`, `on 24 December at 18:00`.
+/// Formats a time, in milliseconds since 1970, relative to `now`: `in 20 minutes`, `today at
+/// 17:00`, `tomorrow at 09:00`, `on Friday at 12:00`, `on 24 December at 18:00`.
 pub fn when(at_ms: u64, now: &Zoned) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|at_ms| Timestamp::from_millisecond(at_ms).ok());
     let Some(at) = at.map(|at| at.to_zoned(now.time_zone().clone())) else {
@@ -39,8 +39,8 @@ pub fn when(at_ms: u64, now: &Zoned) -> String {
     }
 }
 
-/// Says when a moment comes, once or again: `tomorrow at 09:00`, `every weekday at 08:30`. `next_ms`
-/// is the next time that it does.
+/// Describes when a moment fires: `tomorrow at 09:00`, `every weekday at 08:30`. `next_ms` is its
+/// next firing, in milliseconds since 1970.
 pub fn describe(moment: &Moment, next_ms: u64, now: &Zoned) -> String {
     match moment {
         Moment::AtMs(_) | Moment::InMs(_) => when(next_ms, now),
@@ -59,7 +59,7 @@ pub fn describe(moment: &Moment, next_ms: u64, now: &Zoned) -> String {
     }
 }
 
-/// A length below an hour, in full seconds or minutes.
+/// Formats a duration below an hour, in whole seconds or minutes.
 fn about(ms: u64) -> String {
     if ms < MINUTE_MS {
         return counted(((ms + SECOND_MS / 2) / SECOND_MS).clamp(1, 59), "second");
@@ -99,7 +99,7 @@ fn counted(count: u64, name: &str) -> String {
     }
 }
 
-/// The words of a cron expression with one time of day on simple days; `None` of any other.
+/// Describes a cron expression with one time of day on simple days; `None` for any other.
 fn calendar(cron: &str) -> Option<String> {
     let fields: Vec<&str> = cron.split_ascii_whitespace().collect();
     let [minute, hour, day, month, weekday] = fields[..] else { return None };
@@ -150,7 +150,7 @@ fn place(number: u32) -> String {
     format!("{number}{end}")
 }
 
-/// A number in figures alone, up to a greatest one.
+/// Parses a number that consists of digits, up to a maximum.
 fn figures(field: &str, max: u32) -> Option<u32> {
     let known = field.bytes().all(|byte| byte.is_ascii_digit());
     field.parse().ok().filter(|number| known && *number <= max)

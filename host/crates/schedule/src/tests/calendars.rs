@@ -1,8 +1,8 @@
-//! When moments come, and which cannot be set.
+//! Tests of firing times and of invalid moments.
 
 use super::*;
 
-/// The next times of a cron expression after a moment.
+/// Checks the next firings of a cron expression.
 fn check(cron: &str, after: &str, want: &[&str]) {
     let moment = calendar(cron);
     let mut at_ms = ms(&vienna(after));
@@ -27,7 +27,7 @@ fn calendars_come_on_their_days() {
     check("0 12 * * *", "2026-11-20 12:00:00.5", &["2026-11-21 12:00:00 +01:00"]);
 }
 
-/// A time of day that is skipped comes when the gap is over, and on all other days as it says.
+/// A time of day that is skipped fires when the gap is over, and at its own time on all other days.
 #[test]
 fn a_clock_that_is_put_forward_skips_nothing() {
     let want =
@@ -135,8 +135,7 @@ fn what_cannot_be_set_says_why() {
     }
 }
 
-/// Whoever allows a timer each day allows it also where a day has 23 hours, and each hour also where
-/// an hour comes twice.
+/// A daily timer may also fire on a day with 23 hours, and an hourly one when an hour occurs twice.
 #[test]
 fn a_change_of_clocks_makes_nothing_too_often() {
     let (hour, day) = (3_600_000, 86_400_000);

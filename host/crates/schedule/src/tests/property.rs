@@ -1,10 +1,10 @@
-//! Whatever is said or set: nothing panics, and nothing comes before now.
+//! Property tests: no input panics, and no moment is in the past.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The words that the readers know, and some that they do not.
+/// Words that the parsers know, and some that they do not.
 const KNOWN: [&str; 64] = [
     "in",
     "at",
@@ -77,7 +77,7 @@ fn any_words() -> impl Strategy<Value = String> {
         .prop_map(|words| words.join(" "))
 }
 
-/// From 1970 to near the end of every calendar.
+/// Any time from 1970 to near the end of the calendar.
 fn any_now() -> impl Strategy<Value = Zoned> {
     const ZONES: [&str; 6] =
         ["UTC", VIENNA, "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia", "Africa/Cairo"];
@@ -86,7 +86,7 @@ fn any_now() -> impl Strategy<Value = Zoned> {
     })
 }
 
-/// A moment that words led to comes after now, and can be said.
+/// A moment from a time expression is in the future, and can be described.
 fn check_words(said: &str, now: &Zoned) {
     let Ok(moment) = words(said, now) else { return };
     let now_ms = ms(now);

@@ -1,4 +1,4 @@
-//! Moments back in words.
+//! Tests of formatting moments.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! What people say, on Wednesday 18 November 2026 at 14:00 in Vienna.
+//! Tests of time expressions, on Wednesday 18 November 2026 at 14:00 in Vienna.
 
 use super::*;
 
 const NOW: &str = "2026-11-18 14:00";
 
-/// What a text means: a length in seconds, a time, or a cron expression.
+/// Returns what a text means: a duration in seconds, a time, or a cron expression.
 fn meant(said: &str, now: &str) -> String {
     match words(said, &vienna(now)) {
         Ok(Moment::InMs(in_ms)) => format!("in {}", in_ms as f64 / 1000.0),
@@ -265,8 +265,7 @@ fn what_is_over_or_not_understood_is_said() {
     assert!(!error.to_string().contains('\u{1b}'), "{error}");
 }
 
-/// The time of day is the one that was said, also across a change of clocks; one that is skipped
-/// comes as much later.
+/// The time of day stays the same across a clock change; one that is skipped is as much later.
 #[test]
 fn clocks_that_change() {
     let rows = [

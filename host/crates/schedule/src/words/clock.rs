@@ -1,12 +1,12 @@
-//! A time of day: `9`, `9:30 pm`, `half past nine`, `noon`, `seven in the evening`, `tomorrow
-//! morning`'s morning.
+//! Parses a time of day: `9`, `9:30 pm`, `half past nine`, `noon`, `seven in the evening`, and the
+//! part of day in `tomorrow morning`.
 
 use super::{names, reader::Reader};
 
-/// Up to which hour a night lasts that began the day before.
+/// The hour at which a night that began the day before ends.
 const NIGHT_END_HOUR: i8 = 5;
 
-/// A part of a day. Alone it stands for an hour; beside a figure it tells which half is meant.
+/// A part of the day. Alone it means a default hour; with a number it selects the half of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Morning,
@@ -15,18 +15,18 @@ pub(super) enum Part {
     Night,
 }
 
-/// A time of day as it was said.
+/// A parsed time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// At this hour and minute.
+    /// An exact hour and minute.
     At { hour: i8, minute: i8 },
-    /// The same, of either half of the day.
+    /// An hour and minute in either half of the day.
     Open { hour: i8, minute: i8 },
-    /// At the end of the day.
+    /// The end of the day.
     Midnight,
 }
 
-/// When on which day: so many hours and minutes after its start, which may be beyond its end.
+/// A time as an offset from the start of a day, possibly beyond its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TimeOfDay {
     pub(super) days: i8,
@@ -55,7 +55,7 @@ impl Part {
         })
     }
 
-    /// The time that a part stands for when no other is said.
+    /// Returns the default time of this part of the day.
     fn time(self) -> TimeOfDay {
         TimeOfDay::at(
             match self {
@@ -68,7 +68,7 @@ impl Part {
         )
     }
 
-    /// What a figure of either half of the day means in this part.
+    /// Returns the time that an ambiguous hour means in this part of the day.
     fn place(self, hour: i8, minute: i8) -> TimeOfDay {
         let (early, late) =
             (TimeOfDay::at(hour % 12, minute), TimeOfDay::at(hour % 12 + 12, minute));
@@ -119,8 +119,8 @@ impl Clock {
         read_half_of_day(reader, hour, minute)
     }
 
-    /// The times of a day that it may mean, the first one first. Figures of either half are meant as
-    /// they stand, unless the day is the present one, where the next of both is meant.
+    /// Returns the possible times of day, the first one first. An hour of either half is taken
+    /// literally, except today, when the next of both is meant.
     pub(super) fn times(self, part: Option<Part>, is_today: bool) -> Vec<TimeOfDay> {
         match (self, part) {
             (Self::Midnight, _) => vec![TimeOfDay::at(0, 0).on_the_next_day()],
@@ -137,7 +137,7 @@ impl Clock {
     }
 }
 
-/// The times of a day that may be meant; without any word about it, `otherwise`.
+/// Returns the possible times of day, or the hour `otherwise` if the text contains none.
 pub(super) fn times(
     clock: Option<Clock>,
     part: Option<Part>,
@@ -174,7 +174,7 @@ fn read_past(reader: &mut Reader<'_>) -> Option<Clock> {
     read_half_of_day(reader, hour, minute)
 }
 
-/// Reads `am`, `pm` or `o'clock` behind a figure.
+/// Parses an optional `am`, `pm` or `o'clock` after a number.
 fn read_half_of_day(reader: &mut Reader<'_>, hour: i8, minute: i8) -> Option<Clock> {
     let said = (1..=12).contains(&hour);
     if reader.eat("am") {
@@ -192,7 +192,7 @@ fn read_half_of_day(reader: &mut Reader<'_>, hour: i8, minute: i8) -> Option<Clo
     }
 }
 
-/// `09:30`: whoever writes the zero counts to 24.
+/// Parses `09:30`. A leading zero means the 24-hour clock.
 fn railway(word: &str) -> Option<Clock> {
     let (hour, minute) = figures(word).filter(|_| word.starts_with('0') && word.len() > 2)?;
     Some(Clock::At { hour, minute })

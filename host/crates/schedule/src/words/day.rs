@@ -1,4 +1,4 @@
-//! A day and a time of it, once: `tomorrow at 9`, `on Friday at noon`, `24 December at 18:00`.
+//! Parses a single day and time: `tomorrow at 9`, `on Friday at noon`, `24 December at 18:00`.
 
 use jiff::{
     Span, Zoned,
@@ -11,13 +11,14 @@ use super::{
     reader::Reader,
 };
 
-/// The hour that is meant by a day alone: the begin of most people's work.
+/// The default hour of a day: the usual start of work.
 pub(super) const DAY_HOUR: i8 = 9;
 
-/// How many years are looked through for a day of the year. The 29th of February may be eight away.
+/// How many years ahead a day of the year is searched. The next 29 February can be eight years
+/// away.
 const YEARS_MAX: i16 = 8;
 
-/// A day as it was said.
+/// A parsed day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Day {
     Today,
@@ -29,16 +30,16 @@ enum Day {
     OfMonth(i8),
 }
 
-/// Why nothing that lies ahead was meant.
+/// Why a text does not mean a future time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unresolved {
     Past,
     NoSuchDay,
-    /// The calendar ends before it.
+    /// The time is beyond the range of the calendar.
     TooFar,
 }
 
-/// What was said about one moment.
+/// The parsed day, part of the day and time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Said {
     day: Option<Day>,
@@ -47,7 +48,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Reads day and time in any order, each at most once.
+    /// Parses day and time in any order, each at most once.
     pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let mut said = Self::default();
         loop {
@@ -82,11 +83,11 @@ impl Said {
         false
     }
 
-    /// Returns the first moment after now that was meant.
+    /// Returns the first matching time after now.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// No such time exists.
     pub(super) fn resolve(self, now: &Zoned) -> Result<Zoned, Unresolved> {
         let is_today = matches!(self.day, None | Some(Day::Today));
         let otherwise = self.day.filter(|_| !is_today).map(|_| DAY_HOUR);
@@ -101,7 +102,7 @@ impl Said {
         })
     }
 
-    /// The days that may be meant, in their order.
+    /// Returns the possible days, in order.
     fn days(self, today: Date) -> Vec<Date> {
         match self.day {
             None => ahead(today, &[0, 1]),
@@ -130,7 +131,7 @@ impl Said {
     }
 }
 
-/// Days from a date to the next day of this name; 0 when it is one.
+/// Returns the days until the next day of this name; 0 if today is one.
 fn until(today: Date, weekday: Weekday) -> i32 {
     i32::from(today.weekday().until(weekday))
 }
@@ -139,20 +140,20 @@ fn ahead(today: Date, days: &[i32]) -> Vec<Date> {
     days.iter().filter_map(|days| today.checked_add(Span::new().days(*days)).ok()).collect()
 }
 
-/// A time that the clock skips on that day comes as much later.
+/// Returns a time on a day. A time that the clock skips on that day is as much later.
 fn at(now: &Zoned, day: Date, time: TimeOfDay) -> Option<Zoned> {
     let day = day.checked_add(Span::new().days(time.days)).ok()?;
     day.at(time.hour, time.minute, 0, 0).to_zoned(now.time_zone().clone()).ok()
 }
 
-/// `in the morning`, `this evening` without a day.
+/// Parses `in the morning` or `this evening` without a day.
 fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
     reader.eat("in");
     reader.skip_fillers();
     Part::read(reader)
 }
 
-/// A day, with the part of it that its name holds.
+/// Parses a day, with the part of the day that its name includes.
 fn read_day(reader: &mut Reader<'_>) -> Option<(Day, Option<Part>)> {
     if reader.eat("tonight") {
         return Some((Day::Today, Some(Part::Night)));
@@ -218,8 +219,9 @@ fn read_date(reader: &mut Reader<'_>) -> Option<Day> {
     }
 }
 
-/// A date alone: `2026-12-24`, `2026/12/24`, `24.12.2026`, `12/24/2026`, `24/12/2026`. A date that a time
-/// goes on behind would be read as well, without the time.
+/// Parses a word that is a date alone: `2026-12-24`, `2026/12/24`, `24.12.2026`, `12/24/2026`,
+/// `24/12/2026`. Only digits and dashes reach the date parser, which would otherwise accept a date
+/// with a time and drop the time.
 fn date(word: &str) -> Option<Date> {
     if let Some([day, month, year]) = figures(word, '.') {
         return in_full(year, month, day);
@@ -237,7 +239,8 @@ fn date(word: &str) -> Option<Date> {
     }
 }
 
-/// What two figures with a slash between them mean: some write the day first, others the month.
+/// The meaning of two numbers with a slash between them. Some people write the day first, others
+/// the month.
 enum Slashed {
     Day { day: u32, month: u32 },
     Either,
@@ -253,7 +256,7 @@ fn day_and_month(one: u32, other: u32) -> Slashed {
     }
 }
 
-/// Whether a word is a date that means one day to some readers and another day to others.
+/// Returns whether a word is a date that means different days to different readers.
 pub(super) fn is_ambiguous(word: &str) -> bool {
     let pair = figures::<2>(word, '/').map(|[one, other]| (one, other));
     let triple =
@@ -277,7 +280,7 @@ fn in_full(year: u32, month: u32, day: u32) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// A day of the year, in either order.
+/// Parses a day and a month, in either order.
 pub(super) fn read_day_and_month(reader: &mut Reader<'_>) -> Option<(i8, i8)> {
     if let Some(month) = reader.one(names::month) {
         reader.eat("the");
@@ -290,7 +293,7 @@ pub(super) fn read_day_and_month(reader: &mut Reader<'_>) -> Option<(i8, i8)> {
     Some((month, day_number(day)?))
 }
 
-/// The number of a day of a month.
+/// Checks the number of a day of the month.
 pub(super) fn day_number(number: u32) -> Option<i8> {
     i8::try_from(number).ok().filter(|day| (1..=31).contains(day))
 }

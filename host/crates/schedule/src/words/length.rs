@@ -1,4 +1,4 @@
-//! A length of time: `20 minutes`, `an hour and a half`, `2h30m`, `three days`.
+//! Parses a duration: `20 minutes`, `an hour and a half`, `2h30m`, `three days`.
 
 use super::{names, reader::Reader};
 
@@ -7,11 +7,11 @@ const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 pub(super) const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// Longest length, about a century of days: no reminder is further away, and no sum over lengths
-/// comes near its end.
+/// Maximum duration: about a century. It is longer than any reminder needs, and sums cannot
+/// overflow.
 const DAYS_MAX: u64 = 36_500;
 
-/// A length of time. Days and months are those of a calendar, which differ.
+/// A duration. Days and months are calendar days and months, whose lengths differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Length {
     pub(super) months: u32,
@@ -19,7 +19,7 @@ pub(super) struct Length {
     pub(super) ms: u64,
 }
 
-/// What is counted.
+/// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Ms(u64),
@@ -27,7 +27,7 @@ pub(super) enum Unit {
     Months(u32),
 }
 
-/// How many, in hundredths, as `1.25` has them.
+/// A count in hundredths, such as 125 for `1.25`.
 #[derive(Debug, Clone, Copy)]
 struct Hundredths(u32);
 
@@ -43,7 +43,7 @@ impl Length {
         Some(length)
     }
 
-    /// `None` for nothing, and for more than there is a use for.
+    /// Returns the sum; `None` if it exceeds the maximum.
     fn plus(self, other: Self) -> Option<Self> {
         let sum = Self {
             months: self.months.checked_add(other.months)?,
@@ -57,7 +57,7 @@ impl Length {
         u64::from(self.months) * 28 + u64::from(self.days) + self.ms / DAY_MS
     }
 
-    /// A count and its unit, and what is added to the unit by `and a half`.
+    /// Parses a count and its unit, with an optional `and a half`.
     fn read_part(reader: &mut Reader<'_>) -> Option<Self> {
         if let Some(half) = reader.attempt(read_half) {
             return Some(half);
@@ -96,7 +96,7 @@ fn read_count(reader: &mut Reader<'_>) -> Option<Hundredths> {
     reader.one(decimal)
 }
 
-/// A number that may have a fraction of one or two figures.
+/// Parses a number with an optional fraction of one or two digits.
 fn decimal(word: &str) -> Option<Hundredths> {
     let (whole, fraction) = word.split_once('.').unwrap_or((word, "0"));
     let scale = match fraction.len() {
@@ -124,7 +124,7 @@ pub(super) fn unit(word: &str) -> Option<Unit> {
 }
 
 impl Unit {
-    /// Half a day is twelve hours; half a month is nothing that people agree on.
+    /// Multiplies a unit. Half a day is twelve hours, but half a month has no defined length.
     fn times(self, count: Hundredths) -> Option<Length> {
         let (whole, part) = (count.0 / 100, count.0 % 100);
         match self {

@@ -1,8 +1,8 @@
-//! What people say for a moment, in English, and what it means.
+//! Parses English time expressions.
 //!
-//! A text is one of four things: a length of time from now on, a repetition, a point in time as
-//! programs write it, or a day and a time of it. Each is read to the end of the text or not at all:
-//! what is not understood as a whole is an error, never a guess at a part of it.
+//! A text is one of four things: a duration from now on, a repetition, a timestamp, or a day and a
+//! time. It must be understood as a whole. Anything else is an error; the parser never guesses from
+//! a part of it.
 
 mod clock;
 mod day;
@@ -20,22 +20,22 @@ use length::Length;
 use reader::Reader;
 use repeat::Repeat;
 
-/// Longest text that is read; a sentence.
+/// Maximum length of a text, in bytes: one sentence.
 const TEXT_BYTES_MAX: usize = 200;
 
-/// How much of a text an error quotes.
+/// Maximum length of a quoted text in an error, in characters.
 const QUOTE_CHARS_MAX: usize = 60;
 
-/// What people put before a moment without any meaning.
+/// Leading phrases without meaning.
 const LEADS: [&str; 3] = ["please", "remind me", "wake me"];
 
-/// Returns the moment that is meant by a text, for somebody whose clock shows `now`.
+/// Returns the moment that a text means at the time `now`.
 ///
-/// A repetition by the calendar holds in the time zone of `now`.
+/// A calendar repetition uses the time zone of `now`.
 ///
 /// # Errors
 ///
-/// The text is not understood, or what it means is over.
+/// The text is not understood, or its moment is over.
 pub fn words(said: &str, now: &Zoned) -> Result<Moment, WordsError> {
     let not_understood = || WordsError::NotUnderstood { text: quote(said) };
     if said.len() > TEXT_BYTES_MAX {
@@ -72,9 +72,9 @@ pub fn words(said: &str, now: &Zoned) -> Result<Moment, WordsError> {
     }
 }
 
-/// Returns the length of time that a text means, in milliseconds: `8 minutes`, `for half an hour`.
-/// `None` for everything else, also for months, whose length differs, and for two lengths in one
-/// text (`5 minutes 10 minutes`).
+/// Returns the duration that a text means, in milliseconds: `8 minutes`, `for half an hour`.
+/// Returns `None` for any other text, for months, whose length differs, and for two durations in
+/// one text (`5 minutes 10 minutes`).
 pub fn length_ms(said: &str) -> Option<u64> {
     if said.len() > TEXT_BYTES_MAX {
         return None;
@@ -89,12 +89,12 @@ pub fn length_ms(said: &str) -> Option<u64> {
     u64::from(length.days).checked_mul(length::DAY_MS)?.checked_add(length.ms)
 }
 
-/// Whether a text is a moment or a repetition, regardless of the present time.
+/// Returns whether a text is a moment or a repetition, regardless of the current time.
 pub fn is_moment(said: &str) -> bool {
     words(said, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)).is_ok()
 }
 
-/// Reads something that has to be all that is left.
+/// Applies a parser that must consume the rest of the text.
 fn whole<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
     let value = read(reader)?;
     reader.eat("please");
@@ -126,7 +126,7 @@ fn from_now(length: Length, said: &str, now: &Zoned) -> Result<Moment, WordsErro
     once(later(length, now), said, now)
 }
 
-/// The same time of day so many days later, and then so much after it.
+/// Adds months and days on the calendar, which keeps the time of day, and then the milliseconds.
 fn later(length: Length, now: &Zoned) -> Option<Zoned> {
     let days = Span::new().try_months(length.months).ok()?.try_days(length.days).ok()?;
     let ms = Span::new().try_milliseconds(i64::try_from(length.ms).ok()?).ok()?;
@@ -158,7 +158,7 @@ fn repeated(repeat: Repeat, now: &Zoned) -> Result<Moment, WordsError> {
     Ok(moment)
 }
 
-/// A point in time as programs write it: `2026-12-24 18:00`, `2026-12-24T18:00:00Z`.
+/// Parses a timestamp: `2026-12-24 18:00`, `2026-12-24T18:00:00Z`.
 fn point(text: &str, now: &Zoned) -> Option<Zoned> {
     let text = text.trim().trim_end_matches(['.', '!']);
     if let Ok(at) = text.parse::<Timestamp>() {

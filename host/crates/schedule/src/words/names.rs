@@ -1,10 +1,10 @@
-//! What single words mean: numbers, places in a row, days of the week, months.
+//! Parses single words: numbers, ordinals, weekdays and months.
 
 use jiff::civil::Weekday;
 
 use super::reader::Reader;
 
-/// Longest number that is read. No count of anything here has as many figures.
+/// Maximum number of digits. No count needs as many.
 const FIGURES_MAX: usize = 6;
 
 const NUMBERS: [&str; 21] = [
@@ -64,17 +64,17 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Shortest form of a long name: `mon`, `thurs`, `sept`.
+/// Minimum length of an abbreviated name: `mon`, `thurs`, `sept`.
 const SHORT_BYTES_MIN: usize = 3;
 
-/// How often a name comes: once, or each time.
+/// Whether a name is singular or plural.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     One,
     Many,
 }
 
-/// A whole number in figures or as a word.
+/// Parses a whole number, in digits or as a word.
 pub(super) fn number(word: &str) -> Option<u32> {
     if word.len() <= FIGURES_MAX && word.bytes().all(|byte| byte.is_ascii_digit()) {
         return word.parse().ok();
@@ -94,7 +94,7 @@ fn tens(word: &str) -> Option<u32> {
     TENS.iter().find(|(name, _)| *name == word).map(|(_, tens)| *tens)
 }
 
-/// A place in a row: `first`, `21st`.
+/// Parses an ordinal: `first`, `21st`.
 pub(super) fn ordinal(reader: &mut Reader<'_>) -> Option<u32> {
     let named = |word: &str| ORDINALS.iter().position(|name| *name == word);
     if let Some(place) = reader.one(named) {
@@ -106,7 +106,7 @@ pub(super) fn ordinal(reader: &mut Reader<'_>) -> Option<u32> {
     })
 }
 
-/// `monday`, `mon`, and `mondays` as each of them.
+/// Parses `monday`, `mon`, and `mondays` as a plural.
 pub(super) fn weekday(word: &str) -> Option<(Weekday, Count)> {
     WEEKDAYS.iter().find_map(|(name, day)| {
         if is_short(word, name) {
@@ -116,7 +116,7 @@ pub(super) fn weekday(word: &str) -> Option<(Weekday, Count)> {
     })
 }
 
-/// The number of a month by its name.
+/// Parses the name of a month, and returns its number.
 pub(super) fn month(word: &str) -> Option<i8> {
     let place = MONTHS.iter().position(|name| is_short(word, name))?;
     i8::try_from(place + 1).ok()
@@ -126,13 +126,13 @@ fn is_short(word: &str, name: &str) -> bool {
     word.len() >= SHORT_BYTES_MIN && name.starts_with(word)
 }
 
-/// The name of a day of the week, as it is written.
+/// Returns the capitalized name of a weekday.
 pub(crate) fn weekday_name(day: Weekday) -> String {
     let name = WEEKDAYS.iter().find(|(_, known)| *known == day).map_or("", |(name, _)| name);
     capitalized(name)
 }
 
-/// The name of a month, as it is written.
+/// Returns the capitalized name of a month.
 pub(crate) fn month_name(month: i8) -> String {
     let place = usize::try_from(month - 1).unwrap_or_default();
     capitalized(MONTHS.get(place).copied().unwrap_or_default())

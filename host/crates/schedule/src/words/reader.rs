@@ -1,10 +1,10 @@
-//! A text as words, and a place in it that can be gone back to.
+//! A cursor over the words of a text, with backtracking.
 
-/// Words that only hold others together.
+/// Words without meaning of their own.
 const FILLERS: [&str; 5] = ["at", "on", "by", "the", ","];
 
-/// Splits a text into words: in small letters, figures apart from what follows them (`2h30m`,
-/// `9:30pm`, `24th`), points of abbreviations taken away, commas as words of their own.
+/// Splits a text into lower-case words. Digits are separated from what follows them (`2h30m`,
+/// `9:30pm`, `24th`), points of abbreviations are removed, and commas are words of their own.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for part in text.to_lowercase().replace(',', " , ").split_whitespace() {
@@ -19,7 +19,7 @@ pub(super) fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// `p.m.` is `pm`, but `1.5` stays.
+/// Turns `p.m.` into `pm`, but keeps `1.5`.
 fn without_points(word: &str) -> String {
     let word = word.trim_end_matches(['.', '!', '?', ';']);
     if word.contains(|c: char| c.is_ascii_digit()) {
@@ -40,7 +40,7 @@ fn split_figures(word: &str, words: &mut Vec<String>) {
     words.push(current);
 }
 
-/// The sign in `o'clock` belongs to the word.
+/// Letters, and the apostrophe in `o'clock`.
 fn is_of_name(c: char) -> bool {
     c.is_alphabetic() || matches!(c, '\'' | '’')
 }
@@ -66,7 +66,7 @@ impl<'w> Reader<'w> {
         Some(first)
     }
 
-    /// Reads these words, or none.
+    /// Consumes these words if they are next; otherwise nothing.
     pub(super) fn eat(&mut self, words: &str) -> bool {
         self.attempt(|reader| {
             words.split(' ').all(|word| reader.word() == Some(word)).then_some(())
@@ -74,17 +74,17 @@ impl<'w> Reader<'w> {
         .is_some()
     }
 
-    /// Reads one of these, if it is next.
+    /// Consumes one of these if it is next.
     pub(super) fn eat_any(&mut self, words: &[&str]) -> bool {
         words.iter().any(|word| self.eat(word))
     }
 
-    /// Reads words that only hold others together.
+    /// Skips words without meaning of their own.
     pub(super) fn skip_fillers(&mut self) {
         while self.eat_any(&FILLERS) {}
     }
 
-    /// Reads what `read` reads, or nothing.
+    /// Applies a parser, and consumes nothing if it fails.
     pub(super) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let mut ahead = *self;
         let value = read(&mut ahead)?;
@@ -92,7 +92,7 @@ impl<'w> Reader<'w> {
         Some(value)
     }
 
-    /// Reads a word for which `known` has a meaning.
+    /// Consumes one word if `known` accepts it.
     pub(super) fn one<T>(&mut self, known: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         self.attempt(|reader| reader.word().and_then(known))
     }

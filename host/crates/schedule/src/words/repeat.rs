@@ -1,4 +1,4 @@
-//! A moment that comes again: `every 2 hours`, `every weekday at 8:30`, `every first of the month`.
+//! Parses a repetition: `every 2 hours`, `every weekday at 8:30`, `every first of the month`.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use super::{
     reader::Reader,
 };
 
-/// A repetition as it was said.
+/// A parsed repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// So many milliseconds apart.
+    /// A fixed interval, in milliseconds.
     Every(u64),
-    /// By a cron expression.
+    /// A cron expression.
     Cron(String),
 }
 
-/// The days of a repetition, in the fields of a cron expression.
+/// The days of a repetition, for the fields of a cron expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Days {
     All,
@@ -54,7 +54,8 @@ impl Repeat {
     }
 }
 
-/// `every 20 minutes`, `hourly`, `every other day`; not `every day`, which is a time of day.
+/// Parses `every 20 minutes`, `hourly`, `every other day`; not `every day`, which needs a time of
+/// day.
 fn read_every(reader: &mut Reader<'_>) -> Option<Repeat> {
     let every_ms = if reader.eat("hourly") {
         DAY_MS / 24
@@ -70,8 +71,8 @@ fn read_every(reader: &mut Reader<'_>) -> Option<Repeat> {
     reader.is_at_end().then_some(Repeat::Every(every_ms))
 }
 
-/// The start of `every 2 weeks on tuesday`, `every other friday`: more is not read of what no calendar
-/// can hold.
+/// Parses the start of `every 2 weeks on tuesday` or `every other friday`, which a calendar cannot
+/// express.
 pub(super) fn read_weeks_apart(reader: &mut Reader<'_>) -> Option<()> {
     reader.eat_any(&["every", "each"]).then_some(())?;
     let every = if reader.eat_any(&["other", "second"]) { 2 } else { reader.one(names::number)? };
@@ -86,7 +87,7 @@ fn read_length(reader: &mut Reader<'_>) -> Option<u64> {
         let ms = 1000 * 60_u64.pow(u32::try_from(one).ok()?) * half / 2;
         Some(Length { ms, ..Length::default() })
     })?;
-    // Months differ in length, so they are no distance.
+    // Months differ in length, so they cannot be an interval.
     (length.months == 0).then(|| u64::from(length.days) * DAY_MS + length.ms)
 }
 
@@ -147,7 +148,7 @@ fn read_of_week(reader: &mut Reader<'_>, count: Count) -> Option<Days> {
     }
 }
 
-/// One day of the week, or those that have a name together. Sunday is 0.
+/// Parses a weekday, a range of weekdays, or a name for several. Sunday is 0.
 fn read_week_part(reader: &mut Reader<'_>, count: Count) -> Option<Vec<i8>> {
     let (workdays, rest) = match count {
         Count::One => (["weekday", "workday", "working day"], "weekend"),
@@ -173,13 +174,13 @@ fn read_weekday(reader: &mut Reader<'_>, count: Count) -> Option<Weekday> {
     reader.one(|word| names::weekday(word).filter(|(_, said)| *said == count).map(|(day, _)| day))
 }
 
-/// `mon-fri`
+/// Parses `mon-fri`.
 fn joined(word: &str) -> Option<(Weekday, Weekday)> {
     let (first, last) = word.split_once('-')?;
     Some((names::weekday(first)?.0, names::weekday(last)?.0))
 }
 
-/// The days from one to another, also over the end of a week.
+/// Returns the days of a range, which may cross the end of a week.
 fn range(first: Weekday, last: Weekday) -> Vec<i8> {
     let days = first.cycle_forward().take(1 + usize::from(first.until(last).unsigned_abs()));
     days.map(Weekday::to_sunday_zero_offset).collect()
@@ -203,7 +204,7 @@ fn read_of_month(reader: &mut Reader<'_>) -> Option<Days> {
     }
     let day = reader.eat("day");
     let whole = reader.eat_any(&["of the month", "of every month", "of each month", "of month"]);
-    // `the first day` alone may be of anything, and `every 24th december` is of the year.
+    // `the first day` alone is incomplete, and `every 24th december` is a day of the year.
     if !whole && (last || day || reader.one(names::month).is_some()) {
         return None;
     }
@@ -220,7 +221,7 @@ fn read_place(reader: &mut Reader<'_>) -> Option<String> {
     place_of_month(Some(place))
 }
 
-/// The field of a day of the month; without a number, of the last one.
+/// Returns the cron field of a day of the month; `None` means the last day.
 fn place_of_month(place: Option<u32>) -> Option<String> {
     match place {
         None => Some("L".to_owned()),
@@ -238,8 +239,8 @@ fn read_of_year(reader: &mut Reader<'_>) -> Option<Days> {
 }
 
 impl Days {
-    /// The cron expression of a time on these days. `None` for what has none: the end of a day of
-    /// the month is the start of another.
+    /// Returns the cron expression of a time on these days; `None` if a cron expression cannot
+    /// express it. The end of a day of the month is the start of another day.
     fn cron(self, time: TimeOfDay) -> Option<String> {
         let TimeOfDay { days: shift, hour, minute } = time;
         match self {
