@@ -1,9 +1,8 @@
-//! Questions to the person, on their way from the gate to whoever can answer.
+//! Questions to the user, on their way from the gate to a front end.
 //!
-//! The toolbox asks through [`Consent`] and knows no session; the session knows no gate. Between
-//! the two stands a channel: the [`Desk`] goes to the toolbox, the [`Approvals`] to the session.
-//! Whenever there is nobody at the other end, the answer is [`Answer::Nobody`], never a yes and
-//! never a wait without end.
+//! The toolbox asks through [`Consent`] and knows no session; the session knows no gate. A channel
+//! connects the two: the [`Desk`] goes to the toolbox, the [`Approvals`] to the session. If the
+//! other end is gone, the answer is [`Answer::Nobody`], never a yes and never an endless wait.
 
 use std::{
     collections::BTreeMap,
@@ -14,11 +13,11 @@ use std::{
 use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent, Subject};
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions that may wait to be seen by the session; further askers wait. Calls are admitted one
-/// after another, so more than a few can only come from calls that ask while they run.
+/// Questions that may wait for the session; further askers wait. Calls are admitted one after
+/// another, so more than a few can only come from running calls.
 const QUESTIONS_WAITING_MAX: usize = 16;
 
-/// Makes a desk to ask at, and the other end for the session that answers.
+/// Creates a desk for askers, and the other end for the session that answers.
 pub fn channel() -> (Desk, Approvals) {
     let (asking, arriving) = mpsc::channel(QUESTIONS_WAITING_MAX);
     (Desk { asking }, Approvals { arriving, open: BTreeMap::new(), asked: 0 })
@@ -34,14 +33,14 @@ impl Consent for Desk {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            // Either end may be gone at any moment; then nobody is there to say yes.
+            // Either end may be gone at any moment; then no user can say yes.
             let _ = self.asking.send(Question { request, answer }).await;
             answered.await.unwrap_or(Answer::Nobody)
         })
     }
 }
 
-/// Consent where no person can be: every question is answered with [`Answer::Nobody`].
+/// Consent without a user: every question is answered with [`Answer::Nobody`].
 #[derive(Debug, Clone, Copy)]
 pub struct NobodyToAsk;
 
@@ -62,15 +61,15 @@ struct Question {
 pub struct Approvals {
     arriving: mpsc::Receiver<Question>,
     open: BTreeMap<u64, Asker>,
-    /// How many were asked so far; the number of a question is its id.
+    /// How many questions have arrived so far; a question's id is its number.
     asked: u64,
 }
 
-/// Who waits for an answer.
+/// Waits for an answer.
 #[derive(Debug)]
 struct Asker {
     answer: oneshot::Sender<Answer>,
-    /// The call whose admission it is, when it is one: its arguments can still be others.
+    /// The id of the call whose admission is in question: its arguments can still be edited.
     admission_of: Option<String>,
 }
 
@@ -85,17 +84,17 @@ impl From<Question> for Asker {
     }
 }
 
-/// A change among the questions.
+/// A change in the questions.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// A new one is open.
+    /// A new question is open.
     Asked { id: u64, request: Box<ApprovalRequest> },
-    /// Whoever asked does not wait any more.
+    /// The asker no longer waits.
     Withdrawn { id: u64 },
 }
 
 impl Approvals {
-    /// Waits for the next change. Nothing is lost when the future is dropped.
+    /// Waits for the next change. Cancel-safe: dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Change {
         tokio::select! {
             biased;
@@ -114,22 +113,23 @@ impl Approvals {
         Change::Asked { id: self.asked, request }
     }
 
-    /// Whether a question is open, and if so, which call's admission it is about.
+    /// Returns `None` if the question is not open, else the call whose admission it is about, if
+    /// any.
     pub(super) fn admission_of(&self, id: u64) -> Option<Option<&str>> {
         self.open.get(&id).map(|asker| asker.admission_of.as_deref())
     }
 
-    /// Takes a question back. Whoever asked must have gone.
+    /// Withdraws a question. Its asker must have gone.
     pub(super) fn withdraw(&mut self, id: u64) {
         self.open.remove(&id);
     }
 
-    /// Answers an open question, once. Returns whether the answer was heard.
+    /// Answers an open question, once. Returns whether the asker received the answer.
     pub(super) fn answer(&mut self, id: u64, answer: Answer) -> bool {
         self.open.remove(&id).is_some_and(|asker| asker.answer.send(answer).is_ok())
     }
 
-    /// Says no to every open question and returns which they were.
+    /// Refuses every open question and returns their ids.
     pub(super) fn refuse_all(&mut self) -> Vec<u64> {
         let ids: Vec<u64> = self.open.keys().copied().collect();
         for id in &ids {
@@ -138,13 +138,13 @@ impl Approvals {
         ids
     }
 
-    /// Whether somebody waits for an answer.
+    /// Whether an asker waits for an answer.
     pub(super) fn any_open(&self) -> bool {
         self.open.values().any(|asker| !asker.answer.is_closed())
     }
 }
 
-/// Waits, for ever if need be, until one of the askers has gone.
+/// Waits, forever if need be, until one of the askers has gone.
 fn first_withdrawn(open: &mut BTreeMap<u64, Asker>) -> impl Future<Output = u64> + '_ {
     future::poll_fn(|cx| {
         let mut gone =

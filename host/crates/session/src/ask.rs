@@ -1,4 +1,5 @@
-//! Asking the model: for the next answer, and for a summary of what falls out of its sight.
+//! Requests to the model: for the next answer, and for a summary of messages that drop out of its
+//! view.
 
 use std::ops::Range;
 
@@ -14,16 +15,16 @@ use super::{
     transcript,
 };
 
-/// An answer, and what it used.
+/// An answer and its usage.
 pub(super) struct Exchange {
     pub(super) reply: Reply,
-    /// Estimated where the provider does not say.
+    /// Estimated where the provider does not report it.
     pub(super) usage: Usage,
     pub(super) cost: Option<Cost>,
 }
 
 impl Session {
-    /// Asks for the next answer; the words are passed on while they arrive.
+    /// Requests the next answer; its text is forwarded as it arrives.
     pub(super) async fn generate(&mut self) -> Result<Exchange, TurnEnd> {
         self.front.enter(State::Thinking).await;
         self.make_room().await?;
@@ -31,7 +32,7 @@ impl Session {
         let (transcript, pages) = self.book.open();
         let View { messages, .. } = transcript.view(memory, &self.meter);
         debug_assert_eq!(transcript::check(&messages).map_err(|e| e.to_string()), Ok(()));
-        // Reading all of a conversation to estimate it costs time; without memory nobody asks.
+        // Estimating reads the whole conversation, so it is skipped when no memory needs it.
         let estimated = (memory != Memory::None).then(|| self.meter.tokens(&messages));
         let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
         let request = Request { messages: &messages, tools, temperature };
@@ -52,7 +53,7 @@ impl Session {
         Ok(self.count(reply, usage))
     }
 
-    /// Has the model sum up what was said since the last summary, since the person wants it.
+    /// Has the model summarize everything since the last summary, at the user's request.
     pub(super) async fn summarize(&mut self) {
         self.lost_summary = false;
         self.front.expect_end(self.ledger.begin_turn());
@@ -68,14 +69,14 @@ impl Session {
         self.front.expect_end(None);
     }
 
-    /// Checks that there is something left to ask the model with.
+    /// Checks that tokens and money for a request are left.
     fn check_means(&self) -> Result<(), String> {
         self.check_price().map_err(|error| error.to_string())?;
         self.ledger.check_spent().map_err(|budget| budget.to_string())
     }
 
-    /// Has a summary made of what would fall out of the model's sight without any. Where none
-    /// comes, the newest part of the conversation has to do.
+    /// Requests a summary of the messages that would otherwise drop out of the model's view.
+    /// Without a summary, the model sees only the newest part of the conversation.
     async fn make_room(&mut self) -> Result<(), TurnEnd> {
         if self.lost_summary || !matches!(self.options.memory, Memory::Summary { .. }) {
             return Ok(());
@@ -88,7 +89,7 @@ impl Session {
         Ok(())
     }
 
-    /// Puts a summary in the place of a part of the conversation and of all before it.
+    /// Replaces a part of the conversation, and everything before it, with a summary.
     async fn sum_up(&mut self, range: Range<usize>) -> Result<(), Halt> {
         self.front.enter(State::Thinking).await;
         let (messages, through) = (range.len(), range.end - self.book.transcript().head());
@@ -140,21 +141,21 @@ impl Session {
     }
 }
 
-/// Asks the model and passes its words on while they arrive. They are gathered in `said`, because
-/// an answer that is stopped never returns.
+/// Sends a request and forwards the text as it arrives. The text is also collected in `said`,
+/// because an answer that is stopped never returns.
 async fn streamed(
     model: &dyn ChatModel,
     request: Request<'_>,
     events: mpsc::Sender<Event>,
     said: &mut String,
 ) -> Result<Reply, ModelError> {
-    // The queue holds what one poll of the model brings: it is emptied before the next.
+    // The queue holds the output of one poll of the model: it is drained before the next.
     let (arriving, mut deltas) = mpsc::unbounded_channel();
-    // The other end lives in this function.
+    // The receiver lives in this function, so sending cannot fail.
     let mut on_delta = |delta: Delta| {
         match &delta {
             Delta::Text(text) => said.push_str(text),
-            // The next attempt begins with the first word again.
+            // The next attempt starts again with the first word.
             Delta::Retry { .. } => said.clear(),
             Delta::Reasoning(_) | Delta::CallBegun { .. } | Delta::LeftOut(_) => {}
         }
@@ -175,6 +176,6 @@ async fn streamed(
 }
 
 async fn pass_on(delta: Event, events: &mpsc::Sender<Event>) {
-    // Without a reader the session is about to close.
+    // Without a receiver the session is about to close.
     let _ = events.send(delta).await;
 }

@@ -1,9 +1,9 @@
-//! The book of a session: its transcript, and the journal that keeps what the transcript is made of.
+//! The book of a session: its transcript, and the journal that stores the transcript's records.
 //!
-//! There is one way to let something happen in a conversation, [`Book::write`]: the records go to
-//! the journal first and then into the transcript, so the two cannot part. What a plugin says while
-//! a model is answering is written at once all the same, on the [`Pages`] alone; it changes nothing
-//! in the transcript before the next input, and is [there](Book::catch_up) by then.
+//! Events of a conversation normally go through [`Book::write`]: the records go to the journal
+//! first and then into the transcript, so the two cannot diverge. A plugin's message that arrives
+//! while a model is answering is written immediately, on the [`Pages`] alone; the transcript
+//! [receives it](Book::catch_up) before the next input, and is unaffected by it until then.
 
 use std::mem;
 
@@ -19,15 +19,15 @@ use super::{
 pub(super) struct Book {
     transcript: Transcript,
     pages: Pages,
-    /// The turn that goes on or has just ended, where turns are remembered.
+    /// The current turn or the one that has just ended, where turns are remembered.
     turn: Option<PastTurn>,
     keeps_turns: bool,
 }
 
-/// What is on its way to the journal.
+/// The records on their way to the journal.
 pub(super) struct Pages {
     journal: Box<dyn Journal>,
-    /// What the journal has not taken yet.
+    /// Records that the journal has not stored yet.
     unwritten: Vec<Record>,
     is_failing: bool,
 }
@@ -54,31 +54,31 @@ impl Book {
         &mut self.pages
     }
 
-    /// Both sides at once, for whoever reads the one while the other may be written to.
+    /// Returns both parts, for a caller that reads one while the other may be written to.
     pub(super) fn open(&mut self) -> (&Transcript, &mut Pages) {
         (&self.transcript, &mut self.pages)
     }
 
-    /// The turn that has just ended, once.
+    /// Takes the turn that has just ended.
     pub(super) fn take_turn(&mut self) -> Option<PastTurn> {
         self.turn.take()
     }
 
-    /// Lets something happen that is of no use alone; it is written in front of what comes next.
+    /// Applies a record that is of no use alone; it is written together with the next one.
     pub(super) fn prepare(&mut self, record: Record) {
         self.pages.unwritten.push(record.clone());
         self.transcript.apply(record);
     }
 
-    /// Lets what the front has written down already happen in the transcript too.
+    /// Applies the plugin messages that the front has already recorded to the transcript.
     pub(super) fn catch_up(&mut self, front: &mut Front) {
         for notice in front.take_noticed() {
             self.transcript.apply(Record::Noticed { notice });
         }
     }
 
-    /// Lets things happen, all of them or none, and returns when they are safe. If they cannot be,
-    /// the person is told once and the session goes on.
+    /// Records events, all of them or none, and returns when they are safe. If they cannot be
+    /// stored, the user is notified once and the session continues.
     pub(super) async fn write(&mut self, records: Vec<Record>, front: &Front) {
         self.pages.write(&records, front).await;
         for record in records {
@@ -99,15 +99,14 @@ impl Book {
 }
 
 impl Pages {
-    /// Writes records down and returns when they are safe, or when the person knows that they are
-    /// not.
+    /// Writes records and returns when they are safe, or when the user knows that they are not.
     pub(super) async fn write(&mut self, records: &[Record], front: &Front) {
         if records.is_empty() {
             return;
         }
         let ends_turn = records.iter().any(|record| matches!(record, Record::TurnEnded { .. }));
         self.unwritten.extend(records.iter().cloned());
-        // A journal that fails is tried again once a turn: each time it is given all that it missed.
+        // A failing journal is retried once a turn, each time with everything that it missed.
         if !self.is_failing || ends_turn {
             self.flush(front).await;
         }

@@ -1,9 +1,9 @@
-//! How much a turn and a session may use, and the count of what they have used.
+//! Limits of a turn and a session, and their usage.
 //!
-//! A model can ask for the same call for ever or for a thousand calls at once, and every answer
-//! costs tokens. The ledger notices; the calls beyond a limit get an outcome that says so, and the
-//! turn ends with a reason that a person can read. Time is the one thing that is not waited for:
-//! when it is up, whatever is going on is stopped.
+//! A model can repeat the same call forever or request a thousand calls in one answer, and every
+//! answer costs tokens. The ledger counts; calls beyond a limit get an outcome that states it, and
+//! the turn ends with a readable reason. Only the time limit takes effect immediately: when it is
+//! reached, any running work is stopped.
 
 use std::{collections::HashMap, fmt, time::Duration};
 
@@ -14,31 +14,31 @@ use tokio::time::Instant;
 
 use super::{event::TurnUsage, naming::ToolRef};
 
-/// Longest arguments, in bytes, that are compared by meaning; longer ones are compared as text,
-/// since reading them twice would cost more than the comparison is worth.
+/// Longest arguments, in bytes, that are compared as JSON; longer ones are compared as text,
+/// because parsing them again would cost more than the comparison is worth.
 const COMPARED_BYTES_MAX: usize = 64 * 1024;
 
-/// How much one turn may use.
+/// Limits of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Answers of the model to one input.
     pub turns_max: u32,
-    /// Calls made for one input, those of one answer included.
+    /// Calls for one input, over all its answers.
     pub calls_max: u32,
-    /// Calls with the same tool and the same arguments for one input.
+    /// Calls of the same tool with the same arguments for one input.
     pub repeats_max: u32,
-    /// Tokens read and written.
+    /// Input and output tokens.
     pub tokens_max: Option<u64>,
-    /// What the tokens may cost.
+    /// Cost of the tokens.
     pub cost_max: Option<Cost>,
-    /// Time from the input to the last word, waiting for the person included.
+    /// Time from the input to the end, including waits for the user.
     pub time_max: Option<Duration>,
 }
 
 impl Default for Limits {
-    /// Enough for long errands (16 answers, 64 calls), small enough to end a loop within a minute;
-    /// a call that gave the same three times will not give something else the fourth time. Tokens,
-    /// money and time are for the person to limit: no figure fits all models.
+    /// Enough for long tasks (16 answers, 64 calls), small enough to end a loop within a minute; a
+    /// call that returned the same result three times will not return another the fourth time.
+    /// Tokens, money and time have no default: no value fits all models.
     fn default() -> Self {
         Self {
             turns_max: 16,
@@ -51,21 +51,21 @@ impl Default for Limits {
     }
 }
 
-/// How much a whole session may use.
+/// Limits of a whole session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Tokens read and written.
+    /// Input and output tokens.
     pub tokens_max: Option<u64>,
-    /// What the tokens may cost.
+    /// Cost of the tokens.
     pub cost_max: Option<Cost>,
 }
 
-/// What was used up.
+/// Used tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Tokens read and written.
+    /// Input and output tokens.
     pub tokens: u64,
-    /// What they cost, as far as prices were known.
+    /// Their cost, as far as prices were known.
     pub cost: Cost,
 }
 
@@ -80,19 +80,19 @@ impl Spent {
 /// A limit that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Budget {
-    /// The model was asked as often as it may be.
+    /// The model has given all answers that one turn allows.
     #[error("at most {turns_max} answers of the model per turn")]
     Turns {
         /// [`Limits::turns_max`].
         turns_max: u32,
     },
-    /// As many calls were made as may be.
+    /// All calls that one turn allows were made.
     #[error("at most {calls_max} tool calls per turn")]
     Calls {
         /// [`Limits::calls_max`].
         calls_max: u32,
     },
-    /// One call was made again and again.
+    /// The same call was made too often.
     #[error("{tool} was called with the same arguments {repeats_max} times in this turn")]
     Repeats {
         /// The tool.
@@ -100,31 +100,31 @@ pub enum Budget {
         /// [`Limits::repeats_max`].
         repeats_max: u32,
     },
-    /// As many tokens were used as may be.
+    /// The turn reached its token limit.
     #[error("at most {tokens_max} tokens per turn")]
     Tokens {
         /// [`Limits::tokens_max`].
         tokens_max: u64,
     },
-    /// As much money was spent as may be.
+    /// The turn reached its cost limit.
     #[error("at most {} per turn", Dollars(*cost_max))]
     Cost {
         /// [`Limits::cost_max`].
         cost_max: Cost,
     },
-    /// It took as long as it may.
+    /// The turn reached its time limit.
     #[error("at most {time_max:?} per turn")]
     Time {
         /// [`Limits::time_max`].
         time_max: Duration,
     },
-    /// The session used as many tokens as it may.
+    /// The session reached its token limit.
     #[error("at most {tokens_max} tokens per session")]
     SessionTokens {
         /// [`SessionLimits::tokens_max`].
         tokens_max: u64,
     },
-    /// The session spent as much money as it may.
+    /// The session reached its cost limit.
     #[error("at most {} per session", Dollars(*cost_max))]
     SessionCost {
         /// [`SessionLimits::cost_max`].
@@ -132,7 +132,7 @@ pub enum Budget {
     },
 }
 
-/// Money as people write it: at least cents, and as exact as it is known.
+/// An amount of money in dollars: with cents, and as many digits as are known.
 struct Dollars(Cost);
 
 impl fmt::Display for Dollars {
@@ -144,15 +144,15 @@ impl fmt::Display for Dollars {
     }
 }
 
-/// When a turn must be over.
+/// The deadline of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     pub(super) at: Instant,
-    /// How long it was, from the turn's beginning.
+    /// The time limit, from the turn's start.
     pub(super) time_max: Duration,
 }
 
-/// What the session and its present turn have used so far.
+/// The usage of the session and its current turn so far.
 #[derive(Debug)]
 pub(super) struct Ledger {
     limits: Limits,
@@ -161,7 +161,7 @@ pub(super) struct Ledger {
     turn: Turn,
 }
 
-/// What one turn has used so far.
+/// The usage of one turn so far.
 #[derive(Debug)]
 struct Turn {
     began: Instant,
@@ -170,7 +170,7 @@ struct Turn {
     reached: Option<Budget>,
 }
 
-/// Arguments as they are compared: by meaning where they have one.
+/// Arguments for comparison: as JSON if they are valid.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Arguments {
     Read(Value),
@@ -190,26 +190,26 @@ impl Turn {
 }
 
 impl Ledger {
-    /// A ledger of a session that has used something already.
+    /// Creates the ledger of a session with earlier usage.
     pub(super) fn new(limits: Limits, session_limits: SessionLimits, session: Spent) -> Self {
         Self { limits, session_limits, session, turn: Turn::begin() }
     }
 
-    /// Begins a turn, which has used nothing yet, and returns when it must be over.
+    /// Begins a turn without usage and returns its deadline.
     pub(super) fn begin_turn(&mut self) -> Option<Deadline> {
         self.turn = Turn::begin();
         let time_max = self.limits.time_max?;
-        // A time that no clock reaches is no limit.
+        // A time beyond the range of the clock is not a limit.
         let at = self.turn.began.checked_add(time_max)?;
         Some(Deadline { at, time_max })
     }
 
-    /// What the present turn has used.
+    /// Returns the usage of the current turn.
     pub(super) fn usage(&self) -> TurnUsage {
         TurnUsage { elapsed: self.turn.began.elapsed(), ..self.turn.usage }
     }
 
-    /// Whether what is spent is limited, so that prices have to be known.
+    /// Whether the cost is limited, so that prices must be known.
     pub(super) fn limits_cost(&self) -> bool {
         self.limits.cost_max.is_some() || self.session_limits.cost_max.is_some()
     }
@@ -229,7 +229,8 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// There may be no more, or calls of the last answer were over the budget already.
+    /// The limit of answers is reached, tokens or money are used up, or a call of the last answer
+    /// was over the budget.
     pub(super) fn take_turn(&mut self) -> Result<(), Budget> {
         let Limits { turns_max, .. } = self.limits;
         if let Some(reached) = self.turn.reached.take() {
@@ -243,11 +244,11 @@ impl Ledger {
         Ok(())
     }
 
-    /// Counts one more call. A refusal is remembered: it ends the turn.
+    /// Counts one more call. A refusal is stored and ends the turn.
     ///
     /// # Errors
     ///
-    /// There may be no more, or no more of the same, or nothing is left to ask the model again.
+    /// The limit of calls or of repeated calls is reached, or tokens or money are used up.
     pub(super) fn take_call(&mut self, tool: &ToolRef, arguments: &str) -> Result<(), Budget> {
         let counted = self.check_spent().and_then(|()| self.count_call(tool, arguments));
         if let Err(budget) = &counted {
@@ -271,11 +272,11 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks that something is left to ask the model with.
+    /// Checks that tokens and money for another request are left.
     ///
     /// # Errors
     ///
-    /// The first limit that leaves nothing.
+    /// The first limit that is reached.
     pub(super) fn check_spent(&self) -> Result<(), Budget> {
         let (turn, session) = (self.turn.spent(), self.session);
         let Limits { tokens_max, cost_max, .. } = self.limits;
@@ -295,7 +296,7 @@ fn reached<T: PartialOrd + Copy>(
     most.filter(|most| used >= *most).map_or(Ok(()), |most| Err(budget(most)))
 }
 
-/// Tokens read and written.
+/// Input and output tokens.
 fn total(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }

@@ -1,10 +1,10 @@
-//! The calls of one answer, from what the model asked for to a result for each.
+//! The calls of one answer, from the request to a result for each.
 //!
-//! A call moves through stages and ends in the last one whatever happens: refused at the gate,
-//! cancelled by the person, stopped by the clock, or lost to a bug of the host. All decisions are
-//! made before the first call runs; then the admitted ones run at the same time, each in a task of
-//! its own, so that one that panics or is slow costs nobody else anything. A result is written down
-//! the moment its call ends; the front ends are told in the order of the calls.
+//! A call moves through stages and always ends in the last one: refused at the gate, cancelled by
+//! the user, stopped by a timeout, or lost to a bug of the host. All decisions are made before the
+//! first call runs; then the admitted ones run at the same time, each in a task of its own, so that
+//! a call that panics or is slow does not affect the others. A result is recorded the moment its
+//! call ends; the front ends receive the results in the order of the calls.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -28,7 +28,7 @@ pub(super) struct Call {
     /// The name in the model's message.
     name: String,
     tool: ToolRef,
-    /// The arguments that the person put in place of the model's.
+    /// The arguments with which the user replaced the model's.
     edited: Option<String>,
     stage: Stage,
 }
@@ -41,13 +41,13 @@ enum Stage {
 }
 
 impl Call {
-    /// A call that still has to pass the gate.
+    /// Creates a call that still has to pass the gate.
     pub(super) fn asked(name: String, call: ToolCall) -> Self {
         let (id, tool) = (call.context.call_id.clone(), ToolRef::Known(call.tool.clone()));
         Self { id, name, tool, edited: None, stage: Stage::Asked(call) }
     }
 
-    /// A call that ends before the gate is asked.
+    /// Creates a call that ends before it reaches the gate.
     pub(super) fn ended(id: String, name: String, tool: ToolRef, outcome: Outcome) -> Self {
         Self { id, name, tool, edited: None, stage: Stage::Ended(outcome.into()) }
     }
@@ -66,7 +66,7 @@ impl Call {
         }
     }
 
-    /// How a call that has not ended ends when everything is called off.
+    /// Returns the ending of a call that is interrupted by a halt; `None` if it has already ended.
     fn called_off(&self, halt: Halt) -> Option<Ending> {
         match self.stage {
             Stage::Asked(_) | Stage::Admitted(_) => Some(Ending::never_begun(halt)),
@@ -100,9 +100,9 @@ pub(super) struct Batch {
     toolbox: Arc<dyn Toolbox>,
     calls: Vec<Call>,
     running: JoinSet<CallReport>,
-    /// Which call a task runs.
+    /// The call that each task runs.
     places: HashMap<Id, usize>,
-    /// How many calls the front ends have been told of.
+    /// How many finished calls the front ends have received.
     told: usize,
 }
 
@@ -111,11 +111,11 @@ impl Batch {
         Self { toolbox, calls, running: JoinSet::new(), places: HashMap::new(), told: 0 }
     }
 
-    /// Brings every call to its end, writes each down and tells of each in the order of the list.
+    /// Brings every call to its end, records each and announces them in the order of the list.
     ///
     /// # Errors
     ///
-    /// It was called off; the calls have ended all the same.
+    /// The calls were halted; they have ended nevertheless.
     pub(super) async fn carry_out(
         &mut self,
         book: &mut Book,
@@ -134,12 +134,13 @@ impl Batch {
         going
     }
 
-    /// How the calls ended, in their order.
+    /// Returns the outcomes of the calls, in the order of the calls.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
         self.calls.iter().filter_map(Call::ending).map(|ending| &ending.report.outcome)
     }
 
-    /// Passes every call through the gate, one after another: a person is asked one thing at a time.
+    /// Passes every call through the gate, one after another, because the user answers one question
+    /// at a time.
     async fn decide(&mut self, book: &mut Book, front: &mut Front) -> Result<(), Halt> {
         let ended = self.calls.iter().filter_map(Call::record).collect();
         book.write(ended, front).await;
@@ -153,8 +154,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Has the gate decide about a call that was not refused before, as often as the person edits
-    /// its arguments.
+    /// Passes a call through the gate, again for every edit of its arguments by the user. `None` if
+    /// it has already ended.
     async fn admit(
         &mut self,
         index: usize,
@@ -186,7 +187,7 @@ impl Batch {
         arguments: String,
         front: &mut Front,
     ) {
-        // Whoever asked must be gone before the question is, or it would hear an answer.
+        // The asker has to be gone before its question is, or it would receive an answer.
         admission.end().await;
         front.withdraw(question).await;
         let call = &mut self.calls[index];
@@ -219,7 +220,8 @@ impl Batch {
         }
     }
 
-    /// Ends what has not ended yet. A call that comes to its own end before it is stopped keeps it.
+    /// Ends all calls that have not ended. A call that finishes before it is stopped keeps its own
+    /// result.
     async fn call_off(&mut self, halt: Halt, book: &mut Book, front: &mut Front) {
         self.running.abort_all();
         while let Some(joined) = self.running.join_next_with_id().await {
@@ -235,7 +237,7 @@ impl Batch {
         self.tell(front).await;
     }
 
-    /// Finds the call that a task ran, and how it ended.
+    /// Returns the call that a task ran, and its ending.
     fn place(
         &mut self,
         joined: Result<(Id, CallReport), JoinError>,
@@ -258,7 +260,7 @@ impl Batch {
         book.write(call.record().into_iter().collect(), front).await;
     }
 
-    /// Tells of the calls that have ended, up to the first that has not.
+    /// Announces the calls that have ended, up to the first that has not.
     async fn tell(&mut self, front: &Front) {
         while let Some(event) = self.calls.get(self.told).and_then(Call::event) {
             front.emit(event).await;

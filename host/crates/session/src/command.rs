@@ -1,4 +1,4 @@
-//! What a front end may tell a session.
+//! The commands that a front end sends to a session.
 
 use std::{fmt, sync::Arc};
 
@@ -8,26 +8,26 @@ use sallyport_contract::{
 };
 use sallyport_model::{ChatModel, UserMessage};
 
-/// What a front end may ask of a session.
+/// A request of a front end to a session.
 ///
-/// What starts something new, from [`SubmitInput`](Self::SubmitInput) to [`Pin`](Self::Pin), waits
-/// for the present turn to end; the rest is done at once.
+/// Commands that start something new, from [`SubmitInput`](Self::SubmitInput) to
+/// [`Pin`](Self::Pin), wait for the current turn to end; the others take effect immediately.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Starts a turn.
     SubmitInput {
-        /// What the person said, or whoever is named as its origin.
+        /// The input of the user, or of the origin that it names.
         input: UserMessage,
     },
-    /// Takes the last turn back, with all that was said in it. What its calls did stays done.
+    /// Undoes the last turn with all its messages. The effects of its calls remain.
     Undo,
-    /// Takes the last turn back and asks its input again.
+    /// Undoes the last turn and submits its input again.
     Retry,
-    /// Lets another model answer from here on.
+    /// Switches to another model.
     UseModel(Speaker),
-    /// Has the model sum up what was said so far and goes on from the summary.
+    /// Has the model summarize the conversation so far and continues from the summary.
     Summarize,
-    /// Keeps the last turn in the model's sight, whatever else falls out of memory.
+    /// Keeps the last turn in the model's view, whatever else drops out of memory.
     Pin,
     /// Answers [`Event::ApprovalNeeded`](crate::Event::ApprovalNeeded).
     ProvideConfirmation {
@@ -36,31 +36,31 @@ pub enum Command {
         /// The answer.
         answer: Answer,
     },
-    /// Puts other arguments in place of those that a question is about. It is withdrawn, and the
-    /// call is checked, decided and, where need be, asked about anew.
+    /// Replaces the arguments that a question is about. The question is withdrawn, and the call is
+    /// checked and decided again, with a new question if needed.
     EditArguments {
         /// The question.
         id: u64,
         /// The arguments as JSON text.
         arguments: String,
     },
-    /// Tells the person something that a plugin says, at once, and the model with the next input. It
-    /// is no turn and is not taken back with one.
+    /// Shows a plugin's message to the user immediately, and to the model with the next input. It
+    /// does not belong to a turn and is not undone with one.
     Notice(services::Notice),
-    /// Tells how far a call has come. Only one that runs comes any further.
+    /// Reports the progress of a call. It is ignored unless the call is running.
     Progress {
         /// The call.
         call_id: String,
-        /// How far.
+        /// Its progress.
         progress: Progress,
     },
-    /// Ends the present turn, whatever it is doing. The session goes on.
+    /// Ends the current turn, whatever it is doing. The session continues.
     Cancel,
-    /// Ends the present turn and the session.
+    /// Ends the current turn and the session.
     Close,
 }
 
-/// A model, as a command carries it.
+/// A model in a command.
 #[derive(Clone)]
 pub struct Speaker(pub Arc<dyn ChatModel>);
 
@@ -71,7 +71,7 @@ impl fmt::Debug for Speaker {
 }
 
 impl PartialEq for Speaker {
-    /// The same model, not only one of the same name.
+    /// Compares identity: the same model, not only the same name.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -1,18 +1,18 @@
-//! How a call ended, and what the model reads of it.
+//! How a call ended, and the text of it for the model.
 
 use sallyport_contract::{CallReport, Outcome};
 use serde_json::{Value, json};
 
 use super::{front::Halt, transcript::RESULT_BYTES_MAX};
 
-/// Room for the object around the part that is kept of a longer result.
+/// Bytes reserved for the object around the beginning of a result that is too long.
 const CUT_FRAME_BYTES: usize = 256;
 
 /// The end of a call.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) report: CallReport,
-    /// What the model is told when the outcome alone would not say why.
+    /// The error for the model when the outcome alone would not explain it.
     why: Option<String>,
 }
 
@@ -23,12 +23,12 @@ impl<T: Into<CallReport>> From<T> for Ending {
 }
 
 impl Ending {
-    /// The end of a call that was called off before it ran.
+    /// The end of a call that was halted before it ran.
     pub(super) fn never_begun(halt: Halt) -> Self {
         Self::called_off(halt, "it was not made")
     }
 
-    /// The end of a call that was called off while it ran.
+    /// The end of a call that was halted while it ran.
     pub(super) fn stopped(halt: Halt) -> Self {
         Self::called_off(halt, "it may or may not have had its effect")
     }
@@ -44,8 +44,8 @@ impl Ending {
         }
     }
 
-    /// What the model reads, as JSON text, of a call that was perhaps made with other arguments
-    /// than it wrote.
+    /// Returns the result for the model, as JSON text. `edited` holds the arguments if the user
+    /// changed them.
     pub(super) fn content(&self, edited: Option<&str>) -> String {
         let told = self.to_model();
         let told = match edited {
@@ -68,20 +68,20 @@ impl Ending {
     }
 }
 
-/// Arguments as JSON where they are, else as their text.
+/// Returns the arguments as JSON if they are valid, else as a string.
 fn readable(arguments: &str) -> Value {
     let read = sallyport_contract::json::parse(arguments, RESULT_BYTES_MAX);
     read.unwrap_or_else(|_| arguments.into())
 }
 
 /// Writes a value as JSON text of at most `bytes_max` bytes. A longer one becomes an object that
-/// says so and holds the beginning of the text as a string.
+/// states this and contains the beginning of the text as a string.
 fn bounded(value: &Value, bytes_max: usize) -> String {
     let text = value.to_string();
     if text.len() <= bytes_max {
         return text;
     }
-    // JSON text holds no raw control characters, so quoting it can at most double it.
+    // JSON text contains no raw control characters, so quoting it can at most double it.
     let kept_bytes = text.floor_char_boundary(bytes_max.saturating_sub(CUT_FRAME_BYTES) / 2);
     let cut = json!({
         "cut": "the result is too long, only the beginning of its JSON text is here",

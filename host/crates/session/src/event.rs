@@ -1,9 +1,9 @@
-//! What a session tells its front ends.
+//! The events that a session sends to its front ends.
 //!
-//! The enum is closed, but a new kind of event makes the compiler ask only those front ends that
-//! match without a wildcard: `cli/events`, `cli/chat/hearing.rs` and `roles/ui/told.rs` of the host.
-//! The others ignore what they do not know. Texts in it come from models, plugins and servers; whoever
-//! puts one on a terminal sends it through [`sallyport_contract::text`] first.
+//! The enum is closed, but a new kind of event breaks only the front ends that match without a
+//! wildcard: `cli/events` and `roles/ui/told.rs` of the host. The others ignore events that they do
+//! not know. Event texts come from models, plugins and servers; a front end passes them through
+//! [`sallyport_contract::text`] before it prints them to a terminal.
 
 use std::{fmt, time::Duration};
 
@@ -20,164 +20,166 @@ use super::{budget::Budget, journal::JournalError, naming::ToolRef};
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The session now does something else.
+    /// The session's state has changed.
     State(State),
     /// A turn begins.
     InputAccepted {
-        /// Which, from 1. Turns that the person took back are not counted.
+        /// Its number, from 1. Undone turns are not counted.
         turn: usize,
-        /// The words of the input.
+        /// The text of the input.
         text: String,
-        /// Where they came from, when the person did not type them.
+        /// Where it came from, when the user did not type it.
         origin: Option<Origin>,
     },
     /// A piece of the model's answer, while it arrives.
     Delta(Delta),
-    /// The model has finished one answer, of which a turn may have several. The text is all of it,
-    /// the deltas included; it is empty when the model only called tools.
+    /// The model has finished one answer, of which a turn may have several. The text is complete
+    /// and includes the deltas; it is empty when the model only called tools.
     MessageComplete {
-        /// What the model said.
+        /// The model's text.
         text: String,
-        /// Tokens used, when the provider says so.
+        /// Tokens used, when the provider reports them.
         usage: Option<Usage>,
     },
-    /// The model wants a call made. Nothing about it has been checked.
+    /// The model requests a call. Nothing about it has been checked.
     CallRequested {
         /// Unique within the session.
         call_id: String,
-        /// The tool it asked for.
+        /// The requested tool.
         tool: ToolRef,
-        /// The arguments as it wrote them; `{}` when it wrote none.
+        /// The arguments as the model wrote them; `{}` when it wrote none.
         arguments: String,
     },
-    /// The person has to decide. Answered with
+    /// The user has to decide. Answered with
     /// [`Command::ProvideConfirmation`](crate::Command::ProvideConfirmation).
     ApprovalNeeded {
-        /// Names the question in the answer; used once.
+        /// Identifies the question in the answer; never reused.
         confirmation_id: u64,
-        /// Which call it is about.
+        /// The position of the call that it is about.
         position: Position,
-        /// What the person is to be shown.
+        /// The details to show to the user.
         request: ApprovalRequest,
     },
-    /// A question needs no answer any more: it was answered, withdrawn, cancelled, or its call
+    /// A question no longer needs an answer: it was answered, withdrawn or cancelled, or its call
     /// ended.
     ApprovalClosed {
         /// The question.
         confirmation_id: u64,
     },
-    /// The person put other arguments in place of the model's.
+    /// The user replaced the model's arguments.
     ArgumentsEdited {
         /// Unique within the session.
         call_id: String,
-        /// The arguments that count from here on.
+        /// The arguments that apply from here on.
         arguments: String,
     },
-    /// A call that runs has come further. Of many such words in a moment, the last is told.
+    /// A running call has made progress. Of many reports in quick succession, only the last is
+    /// sent.
     Progress {
         /// Unique within the session.
         call_id: String,
-        /// How far it has come.
+        /// The progress so far.
         progress: Progress,
     },
-    /// A call has ended, one way or another. Of several, the first that was asked for comes first.
+    /// A call has ended, with any outcome. Calls of one answer are reported in the order of their
+    /// requests.
     CallFinished {
         /// Unique within the session.
         call_id: String,
-        /// The tool that was asked for.
+        /// The requested tool.
         tool: ToolRef,
         /// How it ended and what it did.
         report: CallReport,
     },
-    /// The turn is over. Every input that was not dropped, and every retry of one, comes to this
-    /// exactly once, unless the session closes first.
+    /// The turn is over. Every input that was not dropped, and every retry of one, leads to exactly
+    /// one such event, unless the session closes first.
     TurnEnded {
-        /// How.
+        /// Why it is over.
         reason: TurnEnd,
-        /// What it used.
+        /// Its usage.
         usage: TurnUsage,
     },
-    /// The last turn was taken back.
+    /// The last turn was undone.
     Undone {
-        /// The words of its input.
+        /// The text of its input.
         text: String,
     },
     /// Another model answers from here on.
     ModelChanged {
-        /// Its name for people.
+        /// Its display name.
         name: String,
     },
-    /// The beginning of the conversation was replaced by a summary, for the model alone.
+    /// A summary replaced the beginning of the conversation, for the model only.
     Summarized {
-        /// How many messages it stands for.
+        /// How many messages it replaces.
         messages: usize,
         /// The summary.
         text: String,
     },
-    /// A turn stays in the model's sight.
+    /// A turn was pinned: the model keeps seeing it.
     Pinned {
-        /// Which, from 1.
+        /// Its number, from 1.
         turn: usize,
     },
-    /// A plugin tells the person something, in the middle of a turn or between two.
+    /// A plugin sent the user a message, during a turn or between two.
     Noticed {
-        /// What, and who says it.
+        /// The message and its sender.
         notice: services::Notice,
     },
-    /// Something that the person should know and that changes nothing.
+    /// Information for the user that changes nothing.
     Notice(Notice),
 }
 
-/// What a session is doing.
+/// The activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It waits for input.
+    /// Waiting for input.
     Ready,
-    /// It waits for the model.
+    /// Waiting for the model.
     Thinking,
-    /// It is deciding about calls or making them.
+    /// Deciding about calls or running them.
     Executing,
-    /// It waits for the person's answer to at least one question.
+    /// Waiting for the user's answer to at least one question.
     WaitingForApproval,
 }
 
-/// The place of a call among those of one answer: "2 of 5".
+/// The position of a call within one answer: "2 of 5".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// Its place, from 1.
+    /// Its position, from 1.
     pub index: usize,
-    /// How many there are.
+    /// The number of calls.
     pub count: usize,
 }
 
 /// Why a turn is over.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
-    /// The model had nothing more to ask for.
+    /// The model requested no more calls.
     Answered {
-        /// Its last words.
+        /// Its last text.
         text: String,
     },
-    /// The tools gave sentences of their own to be said, in place of another answer of the model.
+    /// The tools returned sentences to speak, which replace another answer of the model.
     Spoken {
         /// The sentences.
         text: String,
     },
     /// A limit of the turn or of the session was reached.
     BudgetReached {
-        /// Which.
+        /// The limit.
         what: Budget,
     },
-    /// There was no answer from the model.
+    /// The model returned no answer.
     ModelFailed(ModelError),
-    /// The person stopped it.
+    /// The user stopped it.
     Cancelled,
-    /// The input was not accepted; the model was not asked.
+    /// The input was rejected; no request was sent to the model.
     InputRefused(InputError),
 }
 
 impl TurnEnd {
-    /// The word for this ending: `answered`, `spoken`, `budget-reached`, `model-failed`,
+    /// Returns the name of this ending: `answered`, `spoken`, `budget-reached`, `model-failed`,
     /// `cancelled` or `input-refused`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -191,19 +193,19 @@ impl TurnEnd {
     }
 }
 
-/// What a turn used.
+/// The usage of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnUsage {
-    /// How often the model was asked for an answer.
+    /// How many answers were requested from the model.
     pub answers: u32,
     /// Calls made.
     pub calls: u32,
-    /// Tokens, those of summaries included; estimated where the provider does not say.
+    /// Tokens, including those of summaries; estimated where the provider does not report them.
     pub tokens: Usage,
-    /// What they cost, when the price is known.
+    /// Their cost, when the price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// Time from the input to the end, waiting for the person included.
+    /// Time from the input to the end, including waits for the user.
     #[serde(
         rename = "elapsed_ms",
         serialize_with = "to_milliseconds",
@@ -220,37 +222,37 @@ fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Durat
     u64::deserialize(deserializer).map(Duration::from_millis)
 }
 
-/// Why an input was not accepted.
+/// Why an input was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// There are neither words nor files in it.
+    /// It contains neither text nor files.
     #[error("the input is empty")]
     Empty,
-    /// Its words are longer than a session takes.
+    /// Its text is too long.
     #[error("the input has {bytes} bytes, at most {bytes_max} are accepted")]
     TooLong {
-        /// Their length.
+        /// Its length, in bytes.
         bytes: usize,
-        /// The most that is accepted.
+        /// The limit, in bytes.
         bytes_max: usize,
     },
-    /// More files come with it than a session takes.
+    /// It has too many attached files.
     #[error("{count} files are attached, at most {count_max} are accepted")]
     TooManyFiles {
-        /// How many.
+        /// The number of files.
         count: usize,
-        /// The most that are accepted.
+        /// The limit.
         count_max: usize,
     },
-    /// The files that come with it are more than a session takes.
+    /// Its attached files are too large.
     #[error("the attached files have {bytes} bytes, at most {bytes_max} are accepted")]
     FilesTooBig {
-        /// Their length together.
+        /// Their total size, in bytes.
         bytes: usize,
-        /// The most that is accepted.
+        /// The limit, in bytes.
         bytes_max: usize,
     },
-    /// What may be spent is limited, and what the model costs is not known.
+    /// The cost is limited, but the model's price is unknown.
     #[error("the cost is limited, but the price of {model} is not known")]
     PriceUnknown {
         /// The model's name.
@@ -259,7 +261,7 @@ pub enum InputError {
 }
 
 impl InputError {
-    /// What the person can do about it.
+    /// Returns how the user can fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Empty => "say what you want to know or to have done",
@@ -274,49 +276,49 @@ impl InputError {
     }
 }
 
-/// Something worth telling the person.
+/// Information for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// An answer came for a question that is not open: it never was, or it has been closed.
+    /// An answer arrived for a question that is not open: it never was, or it has been closed.
     NoSuchQuestion {
-        /// The id that came with the answer.
+        /// The id in the answer.
         confirmation_id: u64,
     },
-    /// Other arguments came for a call that already runs.
+    /// New arguments arrived for a call that already runs.
     TooLateToEdit {
         /// The id that came with the arguments.
         confirmation_id: u64,
     },
-    /// Too many inputs wait for the present turn to end; this one was dropped.
+    /// Too many inputs wait for the current turn to end; this one was dropped.
     InputDropped,
     /// The model's answer was cut at the provider's limit.
     AnswerCut,
     /// The provider withheld the model's answer.
     AnswerWithheld,
-    /// The model neither said anything nor called a tool.
+    /// The model returned neither text nor a call.
     AnswerEmpty,
-    /// The answer ended for a reason of the provider's own, such as a call that it could not read.
+    /// The answer ended for a provider-specific reason, such as a call that it could not read.
     AnswerEnded {
-        /// The provider's word for it.
+        /// The provider's name for the reason.
         reason: String,
-        /// Whether nothing was said and no tool called until then.
+        /// Whether the answer had neither text nor calls until then.
         is_empty: bool,
     },
-    /// There is no turn that could be taken back, retried or pinned.
+    /// No turn exists that could be undone, retried or pinned.
     NoTurn,
-    /// There is nothing that a summary could stand for, or not enough.
+    /// Too few messages exist to summarize.
     NothingToSummarize,
-    /// No summary came; the model is shown the newest part of the conversation only.
+    /// No summary was made; the model sees only the newest part of the conversation.
     SummaryFailed {
         /// Why.
         why: String,
     },
-    /// Earlier turns are not recalled by what they mean; the model is shown the newest ones.
+    /// Earlier turns are not recalled by meaning; the model sees the newest ones.
     RecallFailed {
         /// Why.
         why: String,
     },
-    /// The session is not being kept. It goes on, and all of it is written as soon as it can be.
+    /// The session is not being saved. It continues, and everything is written as soon as possible.
     JournalFailed(JournalError),
 }
 

@@ -1,23 +1,22 @@
 //! A turn of a conversation with a thousand tools, as a ratio to reading and writing the same JSON.
 //!
-//! **What is counted** is the processor time of one thread on which the whole host side runs: a
-//! session as a front end starts it, the OpenAI adapter inside its retries, the journal (which keeps
-//! its records in memory) and a front end that reads every event. It is not the time on the wall,
-//! so neither waiting nor other programs are in it. A turn is an input, an answer with one call, the
-//! call, and an answer in words; both answers are streamed as providers do it, a few letters at a
-//! time.
+//! **Measured** is the processor time of one thread that runs the whole host side: a session as a
+//! front end starts it, the OpenAI adapter with its retries, the journal (which keeps its records
+//! in memory) and a front end that reads every event. It is not wall-clock time, so it contains
+//! neither waits nor other programs. A turn is an input, an answer with one call, the call, and an
+//! answer in text; both answers are streamed as providers do it, a few letters at a time.
 //!
-//! **What is taken off** is the way of the bytes: the same bodies are sent and received again over
-//! the same HTTP client and a connection of their own, on the same thread, without being read or
-//! written. The server runs on other threads and is in neither figure.
+//! **Subtracted** is the transport of the bytes: the same bodies are sent and received again over
+//! the same HTTP client and a separate connection, on the same thread, without being parsed or
+//! serialized. The server runs on other threads and is in neither figure.
 //!
-//! **What it is divided by** is what nobody can do without: writing the turn's two request bodies
-//! from JSON values that are there already, and parsing what each event of the two answers holds
-//! into such values. Ours, the way of the bytes and the bare cost take turns, turn by turn, and each
-//! figure is the median over all turns of many conversations.
+//! **The divisor** is the unavoidable work: serializing the turn's two request bodies from existing
+//! JSON values, and parsing the content of each event of the two answers into such values. The
+//! three measurements alternate turn by turn, and each figure is the median over all turns of many
+//! conversations.
 //!
-//! **What is not in it** is the gate and the sandbox: the toolbox parses the arguments and gives a
-//! result that lies ready. `cargo xtask bench call` measures those.
+//! **Not included** are the gate and the sandbox: the toolbox parses the arguments and returns a
+//! prepared result. `cargo xtask bench call` measures those.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
 
@@ -33,16 +32,16 @@ use serde_json::Value;
 
 use self::{ours::Conversation, script::Script, server::Server};
 
-/// Conversations of each row.
+/// Conversations per row.
 const CONVERSATIONS: usize = 25;
 
 /// Turns of a conversation; the request bodies grow with each of them.
 const TURNS: usize = 16;
 
-/// The ratio that is promised.
+/// The promised maximum of the ratio.
 const RATIO_MAX: f64 = 3.0;
 
-/// What a kind of turn took, each in its own way.
+/// The times of one kind of turn, per measurement.
 #[derive(Default)]
 struct Times {
     host: Vec<Duration>,
@@ -71,7 +70,7 @@ async fn measure(script: Script) -> Times {
     let mut times = Times::default();
     for _ in 0..CONVERSATIONS {
         let mut conversation = Conversation::start(script, endpoint.clone());
-        // The first turn opens the connection and writes the tools down.
+        // The first turn opens the connection and serializes the tools.
         for turn in 0..=TURNS {
             let host = timed(conversation.turn()).await;
             let bodies = server.take_bodies();
@@ -92,7 +91,7 @@ async fn exchange(raw: &Raw, bodies: Vec<Vec<u8>>) {
     }
 }
 
-/// Writes the bodies of a turn and parses its answers.
+/// Serializes the bodies of a turn and parses its answers.
 fn bare(bodies: &[Vec<u8>], script: Script) -> Duration {
     let parse = |body: &Vec<u8>| serde_json::from_slice(body).expect("JSON");
     let requests: Vec<Value> = bodies.iter().map(parse).collect();
@@ -115,7 +114,7 @@ async fn timed(work: impl Future<Output = ()>) -> Duration {
     processor_time() - began
 }
 
-/// The processor time that this thread has used.
+/// Returns the processor time that this thread has used.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("a time from 0 up")

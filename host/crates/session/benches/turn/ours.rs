@@ -1,4 +1,4 @@
-//! The side that is measured: a session as a front end has it.
+//! The measured side: a session as a front end uses it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::script::{self, Script};
 /// Longest arguments of a call; a benchmark's are far shorter.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
 
-/// What the model is told that it is.
+/// The system prompt.
 const SYSTEM_PROMPT: &str = "You are a helpful assistant with many tools. Answer briefly.";
 
 /// A session and its front end.
@@ -48,7 +48,7 @@ impl Conversation {
         Self { handle, events }
     }
 
-    /// Has one whole turn.
+    /// Runs one whole turn.
     pub(crate) async fn turn(&mut self) {
         let input = "What will the weather be like in Copenhagen in the next days?".into();
         self.handle.send(Command::SubmitInput { input }).await.expect("a session");
@@ -63,7 +63,7 @@ impl Conversation {
     }
 }
 
-/// Keeps the records as they are.
+/// Keeps the records in memory, without serializing them.
 #[derive(Default)]
 struct InMemory {
     records: Vec<Record>,
@@ -76,7 +76,7 @@ impl Journal for InMemory {
     }
 }
 
-/// Tools that all give the same.
+/// Tools that all return the same result.
 struct Tools {
     specs: Vec<ToolSpec>,
     result: Value,

@@ -1,26 +1,26 @@
-//! What is said in the conversations: a thousand tools, and the answers of a model that calls one.
+//! The content of the conversations: a thousand tools, and the answers of a model that calls one.
 
 use sallyport_contract::{Hints, ToolSpec};
 use serde_json::{Value, json};
 
-/// Plugins, and tools of each.
+/// The number of plugins, and of tools in each.
 const PLUGINS: usize = 50;
 const TOOLS: usize = 20;
 
-/// Words of an answer, each in an event of its own.
+/// Words of an answer, each in a separate event.
 const WORDS: usize = 60;
 
-/// Letters of the arguments that come in one event.
+/// Letters of the arguments per event.
 const FRAGMENT_BYTES: usize = 12;
 
-/// What the model does in each turn.
+/// The model's behaviour in each turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Script {
-    /// It is told of all tools and calls one.
+    /// It sees all tools and calls one.
     Listed,
-    /// It is told of the search and calls a tool that it knows by now.
+    /// It sees the search and calls a tool that it already knows.
     Used,
-    /// It is told of the search and searches.
+    /// It sees the search and searches.
     Searched,
 }
 
@@ -33,7 +33,7 @@ impl Script {
         }
     }
 
-    /// The events of an answer: first the one with the call, then the one in words.
+    /// Returns the events of an answer: index 0 has the call, index 1 the text.
     pub(crate) fn answer(self, index: usize) -> Vec<String> {
         let events = if index.is_multiple_of(2) { self.call(index) } else { words() };
         events.iter().map(Value::to_string).collect()
@@ -80,7 +80,7 @@ fn ended(deltas: impl Iterator<Item = Value>, finish: &str) -> Vec<Value> {
     events
 }
 
-/// An event with all that providers put around a few letters.
+/// An event with everything that providers put around a few letters.
 fn event(delta: &Value, finish: Value) -> Value {
     json!({
         "id": "chatcmpl-CJTX4d7Yx0y4l1wQ8rE2bS5zVnGkP",
@@ -94,7 +94,7 @@ fn event(delta: &Value, finish: Value) -> Value {
     })
 }
 
-/// A thousand tools whose definitions come to some 500 KB.
+/// A thousand tools whose definitions take some 500 KB.
 pub(crate) fn tools() -> Vec<ToolSpec> {
     let pairs = (0..PLUGINS).flat_map(|plugin| (0..TOOLS).map(move |tool| (plugin, tool)));
     pairs.map(|(plugin, tool)| spec(plugin, tool)).collect()
@@ -123,7 +123,7 @@ fn spec(plugin: usize, tool: usize) -> ToolSpec {
     }
 }
 
-/// What the tool gives back: three days with the hours of each, some 2 KB.
+/// The result of the tool: three days with the hours of each, some 2 KB.
 pub(crate) fn result() -> Value {
     let hour = |hour| json!({ "hour": hour, "temperature": 17.5, "wind": "SW 4", "rain": 0.2 });
     let day = |day| json!({ "day": day, "hours": (0..12).map(hour).collect::<Vec<_>>() });

@@ -1,4 +1,4 @@
-//! A server of the loopback that knows its answers by heart. Its threads are in no figure.
+//! A loopback server with canned responses. Its threads are not measured.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,7 +9,7 @@ use std::{
 
 use super::script::Script;
 
-/// Answers alternately with a call and with words, on every connection.
+/// Answers alternately with a call and with text, on every connection.
 pub(crate) struct Server {
     address: SocketAddr,
     bodies: Receiver<Vec<u8>>,
@@ -34,20 +34,20 @@ impl Server {
         format!("http://{}/v1", self.address)
     }
 
-    /// The bodies of the requests since the last look.
+    /// Returns the bodies of the requests since the last call.
     pub(crate) fn take_bodies(&self) -> Vec<Vec<u8>> {
         self.bodies.try_iter().collect()
     }
 }
 
-/// Answers until the client leaves.
+/// Answers until the client disconnects.
 fn serve(stream: TcpStream, script: Script, came: &Sender<Vec<u8>>) {
     stream.set_nodelay(true).expect("a socket");
     let mut answer = stream.try_clone().expect("a socket");
     let mut requests = BufReader::new(stream);
     for index in 0.. {
         let Some(body) = read(&mut requests) else { return };
-        // Told before the answer, so that whoever has the answer finds the body.
+        // Sent before the answer, so a client that has the answer finds the body.
         if came.send(body).is_err() || answer.write_all(&written(script, index)).is_err() {
             return;
         }
@@ -75,7 +75,7 @@ fn read(requests: &mut impl BufRead) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// An answer, as it goes over the wire.
+/// Returns an answer in wire format.
 fn written(script: Script, index: usize) -> Vec<u8> {
     let mut events: String =
         script.answer(index).iter().map(|event| format!("data: {event}\n\n")).collect();
