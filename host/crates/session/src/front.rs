@@ -1,8 +1,8 @@
-//! The person's side of a session: commands coming in, events going out, questions in between.
+//! The user's side of a session: incoming commands, outgoing events, open questions.
 //!
-//! Whatever a session waits for, a model or a tool, it waits for through [`Front::attend`], so a
-//! person is heard and the clock is watched at every moment of a turn, and there is one place that
-//! says what a command does.
+//! A session waits for a model or a tool only through [`Front::attend`]. Commands and the deadline
+//! are therefore handled at every moment of a turn, and the effect of a command is defined in one
+//! place.
 
 use std::{
     collections::VecDeque,
@@ -29,43 +29,43 @@ use super::{
     pace::Pace,
 };
 
-/// Inputs, and whatever else starts something new, that may wait for the present turn to end. More
-/// than a few were not meant for one conversation; each that is dropped is told.
+/// Inputs, and other tasks, that may wait for the current turn to end. One conversation never needs
+/// more than a few; every dropped one is reported.
 const TASKS_WAITING_MAX: usize = 16;
 
-/// What leads to and from whoever has the [handle](super::Handle) of a session.
+/// The session's ends of the channels to its [handle](super::Handle).
 pub(super) struct Line {
     pub(super) inbox: mpsc::Receiver<Command>,
     pub(super) outbox: mpsc::Sender<Event>,
-    /// Counts what plugins said and is written down.
+    /// Counts the plugin messages that are recorded.
     pub(super) noting: watch::Sender<u64>,
 }
 
-/// Talks to the front ends.
+/// Communicates with the front ends.
 pub(super) struct Front {
     commands: mpsc::Receiver<Command>,
     events: mpsc::Sender<Event>,
     noting: watch::Sender<u64>,
     approvals: Approvals,
     tasks: VecDeque<Task>,
-    /// The ids of the calls that are decided about or run.
+    /// The ids of the calls that are being decided or run.
     calls: Vec<String>,
-    /// The call whose arguments can be edited, and what they were edited to.
+    /// The call whose arguments can be edited, and the edit.
     editing: Option<Editing>,
-    /// What is told of the calls that run.
+    /// Throttles the progress events of running calls.
     pace: Pace,
-    /// What plugins said and the transcript does not have yet.
+    /// Plugin messages that the transcript does not contain yet.
     noticed: Vec<services::Notice>,
-    /// When the present turn must be over.
+    /// The deadline of the current turn.
     deadline: Option<Deadline>,
-    /// What the session does, questions aside.
+    /// The session's state, ignoring questions.
     activity: State,
-    /// The state that the front ends know of.
+    /// The state that the front ends last received.
     shown: Option<State>,
     closed: bool,
 }
 
-/// What a session does between turns, or begins one with.
+/// Work that a session does between turns, or that starts one.
 #[derive(Debug)]
 pub(super) enum Task {
     Ask(UserMessage),
@@ -76,14 +76,14 @@ pub(super) enum Task {
     Pin,
 }
 
-/// Why work was called off.
+/// Why work was halted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Halt {
-    /// The person ended it, or is gone.
+    /// The user cancelled it, or has disconnected.
     Cancelled,
-    /// The turn has used its time.
+    /// The turn has exceeded its time limit.
     TimeUp {
-        /// How long it was.
+        /// The time limit.
         time_max: Duration,
     },
 }
@@ -100,7 +100,7 @@ impl From<Halt> for TurnEnd {
 /// How waiting for an admission ended.
 pub(super) enum Ruling<T> {
     Made(T),
-    /// The person wants it made anew, with other arguments.
+    /// The user wants a new decision, with other arguments.
     Edited {
         question: u64,
         arguments: String,
@@ -112,11 +112,11 @@ struct Editing {
     edit: Option<(u64, String)>,
 }
 
-/// What can happen while a session waits.
+/// Something that can happen while a session waits.
 enum Happening {
     Told(Command),
     Questions(Change),
-    /// A call has come further for a while.
+    /// The progress of a call can be reported again.
     ProgressDue,
     TimeUp {
         time_max: Duration,
@@ -143,29 +143,29 @@ impl Front {
         }
     }
 
-    /// Where work that goes on under [`attend`](Self::attend) puts events of its own.
+    /// Returns the sender for events of work that runs under [`attend`](Self::attend).
     pub(super) fn events(&self) -> mpsc::Sender<Event> {
         self.events.clone()
     }
 
-    /// Tells the front ends, waiting for a slow one.
+    /// Sends an event to the front ends; a slow one delays the session.
     pub(super) async fn emit(&self, event: Event) {
-        // Without a reader the session is about to close; `happening` notices.
+        // Without a receiver the session is about to close; `happening` detects that.
         let _ = self.events.send(event).await;
     }
 
-    /// Tells what the session does now.
+    /// Reports what the session does now.
     pub(super) async fn enter(&mut self, activity: State) {
         self.activity = activity;
         self.show_state().await;
     }
 
-    /// Watches the clock from here on, or no longer.
+    /// Sets or clears the deadline of the current turn.
     pub(super) fn expect_end(&mut self, deadline: Option<Deadline>) {
         self.deadline = deadline;
     }
 
-    /// Knows from here on which calls questions are about.
+    /// Sets the calls that questions may refer to from here on.
     pub(super) fn expect_calls(&mut self, ids: Vec<String>) {
         self.calls = ids;
     }
@@ -178,7 +178,7 @@ impl Front {
         }
     }
 
-    /// Waits for the next thing to do; `None` when there will be no more.
+    /// Waits for the next task; `None` when no more can come.
     pub(super) async fn next_task(&mut self, pages: &mut Pages) -> Option<Task> {
         while !self.closed {
             if let Some(task) = self.tasks.pop_front() {
@@ -186,18 +186,18 @@ impl Front {
             }
             self.enter(State::Ready).await;
             let happening = self.happening().await;
-            // Between turns there is nothing to cancel but questions, and those are closed.
+            // Between turns only questions can be cancelled, and those are closed.
             let _ = self.handle(happening, pages).await;
         }
         None
     }
 
-    /// Waits for the work while listening to the person and watching the clock. Both come first, so
-    /// that nothing is begun after it was called off.
+    /// Waits for the work while handling commands and the deadline. Both take precedence, so
+    /// nothing starts after a halt.
     ///
     /// # Errors
     ///
-    /// It was called off; the work was dropped.
+    /// The work was halted and dropped.
     pub(super) async fn attend<T>(
         &mut self,
         pages: &mut Pages,
@@ -213,12 +213,12 @@ impl Front {
         }
     }
 
-    /// Waits as [`attend`](Self::attend) does for the admission of a call whose arguments the
-    /// person may edit meanwhile.
+    /// Waits as [`attend`](Self::attend) does for the admission of a call whose arguments the user
+    /// may edit in the meantime.
     ///
     /// # Errors
     ///
-    /// It was called off; the work was dropped.
+    /// The work was halted and dropped.
     pub(super) async fn attend_admission<T>(
         &mut self,
         pages: &mut Pages,
@@ -249,7 +249,7 @@ impl Front {
         self.editing.as_mut()?.edit.take()
     }
 
-    /// Takes a question back whose asker has gone.
+    /// Withdraws a question whose asker has gone.
     pub(super) async fn withdraw(&mut self, question: u64) {
         self.approvals.withdraw(question);
         self.close_question(question).await;
@@ -318,7 +318,7 @@ impl Front {
         Ok(())
     }
 
-    /// Tells what a plugin says, once it is written down.
+    /// Sends a plugin's message to the front ends, once it is recorded.
     async fn notice(&mut self, mut notice: services::Notice, pages: &mut Pages) {
         for words in [&mut notice.text].into_iter().chain(&mut notice.speech) {
             words.truncate(words.floor_char_boundary(services::NOTICE_BYTES_MAX));
@@ -329,17 +329,17 @@ impl Front {
         self.emit(Event::Noticed { notice }).await;
     }
 
-    /// What plugins said since this was asked last.
+    /// Takes the plugin messages since the last call of this function.
     pub(super) fn take_noticed(&mut self) -> Vec<services::Notice> {
         mem::take(&mut self.noticed)
     }
 
-    /// Hears of a call's progress from here on.
+    /// Accepts progress of a call from here on.
     pub(super) fn expect_progress(&mut self, call_id: &str) {
         self.pace.begin(call_id.to_owned());
     }
 
-    /// Hears no more of a call's progress, and tells the last of it.
+    /// Accepts no more progress of a call, and sends its last report.
     pub(super) async fn end_progress(&mut self, call_id: &str) {
         if let Some(progress) = self.pace.end(call_id) {
             self.emit(Event::Progress { call_id: call_id.to_owned(), progress }).await;
@@ -386,7 +386,7 @@ impl Front {
         self.show_state().await;
     }
 
-    /// A question that belongs to none of the calls stands for itself.
+    /// A question that belongs to none of the calls counts as "1 of 1".
     fn position(&self, call_id: &str) -> Position {
         let place = self.calls.iter().position(|id| id == call_id);
         place.map_or(Position { index: 1, count: 1 }, |place| Position {
@@ -396,7 +396,7 @@ impl Front {
     }
 }
 
-/// Waits for a moment, for ever if there is none.
+/// Waits for a point in time, or forever if there is none.
 async fn reached(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
@@ -404,7 +404,7 @@ async fn reached(moment: Option<Instant>) {
     }
 }
 
-/// Waits until the time is up, for ever if there is no end to it, and returns how long it was.
+/// Waits until the deadline, or forever if there is none, and returns the time limit.
 async fn up(deadline: Option<Deadline>) -> Duration {
     match deadline {
         Some(Deadline { at, time_max }) => {

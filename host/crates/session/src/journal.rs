@@ -1,9 +1,9 @@
-//! What a session must not lose, as records in the order in which it happened.
+//! The events that a session must not lose, as records in chronological order.
 //!
-//! A record is written before the thing that follows from it happens: an input before the model is
-//! asked, an answer before its calls run, a result the moment its call ended. So a host that dies
-//! at any moment loses at most the words in flight, and [`restore`](crate::history::restore) makes
-//! a conversation of what is there. Records are only ever added: even what is taken back stays.
+//! A record is written before its consequences happen: an input before the request to the model, an
+//! answer before its calls run, a result the moment its call ends. A host that dies at any moment
+//! therefore loses at most the text in flight, and [`restore`](crate::history::restore) rebuilds
+//! the conversation from the rest. Records are only ever appended: even undone turns remain.
 
 use std::future;
 
@@ -16,118 +16,118 @@ use crate::{event::TurnUsage, recall::Recalled};
 /// Version of the records that this build writes.
 pub const VERSION: u32 = 1;
 
-/// One thing that happened in a session.
+/// One event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Record {
-    /// A session began, or goes on with other instructions: the last of these holds.
+    /// A session began, or continues with other instructions: the last such record applies.
     Began {
         /// Version of the records that follow, see [`VERSION`].
         version: u32,
-        /// What the model should be and do.
+        /// Instructions for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system_prompt: Option<String>,
-        /// What it should know from the start.
+        /// Facts that it knows from the start.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         memories: Vec<String>,
-        /// What it should know is recalled where it bears on an input, in place of being told whole.
+        /// The facts are recalled where they are relevant to an input, instead of being sent whole.
         #[serde(default, skip_serializing_if = "is_false")]
         by_meaning: bool,
     },
     /// A model takes over.
     Model {
-        /// Its name for people.
+        /// Its display name.
         name: String,
     },
     /// A turn begins.
     Input {
-        /// What the person said, or whoever is named as its origin.
+        /// The input of the user, or of the origin that it names.
         message: UserMessage,
     },
     /// The model answered.
     Answer {
-        /// The message, the ids and names of its calls made safe and unique.
+        /// The message, with safe and unique ids and names for its calls.
         message: AssistantMessage,
-        /// Tokens of the exchange; estimated where the provider does not say.
+        /// Tokens of the exchange; estimated where the provider does not report them.
         usage: Usage,
-        /// What they cost, when the price was known.
+        /// Their cost, when the price was known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
     },
     /// A call ended.
     Result {
-        /// What the model is told.
+        /// The result for the model.
         result: ToolResult,
-        /// The tool that was called, which may stand behind another in the model's message.
+        /// The tool that was called; the model's message may name another that wraps it.
         tool: String,
         /// How it ended, see [`Outcome::word`](sallyport_contract::Outcome::word).
         outcome: String,
-        /// The arguments that the person put in place of the model's.
+        /// The arguments with which the user replaced the model's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<String>,
     },
-    /// Words that stand in the model's place.
+    /// Text that replaces an answer of the model.
     Note {
-        /// The words.
+        /// The text.
         text: String,
     },
     /// A turn is over.
     TurnEnded {
-        /// How, see [`TurnEnd::word`](crate::TurnEnd::word).
+        /// Its ending, see [`TurnEnd::word`](crate::TurnEnd::word).
         end: String,
-        /// What it used.
+        /// Its usage.
         usage: TurnUsage,
     },
-    /// The person took the last turn back.
+    /// The user undid the last turn.
     Undone,
-    /// What was said in the last turn is not shown to the model again: nothing was done in it, or
-    /// the provider refused the conversation with it. Its input can still be asked again.
+    /// The model does not see the last turn again: nothing was done in it, or the provider refused
+    /// the conversation with it. Its input can still be retried.
     Forgotten,
-    /// The model summed up the beginning of the conversation.
+    /// The model summarized the beginning of the conversation.
     Summary {
         /// The summary.
         text: String,
-        /// How many messages after the instructions it stands for.
+        /// How many messages after the instructions it replaces.
         through: usize,
-        /// Tokens of the exchange; estimated where the provider does not say.
+        /// Tokens of the exchange; estimated where the provider does not report them.
         usage: Usage,
-        /// What they cost, when the price was known.
+        /// Their cost, when the price was known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
     },
-    /// The model looked for tools.
+    /// The model searched for tools.
     Found {
-        /// The names that it was told.
+        /// The names that it received.
         tools: Vec<String>,
     },
-    /// What bears on the last input was recalled; the model is shown it until the turn ends.
+    /// Memories relevant to the last input were recalled; the model sees them until the next turn.
     Recalled {
-        /// What, the nearest first.
+        /// The memories, the nearest first.
         memories: Vec<Recalled>,
     },
-    /// A plugin told the person something. The model is told with the next input.
+    /// A plugin sent the user a message. The model receives it with the next input.
     Noticed {
-        /// What, and who said it.
+        /// The message and its sender.
         notice: Notice,
     },
-    /// A turn is to stay in sight whatever else falls out of memory.
+    /// A turn stays in view whatever else drops out of memory.
     Pinned {
-        /// Which, from 1, those that were taken back by the person not counted.
+        /// Its number, from 1; undone turns are not counted.
         turn: usize,
     },
-    /// Something that this build cannot read: a newer one wrote it, or it is damaged.
+    /// A record that this build cannot read: a newer one wrote it, or it is damaged.
     #[serde(other)]
     Unknown,
 }
 
 impl Record {
-    /// Reads a record from its JSON text. What cannot be read is [`Record::Unknown`], so that one
-    /// bad record costs nobody the rest.
+    /// Reads a record from its JSON text. An unreadable one becomes [`Record::Unknown`], so that
+    /// one bad record does not cost the rest.
     pub fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or(Self::Unknown)
     }
 
-    /// The words by which a person could look for it: what was said, called and told.
+    /// Returns the text by which a user could search for it: inputs, answers, calls and results.
     pub fn searchable(&self) -> Option<String> {
         match self {
             Self::Input { message } => {
@@ -148,7 +148,7 @@ impl Record {
         }
     }
 
-    /// What the exchange behind it used, if there was one.
+    /// Returns the usage of the exchange behind it, if there was one.
     pub fn spent(&self) -> Option<(Usage, Option<Cost>)> {
         match self {
             Self::Answer { usage, cost, .. } | Self::Summary { usage, cost, .. } => {
@@ -168,7 +168,7 @@ fn lines<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.join("\n")
 }
 
-/// Why records were not written, in words for the person.
+/// Why records were not written, in human-readable form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct JournalError {
@@ -176,18 +176,17 @@ pub struct JournalError {
     pub message: String,
 }
 
-/// Keeps the records of one session.
+/// Stores the records of one session.
 pub trait Journal: Send {
-    /// Adds records behind those that are there, all of them or none. It returns when they are
-    /// safe.
+    /// Appends records, all of them or none. It returns when they are safe.
     ///
     /// # Errors
     ///
-    /// They are not. They come again, in front of the next ones.
+    /// The records are not stored. The session passes them again, before the next ones.
     fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>>;
 }
 
-/// Keeps nothing.
+/// Stores nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoJournal;
 

@@ -1,20 +1,19 @@
-//! A session: one person's conversation with a model that has tools.
+//! A session: one user's conversation with a model that has tools.
 //!
-//! A session is an actor. One task owns the transcript and does everything in order; the world
-//! sees it through [`Command`]s going in and [`Event`]s coming out. Every front end, whether it is
-//! a terminal, a single question or a server, is a consumer of the same events and a producer of
-//! the same commands, so none of them has a rule of its own. Nothing is shared, so nothing is
-//! locked; given the same model and the same toolbox, the same commands at the same events give the
-//! same events again.
+//! A session is an actor. One task owns the transcript and does everything in order; [`Command`]s
+//! go in and [`Event`]s come out. Every front end, whether a terminal, a single question or a
+//! server, consumes the same events and produces the same commands, so none of them has rules of
+//! its own. Nothing is locked because nothing is shared. With the same model and the same toolbox,
+//! the same commands at the same events produce the same events again.
 //!
-//! What a session must not lose leaves it as [`Record`]s for a [`Journal`]; the transcript is
-//! nothing but these records, one applied after another, in a live session as in one that
-//! [`history::restore`] brings back.
+//! Everything that a session must not lose leaves it as [`Record`]s for a [`Journal`]. The
+//! transcript consists of these records, applied one after another, both in a live session and in
+//! one that [`history::restore`] brings back.
 //!
-//! Not all of it is between a person and a model. An input can come from elsewhere and says so, a
-//! plugin can tell the person something at any moment ([`Command::Notice`]), and what was said long
-//! ago can come back by what it means ([`Recall`]). What others wrote reaches the model as data under
-//! their name, in lines that are marked, never as the person's words.
+//! Not every text comes from the user or the model. An input can carry another origin, a plugin can
+//! send the user a message at any time ([`Command::Notice`]), and earlier turns can come back by
+//! meaning ([`Recall`]). Text from others reaches the model as data under its author's name, in
+//! marked lines, never as the user's words.
 //!
 //! Suggested reading order: [`Event`] and [`Command`], then the loop in `turn`, then `calls`, then
 //! `transcript`.
@@ -63,67 +62,67 @@ pub use recall::{Recall, RecallError, Recalled, Wanted};
 use front::Line;
 use session::Session;
 
-/// Commands that may wait; a front end that sends more waits itself. A person never does, a
-/// program that floods the session is slowed down.
+/// Most commands that may wait; a front end that sends more waits itself. No human types that fast,
+/// and a program that floods the session is slowed down.
 const COMMANDS_WAITING_MAX: usize = 64;
 
-/// Events that may wait for a slow front end before the session itself waits. It is a screenful of
-/// streamed words, so that a short pause of the reader does not stop the model.
+/// Events that may wait for a slow front end before the session itself waits. This is a screenful
+/// of streamed words, so a short pause of the reader does not stop the model.
 const EVENTS_WAITING_MAX: usize = 256;
 
-/// Most tokens, by estimate, that the definitions of all tools may take before the model is given a
-/// search in their place. It is a small part of what models hold, and more tools than a model tells
-/// apart with ease.
+/// Most tokens, by estimate, that the definitions of all tools may take before the model gets a
+/// search instead. It is a small part of a model's context, and more tools than a model
+/// distinguishes with ease.
 pub const TOOL_TOKENS_MAX: u64 = 10_000;
 
-/// What a session is made of.
+/// The parts of a session.
 pub struct Parts {
-    /// Who answers.
+    /// The model that answers.
     pub model: Arc<dyn ChatModel>,
-    /// What it can call. The list of tools is read once, when the session starts.
+    /// The tools that the model can call. The list is read once, when the session starts.
     pub toolbox: Arc<dyn Toolbox>,
-    /// Where the toolbox's questions to the person arrive, see [`approval::channel`].
+    /// Receives the toolbox's questions to the user, see [`approval::channel`].
     pub approvals: Approvals,
-    /// Where everything is written that must not be lost.
+    /// Stores everything that must not be lost.
     pub journal: Box<dyn Journal>,
-    /// What finds earlier turns by what they mean, for [`Memory::ByMeaning`].
+    /// Finds earlier turns by meaning, for [`Memory::ByMeaning`].
     pub recall: Option<Arc<dyn Recall>>,
-    /// What was said before; `Restored::default()` for a new session.
+    /// The earlier conversation; `Restored::default()` for a new session.
     pub past: Restored,
-    /// Everything else.
+    /// All other settings.
     pub options: Options,
 }
 
-/// What can be chosen about a session.
+/// The settings of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Names the session in every call that it makes.
+    /// Identifies the session in every call that it makes.
     pub session_id: String,
     /// The user on whose behalf its calls are made.
     pub user_id: Option<String>,
-    /// What the model should be and do. A session that goes on keeps its own when there is none.
+    /// Instructions for the model. A continued session keeps its own if this is `None`.
     pub system_prompt: Option<String>,
-    /// What the model should know from the start. A session that goes on keeps its own when there
-    /// are none.
+    /// Facts that the model knows from the start. A continued session keeps its own if this is
+    /// empty.
     pub memories: Vec<String>,
-    /// What the model is shown of a long conversation.
+    /// Which part of a long conversation the model sees.
     pub memory: Memory,
-    /// How freely the model is wished to answer, from 0 up, in place of what its endpoint says.
+    /// Sampling temperature, from 0 up; overrides the endpoint's setting.
     pub temperature: Option<f64>,
-    /// Most estimated tokens of tool definitions before the model is given a search in their place;
-    /// without it, all tools are always listed.
+    /// Most estimated tokens of tool definitions before the model gets a search instead; `None`
+    /// always lists all tools.
     pub tool_tokens_max: Option<u64>,
     /// True when answers are spoken: a tool's own sentence then ends the turn.
     pub spoken: bool,
-    /// How much one turn may use.
+    /// Limits of one turn.
     pub limits: Limits,
-    /// How much the whole session may use, what it used before it was restored included.
+    /// Limits of the whole session, including what it used before it was restored.
     pub session_limits: SessionLimits,
 }
 
 impl Options {
-    /// A written session without a system prompt, with all of its conversation in the model's sight
-    /// and with the usual limits.
+    /// Options of a written session without a system prompt, in which the model sees the whole
+    /// conversation, with the default limits.
     pub fn new(session_id: impl Into<String>) -> Self {
         Self {
             session_id: session_id.into(),
@@ -140,14 +139,14 @@ impl Options {
     }
 }
 
-/// The way into a session. Clones lead to the same one; when the last is dropped, it closes.
+/// A session's handle. Clones refer to the same session; it closes when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Handle {
     commands: mpsc::Sender<Command>,
     noted: watch::Receiver<u64>,
 }
 
-/// The session has ended and takes no commands any more.
+/// The session has ended and takes no more commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the session has ended")]
 pub struct Ended;
@@ -162,24 +161,24 @@ impl Handle {
         self.commands.send(command).await.map_err(|_| Ended)
     }
 
-    /// Waits until the session has written down so many messages of plugins since it was started, see
-    /// [`Command::Notice`]. Before that, only whoever sent them has them.
+    /// Waits until the session has recorded `count` plugin messages since it started, see
+    /// [`Command::Notice`]. Before that, only their senders have them.
     ///
     /// # Errors
     ///
-    /// The session has ended, and has written down fewer.
+    /// The session has ended and has recorded fewer.
     pub async fn noted(&self, count: u64) -> Result<(), Ended> {
         let mut noted = self.noted.clone();
         noted.wait_for(|noted| *noted >= count).await.map(drop).map_err(|_| Ended)
     }
 }
 
-/// Starts a session on the current tokio runtime. It lives until it is told to close or until
-/// nobody is left to talk to, and its last event is followed by the end of the channel.
+/// Starts a session on the current tokio runtime. It runs until it receives [`Command::Close`] or
+/// all its handles or its event receiver are dropped. The channel ends after the last event.
 ///
 /// # Errors
 ///
-/// Two tools whose names a model could not tell apart.
+/// Two tools have the same model name.
 pub fn spawn(parts: Parts) -> Result<(Handle, mpsc::Receiver<Event>), Collision> {
     let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);

@@ -1,9 +1,9 @@
-//! What a model means by the calls that it wrote.
+//! The meaning of the calls that a model wrote.
 //!
-//! Nothing of a call has been checked. It may name a tool of the session, the session's own search,
-//! or nothing that there is; its arguments may be missing, and the answer may have been cut in the
-//! middle of them. What cannot be carried out becomes an outcome here, in words that the model can
-//! read and act on.
+//! Nothing about a call has been checked. It may name a tool of the session, the session's own
+//! search, or nothing that exists; its arguments may be missing, and the answer may have been cut
+//! in the middle of them. A call that cannot be carried out becomes an outcome here, with an error
+//! that the model can read and act on.
 
 use sallyport_contract::{Failure, FailureKind, Outcome, ToolId, json};
 use sallyport_model::{AssistantMessage, CallRequest, Finish, Reply};
@@ -13,11 +13,11 @@ use super::{
     toolset::{Toolset, Wanted},
 };
 
-/// Longest arguments, in bytes, that are read to see whether an answer was cut inside them. Longer
-/// ones are taken to be cut: no model writes as much in one answer.
+/// Longest arguments, in bytes, that are parsed to detect whether an answer was cut inside them.
+/// Longer ones count as cut: no model writes as much in one answer.
 const CUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// A call as it is told of, and what is to come of it.
+/// A call as it is announced, and its meaning.
 pub(super) struct Asked {
     pub(super) call_id: String,
     /// The name in the model's message.
@@ -28,31 +28,31 @@ pub(super) struct Asked {
     pub(super) meaning: Meaning,
 }
 
-/// What is to come of a call.
+/// The next step for a call.
 pub(super) enum Meaning {
-    /// The gate is asked.
+    /// The call goes to the gate.
     Call(ToolId),
-    /// The session itself looks for tools.
+    /// The session itself searches for tools.
     Search { query: String, limit: usize },
-    /// Nothing can be done; the model reads why.
+    /// The call cannot be made; the outcome states the reason for the model.
     Nothing(Outcome),
 }
 
 /// The tool, the arguments and the meaning of a call.
 pub(super) type Meant = (ToolRef, String, Meaning);
 
-/// Makes out what each call of an answer means.
+/// Determines the meaning of each call of an answer.
 pub(super) fn understand(reply: &Reply, toolset: &Toolset) -> Vec<Meant> {
     let calls = &reply.message.calls;
     let meant = calls.iter().enumerate().map(|(index, call)| {
-        // Only the last call can be the one in which an answer was cut.
+        // Only the last call can be the one that was cut.
         let may_be_cut = reply.finish == Finish::Length && index + 1 == calls.len();
         meaning(call, may_be_cut, toolset)
     });
     meant.collect()
 }
 
-/// Puts the calls of a message together with what they mean.
+/// Combines the calls of a message with their meanings.
 pub(super) fn asked(message: &AssistantMessage, meant: Vec<Meant>) -> Vec<Asked> {
     let calls = message.calls.iter().zip(meant);
     calls
@@ -84,7 +84,7 @@ fn meaning(call: &CallRequest, may_be_cut: bool, toolset: &Toolset) -> Meant {
     (tool, arguments, meaning)
 }
 
-/// A call without arguments is one with none.
+/// Missing arguments count as an empty object.
 fn tool(name: &str, arguments: String, toolset: &Toolset) -> Meant {
     let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
     let tool = ToolRef::resolve(name, toolset.names());

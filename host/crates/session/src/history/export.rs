@@ -1,8 +1,8 @@
-//! A session to hand on: as JSON for programs, as Markdown for people.
+//! Exports a session: as JSON for programs, as Markdown for people.
 //!
-//! What a person, a model or a tool said is foreign text. In Markdown each piece of it stands in a
-//! block of its own, whose fence is longer than any in the text, and between the blocks its marks
-//! are escaped; so nothing that was said can pass for a part of the document.
+//! Texts of users, models and tools are foreign. In Markdown each one is in a block of its own,
+//! whose fence is longer than any in the text, and outside the blocks its Markdown characters are
+//! escaped, so no text can pass for a part of the document.
 
 use std::fmt::Write;
 
@@ -21,10 +21,10 @@ pub const JSON_VERSION: u32 = 1;
 /// Longest name, in characters, of a tool or a file between blocks.
 const NAME_CHARS_MAX: usize = 120;
 
-/// What an untitled session is called.
+/// The title of an untitled session.
 const UNTITLED: &str = "Session";
 
-/// Returns a session as one JSON object with everything that was said, files included.
+/// Returns a session as one JSON object with all its texts and files.
 pub fn json(records: &[Record]) -> Value {
     let turns: Vec<Value> = turns(records).iter().map(turn_json).collect();
     let mut object = json!({ "version": JSON_VERSION, "turns": turns });
@@ -88,7 +88,7 @@ fn step_json(step: &Step) -> Value {
     }
 }
 
-/// Returns a session as a Markdown document that can be read as it stands.
+/// Returns a session as a readable Markdown document.
 pub fn markdown(records: &[Record]) -> String {
     let mut page = Page::default();
     let title = title(records);
@@ -137,7 +137,7 @@ impl Page {
         }
     }
 
-    /// Whose words follow, when the person did not type them.
+    /// Writes the origin of an input that the user did not type.
     fn origin(&mut self, origin: &Origin) {
         let plugin = inline(&origin.plugin.to_string());
         self.line(&match &origin.label {
@@ -146,7 +146,7 @@ impl Page {
         });
     }
 
-    /// What plugins said after a turn.
+    /// Writes the plugin messages after a turn.
     fn notices(&mut self, notices: &[PastNotice], turn: usize) {
         for past in notices.iter().filter(|past| past.after_turn == turn) {
             let late = if past.notice.late { " (late)" } else { "" };
@@ -183,13 +183,13 @@ impl Page {
         }
     }
 
-    /// Words of the document itself.
+    /// Writes a line of the document itself.
     fn line(&mut self, line: &str) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.0, "{line}\n");
     }
 
-    /// Foreign text.
+    /// Writes foreign text as a block.
     fn block(&mut self, text: &str) {
         let text = text::visible(&text.replace("\r\n", "\n"));
         let fence = "`".repeat(longest_run(&text).max(2) + 1);
@@ -203,7 +203,8 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Foreign words within a line of the document: on one line, no mark of theirs has a meaning.
+/// Returns foreign text for use within a line of the document: on one line, with its Markdown
+/// characters escaped.
 fn inline(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());
     for c in text::excerpt(words, NAME_CHARS_MAX).chars() {

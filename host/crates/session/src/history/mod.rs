@@ -1,5 +1,5 @@
-//! What records say when they are read again: a conversation to go on with, turns to show, texts to
-//! find and to hand on. Everything here is pure.
+//! Functions over the records of a session: restore a conversation, list turns, find and export
+//! texts. Everything here is pure.
 
 mod export;
 mod notices;

@@ -1,19 +1,19 @@
-//! What plugins told the person, beside the turns of a session.
+//! Plugin messages to the user, which are not part of the turns of a session.
 
 use sallyport_contract::services::Notice;
 
 use crate::journal::Record;
 
-/// What a plugin told the person, and when.
+/// A plugin's message to the user and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastNotice {
-    /// How many turns there were by then, those not counted that the person took back.
+    /// The number of turns before it, without undone ones.
     pub after_turn: usize,
-    /// What, and who said it.
+    /// The message and its sender.
     pub notice: Notice,
 }
 
-/// Returns what plugins said in a session, in its order. It stays when a turn is taken back.
+/// Returns the plugin messages of a session, in order. They remain when a turn is undone.
 pub fn notices(records: &[Record]) -> Vec<PastNotice> {
     let (mut turns, mut notices) = (0_usize, Vec::<PastNotice>::new());
     for record in records {

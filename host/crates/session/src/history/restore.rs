@@ -1,38 +1,38 @@
-//! From records to a conversation that can go on.
+//! Restores from records a conversation that can continue.
 
 use crate::{budget::Spent, journal::Record, transcript::Transcript};
 
-/// What was said before. The default is a session in which nothing was.
+/// The earlier conversation. The default is an empty session.
 #[derive(Debug, Default)]
 pub struct Restored {
     pub(crate) transcript: Transcript,
     pub(crate) spent: Spent,
-    /// What the model was told to be and do.
+    /// The model's instructions.
     pub system_prompt: Option<String>,
-    /// What it was told to know from the start.
+    /// Facts that it knows from the start.
     pub memories: Vec<String>,
-    /// What it was told to know is recalled where it bears on an input.
+    /// The facts are recalled where they are relevant to an input.
     pub(crate) by_meaning: bool,
     /// The name of the model that answered last.
     pub model: Option<String>,
-    /// What was going on when the records end.
+    /// The turn that was in progress when the records end.
     pub interrupted: Option<Interrupted>,
-    /// Records that could not be read and were left out.
+    /// The number of records that could not be read and were skipped.
     pub skipped: usize,
 }
 
-/// A turn that did not come to its end.
+/// A turn that did not end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interrupted {
-    /// The words of its input.
+    /// The text of its input.
     pub input: String,
-    /// The names of the calls of which nobody saw the end. They may or may not have had their
+    /// The names of the calls whose end was not recorded. They may or may not have had their
     /// effect.
     pub calls: Vec<String>,
 }
 
-/// Makes a conversation of records that can go on: every call has its one result, and every input
-/// its answer or a note in its place. It takes any records in any order.
+/// Restores a conversation that can continue: every call has exactly one result, and every input an
+/// answer or a note instead. It accepts any records in any order.
 pub fn restore(records: Vec<Record>) -> Restored {
     let mut restored = Restored::default();
     records.into_iter().for_each(|record| restored.take(record));
@@ -42,12 +42,12 @@ pub fn restore(records: Vec<Record>) -> Restored {
 }
 
 impl Restored {
-    /// How many turns there are, those not counted that the person took back.
+    /// The number of turns, without undone ones.
     pub fn turns(&self) -> usize {
         self.transcript.turns()
     }
 
-    /// What the session has used so far.
+    /// The usage of the session so far.
     pub fn spent(&self) -> Spent {
         self.spent
     }

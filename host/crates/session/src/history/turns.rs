@@ -1,77 +1,77 @@
-//! The turns of a session, as a person would go through them.
+//! The turns of a session, as a user would read them.
 
 use sallyport_contract::text;
 use sallyport_model::{AssistantMessage, CallRequest, ToolResult, UserMessage, chat::lines};
 
 use crate::{event::TurnUsage, journal::Record, recall::Recalled};
 
-/// Longest title, in characters: a line of a list beside a date and a number.
+/// Longest title, in characters: a line of a list next to a date and a number.
 const TITLE_CHARS_MAX: usize = 80;
 
-/// Longest words, in bytes, of the input and of the answers of a turn that it is remembered by: as
-/// much as the models that make vectors read of a text.
+/// Longest text of the input, and of the answers, by which a turn is remembered, in bytes:
+/// embedding models read about as much of a text.
 const MEMORY_BYTES_MAX: usize = 2 * 1024;
 
-/// The word for the end of a turn in which a tool spoke in the model's place.
+/// The ending of a turn in which a tool's sentence replaced the answer.
 const SPOKEN: &str = "spoken";
 
-/// One input and what came of it.
+/// One input and its consequences.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastTurn {
-    /// Its place, from 1, those not counted that the person took back.
+    /// Its number, from 1, without undone turns.
     pub number: usize,
-    /// What the person said.
+    /// The input.
     pub input: UserMessage,
-    /// What bore on it and was recalled.
+    /// The memories that were recalled for it.
     pub recalled: Vec<Recalled>,
-    /// What came of it, in order.
+    /// Its steps, in order.
     pub steps: Vec<Step>,
     /// How it ended, see [`TurnEnd::word`](crate::TurnEnd::word); `None` when it was interrupted.
     pub end: Option<String>,
-    /// What it used.
+    /// Its usage.
     pub usage: Option<TurnUsage>,
-    /// The model is not shown it again.
+    /// The model does not see it again.
     pub is_forgotten: bool,
-    /// It stays in the model's sight.
+    /// The model keeps seeing it.
     pub is_pinned: bool,
 }
 
 /// One step of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The model said something.
+    /// The model wrote a text.
     Said {
-        /// Its words.
+        /// The text.
         text: String,
     },
-    /// The model had a call made.
+    /// The model requested a call.
     Called(PastCall),
-    /// Something was said in the model's place.
+    /// A note replaced an answer of the model.
     Noted {
-        /// The words.
+        /// The note.
         text: String,
     },
 }
 
-/// A call and what came of it.
+/// A call and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastCall {
     /// Unique within the session.
     pub id: String,
-    /// The tool; the name that the model wrote when the call did not end.
+    /// The tool; the name that the model wrote if the call did not end.
     pub tool: String,
     /// The arguments as the model wrote them.
     pub arguments: String,
-    /// The arguments that the person put in their place.
+    /// The arguments with which the user replaced them.
     pub edited: Option<String>,
     /// How it ended, see [`Outcome::word`](sallyport_contract::Outcome::word); `None` when it was
     /// interrupted.
     pub outcome: Option<String>,
-    /// What the model was told, as JSON text; empty when the call was interrupted.
+    /// The result for the model, as JSON text; empty when the call was interrupted.
     pub result: String,
 }
 
-/// Returns the turns of a session, those left out that the person took back.
+/// Returns the turns of a session, without undone ones.
 pub fn turns(records: &[Record]) -> Vec<PastTurn> {
     let mut turns = Vec::new();
     records.iter().for_each(|record| take(&mut turns, record));
@@ -96,7 +96,7 @@ impl PastTurn {
         Self { number, input, recalled, steps, end, usage, is_forgotten: false, is_pinned: false }
     }
 
-    /// Its calls, in order.
+    /// Returns its calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &PastCall> {
         self.steps.iter().filter_map(|step| match step {
             Step::Called(call) => Some(call),
@@ -104,9 +104,9 @@ impl PastTurn {
         })
     }
 
-    /// Returns the words by which it can be found again, and which then stand for it: what was
-    /// asked, and what the model said to it, or a tool in its place. A turn without an answer in words
-    /// has none.
+    /// Returns the text that represents the turn and by which it can be found: the question, and
+    /// the answer of the model or of a tool that spoke instead. A turn without an answer in text
+    /// returns `None`.
     pub fn memory(&self) -> Option<String> {
         let is_spoken = self.end.as_deref() == Some(SPOKEN);
         let said = self.steps.iter().filter_map(|step| match step {
@@ -120,7 +120,7 @@ impl PastTurn {
         (!said.is_empty()).then_some(memory)
     }
 
-    /// Takes in what comes of it.
+    /// Applies a record of this turn.
     pub(crate) fn take(&mut self, record: &Record) {
         match record {
             Record::Answer { message, .. } => self.take_answer(message),
@@ -165,7 +165,7 @@ impl PastTurn {
 }
 
 impl From<&CallRequest> for PastCall {
-    /// A call that has not ended yet.
+    /// Creates a call that has not ended yet.
     fn from(call: &CallRequest) -> Self {
         Self {
             id: call.id.clone(),
@@ -178,8 +178,8 @@ impl From<&CallRequest> for PastCall {
     }
 }
 
-/// Returns the records with which another session can begin that shares the first `turn` turns with
-/// this one; `None` when there are not so many.
+/// Returns the records for a new session that shares the first `turn` turns with this one; `None`
+/// if there are fewer turns.
 pub fn fork_at(records: &[Record], turn: usize) -> Option<&[Record]> {
     let mut stands = Vec::new();
     for (index, record) in records.iter().enumerate() {
@@ -194,13 +194,13 @@ pub fn fork_at(records: &[Record], turn: usize) -> Option<&[Record]> {
     Some(&records[..next.map_or(records.len(), |next| after + next)])
 }
 
-/// Whether the turn before a record can be told from it to be complete, or is not the last any more.
+/// Whether a record shows that the turn before it is complete or not the last any more.
 fn begins_or_ends_turn(record: &Record) -> bool {
     matches!(record, Record::Input { .. } | Record::Undone)
 }
 
-/// Returns what to call a session: the first line of its first input, cut to a line of a list and
-/// safe for a terminal; `None` before anything was said.
+/// Returns a title for a session: the first line of its first input, cut to a line of a list and
+/// safe for a terminal; `None` before the first input.
 pub fn title(records: &[Record]) -> Option<String> {
     let input = turns(records).into_iter().next()?.input;
     let line = input.text.trim().lines().next().unwrap_or_default().trim();
@@ -209,8 +209,8 @@ pub fn title(records: &[Record]) -> Option<String> {
     Some(text::excerpt(line, TITLE_CHARS_MAX))
 }
 
-/// As much of what somebody said as it is remembered by. A line that follows another is set in, so that
-/// it cannot pass for the words of somebody else.
+/// Returns the part of a text by which it is remembered. Continuation lines are indented, so that
+/// none can pass for the words of another speaker.
 fn set_in(text: &str) -> String {
     let cut = &text[..text.floor_char_boundary(MEMORY_BYTES_MAX)];
     lines(cut).collect::<Vec<_>>().join("\n  ")

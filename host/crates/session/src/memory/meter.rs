@@ -1,46 +1,45 @@
-//! How many tokens messages come to, by estimate.
+//! Estimates how many tokens messages take.
 //!
-//! Only a provider knows, and it says so after the fact. Before, four bytes count as a token; what
-//! providers report corrects that. A report also counts what stands around the messages, such as
-//! the list of tools, so two reports are compared with each other: what they have in common falls
-//! out, and what is left is what the messages between them came to.
+//! Only the provider knows, and it reports the count afterwards. Until then, four bytes count as a
+//! token; the provider's reports correct that. A report also counts everything around the messages,
+//! such as the list of tools. Two reports are therefore compared: their common part cancels out,
+//! and the rest is the count of the messages between them.
 
 use std::io;
 
 use sallyport_model::{AssistantMessage, Attachment, Message, UserMessage, chat::Kind};
 use serde_json::Value;
 
-/// Bytes of text or JSON that count as a token until a provider says otherwise.
+/// Bytes of text or JSON that count as a token until a provider reports otherwise.
 const TOKEN_BYTES: u64 = 4;
 
-/// What stands around each message on its way: its role and where it begins and ends.
+/// Tokens around each message: its role, its start and its end.
 const FRAME_TOKENS: u64 = 4;
 
-/// What a picture comes to, by the bytes of its file: providers scale pictures down and charge for
-/// their area, which the size of a file tells well enough.
+/// Tokens of a picture by file size. Providers scale pictures down and charge for their area, and
+/// the file size indicates that well enough.
 const IMAGE_TOKENS: [(usize, u64); 3] = [(32 * 1024, 300), (256 * 1024, 800), (usize::MAX, 1600)];
 
-/// What a sound comes to, by the bytes of its file: about thirty tokens a second of compressed
-/// speech.
+/// Tokens of a sound by file size: about thirty tokens a second of compressed speech.
 const AUDIO_TOKENS: [(usize, u64); 4] =
     [(64 * 1024, 150), (512 * 1024, 1200), (4 * 1024 * 1024, 10_000), (usize::MAX, 40_000)];
 
-/// What any other file comes to: a document of a few pages.
+/// Tokens of any other file: a document of a few pages.
 const FILE_TOKENS: u64 = 4_000;
 
-/// The unit of the correction. Fine enough for a budget, coarse enough to stay the same from one
+/// The unit of the correction: fine enough for a budget, coarse enough to stay the same from one
 /// request to the next.
 const EIGHTHS: u64 = 8;
 
-/// The least and the most that a correction can be, in eighths: half and four times. Beyond that,
-/// a report is wrong or counts something else.
+/// The smallest and the largest correction, in eighths: half and four times. Beyond that, a report
+/// is wrong or counts something else.
 const EIGHTHS_RANGE: (u64, u64) = (4, 32);
 
-/// Tokens by which two requests must differ before their reports are compared: with less, the
-/// rounding weighs more than the text.
+/// Tokens by which two requests must differ before their reports are compared: below that, the
+/// rounding outweighs the text.
 const LEARNT_TOKENS_MIN: u64 = 512;
 
-/// Estimates tokens, and learns from what a provider reports.
+/// Estimates tokens, and learns from a provider's reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meter {
     /// The correction, in eighths.
@@ -49,7 +48,7 @@ pub struct Meter {
     last: Option<Sample>,
 }
 
-/// A request, measured from both sides.
+/// The estimate and the report of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sample {
     uncorrected: u64,
@@ -63,18 +62,18 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Knows nothing of a provider yet. Another model needs another meter.
+    /// Creates a meter without any reports. Another model needs another meter.
     pub fn new() -> Self {
         Self { eighths: EIGHTHS, last: None }
     }
 
-    /// Estimates what the messages come to: the sum of what each of them does.
+    /// Estimates the tokens of the messages: the sum over each of them.
     pub fn tokens(&self, messages: &[Message]) -> u64 {
         messages.iter().map(|message| self.corrected(uncorrected(message))).sum()
     }
 
-    /// Takes in what a provider reported for a request whose messages were estimated at
-    /// `estimated` by this meter, as it is now.
+    /// Takes the report of a provider for a request whose messages this meter, in its current
+    /// state, estimated at `estimated`.
     pub fn learn(&mut self, estimated: u64, reported: u64) {
         let uncorrected = estimated.saturating_mul(EIGHTHS) / self.eighths;
         let now = Sample { uncorrected, reported };
@@ -87,7 +86,7 @@ impl Meter {
         }
     }
 
-    /// Returns the bytes of text that come to about so many tokens.
+    /// Returns the bytes of text that take about this many tokens.
     pub(super) fn bytes(&self, tokens: u64) -> usize {
         let bytes = tokens.saturating_mul(EIGHTHS) / self.eighths * TOKEN_BYTES;
         usize::try_from(bytes).unwrap_or(usize::MAX)
@@ -97,8 +96,8 @@ impl Meter {
         tokens.saturating_mul(self.eighths).div_ceil(EIGHTHS)
     }
 
-    /// Up at once, down only by more than one step: what wavers between two steps stays at the
-    /// upper one, and with it what is sent.
+    /// Follows an increase immediately, and a decrease only by more than one step: a value that
+    /// wavers between two steps stays at the upper one, and so the sent messages stay the same.
     fn correct(&mut self, measured: u64) {
         if measured > self.eighths || measured + 1 < self.eighths {
             self.eighths = measured;
@@ -151,7 +150,8 @@ fn of_file(file: &Attachment) -> u64 {
     }
 }
 
-/// The provider's own form says the same and often more, such as what the model thought.
+/// Counts the larger form. The provider's own form often contains more, such as the model's
+/// reasoning.
 fn of_answer(answer: &AssistantMessage) -> u64 {
     let calls = answer.calls.iter().map(|call| of_bytes(call.name.len() + call.arguments.len()));
     let plain = of_bytes(answer.text.len()) + calls.sum::<u64>();
@@ -167,7 +167,7 @@ pub(crate) fn json_bytes(value: &Value) -> usize {
     counter.0
 }
 
-/// A writer that keeps nothing.
+/// A writer that only counts.
 struct Counter(usize);
 
 impl io::Write for Counter {

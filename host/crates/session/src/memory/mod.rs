@@ -1,8 +1,8 @@
-//! What a model is shown of a conversation that has grown too long.
+//! The part of a long conversation that a model sees.
 //!
-//! A transcript is never shortened; what is sent is a *view* of it, made anew for every request
-//! from the transcript alone. The same conversation gives the same view, and one more message never
-//! brings back what was left out.
+//! A transcript is never shortened; each request sends a *view* of it, computed from the transcript
+//! alone. The same conversation gives the same view, and a further message never brings back a
+//! message that was left out.
 
 mod meter;
 mod recalled;
@@ -25,8 +25,8 @@ pub use summary::summary_request;
 
 use self::{units::Unit, window::Window};
 
-/// Stands before an input of which some calls are not shown, so that the model does not think that
-/// it has done nothing yet.
+/// Precedes an input some of whose calls are not shown, so that the model does not believe that it
+/// has done nothing yet.
 const LEFT_OUT: &str = "[Some calls that you have already made for this input are left out after \
     it, with their results, since the conversation is too long. What they did stays done.]";
 
@@ -34,57 +34,57 @@ const LEFT_OUT: &str = "[Some calls that you have already made for this input ar
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
-    /// All of it that no summary stands for.
+    /// Everything that no summary replaces.
     None,
     /// The system prompt, the first turn's input and answer, what is pinned, and the newest turns.
     SlidingWindow {
         /// Most tokens, by estimate.
         tokens_max: u64,
     },
-    /// The same, where a summary is wanted for what is left out.
+    /// The same, with a request for a summary of the messages that are left out.
     Summary {
         /// Most tokens, by estimate.
         tokens_max: u64,
     },
-    /// The same as the window, and in front of the newest turns what bears on the last input of all
-    /// that was said or known before.
+    /// The same as the window, and in front of the newest turns the earlier texts and facts that
+    /// are relevant to the last input.
     ByMeaning {
         /// Most tokens of the window, by estimate.
         tokens_max: u64,
-        /// Most tokens of what is recalled, by estimate.
+        /// Most tokens of the recalled memories, by estimate.
         recalled_tokens_max: u64,
     },
 }
 
-/// What stands for the beginning of a conversation.
+/// Replaces the beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// What the model wrote.
+    /// The model's text.
     pub text: String,
-    /// How many messages of the transcript it stands for, from the first. Taking a turn back that
-    /// it stands for makes it void.
+    /// How many messages of the transcript it replaces, from the first. Undoing a turn among them
+    /// voids it.
     pub through: usize,
 }
 
-/// What is sent of a conversation.
+/// The messages of a conversation that are sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View<'a> {
-    /// The messages, fit to be sent.
+    /// The messages, ready to be sent.
     pub messages: Cow<'a, [Message]>,
-    /// The places of the messages of the transcript that are not among them, in their order.
+    /// The ranges of the transcript's messages that are left out, in order.
     pub left_out: Vec<Range<usize>>,
-    /// The messages of the transcript that are left out and that no summary stands for yet. A
-    /// summary of them, made with [`summary_request`], stands for all up to the end of the range.
-    /// Without one, this view is what is sent.
+    /// The messages of the transcript that are left out and not summarized yet. A summary of them,
+    /// requested with [`summary_request`], replaces everything up to the end of the range. Without
+    /// one, this view is sent.
     pub wants_summary: Option<Range<usize>>,
 }
 
-/// Returns what is sent of a transcript that could itself be sent.
+/// Returns the view of a transcript that is itself valid.
 ///
-/// It keeps to the budget unless the system prompt, what is always kept and the last exchange are
-/// more than that; what was recalled has a budget of its own. `pinned` holds places in the
-/// transcript. A summary takes the place of what it stands for in every memory, since somebody wanted
-/// it; one that stands for more messages than there are is not used.
+/// It fits the budget unless the system prompt, the messages that are always kept and the last
+/// exchange exceed it; recalled memories have a budget of their own. `pinned` contains indices of
+/// the transcript. A summary replaces its messages in every memory, because the user requested it;
+/// one that covers more messages than there are is not used.
 pub fn view<'a>(
     memory: &Memory,
     transcript: &'a [Message],
@@ -95,7 +95,7 @@ pub fn view<'a>(
 ) -> View<'a> {
     let summary = summary.filter(|summary| summary.is_usable(transcript));
     if *memory == Memory::None && summary.is_none() {
-        // Nothing is left out, so nothing has to be estimated: that reads all of a conversation.
+        // Nothing is left out, so the estimate, which reads the whole conversation, is skipped.
         return whole(Cow::Borrowed(transcript));
     }
     let messages = shorten::results(transcript, memory.tokens_max(), meter);
@@ -121,13 +121,13 @@ pub fn view<'a>(
 }
 
 impl View<'_> {
-    /// Whether a message of the transcript, by its place, is not in it.
+    /// Whether a message of the transcript, by its index, is left out.
     pub fn leaves_out(&self, place: usize) -> bool {
         is_among(place, &self.left_out)
     }
 }
 
-/// Whether a place is in one of some ranges, which come in their order.
+/// Whether a position is in one of several sorted ranges.
 fn is_among(place: usize, ranges: &[Range<usize>]) -> bool {
     let range = ranges.get(ranges.partition_point(|range| range.end <= place));
     range.is_some_and(|range| range.contains(&place))
@@ -150,28 +150,28 @@ impl Memory {
 }
 
 impl Summary {
-    /// Whether it says something, and only of messages that there are.
+    /// Whether it has text, and covers only messages that exist.
     fn is_usable(&self, transcript: &[Message]) -> bool {
         self.through <= transcript.len() && !self.text.trim().is_empty()
     }
 }
 
 /// Whether a unit before the start of the window is left out. The input of the turn in which the
-/// window begins is not.
+/// window begins is kept.
 fn is_dropped(unit: &Unit, units: &[Unit], start: usize) -> bool {
     !unit.kept && unit.range != units[units[start].turn].range
 }
 
-/// The messages that are left out between what is summed up and the start of the window, where they
-/// are to be summed up.
+/// The messages left out between the summarized part and the start of the window, if the memory
+/// wants a summary of them.
 fn unsummed(memory: &Memory, units: &[Unit], first: usize, start: usize) -> Option<Range<usize>> {
     let any = units[first..start].iter().any(|unit| is_dropped(unit, units, start));
     let is_wanted = any && matches!(memory, Memory::Summary { .. });
     is_wanted.then(|| units[first].range.start..units[start].range.start)
 }
 
-/// Puts together what is sent: the system prompt, what is kept of old turns, what stands in the
-/// place of others, and the newest units, led by the input that they belong to.
+/// Assembles the view: the system prompt, the kept units of old turns, the replacements of the
+/// others, and the newest units, preceded by their turn's input.
 fn assemble(
     messages: &[Message],
     units: &[Unit],

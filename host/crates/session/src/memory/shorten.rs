@@ -1,4 +1,4 @@
-//! Single results that would fill a window alone.
+//! Shortens single results that would fill a window alone.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::Meter;
 
-/// The part of the budget that one result may take: half of it, so that what was asked and what
-/// comes next have room beside it.
+/// The divisor of the budget for one result: half of it, so that the input before it and the
+/// messages after it have room too.
 const RESULT_SHARE: u64 = 2;
 
-/// Returns the messages with results that are too long for the budget cut to their beginning.
+/// Returns the messages, with results that are too long for the budget cut to their beginning.
 pub(super) fn results<'a>(
     transcript: &'a [Message],
     tokens_max: u64,
@@ -32,8 +32,7 @@ pub(super) fn results<'a>(
     messages
 }
 
-/// Returns an object with the beginning of a result, of at most `bytes_max` bytes where that can
-/// be.
+/// Returns an object with the beginning of a result, of at most `bytes_max` bytes if possible.
 fn cut(result: &ToolResult, bytes_max: usize) -> String {
     let mut kept_bytes = bytes_max;
     loop {
@@ -47,7 +46,7 @@ fn cut(result: &ToolResult, bytes_max: usize) -> String {
         if cut.len() <= bytes_max || kept_bytes == 0 {
             return cut;
         }
-        // Quoting makes a text longer by nobody knows how much.
+        // Quoting lengthens a text by an unknown amount.
         kept_bytes /= 2;
     }
 }
