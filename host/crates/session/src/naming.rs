@@ -1,8 +1,8 @@
-//! The tool that a model means by a name.
+//! Resolves the tool names that a model writes.
 //!
-//! Models invent names, write the plain `plugin.tool` or nearly hit one. What they mean is decided
-//! here and nowhere else: a name leads to exactly the tool that bears it, never to one that is only
-//! similar; similar ones are told to the model, which can ask again.
+//! Models invent names, write the plain `plugin.tool` or misspell one. Names are resolved only
+//! here: a name refers to exactly the tool that has it, never to a similar one. The error lists
+//! similar names, and the model can try again.
 
 use std::{cmp::Reverse, fmt};
 
@@ -13,10 +13,10 @@ use sallyport_contract::{
 };
 use sallyport_model::AssistantMessage;
 
-/// Characters of a made-up name that are looked at and shown: no tool has a longer one.
+/// Characters of an invented name that are compared and shown: no tool's name is longer.
 const UNKNOWN_NAME_CHARS_MAX: usize = MODEL_NAME_BYTES_MAX;
 
-/// Names that are told to a model that asked for a tool that does not exist.
+/// Most similar names in the error for a tool that does not exist.
 const SIMILAR_NAMES_MAX: usize = 5;
 
 /// A tool as a model named it.
@@ -24,9 +24,9 @@ const SIMILAR_NAMES_MAX: usize = 5;
 pub enum ToolRef {
     /// A tool of this session.
     Known(ToolId),
-    /// What the session itself offers, such as the search among its tools.
+    /// A tool of the session itself, such as the search among its tools.
     Own(String),
-    /// Something else, as the model wrote it.
+    /// An unknown name, as the model wrote it.
     Unknown(String),
 }
 
@@ -42,16 +42,15 @@ impl fmt::Display for ToolRef {
 }
 
 impl ToolRef {
-    /// The tool that bears a name, if there is one.
+    /// Returns the tool with a name, or [`ToolRef::Unknown`].
     pub(super) fn resolve(name: &str, names: &NameTable) -> Self {
         let known = names.resolve(name).cloned();
         known.map_or_else(|| Self::Unknown(name.to_owned()), Self::Known)
     }
 }
 
-/// Rewrites the names of a message's calls that a provider would not accept even from its own model.
-/// If there was one, the provider's own form of the message would contradict the rest and is
-/// dropped.
+/// Rewrites call names that a provider would not accept even from its own model. The provider's own
+/// form of the message would then contradict the rest and is dropped.
 pub(super) fn settle_names(message: &mut AssistantMessage, names: &NameTable) {
     for call in &mut message.calls {
         let name = names.resolve(&call.name).map_or_else(|| harmless(&call.name), mangle);
@@ -73,7 +72,7 @@ fn harmless(name: &str) -> String {
     safe
 }
 
-/// Tells a model that a tool does not exist, and which it may have meant.
+/// Returns the error for a tool that does not exist, with the names that the model may have meant.
 pub(super) fn no_such_tool(name: &str, names: &NameTable) -> Failure {
     let shown = text::excerpt(name, UNKNOWN_NAME_CHARS_MAX);
     let hint = match similar_names(name, names).join(", ") {
@@ -83,7 +82,7 @@ pub(super) fn no_such_tool(name: &str, names: &NameTable) -> Failure {
     Failure::new(FailureKind::NotFound, format!("there is no tool \"{shown}\"; {hint}"))
 }
 
-/// Returns the names that share a word with the wanted one, the likeliest first.
+/// Returns the names that share a word with the requested one, the likeliest first.
 fn similar_names<'a>(wanted: &str, names: &'a NameTable) -> Vec<&'a str> {
     let wanted: String = wanted.chars().take(UNKNOWN_NAME_CHARS_MAX).collect();
     let mut similar: Vec<&str> =

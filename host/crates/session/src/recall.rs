@@ -1,13 +1,13 @@
-//! Memory by meaning: what was said long ago comes back when it bears on what is said now.
+//! Memory by meaning: earlier turns come back when they are relevant to the current input.
 //!
-//! A session neither makes vectors nor keeps them; it asks through [`Recall`]. Once for each input
-//! it asks what is near to it, and shows the model what it hears for the whole turn, in front of the
-//! newest part of the conversation and within a budget of its own. A turn that has ended is handed
-//! over to be remembered. What was recalled is a record, so a session that is restored, and a reader
-//! of the records, see what the model saw.
+//! A session neither makes nor stores vectors; it queries through [`Recall`]. Once per input it
+//! requests the nearest memories and shows them to the model for the whole turn, in front of the
+//! newest part of the conversation and within a budget of their own. A finished turn is passed on
+//! to be remembered. Recalled memories are a record, so a restored session, and a reader of the
+//! records, see what the model saw.
 //!
-//! None of it may hold a person up: whoever does not answer in time is done without. The person is
-//! told once, and the next few inputs ask nobody.
+//! Recall must never hold the user up: if no answer arrives in time, the turn continues without it.
+//! The user is notified once, and the next few inputs send no query.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -29,65 +29,65 @@ use super::{
     session::Session,
 };
 
-/// Longest wait for what is recalled: a person waits for their answer meanwhile.
+/// Longest wait for recalled memories: the user is waiting for an answer.
 const RECALL_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Longest wait for a turn to be remembered or forgotten. The answer is there already, so it may be
-/// longer; the next input waits for it.
+/// Longest wait for a turn to be remembered or forgotten. It may be longer because the user already
+/// has the answer; only the next input waits for it.
 const REMEMBER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Longest wait for all that is still owed when the session ends: somebody may have closed a window.
+/// Longest wait for pending errands when the session ends: the user may have closed a window.
 const CLOSING_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Turns that ask nobody after one that was not answered, and after which nothing is remembered.
-/// Counted, not timed, so that a session that is played again does the same.
+/// Turns without a query after one that was not answered, and turns after which no errand runs. It
+/// is a count and not a time because a replayed session must behave the same.
 const RESTING_TURNS: u32 = 4;
 
-/// Longest query, in bytes: the models that make vectors read no more of a text.
+/// Longest query, in bytes: embedding models read no more of a text.
 const QUERY_BYTES_MAX: usize = 8 * 1024;
 
-/// Longest text, in bytes, that is shown of one memory: a few paragraphs.
+/// Longest text of one memory that is shown, in bytes: a few paragraphs.
 const MEMORY_BYTES_MAX: usize = 4 * 1024;
 
-/// Most memories that are looked at for one input: more than that is not recalling but reading
+/// Most memories that are considered for one input: more would not be recall but reading
 /// everything.
 const FOUND_MAX: usize = 64;
 
-/// Turns to be remembered or forgotten that may wait for a memory that does not answer. Beyond that
-/// the oldest are let go; the journal still has them.
+/// Turns to be remembered or forgotten that may wait while the memory does not answer. Beyond that
+/// the oldest are discarded; the journal still contains them.
 const ERRANDS_MAX: usize = 64;
 
-/// Why nothing is recalled where nothing was set up.
+/// The reason shown when no recall is set up.
 const NOBODY_RECALLS: &str = "nothing is set up that finds them";
 
-/// What is wanted of a memory.
+/// A query to a memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted<'a> {
-    /// What was said now; blank when only files came.
+    /// The text of the current input; blank when it consists of files only.
     pub query: &'a str,
-    /// Most tokens, by estimate, of all that is recalled.
+    /// Most tokens, by estimate, of all recalled texts.
     pub tokens_max: u64,
-    /// What the model was given to know from the start. It is among what can be recalled.
+    /// The facts that the model was given at the start. They can be recalled as well.
     pub memories: &'a [String],
-    /// Turns of this session that the model sees anyway, in their order.
+    /// Turns of this session that the model sees anyway, in order.
     pub shown: &'a [usize],
 }
 
-/// Something that was recalled.
+/// A recalled memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recalled {
-    /// Names it where it is kept.
+    /// Its identifier in the store.
     pub id: String,
-    /// What was said or known then.
+    /// Its text.
     pub text: String,
-    /// How near it is to what was said now, from -1 to 1.
+    /// Its similarity to the query, from -1 to 1.
     pub similarity: f32,
-    /// Which turn of this session it is, from 1; none for what is from elsewhere.
+    /// Its turn in this session, from 1; `None` for a memory from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<usize>,
 }
 
-/// Why nothing was recalled or remembered, in words for the person.
+/// Why nothing was recalled or remembered, in human-readable form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RecallError {
@@ -95,44 +95,44 @@ pub struct RecallError {
     pub message: String,
 }
 
-/// Remembers what was said in one session, and finds it by what it means.
+/// Remembers the turns of one session, and finds them by meaning.
 pub trait Recall: Send + Sync {
-    /// Finds what is nearest in meaning, the nearest first.
+    /// Finds the memories nearest in meaning, the nearest first.
     ///
     /// # Errors
     ///
-    /// Nothing can be found now.
+    /// The memory cannot be searched now.
     fn recall<'a>(
         &'a self,
         wanted: Wanted<'a>,
     ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>>;
 
-    /// Remembers a turn that has ended, in place of another of the same number.
-    /// [`PastTurn::memory`] is the text to be found by.
+    /// Remembers a turn that has ended, replacing any other of the same number.
+    /// [`PastTurn::memory`] is the text to index.
     ///
     /// # Errors
     ///
-    /// It is not remembered.
+    /// The turn is not remembered.
     fn remember<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>>;
 
-    /// Forgets a turn that was taken back; one that is not known is no error.
+    /// Forgets a turn that was undone; an unknown one is not an error.
     ///
     /// # Errors
     ///
-    /// It is not forgotten.
+    /// The turn is not forgotten.
     fn forget(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>>;
 }
 
-/// What a session still owes its memory, and how that has answered so far.
+/// The pending work of a session's memory, and its recent failures.
 #[derive(Debug, Default)]
 pub(super) struct Attention {
-    /// Inputs that are still answered without asking.
+    /// Inputs that still skip the query.
     resting: u32,
-    /// Turns after which nothing is still to be done that is owed.
+    /// Turns after which the pending errands still wait.
     errands_resting: u32,
-    /// In the order in which they came up.
+    /// In the order in which they arose.
     errands: VecDeque<Errand>,
-    /// The person knows that something is missing.
+    /// The user knows that something is missing.
     has_told: bool,
 }
 
@@ -167,11 +167,11 @@ impl Errand {
 }
 
 impl Session {
-    /// Recalls what bears on the input of the present turn.
+    /// Recalls memories that are relevant to the input of the current turn.
     ///
     /// # Errors
     ///
-    /// The turn was called off meanwhile.
+    /// The turn was halted in the meantime.
     pub(super) async fn recall_for_turn(&mut self) -> Result<(), Halt> {
         let Memory::ByMeaning { recalled_tokens_max, .. } = self.options.memory else {
             return Ok(());
@@ -213,8 +213,8 @@ impl Session {
         }
     }
 
-    /// Takes of what was found what is to be shown: the nearest that fits, nothing twice and nothing
-    /// that the model sees anyway or that was taken back.
+    /// Selects the memories to show: the nearest that fit, without duplicates and without turns
+    /// that the model sees anyway or that were undone.
     fn fitting(&self, found: Vec<Recalled>, shown: &[usize], tokens_max: u64) -> Vec<Recalled> {
         let (mut ids, mut left) = (HashSet::new(), tokens_max);
         let turns = self.book.transcript().turns();
@@ -235,10 +235,10 @@ impl Session {
         fitting
     }
 
-    /// Hands a turn over that has ended.
+    /// Passes a finished turn on to be remembered.
     pub(super) async fn remember_turn(&mut self) {
         if let Some(turn) = self.book.take_turn() {
-            // Another of the same number may have been remembered, and taken back.
+            // Another of the same number may have been remembered and then undone.
             let is_worth_it = !turn.is_forgotten && turn.memory().is_some();
             let forget = Errand::Forget(turn.number);
             let errand = if is_worth_it { Errand::Remember(Box::new(turn)) } else { forget };
@@ -249,7 +249,7 @@ impl Session {
         }
     }
 
-    /// Has a turn forgotten that was taken back.
+    /// Has an undone turn forgotten.
     pub(super) async fn forget_turn(&mut self, turn: usize) {
         if self.recall.is_some() {
             self.attention.owe(Errand::Forget(turn));
@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    /// Does what is owed, in order; where that fails or is called off, the rest waits.
+    /// Runs the pending errands in order; after a failure or a halt, the rest waits.
     async fn run_errands(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
         while let Some(errand) = self.attention.errands.front() {
@@ -275,7 +275,7 @@ impl Session {
         }
     }
 
-    /// Does what is still owed when the session ends. Nobody listens any more.
+    /// Runs the pending errands when the session ends and no user is connected.
     pub(super) async fn settle_errands(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
         let errands = async {
@@ -284,7 +284,7 @@ impl Session {
             }
             Ok(())
         };
-        // Where it fails, nobody is left to be told.
+        // A failure cannot be reported any more.
         let _ = within(CLOSING_TIME_MAX, errands).await;
     }
 
@@ -295,8 +295,8 @@ impl Session {
     }
 }
 
-/// What the model is shown where nothing can be found: as much of what it should know from the
-/// start as fits.
+/// Returns the memories to show where nothing can be searched: the facts from the start. The caller
+/// cuts them to the budget.
 fn known(memories: &[String]) -> Vec<Recalled> {
     let known = memories.iter().enumerate().map(|(index, text)| Recalled {
         id: format!("known-{}", index + 1),
@@ -307,7 +307,7 @@ fn known(memories: &[String]) -> Vec<Recalled> {
     known.collect()
 }
 
-/// Counts down one of the turns that rest. Returns whether it was one.
+/// Counts down one of the resting turns. Returns whether it was one.
 fn rests(resting: &mut u32) -> bool {
     let rests = *resting > 0;
     *resting = resting.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! A conversation and everyone who takes part in it, and what happens in it between turns.
+//! A session's state, and its work between turns.
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ use super::{
 /// Bytes of a tool's definition that count as a token.
 const TOKEN_BYTES: u64 = 4;
 
-/// A conversation and everyone who takes part in it. Owned by one task.
+/// The state of a session. Owned by one task.
 pub(super) struct Session {
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) toolbox: Arc<dyn Toolbox>,
     pub(super) toolset: Toolset,
-    /// What the definitions of tools come to in every request, by estimate.
+    /// Estimated tokens of the tool definitions in every request.
     pub(super) toolset_tokens: u64,
-    /// What finds earlier turns by what they mean, where they are to be found so.
+    /// Finds earlier turns by meaning, if the session uses that.
     pub(super) recall: Option<Arc<dyn Recall>>,
-    /// What the model should know from the start.
+    /// Facts that the model knows from the start.
     pub(super) memories: Vec<String>,
     pub(super) attention: Attention,
     pub(super) options: Options,
@@ -39,9 +39,9 @@ pub(super) struct Session {
     pub(super) ledger: Ledger,
     pub(super) meter: Meter,
     pub(super) front: Front,
-    /// In the present turn no summary came, so none is asked for again.
+    /// No summary could be made in the current turn, so none is requested again.
     pub(super) lost_summary: bool,
-    /// What the model had said of an answer that was stopped or broke off; it is kept.
+    /// Partial text of an answer that was stopped or broke off; it is kept.
     pub(super) unfinished: String,
 }
 
@@ -75,7 +75,7 @@ impl Session {
         })
     }
 
-    /// Does one thing after another until there is nothing more to come.
+    /// Runs one task after another until no more can come.
     pub(super) async fn run(mut self) {
         while let Some(task) = self.front.next_task(self.book.pages_mut()).await {
             match task {
@@ -102,7 +102,7 @@ impl Session {
     async fn retry(&mut self) {
         if let Some(input) = self.last_input().await {
             if self.check_input(&input).is_ok() {
-                // Written together with the input that comes again, so that it cannot get lost.
+                // Written together with the repeated input, so that the input cannot get lost.
                 self.book.prepare(Record::Undone);
                 self.front.emit(Event::Undone { text: input.text.clone() }).await;
             }
@@ -121,13 +121,13 @@ impl Session {
     async fn use_model(&mut self, model: Arc<dyn ChatModel>) {
         let name = model.name().to_owned();
         self.model = model;
-        // Another model counts tokens in another way.
+        // Every model counts tokens differently.
         self.meter = Meter::new();
         self.book.prepare(Record::Model { name: name.clone() });
         self.front.emit(Event::ModelChanged { name }).await;
     }
 
-    /// The input of the last turn; without one, the person is told.
+    /// Returns the input of the last turn, or notifies the user that there is none.
     async fn last_input(&mut self) -> Option<UserMessage> {
         let input = self.book.transcript().last_input().cloned();
         if input.is_none() {
@@ -142,7 +142,7 @@ fn tokens(tool: &ToolDefinition) -> u64 {
     bytes as u64 / TOKEN_BYTES
 }
 
-/// What a model is told from the start.
+/// The instructions that a model receives at the start.
 #[derive(PartialEq)]
 struct Began {
     system_prompt: Option<String>,
@@ -151,7 +151,8 @@ struct Began {
 }
 
 impl Began {
-    /// What holds from here on: a session that goes on keeps its own where nothing else is given.
+    /// Returns the instructions in effect: a continued session keeps its own unless it gets new
+    /// ones.
     fn of(past: &Restored, options: &Options, by_meaning: bool) -> Self {
         let system_prompt = options.system_prompt.clone().or_else(|| past.system_prompt.clone());
         let memories = match &options.memories {
@@ -167,7 +168,7 @@ impl Began {
     }
 }
 
-/// What has to be said before a session begins or goes on.
+/// The records that a new or continued session writes first.
 fn opening(past: &Restored, began: Began, model: &str) -> Vec<Record> {
     let mut records = Vec::new();
     let is_new = past.turns() == 0 && past.model.is_none();

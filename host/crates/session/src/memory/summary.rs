@@ -1,9 +1,9 @@
-//! A summary in the place of what is left out: how it is asked for and how it is shown.
+//! Summaries of messages that are left out: how they are requested and shown.
 //!
-//! The model sums up what it and others have said, tools and servers among them. In the request for
-//! a summary all of that is data: every line of it is marked, so that no text can end the marked
-//! part and give orders behind it. The summary is shown as the model's own words, which is what it
-//! is, never as the person's or as part of the system prompt.
+//! The model summarizes text of its own and of others, such as tools and servers. In the request
+//! all of it is data: every line is marked, so that no text can end the marked part and give orders
+//! after it. The summary is shown as the model's own words, never as the user's or as part of the
+//! system prompt.
 
 use std::fmt::Write;
 
@@ -14,23 +14,23 @@ use sallyport_model::{
 
 use super::{Memory, Meter, Summary};
 
-/// The part of the budget that a summary may take when it is shown.
+/// The divisor of the budget for a summary when it is shown.
 const SUMMARY_SHARE: u64 = 4;
 
-/// Longest text, in bytes, that is given to be summed up: much more than falls out of a window at
-/// once, little enough for any model that has a window.
+/// Longest text to summarize, in bytes: much more than drops out of a window in one step, little
+/// enough for any model that has a window.
 const SOURCE_BYTES_MAX: usize = 64 * 1024;
 
-/// Of each message, at least so many bytes: the least that says what it is about.
+/// Bytes of each message that are always included: the least that shows its subject.
 const MESSAGE_BYTES_MIN: usize = 256;
 
-/// Longest summary, in bytes, that is given to be carried on.
+/// Longest earlier summary that is included, in bytes.
 const EARLIER_BYTES_MAX: usize = 16 * 1024;
 
-/// Of each message, at most so many calls and so many files: an answer with more is an accident.
+/// Most calls and most files of each message: an answer with more is an accident.
 const ITEMS_MAX: usize = 64;
 
-/// What the model is told to do.
+/// The model's task.
 const TASK: &str = "\
 You sum up a part of a conversation between a person and an assistant that has tools, so that the \
 assistant can go on without that part.
@@ -44,11 +44,11 @@ stand, what each tool call did and whether it failed, and what is still open. If
 summary, carry all of it on that still matters. Leave out greetings and repetitions. Write plain \
 text, at most about 400 words, in the language of the conversation. Answer with the summary alone.";
 
-/// Stands in the person's place before a summary.
+/// The input in the user's role before a summary.
 const ASKED: &str = "Sum up what we have said and done since then.";
 
-/// Returns what a model is asked in order to sum up messages of a transcript, and what was summed
-/// up before them. No tools belong to this request.
+/// Returns the request for a summary of messages of a transcript and of the earlier summary. The
+/// request has no tools.
 pub fn summary_request(earlier: Option<&Summary>, messages: &[Message]) -> Vec<Message> {
     let mut text = String::new();
     if let Some(summary) = earlier {
@@ -70,8 +70,8 @@ pub fn summary_request(earlier: Option<&Summary>, messages: &[Message]) -> Vec<M
     vec![Message::System { text: TASK.to_owned() }, Message::user(text)]
 }
 
-/// Returns a summary as it stands in a conversation: asked for by an input, given by an answer. One
-/// without words is not shown.
+/// Returns a summary as it appears in a conversation: requested by an input, given by an answer. An
+/// empty one is not shown.
 pub(super) fn shown(summary: &Summary, memory: &Memory, meter: &Meter) -> Vec<Message> {
     let bytes_max = meter.bytes(memory.tokens_max() / SUMMARY_SHARE);
     let text = excerpt(summary.text.trim(), bytes_max).to_owned();
@@ -82,7 +82,7 @@ pub(super) fn shown(summary: &Summary, memory: &Memory, meter: &Meter) -> Vec<Me
     vec![Message::user(ASKED), Message::Assistant(answer)]
 }
 
-/// Writes a message down as data.
+/// Writes a message as data.
 fn record(text: &mut String, message: &Message, bytes_max: usize) {
     match message {
         Message::System { .. } => {}
@@ -112,8 +112,8 @@ fn record(text: &mut String, message: &Message, bytes_max: usize) {
     }
 }
 
-/// Writes every line of a text with the mark before it. Whatever a program may take for the end of
-/// a line ends one here.
+/// Writes every line of a text with the mark before it. Every character that a program may treat as
+/// a line end ends a line here.
 fn mark(text: &mut String, data: &str) {
     for line in lines(data).filter(|line| !line.is_empty()) {
         // Writing to a String cannot fail.

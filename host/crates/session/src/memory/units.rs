@@ -1,9 +1,9 @@
-//! A transcript, cut where a provider lets it be cut.
+//! A transcript, cut where providers accept a cut.
 //!
 //! A *unit* is kept or left out as a whole: an input, an answer without calls, or an answer with
-//! calls and their results. A turn is the units from one input to the next. Whatever units are left
-//! out between a turn's input and its last answer, the rest is a valid conversation; a turn whose
-//! input is kept needs its last answer too, since inputs and answers alternate.
+//! calls and their results. A turn is the units from one input to the next. The conversation
+//! remains valid whichever units are left out between a turn's input and its last answer. A turn
+//! whose input is kept needs its last answer too, because inputs and answers alternate.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -11,20 +11,20 @@ use sallyport_model::Message;
 
 use super::Meter;
 
-/// What is kept or left out as a whole.
+/// Messages that are kept or left out together.
 #[derive(Debug)]
 pub(super) struct Unit {
-    /// The messages, by their places in the transcript.
+    /// The messages, by their indices in the transcript.
     pub(super) range: Range<usize>,
     /// The unit that begins the turn of this one.
     pub(super) turn: usize,
-    /// What it comes to.
+    /// Its estimated tokens.
     pub(super) tokens: u64,
-    /// Whether it stays, however old it is.
+    /// Whether it stays regardless of its age.
     pub(super) kept: bool,
 }
 
-/// Cuts a transcript, from the system prompt on, which belongs to no unit.
+/// Cuts a transcript into units. The system prompt belongs to no unit.
 pub(super) fn cut(transcript: &[Message], pinned: &BTreeSet<usize>, meter: &Meter) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     for (index, message) in transcript.iter().enumerate().skip(system(transcript).len()) {
@@ -51,14 +51,14 @@ pub(super) fn system(transcript: &[Message]) -> &[Message] {
     &transcript[..usize::from(begins)]
 }
 
-/// Returns the first of some units that is not wholly among so many messages, else the last unit.
+/// Returns the first unit that extends beyond the first `through` messages, else the last unit.
 pub(super) fn following(units: &[Unit], through: usize) -> usize {
     let first = units.partition_point(|unit| unit.range.end <= through);
     first.min(units.len().saturating_sub(1))
 }
 
-/// Marks what stays: of the first turn and of turns with something pinned, the input, the last
-/// answer and what is pinned.
+/// Marks the units that stay: in the first turn and in turns with a pinned message, the input, the
+/// last answer and the pinned units.
 fn keep(units: &mut [Unit], pinned: &BTreeSet<usize>) {
     for turn in units.chunk_by_mut(|a, b| a.turn == b.turn) {
         let is_pinned = |unit: &Unit| pinned.range(unit.range.clone()).next().is_some();

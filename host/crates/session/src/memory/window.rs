@@ -1,12 +1,12 @@
-//! From where on a conversation is shown, within a budget.
+//! Finds where the visible part of a conversation begins, within a budget.
 //!
-//! The window begins at a turn. When what was said since then does not fit any more, it moves on by
-//! so much that there is room for a while: a provider's cache holds as long as the beginning of
-//! what it is sent stays the same. Only when the newest turn alone is too much does the window begin
-//! within it, after its input.
+//! The window begins at a turn. When the messages since then no longer fit, it moves forward far
+//! enough to have room for a while, because a provider's cache is valid only as long as the
+//! beginning of a request stays the same. Only if the newest turn alone is too large does the
+//! window begin within it, after its input.
 //!
-//! Nothing is remembered: the window is found by going through the conversation as it grew. It
-//! depends on nothing that comes later, so it never moves back.
+//! The window has no state: it is found by replaying the growth of the conversation. It depends on
+//! nothing that comes later, so it never moves back.
 
 use sallyport_model::Message;
 
@@ -15,26 +15,26 @@ use super::{LEFT_OUT, Memory, Meter, units::Unit};
 /// How full the window is after it has moved: three quarters of the budget.
 const FILLED: (u64, u64) = (3, 4);
 
-/// What is known when the window is laid.
+/// The budget of a window.
 pub(super) struct Window {
-    /// Most tokens of all that is sent.
+    /// Most tokens of the whole request.
     tokens_max: u64,
     /// Tokens of a window that has just moved.
     tokens_filled: u64,
     /// Most tokens with which the newest turn is still shown whole.
     tokens_newest_max: u64,
-    /// Tokens that are sent whatever is shown.
+    /// Tokens that every request contains.
     tokens_fixed: u64,
-    /// Tokens of the note that part of a turn is left out.
+    /// Tokens of the note that a part of a turn is left out.
     tokens_note: u64,
 }
 
 impl Window {
-    /// Plans a window, with messages that are sent whatever is shown.
+    /// Plans a window, given the messages that every request contains.
     pub(super) fn new(memory: &Memory, meter: &Meter, always: &[Message]) -> Self {
         let tokens_max = memory.tokens_max();
         let tokens_filled = tokens_max / FILLED.1 * FILLED.0;
-        // A summary needs room beside the newest turn.
+        // A summary needs room next to the newest turn.
         let needs_room = matches!(memory, Memory::Summary { .. });
         Self {
             tokens_max,
@@ -45,7 +45,7 @@ impl Window {
         }
     }
 
-    /// Returns the first of the newest units that are shown, at or after `first`.
+    /// Returns the first visible unit, at or after `first`.
     pub(super) fn start(&self, units: &[Unit], first: usize) -> usize {
         let costs = Costs::new(units);
         let mut start = first;
@@ -57,7 +57,7 @@ impl Window {
         start
     }
 
-    /// What is sent when the units from `start` on are shown, and `end` is where they end.
+    /// Returns the tokens of a request that shows the units from `start` to `end`.
     fn tokens(&self, units: &[Unit], costs: &Costs, start: usize, end: usize) -> u64 {
         let turn = units[start].turn;
         let shown = costs.kept[start] + costs.all[end] - costs.all[start];
@@ -66,8 +66,8 @@ impl Window {
         self.tokens_fixed + shown + input + note
     }
 
-    /// Moves the window on: to a turn from which there is room, else to the newest turn if that
-    /// fits, else into it.
+    /// Moves the window forward: to a turn that leaves room, else to the newest turn if that fits,
+    /// else into it.
     fn moved(&self, units: &[Unit], costs: &Costs, start: usize, end: usize) -> usize {
         let newest = units[end - 1].turn;
         let turns = (start + 1..=newest).filter(|at| units[*at].turn == *at);
@@ -85,7 +85,7 @@ impl Window {
     }
 }
 
-/// Sums over the first units, so that every question is one subtraction.
+/// Prefix sums over the units, so that every query is one subtraction.
 struct Costs {
     all: Vec<u64>,
     kept: Vec<u64>,

@@ -1,7 +1,7 @@
-//! Everything that goes on a tape, without secrets.
+//! Removes secrets from the lines of a tape.
 //!
-//! What stands in one piece on the tape is cleaned in one piece, so that a request that is built
-//! from cleaned parts is the cleaned request.
+//! A text that is one piece on the tape is cleaned as one piece, so a request built from cleaned
+//! parts equals the cleaned request.
 
 use std::{borrow::Cow, mem};
 
@@ -51,7 +51,7 @@ pub(super) fn recollected(redactor: &Redactor, end: &mut Recollected) {
         Recollected::Found(memories) => {
             for Recalled { id, text: words, similarity, turn: _ } in memories {
                 [id, words].into_iter().for_each(|part| text(redactor, part));
-                // JSON knows finite numbers only.
+                // JSON supports finite numbers only.
                 *similarity = if similarity.is_finite() { *similarity } else { 0.0 };
             }
         }
@@ -129,7 +129,7 @@ pub(super) fn error(redactor: &Redactor, error: &mut ModelError) {
 }
 
 /// Cleans the pieces of an answer. A secret may be spread over several: then all text of that kind
-/// becomes one piece, in the place of the first.
+/// becomes one piece, at the position of the first.
 pub(super) fn deltas(redactor: &Redactor, deltas: &mut Vec<Delta>) {
     for delta in deltas.iter_mut() {
         match delta {

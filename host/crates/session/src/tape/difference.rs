@@ -5,20 +5,20 @@ use std::{collections::BTreeSet, fmt};
 use sallyport_contract::text;
 use serde_json::Value;
 
-/// How much of a value is shown, in characters.
+/// Most characters of a value that are shown.
 const EXCERPT_CHARS_MAX: usize = 80;
 
-/// How much of a text is shown before the place where it begins to differ, in characters.
+/// Characters of a text that are shown before the difference.
 const LEAD_CHARS: usize = 20;
 
-/// The first difference between what is on a tape and what came instead.
+/// The first difference between the tape and the live session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Where, as a JSON pointer.
+    /// Its position, as a JSON pointer.
     pub pointer: String,
-    /// What the tape has there, shortened and harmless to show.
+    /// The value on the tape, shortened and safe to print.
     pub taped: String,
-    /// What came, shortened and harmless to show.
+    /// The live value, shortened and safe to print.
     pub live: String,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Looks for the first difference: keys in their order, what is missing included.
+    /// Finds the first difference, with keys in sorted order; a missing value is a difference.
     pub(super) fn find(taped: &Value, live: &Value) -> Option<Self> {
         let mut pointer = String::new();
         let (taped, live) = find(Some(taped), Some(live), &mut pointer)?;
@@ -44,7 +44,8 @@ impl Difference {
 
 type Found<'a> = (Option<&'a Value>, Option<&'a Value>);
 
-/// Values of a tape and of a request are at most as deep as JSON is read, so this ends.
+/// Finds the first difference. The recursion is bounded: values of a tape and of a request are at
+/// most as deep as the JSON parser allows.
 fn find<'a>(
     taped: Option<&'a Value>,
     live: Option<&'a Value>,
@@ -71,7 +72,7 @@ fn find<'a>(
     }
 }
 
-/// Shows two texts from shortly before the place where they part.
+/// Shows two texts from shortly before their first difference.
 fn texts(taped: &str, live: &str) -> (String, String) {
     let same = taped.chars().zip(live.chars()).take_while(|(a, b)| a == b).count();
     let skipped = same.saturating_sub(LEAD_CHARS);

@@ -1,7 +1,7 @@
-//! How options, outcomes, deltas and errors are written down.
+//! Serialization of options, outcomes, deltas and errors.
 //!
-//! These types have no form of their own outside the process. The forms here are mirrors: a field
-//! that is added there does not compile here until it is on the tape too.
+//! These types have no serialized form outside the process. The forms here mirror them: a field
+//! that is added to the type does not compile here until it is on the tape too.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{Limits, Memory, Options, SessionLimits};
 #[serde(remote = "Options")]
 pub(super) struct OptionsForm {
     session_id: String,
-    /// Whoever replays a tape does so as themselves.
+    /// A replay runs as the user who plays the tape.
     #[serde(skip)]
     user_id: Option<String>,
     system_prompt: Option<String>,
@@ -152,7 +152,7 @@ pub(super) enum ModelErrorForm {
     Denied { provider: String, message: String, fix: Option<String>, nobody_to_ask: bool },
 }
 
-/// Makes a module that writes a list of what has a mirror.
+/// Defines a module that serializes a list of a mirrored type.
 macro_rules! list {
     ($module:ident, $type:ty, $form:literal) => {
         pub(super) mod $module {

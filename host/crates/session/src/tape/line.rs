@@ -13,7 +13,7 @@ use crate::{Options, Recalled};
 /// The version that this build writes, and the newest that it reads.
 pub(super) const VERSION: Version = Version { major: 1, minor: 1 };
 
-/// Version of a tape. Another major version has other lines, a newer minor one may have more.
+/// Version of a tape. Another major version has other lines; a newer minor one may have more kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Version {
     pub(super) major: u32,
@@ -37,7 +37,7 @@ pub(super) enum Line {
     Recalled { end: Recollected },
 }
 
-/// What a tape begins with.
+/// The first line of a tape.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) version: Version,
@@ -49,8 +49,8 @@ pub(super) struct Header {
     pub(super) tools: Vec<ToolSpec>,
 }
 
-/// A request to the model, told by what is new in it: a conversation grows, and each request holds
-/// all of it.
+/// A request to the model, as its difference from the last one, because a conversation grows and
+/// each request contains all of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) number: usize,
@@ -61,7 +61,7 @@ pub(super) struct Asked {
     pub(super) tools: Option<Vec<ToolDefinition>>,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Answered {
     pub(super) request: usize,
@@ -78,7 +78,7 @@ pub(super) enum Answer {
     Dropped,
 }
 
-/// What came of asking what bears on an input.
+/// The result of a recall for an input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Recollected {
@@ -87,7 +87,7 @@ pub(super) enum Recollected {
     Dropped,
 }
 
-/// What the gate said to a call.
+/// The gate's decision about a call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Decided {
     pub(super) call: String,

@@ -1,46 +1,44 @@
-//! A session on tape: everything that came from outside, to be played again without it.
+//! A recorded session: everything that came from outside, to be replayed without it.
 //!
-//! A session is what it makes of its inputs, of its model and of its tools. A [`Recording`] stands
-//! between the session and these and writes down what passes; a [`Replay`] takes their place and
-//! gives the same again. No network, no plugin and no policy is needed for that, and nobody is
-//! asked. What the session then asks its model is compared with what it asked when the tape was
-//! made, and the first difference is named.
+//! A session depends only on its inputs, its model and its tools. A [`Recording`] wraps these and
+//! records the traffic; a [`Replay`] replaces them and returns the same again. A replay needs no
+//! network, no plugin and no policy, and asks the user nothing. The session's requests to its model
+//! are compared with the recorded ones, and the first difference is reported.
 //!
 //! # Format
 //!
-//! One JSON object a line, each with its kind as `line`. The first is `tape`; from then on, in the
-//! order in which it happened:
+//! One JSON object a line, each with its kind as `line`. The first is `tape`; the others follow in
+//! chronological order:
 //!
-//! | `line` | what it holds |
+//! | `line` | contents |
 //! |---|---|
-//! | `tape` | `version` as `{major, minor}`, the session's `options`, `model`, its `price`, all `tools` |
-//! | `input` | what the person said |
-//! | `cancel` | the person called the turn off |
-//! | `request` | what the model is asked: the first `same` messages of the request before, then `messages`; `tools` when they are others than before; `digest`, which tells requests apart |
-//! | `answer` | its `deltas`, and how the request of that number ended: `reply`, `failed` or `dropped` |
-//! | `decision` | what the gate said to a call: `admitted`, `refused` or `dropped` |
-//! | `report` | how a call ended that was let through: `finished` or `dropped` |
-//! | `turn` | that the turn has ended, and how long it took |
-//! | `noticed` | what a plugin told the person |
-//! | `recalls` | that what was said is recalled by what it means |
-//! | `recalled` | how asking what bears on the last input ended: `found`, `failed` or `dropped` |
+//! | `tape` | `version` as `{major, minor}`, `options`, `model`, its `price`, all `tools` |
+//! | `input` | an input of the user |
+//! | `cancel` | the user cancelled the turn |
+//! | `request` | `same` messages of the last request, then `messages`; changed `tools`; `digest` |
+//! | `answer` | its `deltas`, and how that request ended: `reply`, `failed` or `dropped` |
+//! | `decision` | the gate's decision about a call: `admitted`, `refused` or `dropped` |
+//! | `report` | how an admitted call ended: `finished` or `dropped` |
+//! | `turn` | the turn has ended, and its duration |
+//! | `noticed` | a plugin's message to the user |
+//! | `recalls` | the session recalls earlier turns by meaning |
+//! | `recalled` | how the recall for the last input ended: `found`, `failed` or `dropped` |
 //!
-//! `dropped` means that the session did not wait for the end. A reader knows all lines of its own
-//! major version up to its own minor one; fields that it does not know mean nothing to it, a line
-//! that it does not know is refused. A last line that is cut off, since the host was killed, is not
-//! there.
+//! `dropped` means that the session did not wait for the end. A request repeats the first `same`
+//! messages of the one before; `digest` identifies it. A reader supports all lines of its own major
+//! version up to its own minor one; it ignores unknown fields and refuses unknown lines. A last
+//! line that is cut off by a kill of the host is ignored.
 //!
-//! Secrets that a [`Redactor`](sallyport_contract::Redactor) knows are taken out of every text before
-//! it is written. A replay is made of the rest, so it still fits.
+//! Secrets that a [`Redactor`](sallyport_contract::Redactor) knows are removed from every text
+//! before it is written. A replay is compared with the redacted texts, so it still matches.
 //!
 //! # What is not on it
 //!
-//! Of what the person does, only inputs and cancelling are played again, and what plugins said
-//! between two inputs is said again before the second. A turn that was taken back
-//! or asked again, another model, other arguments of a call, a summary that was asked for: from there
-//! on, a replay differs and says so. So it does where a cancelling came between two steps and stopped
-//! neither. Questions of the gate are not asked again; the decision is what
-//! was answered then. A tape begins where its session does.
+//! Of the user's actions, only inputs and cancellations are replayed; a plugin's message between
+//! two inputs is repeated before the second. After an undo or a retry, a change of the model, an
+//! edit of a call's arguments or a requested summary, a replay differs and reports it. The same
+//! applies to a cancellation that came between two steps and stopped neither. Questions of the gate
+//! are not repeated; the decision is the recorded answer. A tape begins where its session does.
 
 mod clean;
 mod difference;

@@ -1,4 +1,4 @@
-//! A tape, read and checked.
+//! Reads and checks a tape.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -19,59 +19,59 @@ use super::{
     schedule::Schedule,
 };
 
-/// Longest line, in bytes: a conversation as long as any that models hold, with some pictures.
+/// Longest line, in bytes: the longest conversation that models accept, with some pictures.
 const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Longest first line, in bytes: options and a list of some thousand tools. What is no tape is not read
-/// further to find that out.
+/// Longest first line, in bytes: options and a list of some thousand tools. A file that is not a
+/// tape is read no further than this.
 const HEADER_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Most lines: more than a session makes in a day.
+/// Most lines: more than a session produces in a day.
 const LINES_MAX: usize = 1_000_000;
 
-/// A session, as it was recorded.
+/// A recorded session.
 #[derive(Debug, Clone)]
 pub struct Tape {
     pub(super) header: Header,
     inputs: Vec<UserMessage>,
-    /// What plugins said, each with how many inputs came before it.
+    /// Plugin messages, each with the number of inputs before it.
     notices: Vec<(usize, Notice)>,
-    /// Whether what was said is recalled by what it means.
+    /// Whether the session recalls earlier turns by meaning.
     pub(super) has_recall: bool,
     pub(super) recollections: VecDeque<At<Recollected>>,
-    /// How long each turn took.
+    /// The duration of each turn.
     pub(super) turns: VecDeque<Duration>,
     pub(super) requests: VecDeque<At<Asked>>,
     pub(super) answers: BTreeMap<usize, At<Answered>>,
     pub(super) decisions: HashMap<String, VecDeque<At<Decided>>>,
     pub(super) reports: HashMap<String, VecDeque<At<Reported>>>,
     pub(super) schedule: Schedule,
-    /// The last line, from 1.
+    /// The last complete line, from 1.
     pub(super) end: usize,
-    /// Whether a line behind it was cut off.
+    /// Whether a line after it was cut off.
     pub(super) is_cut: bool,
 }
 
-/// Something with the line that it stands on, from 1.
+/// A value with its line number, from 1.
 #[derive(Debug, Clone)]
 pub(super) struct At<T> {
     pub(super) line: usize,
     pub(super) what: T,
 }
 
-/// Why something is not a tape that can be played.
+/// Why a file is not a tape that can be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum TapeError {
-    /// It could not be read.
+    /// The file could not be read.
     #[error("cannot read the tape: {0}")]
     Read(#[from] io::Error),
-    /// The first line is not that of a tape.
+    /// The first line is not the header of a tape.
     #[error("this is not a tape: {problem}")]
     NotATape {
-        /// What is wrong with the first line.
+        /// The problem with the first line.
         problem: String,
     },
-    /// A version with other lines.
+    /// The tape has another major version.
     #[error("the tape has format {major}.{minor}, this program reads format {}", VERSION.major)]
     Version {
         /// Its major version.
@@ -79,7 +79,7 @@ pub enum TapeError {
         /// Its minor version.
         minor: u32,
     },
-    /// A line that only a newer program knows.
+    /// A line of a kind that only a newer program knows.
     #[error(
         "line {line} of the tape is of a kind that this program does not know: the tape has format \
          1.{minor}, known is up to 1.{}", VERSION.minor
@@ -90,18 +90,18 @@ pub enum TapeError {
         /// Minor version of the tape.
         minor: u32,
     },
-    /// A line that makes no sense.
+    /// A line that is invalid.
     #[error("line {line} of the tape is damaged: {problem}")]
     Damaged {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
 }
 
 impl TapeError {
-    /// What the person can do about it.
+    /// Returns how the user can fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Read(_) => "check the file and its permissions",
@@ -117,8 +117,8 @@ impl Tape {
     ///
     /// # Errors
     ///
-    /// What is read is not a tape, or one that cannot be played. A last line that is cut off is no
-    /// error.
+    /// The input is not a tape, or a tape that cannot be replayed. A last line that is cut off is
+    /// not an error.
     pub fn read(mut from: impl BufRead) -> Result<Self, TapeError> {
         let first = next_line(&mut from, 1)?;
         let mut tape = Self::begin(header(first)?);
@@ -135,7 +135,7 @@ impl Tape {
         Ok(tape)
     }
 
-    /// The options of the session that was recorded. One that is to be the same needs the same.
+    /// The options of the recorded session. A replay needs the same options.
     pub fn options(&self) -> Options {
         self.header.options.clone()
     }
@@ -145,19 +145,18 @@ impl Tape {
         &self.header.model
     }
 
-    /// The tools that there were.
+    /// The tools of the recorded session.
     pub fn tools(&self) -> &[ToolSpec] {
         &self.header.tools
     }
 
-    /// What the person said, to be said again one after another, each when the turn before has
-    /// ended.
+    /// The inputs, to be submitted in order, each when the turn before has ended.
     pub fn inputs(&self) -> &[UserMessage] {
         &self.inputs
     }
 
-    /// What plugins said between the input before and this one, from 0; to be said again then. With
-    /// the number of all inputs, what they said after the last.
+    /// The plugin messages between the previous input and this one, counted from 0; to be repeated
+    /// at that point. With the number of all inputs, the messages after the last.
     pub fn notices(&self, input: usize) -> impl Iterator<Item = &Notice> {
         let notices = self.notices.iter().filter(move |(before, _)| *before == input);
         notices.map(|(_, notice)| notice)
@@ -197,7 +196,7 @@ impl Tape {
         if let Line::Decision(decided) = &mut line
             && self.schedule.has_cancelled()
         {
-            // It came too late: nobody waited for it any more.
+            // The decision came too late: the session no longer waited for it.
             decided.end = Decision::Dropped;
         }
         self.schedule.add(end, &line);
@@ -245,13 +244,13 @@ impl Tape {
 }
 
 impl Asked {
-    /// How many messages the whole request has.
+    /// The number of messages in the whole request.
     fn length(&self) -> usize {
         self.same + self.messages.len()
     }
 }
 
-/// A line without its end, as it was found.
+/// A line without its line end.
 struct Text {
     bytes: Vec<u8>,
     is_whole: bool,
@@ -261,7 +260,7 @@ fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<Text>, TapeE
     let damaged = |problem: &str| TapeError::Damaged { line, problem: problem.to_owned() };
     let mut bytes = Vec::new();
     let bytes_max = match line {
-        // Every line is an object of JSON.
+        // Every line is a JSON object.
         1 if !from.fill_buf()?.starts_with(b"{") => 1024,
         1 => HEADER_BYTES_MAX,
         _ => LINE_BYTES_MAX,
@@ -298,7 +297,7 @@ fn header(first: Option<Text>) -> Result<Header, TapeError> {
     }
 }
 
-/// Whether a line is of a kind that is not known here.
+/// Whether a line is of an unknown kind.
 fn is_unknown(text: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Kind {

@@ -1,4 +1,4 @@
-//! Stands between a session and its model and tools, and writes down what passes.
+//! Records the traffic between a session and its model and tools.
 
 use std::{
     fmt,
@@ -26,23 +26,24 @@ use super::{
     },
 };
 
-/// A tape that is being made. Clones write to the same one.
+/// A tape that is being recorded. Clones write to the same one.
 ///
 /// A session is recorded when its model and its toolbox are [`model`](Self::model) and
-/// [`toolbox`](Self::toolbox) of one recording, and whoever talks to it tells the recording of every
-/// input and every cancelling before it tells the session, and of every event.
+/// [`toolbox`](Self::toolbox) of one recording. The front end passes every input and every
+/// cancellation to the recording before it sends it to the session, and passes every event on as
+/// well.
 #[derive(Debug, Clone)]
 pub struct Recording {
     sink: Arc<Mutex<Sink>>,
 }
 
-/// Where lines go.
+/// The output of a recording.
 struct Sink {
     out: Box<dyn Write + Send>,
     redactor: Redactor,
-    /// Where the redactor of each moment comes from.
+    /// Returns the current redactor.
     present: Option<Box<dyn Fn() -> Redactor + Send>>,
-    /// How many requests there were.
+    /// The number of requests so far.
     requests: usize,
     /// The last request, without secrets.
     messages: Vec<Message>,
@@ -51,7 +52,7 @@ struct Sink {
 }
 
 impl Recording {
-    /// Begins a tape. Secrets that the redactor knows do not get on it.
+    /// Begins a tape. Secrets that the redactor knows are not written to it.
     pub fn begin(
         out: impl Write + Send + 'static,
         redactor: Redactor,
@@ -76,29 +77,29 @@ impl Recording {
         Self { sink: Arc::new(Mutex::new(sink)) }
     }
 
-    /// From now on secrets do not get on it that the redactor of each moment knows.
+    /// From now on, uses the redactor that `present` returns at the time of each line.
     pub fn keeping_up(self, present: impl Fn() -> Redactor + Send + 'static) -> Self {
         self.sink().present = Some(Box::new(present));
         self
     }
 
-    /// Returns the model, recorded.
+    /// Returns the model, wrapped to be recorded.
     pub fn model(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
         Arc::new(Recorded { inner: model, recording: self.clone() })
     }
 
-    /// Returns the toolbox, recorded.
+    /// Returns the toolbox, wrapped to be recorded.
     pub fn toolbox(&self, toolbox: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
         Arc::new(Recorded { inner: toolbox, recording: self.clone() })
     }
 
-    /// Returns what recalls, recorded.
+    /// Returns the recall, wrapped to be recorded.
     pub fn recall(&self, recall: Arc<dyn Recall>) -> Arc<dyn Recall> {
         self.sink().write(&Line::Recalls);
         Arc::new(Recorded { inner: recall, recording: self.clone() })
     }
 
-    /// Writes down what a plugin is about to say.
+    /// Records a plugin's message before it is sent.
     pub fn notice(&self, notice: &Notice) {
         let mut sink = self.sink();
         let mut notice = notice.clone();
@@ -106,7 +107,7 @@ impl Recording {
         sink.write(&Line::Noticed { notice });
     }
 
-    /// Writes down what the person is about to say.
+    /// Records an input before it is sent.
     pub fn input(&self, message: &UserMessage) {
         let mut sink = self.sink();
         let mut message = message.clone();
@@ -114,23 +115,23 @@ impl Recording {
         sink.write(&Line::Input { message });
     }
 
-    /// Writes down that the person is about to call the turn off.
+    /// Records a cancellation before it is sent.
     pub fn cancel(&self) {
         self.sink().write(&Line::Cancel);
     }
 
-    /// Writes down what belongs on a tape of an event that the session has told.
+    /// Records the part of an event that belongs on a tape.
     pub fn event(&self, event: &Event) {
         if let Event::TurnEnded { usage, .. } = event {
             self.sink().write(&Line::Turn { elapsed: usage.elapsed });
         }
     }
 
-    /// Ends the tape. What is recorded later does not get on it.
+    /// Ends the tape. Nothing is written after that.
     ///
     /// # Errors
     ///
-    /// The first thing that could not be written; nothing behind it was.
+    /// The first write that failed; nothing after it was written.
     pub fn finish(&self) -> io::Result<()> {
         let mut sink = self.sink();
         let problem = sink.problem.replace(io::Error::other("the tape has ended"));
@@ -138,7 +139,7 @@ impl Recording {
     }
 
     fn sink(&self) -> MutexGuard<'_, Sink> {
-        // A writer that panicked has at worst left half a line, which a reader takes for the end.
+        // A writer that panicked leaves at worst half a line, which a reader treats as the end.
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(present) = &sink.present {
             sink.redactor = present();
@@ -154,7 +155,7 @@ impl Sink {
         }
     }
 
-    /// Writes a whole line, so that a host that is killed has at least what came before.
+    /// Writes and flushes a whole line, so a killed host leaves at least the lines before.
     fn put(&mut self, line: &Line) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
@@ -227,7 +228,7 @@ impl fmt::Debug for Sink {
     }
 }
 
-/// A model or a toolbox whose traffic is written down.
+/// A model, a toolbox or a recall whose traffic is recorded.
 struct Recorded<T: ?Sized> {
     recording: Recording,
     inner: Arc<T>,
@@ -293,7 +294,7 @@ impl Toolbox for Recorded<dyn Toolbox> {
     }
 }
 
-/// Remembering and forgetting are not on the tape: nothing that is asked depends on them.
+/// Remembering and forgetting are not on the tape, because no request depends on them.
 impl Recall for Recorded<dyn Recall> {
     fn recall<'a>(
         &'a self,
@@ -320,7 +321,7 @@ impl Recall for Recorded<dyn Recall> {
     }
 }
 
-/// A request on its way. However it ends, the end is written, also when nobody waits for it.
+/// A request in progress. Its end is always written, even when the session does not wait for it.
 struct OpenRequest<'r> {
     recording: &'r Recording,
     number: usize,
@@ -343,7 +344,7 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
-/// A question what bears on an input.
+/// A recall in progress.
 struct OpenRecollection<'r> {
     recording: &'r Recording,
     end: Recollected,
@@ -371,7 +372,7 @@ impl Drop for OpenDecision<'_> {
     }
 }
 
-/// A call that runs.
+/// A running call.
 struct OpenCall<'r> {
     recording: &'r Recording,
     id: String,
@@ -386,7 +387,7 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// What stands on the tape for a call that a bug of the host ended; nobody waits for that one.
+/// The report on the tape for a call that a bug of the host ended; no caller receives it.
 fn lost() -> Option<CallReport> {
     let failure =
         || Failure::new(FailureKind::Internal, "the host failed while it handled this call");

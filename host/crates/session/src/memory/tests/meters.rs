@@ -1,4 +1,4 @@
-//! Estimates, and what they learn.
+//! Estimates, and how they learn from reports.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ fn every_kind_of_content_counts() {
     }
 }
 
-/// Has a meter see requests of so many messages and what the provider reports for each, and returns
-/// what a thousand tokens come to then.
+/// Gives a meter requests of these numbers of messages with the provider's report for each, and
+/// returns what a thousand tokens amount to then.
 #[track_caller]
 fn check(reports: &[(usize, u64)], expected: u64) {
     let mut meter = Meter::new();
@@ -56,7 +56,7 @@ fn check(reports: &[(usize, u64)], expected: u64) {
 #[test]
 fn reports_correct_the_estimate() {
     check(&[], 1000);
-    // What stands around the messages, ten thousand tokens here, corrects nothing.
+    // The tokens around the messages, ten thousand here, correct nothing.
     check(&[(1, 10_000)], 1000);
     check(&[(1, 10_044), (101, 14_444)], 1000);
     check(&[(1, 10_044), (101, 16_644)], 1500);

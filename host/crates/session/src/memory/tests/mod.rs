@@ -1,6 +1,6 @@
 //! Views of conversations, from outside.
 //!
-//! A conversation is written as one word for each message, see [`talk`].
+//! A conversation is written as one word per message, see [`talk`].
 
 mod meters;
 mod property;
@@ -17,13 +17,13 @@ use crate::transcript;
 /// Tokens of a message of [`talk`]: forty of text, four around it.
 const MESSAGE: u64 = 44;
 
-/// One message of forty tokens for each word: `s`ystem, `u`ser, `a`ssistant; `a12` calls 1 and 2,
-/// `r1` answers 1. What follows a dash tells equal words apart.
+/// One message of forty tokens per word: `s`ystem, `u`ser, `a`ssistant; `a12` calls 1 and 2, `r1`
+/// answers 1. A suffix after a dash distinguishes equal words.
 fn talk(words: &str) -> Vec<Message> {
     words.split_whitespace().map(|word| message(word, 160)).collect()
 }
 
-/// A message whose text begins with the word and has so many bytes.
+/// A message whose text begins with the word and has this many bytes.
 fn message(word: &str, bytes: usize) -> Message {
     let text = format!("{word}{}", ".".repeat(bytes.saturating_sub(word.len())));
     let ids = || word[1..].chars().take_while(char::is_ascii_alphanumeric).map(String::from);
@@ -44,7 +44,7 @@ fn message(word: &str, bytes: usize) -> Message {
     }
 }
 
-/// The word that a message was made of; what is not of [`talk`] is shown as it is.
+/// The word that a message was made of; a message not made by [`talk`] is shown verbatim.
 fn word(message: &Message) -> String {
     let text = match message {
         Message::System { text } => text,
@@ -73,7 +73,7 @@ fn summed_up(messages: u64) -> Memory {
     Memory::Summary { tokens_max: messages * MESSAGE }
 }
 
-/// How many messages are left out of a view.
+/// The number of messages that a view leaves out.
 fn dropped(view: &View<'_>) -> usize {
     view.left_out.iter().map(|range| range.len()).sum()
 }

@@ -1,4 +1,4 @@
-//! What holds of every view, whatever was said.
+//! Properties of every view of any conversation.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -41,12 +41,12 @@ fn exchange(place: usize, results: &[usize]) -> Vec<Message> {
     [Message::Assistant(answer)].into_iter().chain(results).collect()
 }
 
-/// The places in a transcript after which a model is asked.
+/// The positions in a transcript after which the model is asked.
 fn requests(transcript: &[Message]) -> Vec<usize> {
     (1..=transcript.len()).filter(|end| transcript::check(&transcript[..*end]).is_ok()).collect()
 }
 
-/// Where the messages of a view stand in the transcript; a summary stands nowhere.
+/// The positions of a view's messages in the transcript; a summary has none.
 fn places(view: &View<'_>) -> Vec<usize> {
     let place = |message: &Message| {
         let word = word(message);
@@ -110,8 +110,9 @@ proptest! {
     }
 }
 
-/// The places that cannot be left out: the system prompt, the input and the last answer of the first
-/// turn and of those with something pinned, what is pinned, the newest input, the last exchange.
+/// The positions that cannot be left out: the system prompt, the input and the last answer of the
+/// first turn and of those with a pinned message, the pinned messages, the newest input, the last
+/// exchange.
 fn least(transcript: &[Message], pinned: &[usize]) -> Vec<usize> {
     let is_input = |place: &usize| matches!(transcript[*place], Message::User(_));
     let is_result = |place: &usize| matches!(transcript[*place], Message::Tool(_));

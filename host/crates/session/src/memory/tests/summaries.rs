@@ -1,4 +1,4 @@
-//! Summaries: when one is wanted, how it is asked for and shown.
+//! Summaries: when one is wanted, how it is requested and shown.
 
 use super::*;
 use crate::memory::summary_request;
@@ -29,7 +29,7 @@ fn check(
 fn a_summary_takes_the_place_of_what_is_left_out() {
     check(LONG, 8, None, "s u-1 a-1 u-4 a-4 u-5", Some(1..7));
     check(LONG, 8, Some(summary(7)), "s u-1 a-1 ? S u-4 a-4 u-5", None);
-    // What has come since then is shown behind it, until that is too much again.
+    // Later messages are shown after it, until they no longer fit.
     let longer = format!("{LONG} a-5");
     check(&format!("{longer} u-6"), 9, Some(summary(7)), "s u-1 a-1 ? S u-4 a-4 u-5 a-5 u-6", None);
     check(&format!("{longer} u-6"), 8, Some(summary(7)), "s u-1 a-1 ? S u-6", Some(7..11));
@@ -48,7 +48,7 @@ fn a_summary_that_cannot_be_true_is_not_shown() {
     check(LONG, 8, Some(summary(11)), shortened, Some(1..7));
     let blank = Summary { text: " \n".into(), through: 7 };
     check(LONG, 8, Some(blank), shortened, Some(1..7));
-    // All of it, also what has to be answered; or a part of an exchange.
+    // Everything, including the input to answer; or a part of an exchange.
     check(LONG, 8, Some(summary(10)), "s u-1 a-1 ? S u-5", None);
     check("u-1 a-1 u-2 aa ra", 9, Some(summary(4)), "u-1 a-1 ? S u-2 aa ra", None);
 }
@@ -72,7 +72,7 @@ fn a_summary_takes_a_part_of_the_budget_at_most() {
     assert_eq!(view.messages.len(), 5);
 }
 
-/// The text in which the model finds what it is to sum up.
+/// Returns the text to summarize from a request.
 fn asked(earlier: Option<&Summary>, messages: &[Message]) -> String {
     let request = summary_request(earlier, messages);
     assert_eq!(transcript::check(&request), Ok(()));

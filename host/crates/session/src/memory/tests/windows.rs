@@ -1,4 +1,4 @@
-//! What a window shows.
+//! The contents of a window.
 
 use super::*;
 
