@@ -1,4 +1,4 @@
-//! A tape in the place of a model and of tools.
+//! Replaces a model and tools with a tape.
 
 use std::{
     collections::VecDeque,
@@ -25,23 +25,23 @@ use super::{
     read::{At, Tape},
 };
 
-/// What is said of memories that came too late when the tape was made.
+/// The error for a recall that exceeded its time limit when the tape was recorded.
 const TOO_LATE: &str = "no answer came in time";
 
-/// Why a session could not be played to its end.
+/// Why a session could not be replayed to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// The model is asked something else.
+    /// The model receives a different request.
     #[error("request {} differs from line {line} of the tape, at {difference}", number + 1)]
     Request {
-        /// Which request, from 0.
+        /// The number of the request, from 0.
         number: usize,
         /// The line of the tape, from 1.
         line: usize,
         /// Where it differs.
         difference: Difference,
     },
-    /// A call is another one.
+    /// A call is different.
     #[error("call {call:?} differs from line {line} of the tape, at {difference}")]
     Call {
         /// Its id.
@@ -51,7 +51,7 @@ pub enum ReplayError {
         /// Where it differs.
         difference: Difference,
     },
-    /// The person put other arguments in place of those of a call, which a tape does not tell.
+    /// The user edited the arguments of a call, which a tape does not record.
     #[error("the call on line {line} of the tape was taken back, and nobody is here to do that")]
     TakenBack {
         /// The line of the tape, from 1.
@@ -62,20 +62,20 @@ pub enum ReplayError {
     Ended {
         /// Its last line, from 1.
         line: usize,
-        /// What comes next.
+        /// The missing step.
         wanted: String,
     },
-    /// The tape was cut off, most likely since the host was killed while it was made.
+    /// The tape is cut off; most likely the host was killed during the recording.
     #[error("the tape is cut off after line {line}, before {wanted}")]
     Cut {
         /// Its last whole line, from 1.
         line: usize,
-        /// What comes next.
+        /// The missing step.
         wanted: String,
     },
 }
 
-/// A tape that is being played. Clones play the same one.
+/// A tape that is being replayed. Clones replay the same one.
 #[derive(Debug, Clone)]
 pub struct Replay {
     shared: Arc<Shared>,
@@ -87,11 +87,11 @@ struct Shared {
     redactor: Redactor,
     state: Mutex<State>,
     cancel_due: Notify,
-    /// Told of the first problem.
+    /// Notified of the first problem.
     stopped: Notify,
 }
 
-/// What is still to come, and what was.
+/// The rest of the tape, and the last request.
 #[derive(Debug)]
 struct State {
     tape: Tape,
@@ -102,8 +102,8 @@ struct State {
 }
 
 impl Replay {
-    /// Puts a tape in. What the session asks is compared without the secrets that the redactor
-    /// knows, as it was written.
+    /// Loads a tape. The session's requests are compared without the secrets that the redactor
+    /// knows, as they were recorded.
     pub fn new(tape: Tape, redactor: Redactor) -> Self {
         let header = tape.header.clone();
         let state = State { tape, messages: Vec::new(), tools: Vec::new(), problem: None };
@@ -112,29 +112,29 @@ impl Replay {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns what answers in the model's place.
+    /// Returns the tape as a model.
     pub fn model(&self) -> Arc<dyn ChatModel> {
         Arc::new(self.clone())
     }
 
-    /// Returns what stands in the place of the tools.
+    /// Returns the tape as a toolbox.
     pub fn toolbox(&self) -> Arc<dyn Toolbox> {
         Arc::new(self.clone())
     }
 
-    /// Returns what stands in the place of what recalled, if anything did.
+    /// Returns the tape as a recall, if the recorded session had one.
     pub fn recall(&self) -> Option<Arc<dyn Recall>> {
         self.state().tape.has_recall.then(|| Arc::new(self.clone()) as Arc<dyn Recall>)
     }
 
-    /// Waits until it is time to cancel the present turn, as it was done when the tape was made. To
-    /// be waited for beside the events of the turn; nothing is lost when the future is dropped.
+    /// Waits until the current turn has to be cancelled, as in the recording. Poll it together with
+    /// the events of the turn. Cancel-safe: dropping the future loses nothing.
     pub async fn cancel_due(&self) {
         self.shared.cancel_due.notified().await;
     }
 
-    /// Returns an event of the session as it was told when the tape was made: how long a turn took
-    /// is what it took then.
+    /// Returns an event of the session with the recorded values: the duration of a turn is the
+    /// recorded one.
     pub fn event(&self, mut event: Event) -> Event {
         if let Event::TurnEnded { usage, .. } = &mut event {
             usage.elapsed = self.state().tape.turns.pop_front().unwrap_or_default();
@@ -142,29 +142,29 @@ impl Replay {
         event
     }
 
-    /// The first thing that was not as it is on the tape.
+    /// Returns the first difference from the tape.
     pub fn problem(&self) -> Option<ReplayError> {
         self.state().problem.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that is done under the lock can be left half done.
+        // No operation under the lock can stop halfway.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in that the session has what is on a line, or waits for it.
+    /// Registers that the session has received the result on a line, or waits for it.
     fn reach(&self, line: usize) {
         if self.state().tape.schedule.reach(line) {
             self.shared.cancel_due.notify_one();
         }
     }
 
-    /// Waits to be dropped, as when the tape was made, or for a problem elsewhere: then the rest of
-    /// the tape cannot be relied on to end this.
+    /// Waits to be dropped, as in the recording, or for a problem elsewhere, because the rest of
+    /// the tape then cannot be relied on to end this.
     async fn dropped(&self, line: usize) -> ReplayError {
         self.reach(line);
         loop {
-            // Made before the look, so that no problem slips through between the two.
+            // Created before the check, so that no problem is missed between the two.
             let stopped = self.shared.stopped.notified();
             if let Some(problem) = self.problem() {
                 return problem;
@@ -173,7 +173,7 @@ impl Replay {
         }
     }
 
-    /// Looks up what comes next. After the first problem nothing does.
+    /// Looks up the next step. After the first problem there is none.
     fn next<T>(
         &self,
         look_up: impl FnOnce(&mut State) -> Result<T, ReplayError>,
@@ -205,7 +205,7 @@ impl Replay {
         self.next(|state| state.decision(&id, &call.tool.to_string(), &arguments))
     }
 
-    /// Whether a line that was dropped waits for a cancelling, and not for a time that was up.
+    /// Whether a dropped line waits for a cancellation, and not for a timeout.
     fn will_cancel(&self, line: usize) -> bool {
         self.state().tape.schedule.will_cancel(line)
     }
@@ -304,7 +304,7 @@ impl ChatModel for Replay {
             let At { line, what: answered } = self.answer(request).map_err(to_model_error)?;
             for delta in answered.deltas {
                 on_delta(delta);
-                // Whoever passes it on has done so when this is polled again.
+                // The session has forwarded the delta when this is polled again.
                 task::yield_now().await;
             }
             match answered.end {

@@ -1,23 +1,24 @@
-//! When to cancel again.
+//! Determines when to cancel again.
 //!
-//! A cancelling is played when the session has come to where it was when the tape was made: all that
-//! had ended before has ended, and all that was dropped then is waited for.
+//! A cancellation is replayed when the session has reached the same point as in the recording:
+//! everything that had ended before has ended, and everything that was then dropped is being waited
+//! for.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use super::line::{Answer, Decision, Line, Recollected, Report};
 
-/// The cancellings of a tape that stopped something, in their order.
+/// The cancellations of a tape that stopped something, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Schedule {
     cancellings: VecDeque<Cancelling>,
     /// Lines since the last input that had ended.
     ended: BTreeSet<usize>,
-    /// Whether there was a cancelling since then.
+    /// Whether the turn was cancelled since then.
     is_cancelled: bool,
 }
 
-/// What has to have come to pass before a cancelling.
+/// The conditions for a cancellation.
 #[derive(Debug, Clone, Default)]
 struct Cancelling {
     ended: BTreeSet<usize>,
@@ -25,7 +26,7 @@ struct Cancelling {
 }
 
 impl Schedule {
-    /// Takes in a line of the tape.
+    /// Adds a line of the tape.
     pub(super) fn add(&mut self, number: usize, line: &Line) {
         match line {
             Line::Input { .. } | Line::Turn { .. } => self.close(),
@@ -46,12 +47,12 @@ impl Schedule {
         }
     }
 
-    /// Whether the turn was called off before the next line.
+    /// Whether the turn was cancelled before the next line.
     pub(super) fn has_cancelled(&self) -> bool {
         self.is_cancelled
     }
 
-    /// Ends a turn of the tape: a cancelling that stopped nothing in it is not played.
+    /// Ends a turn of the tape: a cancellation that stopped nothing in it is not replayed.
     pub(super) fn close(&mut self) {
         if self.is_cancelled {
             self.cancellings.pop_back_if(|cancelling| cancelling.dropped.is_empty());
@@ -60,7 +61,7 @@ impl Schedule {
         self.ended.clear();
     }
 
-    /// Takes in that the replay has come to a line. Returns whether it is time to cancel.
+    /// Registers that the replay has reached a line. Returns whether it is time to cancel.
     pub(super) fn reach(&mut self, number: usize) -> bool {
         let Some(next) = self.cancellings.front_mut() else { return false };
         let waited = next.ended.remove(&number) | next.dropped.remove(&number);
@@ -71,7 +72,7 @@ impl Schedule {
         is_due
     }
 
-    /// Whether a line that was dropped was dropped by a cancelling that is still to come.
+    /// Whether a dropped line was dropped by a cancellation that is still to come.
     pub(super) fn will_cancel(&self, number: usize) -> bool {
         self.cancellings.iter().any(|cancelling| cancelling.dropped.contains(&number))
     }

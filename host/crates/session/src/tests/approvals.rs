@@ -1,4 +1,4 @@
-//! Questions to the person.
+//! Questions to the user.
 
 use sallyport_contract::{ApprovalRequest, CallContext, Consent, Subject, ToolCall};
 

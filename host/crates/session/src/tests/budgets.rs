@@ -1,4 +1,4 @@
-//! Tokens, money and time.
+//! Limits of tokens, money and time.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn priced(options: Options, past: Restored, lines: Vec<Line>) -> Talk {
     Talk::among(past, options, model, probe)
 }
 
-/// An answer with one call that uses 100 tokens, then one in words that uses as much.
+/// An answer with one call that uses 100 tokens, then a text answer that uses as many.
 fn two_steps() -> Vec<Line> {
     vec![using(calls(&[("a", "t__echo", "")]), 90, 10), using(says("done"), 90, 10)]
 }
@@ -86,7 +86,7 @@ async fn a_turn_begins_anew_and_a_session_does_not() {
     let over = "end budget at most 200 tokens per session";
     assert_eq!(talk.turn("2").await, [over]);
 
-    // What was used before a session was restored counts as well.
+    // Usage before a session was restored counts as well.
     let past = crate::restore(talk.records.all());
     assert_eq!((past.spent().tokens, past.spent().cost.micro_usd), (200, 200));
     let mut talk = priced(session(Some(200), None), past, lines());

@@ -1,4 +1,4 @@
-//! Stopping a turn at every moment of it, and the session at any.
+//! Cancelling a turn, and closing the session, at every moment.
 
 use sallyport_model::Message;
 
@@ -7,7 +7,7 @@ use super::{
     *,
 };
 
-/// Cancels the first turn when its events come to the given line, and returns the rest of them.
+/// Cancels the first turn when its events reach the given line, and returns the rest of them.
 async fn cancelled_at(talk: &mut Talk, moment: &str) -> Vec<String> {
     talk.submit("first").await;
     talk.until_line(moment).await;
@@ -18,7 +18,7 @@ async fn cancelled_at(talk: &mut Talk, moment: &str) -> Vec<String> {
     rest
 }
 
-/// Waits until every future that was dropped is gone.
+/// Waits until every dropped future is gone.
 async fn nothing_hangs(probe: &Probe) {
     let gone = async {
         while probe.hanging() > 0 {

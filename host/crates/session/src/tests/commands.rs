@@ -1,4 +1,4 @@
-//! What a person can do between turns.
+//! Commands of the user between turns.
 
 use sallyport_model::{Attachment, UserMessage};
 
@@ -45,7 +45,7 @@ async fn retry_asks_the_last_input_again_whatever_became_of_it() {
         check_shown(&talk, &["user 1", "assistant one", "user 2"]);
         let written = talk.written();
         assert_eq!(written[written.len() - 4..written.len() - 2], ["undone", "user 2"]);
-        // A host that dies between the two would have lost the input.
+        // Otherwise a host that dies between the two would lose the input.
         let batches = talk.records.batches.lock().unwrap();
         assert!(batches.iter().any(|batch| record_lines(batch) == ["undone", "user 2"]));
     }

@@ -1,4 +1,4 @@
-//! Arguments that the person changes, and which of several questions is asked.
+//! Arguments that the user edits, and the position of a question among several.
 
 use super::{
     model::{calls, says, script},

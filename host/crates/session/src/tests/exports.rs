@@ -1,4 +1,4 @@
-//! Sessions on paper.
+//! Exported sessions.
 
 use super::{
     histories::records,

@@ -1,4 +1,4 @@
-//! What becomes of records when they are read again.
+//! Functions over the records of a session.
 
 use sallyport_model::{AssistantMessage, CallRequest, ToolResult, Usage};
 
@@ -14,9 +14,9 @@ use crate::{
     transcript::check,
 };
 
-/// One record for each word: `s`ystem, `i`nput, `a12` an answer with the calls 1 and 2, `a` one in
-/// words, `r1` the result of call 1, `n`ote, `e`nd, `u`ndone, `f`orgotten, `p1` turn 1 pinned,
-/// `m3` the first three messages summed up, `o` something noticed, `c1` turn 1 recalled, `x` unknown.
+/// One record per word: `s`ystem, `i`nput, `a12` an answer with the calls 1 and 2, `a` a text
+/// answer, `r1` the result of call 1, `n`ote, `e`nd, `u`ndone, `f`orgotten, `p1` turn 1 pinned,
+/// `m3` the first three messages summarized, `o` a notice, `c1` turn 1 recalled, `x` unknown.
 pub(super) fn records(text: &str) -> Vec<Record> {
     text.split_whitespace().enumerate().map(|(index, word)| record(index, word)).collect()
 }
@@ -99,13 +99,13 @@ fn records_become_a_conversation_that_can_go_on() {
         ("i a12 r2 r1", vec!["user input 0", both, first, second, ended]),
         ("i a12 r2 i a", vec!["user input 0", both, &one, second, ended, "user input 3", words]),
         ("i a1 r1 n e", vec!["user input 0", call, first, "assistant note"]),
-        // What was taken back.
+        // Undone turns.
         ("i a e u", vec![]),
         ("i a e i a1 u", vec!["user input 0", words]),
         ("i a1 r1 f e", vec![]),
         ("i f e i a", vec!["user input 3", words]),
         ("i a e i f e u i a", vec!["user input 0", words, "user input 7", words]),
-        // Damaged, in one way or another.
+        // Damaged records.
         ("a r1 n u f e p7 m9 x", vec![]),
         ("i a a", vec!["user input 0", words]),
         ("i a1 r3 r1 r1", vec!["user input 0", call, first, ended]),
@@ -261,9 +261,9 @@ async fn a_session_goes_on_where_it_was_left() {
     assert_eq!(shown[3], "tool a t__echo 1");
     assert!(shown[4].contains("interrupted: the host stopped"), "{}", shown[4]);
     assert_eq!(shown[5..7], ["assistant [stopped: the host ended]", "user second"]);
-    // The id was taken before the session was left.
+    // The id was used before the session was left.
     assert_eq!(shown[7], "assistant [call00001 t__echo 2]");
-    // Neither instructions nor model are others, so nothing is said of them again.
+    // Instructions and model are unchanged, so they are not recorded again.
     assert_eq!(resumed.written()[0], "user second");
 }
 

@@ -1,4 +1,4 @@
-//! What a model or a tool must not get away with.
+//! Hostile models and tools.
 
 use super::{
     model::{Line, calls, says, script},
@@ -6,7 +6,7 @@ use super::{
 };
 use sallyport_contract::Outcome;
 
-/// Has one turn with one answer that makes these calls, and returns what the model was shown.
+/// Runs one turn with one answer that makes these calls, and returns what the model received.
 async fn shown_after(wanted: &[(&str, &str, &str)]) -> Vec<String> {
     let mut talk = Talk::new(script(vec![calls(wanted), says("done")]));
     talk.turn("hello").await;
@@ -93,7 +93,7 @@ async fn case_57_output_that_imitates_a_conversation_stays_data() {
 #[tokio::test]
 async fn case_58_the_same_call_for_ever_is_stopped() {
     let rows = [
-        // However it is written, it is the same call.
+        // Every spelling is the same call.
         (["{\"a\":1,\"b\":2}", "{ \"b\":2, \"a\":1 }"], "t__echo", "t.echo"),
         (["{broken", "{broken"], "t__echo", "t.echo"),
         (["", "{}"], "nope", "nope"),

@@ -1,4 +1,4 @@
-//! What a model is shown of a long conversation, and the summaries that it writes.
+//! The view of a long conversation, and the summaries that the model writes.
 
 use super::{
     model::{Line, broken, calls, says, script, using},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::Memory;
 
-/// So much that three turns of it do not fit.
+/// A text so long that three turns of it do not fit.
 fn words() -> String {
     "word ".repeat(400)
 }
@@ -93,7 +93,7 @@ async fn a_person_can_have_the_conversation_summed_up_in_every_memory() {
         let shown = talk.shown().join("\n");
         assert!(shown.contains("assistant all of it\nuser 4"), "{shown}");
         assert!(!shown.contains("assistant two"), "{shown}");
-        // Whoever takes the turns back that it stands for has them in full again.
+        // Undoing a summarized turn voids the summary: the other turns are shown in full again.
         talk.send(Command::Undo).await;
         talk.send(Command::Undo).await;
         talk.until_line("undone 3").await;

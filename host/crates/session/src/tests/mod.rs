@@ -1,7 +1,7 @@
 //! Sessions with a scripted model and a toolbox of small fakes.
 //!
-//! Every test is a script and what is expected of it, both as lines of text: what the front end
-//! sees and what the model is shown. The model checks the transcript of every request it gets.
+//! Every test is a script and its expected outcome, both as lines of text: the events of the front
+//! end and the messages of the model. The model checks the transcript of every request.
 
 mod approvals;
 mod budgets;
@@ -50,10 +50,10 @@ use super::{
     Restored, TurnEnd, approval, spawn, transcript,
 };
 
-/// A test that waits this long will wait for ever.
+/// A test that waits this long will wait forever.
 const STUCK: Duration = Duration::from_secs(60);
 
-/// A session and everything that a test wants to know about it.
+/// A session and everything that a test checks about it.
 struct Talk {
     handle: Handle,
     events: mpsc::Receiver<Event>,
@@ -119,7 +119,7 @@ impl Talk {
         within(self.events.recv()).await.expect("the session has ended")
     }
 
-    /// Reads events up to the one that is wanted, and returns all of them.
+    /// Reads events up to the expected one, and returns all of them.
     async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut events = Vec::new();
         loop {
@@ -138,7 +138,7 @@ impl Talk {
         self.until(|event| matches!(event, Event::TurnEnded { .. })).await
     }
 
-    /// Has one whole turn and returns its events, its beginning and changes of state left out.
+    /// Runs one whole turn and returns its events, without its beginning and changes of state.
     async fn turn(&mut self, text: &str) -> Vec<String> {
         self.submit(text).await;
         let mut events = self.until_end().await;
@@ -148,31 +148,31 @@ impl Talk {
         lines(&events)
     }
 
-    /// What has been written down, a line for each record.
+    /// Returns the written records, one line each.
     fn written(&self) -> Vec<String> {
         record_lines(&self.records.all())
     }
 
-    /// What the model was shown last, a line for each message.
+    /// Returns the model's last request, one line per message.
     fn shown(&self) -> Vec<String> {
         let requests = self.requests.lock().unwrap();
         requests.last().expect("the model was asked").iter().map(message_line).collect()
     }
 }
 
-/// Has one turn with the script and compares what the front end sees.
+/// Runs one turn with the script and compares the events of the front end.
 async fn check(script: Vec<Line>, expected: &[&str]) -> Talk {
     let mut talk = Talk::new(model::script(script));
     assert_eq!(talk.turn("hello").await, expected);
     talk
 }
 
-/// Compares what the model was shown last.
+/// Compares the model's last request.
 fn check_shown(talk: &Talk, expected: &[&str]) {
     assert_eq!(talk.shown(), expected);
 }
 
-/// What a plugin says.
+/// A plugin's message.
 fn said_by(plugin: &str, text: &str) -> Notice {
     Notice {
         plugin: plugin.parse().unwrap(),
@@ -195,7 +195,7 @@ fn limited(turns_max: u32, calls_max: u32, repeats_max: u32) -> Options {
     }
 }
 
-/// A journal that can be read, and that can be made to fail.
+/// A readable journal that can be made to fail.
 #[derive(Clone, Default)]
 struct Notes {
     batches: Arc<Mutex<Vec<Vec<Record>>>>,

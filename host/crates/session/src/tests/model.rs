@@ -1,4 +1,4 @@
-//! A model that says what a script tells it to say.
+//! A model that follows a script.
 
 use std::{
     future,
@@ -18,15 +18,15 @@ use super::{
     transcript,
 };
 
-/// What the model does when it is asked once.
+/// The model's behaviour for one request.
 #[derive(Clone)]
 pub(super) enum Line {
     Answers(Reply),
     Streams(Vec<Delta>, Reply),
     Fails(ModelError),
-    /// Says the word "hm" and then nothing more.
+    /// Streams the word "hm" and then hangs.
     Hangs,
-    /// Says the word "hm" for ever.
+    /// Streams the word "hm" forever.
     Talks,
 }
 
@@ -49,12 +49,12 @@ impl Model {
         Self { script: Box::new(script), requests, probe, name: "scripted", price: None }
     }
 
-    /// The same model with a price.
+    /// Returns the same model with a price.
     pub(super) fn priced(self, price: Price) -> Self {
         Self { price: Some(price), ..self }
     }
 
-    /// The same model under another name.
+    /// Returns the same model under another name.
     pub(super) fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
@@ -112,12 +112,12 @@ impl ChatModel for Model {
     }
 }
 
-/// A model that nobody asks.
+/// A model that receives no request.
 pub(super) fn silent() -> Model {
     Model::new(|_| unreachable!(), Arc::default(), Arc::default()).named("silent")
 }
 
-/// The lines one after another; asked for more, the model breaks.
+/// Answers with the lines one after another; after the last, the model fails.
 pub(super) fn script(lines: Vec<Line>) -> impl Fn(usize) -> Line + Send + Sync {
     move |index| lines.get(index).cloned().unwrap_or_else(|| Line::Fails(broken("end of script")))
 }
@@ -135,7 +135,7 @@ pub(super) fn refused(status: u16) -> ModelError {
     }
 }
 
-/// An answer in words.
+/// A text answer.
 pub(super) fn says(text: &str) -> Line {
     finishes(text, Finish::Stop)
 }
@@ -145,7 +145,7 @@ pub(super) fn finishes(text: &str, finish: Finish) -> Line {
     Line::Answers(Reply { message, finish, usage: None })
 }
 
-/// The same line, with what the provider says it used.
+/// The same line, with the usage that the provider reports.
 pub(super) fn using(line: Line, input_tokens: u64, output_tokens: u64) -> Line {
     let usage = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
     match line {

@@ -1,4 +1,4 @@
-//! What plugins say to the person while a session lives.
+//! Plugin messages to the user during a session.
 
 use sallyport_contract::services::NOTICE_BYTES_MAX;
 use tokio::time::timeout;
@@ -26,7 +26,7 @@ async fn a_notice_is_shown_at_once_and_told_with_the_next_input() {
     check_shown(&talk, &[&told]);
     talk.turn("2").await;
     check_shown(&talk, &[&told, "assistant one", "user 2"]);
-    // The person's own words stay what they are.
+    // The user's own text stays unchanged.
     assert_eq!(history::turns(&talk.records.all())[0].input, "1".into());
 }
 
@@ -40,7 +40,7 @@ async fn a_notice_is_shown_and_kept_in_the_middle_of_a_turn() {
     talk.send(Command::Notice(spoken.clone())).await;
     let events = talk.until(|event| matches!(event, Event::Noticed { .. })).await;
     assert_eq!(events[events.len() - 1], Event::Noticed { notice: spoken.clone() });
-    // A host that dies now has lost nothing.
+    // A host that dies now loses nothing.
     let kept = talk.records.all();
     assert_eq!(kept[kept.len() - 1], Record::Noticed { notice: spoken });
     talk.send(Command::Cancel).await;
@@ -50,7 +50,7 @@ async fn a_notice_is_shown_and_kept_in_the_middle_of_a_turn() {
     check_shown(&talk, &["user 1", "assistant hm\n[stopped by the user]", &told]);
 }
 
-/// A front end that does not read holds the session up, with more on its way to it.
+/// A front end that does not read blocks the session while more messages are on their way to it.
 #[tokio::test(start_paused = true)]
 async fn whoever_brings_a_notice_learns_whether_it_is_written_down() {
     const MANY: usize = 300;
@@ -79,7 +79,7 @@ async fn a_notice_is_no_turn_and_is_told_again_when_its_turn_is_taken_back() {
     talk.turn("1").await;
     talk.send(Command::Undo).await;
     talk.until_line("undone 1").await;
-    // The second is forgotten, since no answer came.
+    // The second is forgotten, because no answer arrived.
     for input in ["2", "3"] {
         talk.turn(input).await;
         check_shown(&talk, &[&told(input)]);

@@ -1,4 +1,4 @@
-//! Inputs that the person did not type.
+//! Inputs that the user did not type.
 
 use sallyport_contract::services::Origin;
 use sallyport_model::UserMessage;
@@ -18,7 +18,7 @@ fn from(text: &str, label: Option<&str>) -> UserMessage {
     UserMessage { origin: Some(origin(label)), ..text.into() }
 }
 
-/// Has one turn with an input and returns everything about it.
+/// Runs one turn with an input and returns everything about it.
 async fn talked(input: UserMessage) -> (Vec<Event>, Talk) {
     let mut talk = Talk::new(script(vec![says("one"), says("two")]));
     talk.send(Command::SubmitInput { input }).await;
@@ -42,7 +42,7 @@ async fn an_input_keeps_its_origin_wherever_it_is_told() {
     let records = talk.records.all();
     let wanted = from("build failed", Some("deploy bot"));
     assert_eq!(records.iter().find_map(input), Some(wanted.clone()));
-    // A retry asks in the same name, and so does whoever reads the records.
+    // A retry keeps the origin, and so do the records.
     talk.send(Command::Retry).await;
     talk.until_end().await;
     check_shown(&talk, &[told]);

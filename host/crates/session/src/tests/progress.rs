@@ -1,4 +1,4 @@
-//! How far calls have come.
+//! Progress of calls.
 
 use sallyport_contract::services::Progress;
 
@@ -15,7 +15,7 @@ async fn tell(talk: &Talk, call_id: &str, progress: Progress) {
     talk.send(Command::Progress { call_id: call_id.into(), progress }).await;
 }
 
-/// A session in which the call `a` runs until it is called off.
+/// A session in which the call `a` runs until it is cancelled.
 async fn running() -> Talk {
     let talk = Talk::new(script(vec![calls(&[("a", "t__hangs", "")]), says("done")]));
     talk.submit("hello").await;
@@ -23,7 +23,7 @@ async fn running() -> Talk {
     talk
 }
 
-/// What is told of progress up to the end of the turn, which is called off.
+/// Returns the reported progress up to the end of the turn, which is cancelled.
 async fn told_until_end(talk: &mut Talk) -> Vec<String> {
     talk.send(Command::Cancel).await;
     let events = lines(&talk.until_end().await);
@@ -42,7 +42,7 @@ async fn the_first_word_is_told_at_once_and_the_last_of_a_burst_is_not_lost() {
         tell(&talk, "a", progress(f64::from(step) / 100.0, "so far")).await;
     }
     talk.until_line("progress a Some(0.0) so far").await;
-    // The clock stands still while anything can be done, so the wait is over when nothing is left.
+    // The clock is paused while any task can run, so the wait ends when none is left.
     talk.until_line("progress a Some(0.5) so far").await;
     assert_eq!(told_until_end(&mut talk).await, ["finished a"]);
 }

@@ -1,5 +1,4 @@
-//! Whatever a person does at whatever moment, and whenever the host dies: the conversation can go
-//! on.
+//! The conversation can continue, whatever the user does at any moment, and whenever the host dies.
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::{Memory, RecallError, Recalled, Wanted, history::PastTurn, restore, t
 /// Ends turns in which something hangs.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How often others may go on after each thing that a person does.
+/// How often other tasks may run after each action of the user.
 const YIELDS_MAX: usize = 12;
 
 #[derive(Debug, Clone)]
@@ -81,7 +80,7 @@ fn hurried(memory: Memory) -> Options {
     Options { limits, memory, ..options() }
 }
 
-/// Recalls what is asked, and something from the first turn.
+/// Recalls the query, and something from the first turn.
 struct Parrot;
 
 impl Recall for Parrot {
@@ -122,7 +121,7 @@ fn half_way() -> sallyport_contract::services::Progress {
     sallyport_contract::services::Progress { part: Some(0.5), message: None }
 }
 
-/// A session that is played to its end.
+/// A session that runs to its end.
 struct Play {
     talk: Talk,
     is_over: Arc<AtomicBool>,
@@ -172,7 +171,7 @@ impl Play {
         }
     }
 
-    /// Has a last turn and returns what the model was shown in it, and what was written before.
+    /// Runs a last turn and returns what the model received in it, and the records before it.
     async fn end(mut self) -> (Vec<String>, Vec<Record>) {
         self.is_over.store(true, Ordering::SeqCst);
         self.talk.submit("the end").await;
@@ -188,7 +187,7 @@ impl Play {
     }
 }
 
-/// Has one turn after the records, and returns what the model was shown in it and what was written.
+/// Runs one turn after the records, and returns what the model received and the new records.
 async fn resume(records: &[Record], memory: Memory) -> (Vec<String>, Vec<Record>) {
     let past = restore(records.to_vec());
     let mut talk = parroted(past, memory, |_| says("fin"));
@@ -196,7 +195,7 @@ async fn resume(records: &[Record], memory: Memory) -> (Vec<String>, Vec<Record>
     (talk.shown(), talk.records.all())
 }
 
-/// Restores every beginning of the records and looks whether another turn could be made.
+/// Restores every prefix of the records and checks that another turn works.
 fn check_every_beginning(records: &[Record]) {
     for length in 0..=records.len() {
         let mut restored = restore(records[..length].to_vec());
@@ -206,8 +205,8 @@ fn check_every_beginning(records: &[Record]) {
     }
 }
 
-/// Plays a session; whatever the host was doing when it died, another turn can be made, and after
-/// that another.
+/// Runs a session and checks that, whatever the host was doing when it died, another turn works,
+/// and another one after that.
 async fn play(actions: Vec<(Action, usize)>, answers: Vec<u8>, memory: Memory) {
     let mut play = Play::new(answers, memory);
     for (action, yields) in &actions {
@@ -230,7 +229,7 @@ async fn play(actions: Vec<(Action, usize)>, answers: Vec<u8>, memory: Memory) {
             assert_eq!(messages, shown, "{:#?}", record_lines(&twice));
         }
     }
-    // A session that is restored shows the model what the live one shows.
+    // A restored session shows the model the same as the live one.
     let (shown, _) = resume(&records, memory).await;
     assert_eq!(shown, live, "{:#?}", record_lines(&records));
 }

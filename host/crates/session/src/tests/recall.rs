@@ -1,4 +1,4 @@
-//! What comes back because it bears on what is said now.
+//! Recall of relevant memories.
 
 use std::{collections::BTreeMap, future};
 
@@ -10,15 +10,15 @@ use crate::{
     Memory, RecallError, Recalled, TurnUsage, Wanted, history, history::PastTurn, restore,
 };
 
-/// What a memory is asked, as lines, and what it does.
+/// The queries of a memory, as lines, and its behaviour.
 #[derive(Default)]
 struct Shelf {
     asked: Mutex<Vec<String>>,
     found: Mutex<Vec<Recalled>>,
     turns: Mutex<BTreeMap<usize, String>>,
-    /// It says no to everything.
+    /// It refuses everything.
     is_failing: AtomicBool,
-    /// It says nothing at all.
+    /// It never answers.
     is_hanging: AtomicBool,
 }
 
@@ -105,7 +105,7 @@ fn going_on(
     Talk::recalling(past, options, model, probe, recall)
 }
 
-/// Waits until the session is ready again and so has done what it owed.
+/// Waits until the session is ready again and so has run its errands.
 async fn settled(talk: &mut Talk) -> Vec<String> {
     talk.until_line("state Ready").await
 }
@@ -120,7 +120,7 @@ fn answers(index: usize) -> Line {
     says(&format!("answer {}", index + 1))
 }
 
-/// So much that only a few turns of it fit.
+/// A text so long that only a few turns of it fit.
 fn long(word: &str) -> String {
     format!("{word} {}", "word ".repeat(400))
 }
@@ -149,7 +149,7 @@ async fn what_bears_on_an_input_is_shown_for_the_whole_turn_and_asked_once() {
     );
     assert_eq!(shelf.asked(), ["who is tall? 200 [1]", "remember 1"]);
     assert_eq!(talk.written()[3], "recalled Bob is tall.\n[end]");
-    // The next input is asked about anew.
+    // The next input sends a query again.
     shelf.found.lock().unwrap().clear();
     turn(&mut talk, "thanks").await;
     assert_eq!(talk.shown()[0], "user who is tall?");
@@ -279,7 +279,7 @@ async fn what_is_known_from_the_start_is_recalled_and_not_told_whole() {
     turn(&mut talk, "1").await;
     assert_eq!(talk.shown()[0], "system Be brief.");
     assert_eq!(shelf.asked()[0], "1 200 Bob is tall.+Ann is small. [1]");
-    // A session that goes on without anything that recalls tells them whole again, and back.
+    // A session that continues without a recall sends the facts whole again, and the reverse.
     let past = || restore(talk.records.all());
     let mut plain = going_on(past(), options.clone(), None, answers);
     turn(&mut plain, "2").await;
@@ -301,7 +301,7 @@ async fn a_memory_that_does_not_answer_costs_one_wait_and_one_word() {
         let mut heard = Vec::new();
         for number in 0..7 {
             heard.extend(turn(&mut talk, &number.to_string()).await);
-            // What it should know from the start is not lost.
+            // The facts from the start are not lost.
             let shown = talk.shown().join("\n");
             assert!(shown.contains("Known from before:\n| Bob is tall."), "{shown}");
         }
@@ -343,7 +343,7 @@ async fn a_turn_is_remembered_when_it_has_ended_and_forgotten_when_it_is_taken_b
     let mut talk = talking(by_meaning(10_000), Some(&shelf), script(lines));
     turn(&mut talk, "what is it?").await;
     assert_eq!(shelf.turns(), [(1, "User: what is it?\nAssistant: it is 1".to_owned())]);
-    // Nothing was said in it.
+    // The turn has no messages.
     turn(&mut talk, "lost").await;
     turn(&mut talk, "2").await;
     assert_eq!(shelf.turns()[1..], [(3, "User: 2\nAssistant: two".to_owned())]);
@@ -351,7 +351,7 @@ async fn a_turn_is_remembered_when_it_has_ended_and_forgotten_when_it_is_taken_b
     talk.until_end().await;
     settled(&mut talk).await;
     assert_eq!(shelf.turns()[1..], [(3, "User: 2\nAssistant: three".to_owned())]);
-    // The last script line is over: what is asked again and comes to nothing is forgotten too.
+    // The script has ended: a retried turn without an answer is forgotten too.
     talk.send(Command::Retry).await;
     talk.until_end().await;
     settled(&mut talk).await;
@@ -378,11 +378,11 @@ async fn what_could_not_be_remembered_is_remembered_later() {
     }
     assert_eq!(shelf.turns().len(), 1);
     shelf.is_failing.store(false, Ordering::SeqCst);
-    // Nobody is asked for a while, and then everything is done in order.
+    // No query is sent for a while, and then everything runs in order.
     for input in ["4", "5", "6", "7"] {
         assert_eq!(shelf.turns().len(), 1);
         turn(&mut talk, input).await;
-        // What is still to be forgotten is not recalled.
+        // A turn that is still to be forgotten is not recalled.
         assert!(!talk.shown().join("\n").contains("old words"), "{:?}", talk.shown());
     }
     let inputs: Vec<String> = shelf.turns().into_iter().map(|(_, text)| text).collect();

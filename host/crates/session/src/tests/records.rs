@@ -1,11 +1,11 @@
-//! What is written down, and when.
+//! The records that are written, and when.
 
 use super::{
     model::{Line, broken, calls, refused, says, script},
     *,
 };
 
-/// What stands before the first input.
+/// The records before the first input.
 const OPENING: [&str; 2] = ["began", "model scripted"];
 
 async fn check_written(lines: Vec<Line>, expected: &[&str]) {

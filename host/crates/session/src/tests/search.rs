@@ -1,4 +1,4 @@
-//! Tools that are too many to be told.
+//! Sessions with too many tools to list.
 
 use super::{
     model::{calls, says, script},
@@ -25,7 +25,7 @@ async fn the_session_itself_answers_a_search() {
     assert_eq!(events[5], r#"finished b t.echo completed {"x":1}"#);
     assert_eq!(events[8], r#"finished c t.echo completed {"x":2}"#);
     let shown = talk.shown();
-    // The transcript keeps the call as the model wrote it.
+    // The transcript contains the call as the model wrote it.
     let wrote = r#"assistant [b use_tool {"name":"t__echo","arguments":{"x":1}}] (opaque)"#;
     assert_eq!(shown[3..5], [wrote, r#"tool b use_tool {"x":1}"#]);
     let written = talk.written();

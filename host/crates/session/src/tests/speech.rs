@@ -1,4 +1,4 @@
-//! Sentences that tools have said in place of an answer.
+//! Spoken sentences of tools that replace an answer.
 
 use super::{
     model::{calls, says, script},

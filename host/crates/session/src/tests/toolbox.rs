@@ -1,4 +1,4 @@
-//! Tools that do one thing each, and the means to see them do it.
+//! Tools that do one thing each, and probes that observe them.
 
 use std::{
     future,
@@ -17,13 +17,13 @@ use tokio::sync::{Barrier, Notify};
 
 use super::approval::Desk;
 
-/// What happens inside, made visible.
+/// Internal events, made visible.
 pub(super) struct Probe {
-    /// Futures that are alive and wait for ever.
+    /// The number of futures that hang.
     hanging: AtomicUsize,
-    /// Told by every tool that begins to hang.
+    /// Notified by every tool that begins to hang.
     pub(super) hangs: Notify,
-    /// Two have to meet before either goes on.
+    /// Two tools have to meet before either continues.
     meeting: Barrier,
     pub(super) runs: AtomicUsize,
 }
@@ -41,7 +41,7 @@ impl Probe {
     }
 }
 
-/// Counts a future as hanging for as long as it lives.
+/// Counts a future as hanging while it lives.
 pub(super) struct Presence(Arc<Probe>);
 
 impl Presence {
@@ -146,7 +146,7 @@ impl Tools {
         }
     }
 
-    /// Asks while it runs, and does not wait for the answer when it is told so.
+    /// Asks while it runs, and does not wait for the answer if so instructed.
     async fn ask_late(&self, call: &Admitted) -> Outcome {
         let (context, tool) = (call.context().clone(), call.tool().clone());
         let question = ToolCall { context, tool, arguments: call.text().to_owned() };

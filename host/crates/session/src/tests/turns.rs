@@ -1,4 +1,4 @@
-//! Turns that go as they should, and turns that lose the model.
+//! Regular turns, and turns in which the model fails.
 
 use std::sync::atomic::Ordering;
 
@@ -88,7 +88,7 @@ async fn states_frame_what_happens() {
 
 #[tokio::test]
 async fn calls_of_one_answer_run_together_and_one_that_fails_costs_the_others_nothing() {
-    // Each `meets` waits for the other, so one after the other would never end.
+    // Each `meets` waits for the other, so running them one after the other would never end.
     let wanted = [("a", "t__meets", ""), ("b", "t__fails", ""), ("c", "t__meets", "")];
     let talk = check(
         vec![calls(&wanted), says("done")],

@@ -1,5 +1,5 @@
-//! The two tools that stand for all others: what the model is told of them, and what it means by
-//! calling them.
+//! The two tools that replace all others: their definitions for the model, and the parsing of their
+//! calls.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,27 @@ use serde_json::{Map, Value};
 
 use super::Wanted;
 
-/// Finds tools. No tool of a plugin can have this name or the other: theirs hold two underscores
-/// in a row, or are of the greatest length.
+/// Finds tools. A plugin's tool cannot have this name or the other, because its name contains two
+/// underscores in a row or has the greatest length.
 pub(super) const SEARCH: &str = "search_tools";
 
 /// Calls a tool that was found.
 pub(super) const USE: &str = "use_tool";
 
-/// Tools that a search gives when the model does not say how many.
+/// Tools that a search returns when the model sets no limit.
 const LIMIT_USUAL: usize = 5;
 
-/// Most tools that a search gives: more schemas than these are a list again.
+/// Most tools that a search returns: more schemas than these would be a full list again.
 pub(super) const LIMIT_MAX: usize = 20;
 
-/// Longest arguments of either tool, in bytes: what a gate takes, with quotes around it and within.
+/// Longest arguments of either tool, in bytes: the limit of a gate, with quotes around them and
+/// escapes within.
 const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Most plugins that are named to the model.
+/// Most plugins that the search's description names.
 const PLUGINS_MAX: usize = 50;
 
-/// Returns what the model is told of both.
+/// Returns the definitions of both tools.
 pub(super) fn definitions(tools: &[ToolSpec]) -> [ToolDefinition; 2] {
     let search = format!(
         "Finds tools by what they do, and returns their names, descriptions and parameters. Search \
@@ -76,7 +77,7 @@ pub(super) fn definitions(tools: &[ToolSpec]) -> [ToolDefinition; 2] {
     ]
 }
 
-/// Returns the names of the plugins, in their order, as far as there is room.
+/// Returns the names of the plugins, sorted, up to the limit.
 pub(super) fn plugins(tools: &[ToolSpec]) -> String {
     let names: BTreeSet<&str> = tools.iter().map(|tool| tool.id.plugin.as_str()).collect();
     let mut shown: Vec<&str> = names.iter().take(PLUGINS_MAX).copied().collect();
@@ -86,7 +87,7 @@ pub(super) fn plugins(tools: &[ToolSpec]) -> String {
     shown.join(", ")
 }
 
-/// Returns what is meant by a call of [`SEARCH`].
+/// Parses a call of [`SEARCH`].
 pub(super) fn search(call: &CallRequest) -> Result<Wanted, Failure> {
     let mut given = arguments(call)?;
     let query = string(SEARCH, &mut given, "query")?;
@@ -102,7 +103,7 @@ pub(super) fn search(call: &CallRequest) -> Result<Wanted, Failure> {
     Ok(Wanted::Search { query, limit })
 }
 
-/// Returns the call that is meant by a call of [`USE`].
+/// Parses a call of [`USE`] into the call that it wraps.
 pub(super) fn uses(call: &CallRequest) -> Result<Wanted, Failure> {
     let mut given = arguments(call)?;
     let name = string(USE, &mut given, "name")?;
@@ -111,7 +112,7 @@ pub(super) fn uses(call: &CallRequest) -> Result<Wanted, Failure> {
     }
     let arguments = match given.remove("arguments") {
         None | Some(Value::Null) => String::from("{}"),
-        // Many models write an object as text where they are asked for an object.
+        // Many models write an object as a string where an object is required.
         Some(Value::String(text)) if text.trim().is_empty() => String::from("{}"),
         Some(Value::String(text)) => text,
         Some(value) => value.to_string(),

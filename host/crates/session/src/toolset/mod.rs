@@ -1,12 +1,12 @@
-//! Which tools a model is told of, and which one it means by a call.
+//! The tools that a model sees, and the tool that it means by a call.
 //!
-//! A model is told of every tool as long as the definitions are few. Beyond that they would fill
-//! what it can hold, and choosing among hundreds it chooses badly; then it is told of exactly two
-//! tools, one that searches and one that calls what was found. The list never changes within a
-//! session, whatever is found, so that a provider's cache of it holds.
+//! A model sees every tool as long as the definitions are few. More would fill its context, and it
+//! chooses badly among hundreds; it then sees exactly two tools, one that searches and one that
+//! calls a found tool. The list never changes within a session, regardless of the searches, because
+//! a change would invalidate the provider's cache.
 //!
-//! What the model means is settled here, before anything else looks at a call: approvals, budgets
-//! and records only ever see the real tool and its arguments.
+//! A call is resolved here before any other code sees it: approvals, budgets and records only ever
+//! contain the real tool and its arguments.
 
 mod meta;
 #[cfg(test)]
@@ -27,8 +27,8 @@ const FOUND_BYTES_MAX: usize = 16 * 1024;
 /// Longest description of a tool that was found, in bytes.
 const DESCRIPTION_BYTES_MAX: usize = 2 * 1024;
 
-/// Longest schema of a tool that was found, in bytes of JSON. The best match is always shown, so
-/// this bounds what a search gives at worst.
+/// Longest schema of a found tool, in bytes of JSON. The best match is always shown, so this bounds
+/// the result of a search in the worst case.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
 /// The tools of a session.
@@ -39,7 +39,7 @@ pub struct Toolset {
     search: Option<Search>,
 }
 
-/// What stands between a model and tools that are too many to be told.
+/// The search that replaces a list of too many tools.
 #[derive(Debug)]
 struct Search {
     offered: [ToolDefinition; 2],
@@ -47,7 +47,7 @@ struct Search {
     plugins: String,
 }
 
-/// What a model means by a call.
+/// The meaning of a model's call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// A tool, which may not exist.
@@ -59,22 +59,22 @@ pub enum Wanted {
     },
     /// A search for tools, answered with [`Toolset::search`].
     Search {
-        /// What the tool should do.
+        /// A description of the tool.
         query: String,
-        /// Most tools to give.
+        /// Most tools to return.
         limit: usize,
     },
-    /// Nothing that could be made out; the model is told why.
+    /// A call that could not be parsed; the model receives the error.
     Broken(Failure),
 }
 
 impl Toolset {
-    /// Takes the tools of a session. The model is given a search once their definitions come to
-    /// more than `tokens_max`, by estimate; never when there is no limit.
+    /// Creates the toolset of a session. The model gets a search if the definitions exceed
+    /// `tokens_max`, by estimate; never if that is `None`.
     ///
     /// # Errors
     ///
-    /// Two tools whose names a model could not tell apart.
+    /// Two tools have the same model name.
     pub fn new(tools: &[ToolSpec], tokens_max: Option<u64>) -> Result<Self, Collision> {
         let names = NameTable::new(tools.iter().map(|tool| &tool.id))?;
         let definitions: Vec<ToolDefinition> = tools.iter().map(ToolDefinition::from).collect();
@@ -87,18 +87,18 @@ impl Toolset {
         Ok(Self { names, tools: definitions, search })
     }
 
-    /// What the model is told: the same at every request of the session.
+    /// Returns the definitions for the model: the same in every request of the session.
     pub fn definitions(&self) -> &[ToolDefinition] {
         self.search.as_ref().map_or(&self.tools, |search| &search.offered)
     }
 
-    /// The names by which a model can call tools, told of them or not.
+    /// The names by which a model can call tools, listed or not.
     pub fn names(&self) -> &NameTable {
         &self.names
     }
 
-    /// Returns what the model means by a call. A tool that is called by its own name is meant, also
-    /// where there is a search.
+    /// Returns the meaning of a call. A tool can be called by its own name even if there is a
+    /// search.
     pub fn unwrap(&self, call: &CallRequest) -> Wanted {
         let meant = match call.name.as_str() {
             meta::SEARCH if self.search.is_some() => meta::search(call),
@@ -111,8 +111,8 @@ impl Toolset {
         meant.unwrap_or_else(Wanted::Broken)
     }
 
-    /// Returns the tools that a query is about, the best first, as the model reads it. A query that
-    /// is the name of a tool finds that tool first.
+    /// Returns the tools that match a query, the best first, as JSON for the model. A query that is
+    /// the name of a tool finds that tool first.
     pub fn search(&self, query: &str, limit: usize) -> Value {
         let Some(search) = &self.search else { return json!({ "tools": [] }) };
         let named = self.named(query);
@@ -136,7 +136,7 @@ impl Toolset {
     }
 }
 
-/// Estimates what the definitions come to.
+/// Estimates the tokens of the definitions.
 fn tokens(definitions: &[ToolDefinition]) -> u64 {
     let bytes = |tool: &ToolDefinition| {
         tool.name.len() + tool.description.len() + json_bytes(&tool.parameters)
@@ -144,7 +144,7 @@ fn tokens(definitions: &[ToolDefinition]) -> u64 {
     definitions.iter().map(|tool| bytes(tool).div_ceil(TOKEN_BYTES) as u64).sum()
 }
 
-/// Takes the first and what fits beside it.
+/// Takes the first value and the following ones that fit.
 fn within_bytes(shown: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut bytes = 0;
     let fits = |shown: &Value| {

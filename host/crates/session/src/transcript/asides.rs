@@ -1,17 +1,16 @@
-//! What plugins told the person, on its way to the model.
+//! Plugin messages to the user, on their way to the model.
 //!
-//! It is told with the next input, as words of the plugin and not of the person. When the turn that
-//! told it is taken back or forgotten, the next one tells it again: a message of a plugin is no part
-//! of a turn.
+//! They reach the model with the next input, as the plugin's words and not the user's. If that turn
+//! is undone or forgotten, the next one carries them again: a plugin's message does not belong to a
+//! turn.
 
 use sallyport_contract::services::Notice;
 use sallyport_model::chat::quoted;
 
-/// Most messages that are told with one input, the newest: a plugin that says more has been talking
-/// to itself.
+/// Most messages, the newest, that go with one input: a plugin that sends more is sending noise.
 const TOLD_MAX: usize = 16;
 
-/// Longest message, in bytes, that a model is told: a person reads no more of it either.
+/// Longest message for the model, in bytes: the user reads no more of it either.
 const MESSAGE_BYTES_MAX: usize = 2 * 1024;
 
 /// The messages of a session.
@@ -21,17 +20,17 @@ pub(super) struct Asides(Vec<Aside>);
 #[derive(Debug)]
 struct Aside {
     words: String,
-    /// With which turn it was told, from 1.
+    /// The turn that carried it, from 1.
     told: Option<usize>,
 }
 
 impl Asides {
-    /// Takes a message in that the model does not know yet.
+    /// Adds a message that the model does not know yet.
     pub(super) fn add(&mut self, notice: &Notice) {
         self.0.push(Aside { words: words(notice), told: None });
     }
 
-    /// Returns what is told with a turn: all that was not told before.
+    /// Returns the text for a turn: all messages that no turn has carried yet.
     pub(super) fn tell(&mut self, turn: usize) -> Option<String> {
         let mut untold: Vec<&mut Aside> =
             self.0.iter_mut().filter(|aside| aside.told.is_none()).collect();
@@ -43,7 +42,7 @@ impl Asides {
         (!all.is_empty()).then(|| all.join("\n"))
     }
 
-    /// Takes back that anything was told with a turn.
+    /// Marks the messages of a turn as not delivered.
     pub(super) fn take_back(&mut self, turn: usize) {
         let told = self.0.iter_mut().filter(|aside| aside.told == Some(turn));
         told.for_each(|aside| aside.told = None);

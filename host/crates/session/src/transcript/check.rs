@@ -1,40 +1,40 @@
-//! The rules of a conversation, told once more from outside.
+//! The rules of a conversation, checked independently.
 //!
-//! They hold for everything that leaves, whoever made it: the transcript itself, and what memory
-//! and tool search made of it.
+//! They apply to every outgoing conversation, whichever code made it: the transcript itself, and
+//! the versions of it that memory and tool search produce.
 
 use std::collections::{HashSet, VecDeque};
 
 use sallyport_model::{AssistantMessage, Message};
 
-/// What is wrong with a conversation.
+/// A broken rule of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// A message stands where its role cannot stand.
+    /// A message appears where its role is not allowed.
     #[error("message {index} cannot stand where it stands")]
     Misplaced {
-        /// Its place, from 0.
+        /// Its index, from 0.
         index: usize,
     },
-    /// Two calls have one id.
+    /// Two calls have the same id.
     #[error("two calls have the id {call_id:?}")]
     IdTwice {
         /// The id.
         call_id: String,
     },
-    /// A call has no result where its result should stand.
+    /// A call has no result after its message.
     #[error("call {call_id:?} has no result")]
     ResultMissing {
         /// The call.
         call_id: String,
     },
-    /// A result answers no call, or not the call whose turn it is.
+    /// A result answers no call, or not the next one.
     #[error("the result of {call_id:?} answers no call of the message before it")]
     ResultUnexpected {
-        /// The call that it names.
+        /// The call id of the result.
         call_id: String,
     },
-    /// There is nothing that a model could answer.
+    /// The conversation contains nothing for a model to answer.
     #[error("the conversation does not end with an input or with results")]
     NothingToAnswer,
 }
@@ -47,7 +47,7 @@ pub enum Violation {
 ///
 /// # Errors
 ///
-/// The first rule that is broken.
+/// The first broken rule.
 pub fn check(messages: &[Message]) -> Result<(), Violation> {
     let mut checker = Checker::default();
     for (index, message) in messages.iter().enumerate() {
@@ -56,13 +56,13 @@ pub fn check(messages: &[Message]) -> Result<(), Violation> {
     checker.end()
 }
 
-/// What may come next in a conversation.
+/// Tracks which messages are allowed next.
 #[derive(Default)]
 struct Checker<'a> {
     ids: HashSet<&'a str>,
     /// Calls that still need their result.
     open: VecDeque<&'a str>,
-    /// True after an input or after results: it is the model's turn.
+    /// True after an input or after results: the model may answer.
     answerable: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Ids of calls, unique within a session.
+//! Call ids, unique within a session.
 
 use std::collections::HashSet;
 
 use sallyport_model::AssistantMessage;
 
-/// The ids that calls of this session have had.
+/// The call ids that this session has used.
 #[derive(Debug, Default)]
 pub(super) struct CallIds {
     taken: HashSet<String>,
@@ -12,8 +12,8 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
-    /// Takes the ids of a message. One that is empty or was taken before is replaced by a new one;
-    /// the provider's own form of the message would contradict that and is dropped.
+    /// Claims the ids of a message. An empty or used id is replaced by a new one; the provider's
+    /// own form of the message would contradict the new id and is dropped.
     pub(super) fn claim(&mut self, message: &mut AssistantMessage) {
         for call in &mut message.calls {
             if call.id.is_empty() || !self.taken.insert(call.id.clone()) {
@@ -26,7 +26,7 @@ impl CallIds {
     fn make(&mut self) -> String {
         loop {
             self.made += 1;
-            // Nine letters and digits: what the strictest provider takes as an id.
+            // Nine letters and digits, the format of the strictest provider.
             let id = format!("call{:05}", self.made);
             if self.taken.insert(id.clone()) {
                 return id;

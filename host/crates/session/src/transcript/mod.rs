@@ -1,10 +1,10 @@
-//! The conversation as the model is shown it, kept valid by construction.
+//! The conversation as the model sees it, kept valid by construction.
 //!
-//! Providers refuse a conversation in which a call has no result, or two. So there is one way to
-//! change it: `Transcript::apply` takes a [`Record`], and whatever comes in whatever order leaves a
-//! conversation that can go on. Results wait until every call of the last message has its own, and
-//! what was interrupted is closed before anything new begins. A live session and one that is
-//! restored apply the same records and so have the same transcript.
+//! Providers refuse a conversation in which a call has no result, or two. Therefore it changes
+//! through `Transcript::apply`, which takes a [`Record`]: any records in any order leave a
+//! conversation that can continue. Results wait until every call of the last message has one, and
+//! an interrupted turn is closed before anything new begins. A live session and a restored one
+//! apply the same records and so have the same transcript.
 
 mod asides;
 mod check;
@@ -24,36 +24,36 @@ use crate::{
 
 pub use check::{Violation, check};
 
-/// Longest result of one call that a model is shown, in bytes of JSON. It is a large part of what
-/// the models of today can hold, and a tool that has more to say should be asked for less.
+/// Longest result of one call that a model sees, in bytes of JSON. It is a large part of today's
+/// models' context, and a tool with longer results should be called for less.
 pub const RESULT_BYTES_MAX: usize = 256 * 1024;
 
-/// What stands in the model's place when the host ended before the model could answer.
+/// Replaces the answer of the model when the host ended before it arrived.
 const HOST_ENDED: &str = "[stopped: the host ended]";
 
-/// Heads what the model should know from the start.
+/// The heading of the facts that the model knows from the start.
 const MEMORIES_TITLE: &str = "What you know from earlier conversations:";
 
 /// Owns the messages of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     messages: Vec<Message>,
-    /// How many messages stand before the first turn: the instructions, if there are any.
+    /// How many messages precede the first turn: the instructions, if there are any.
     head: usize,
     turns: Vec<Turn>,
     open: Option<OpenCalls>,
     ids: CallIds,
-    /// The later, the more it stands for. Counted without the instructions.
+    /// A later summary replaces more. Counted without the instructions.
     summaries: Vec<Summary>,
-    /// What bears on the last input.
+    /// Memories that are relevant to the last input.
     recalled: Vec<Recalled>,
     asides: Asides,
 }
 
-/// One input and what came of it.
+/// One input and the messages that followed.
 #[derive(Debug)]
 struct Turn {
-    /// Its first message; one that was forgotten has none.
+    /// The index of its first message; a forgotten turn has no messages.
     start: usize,
     input: UserMessage,
     is_pinned: bool,
@@ -65,7 +65,7 @@ impl Transcript {
         &self.messages
     }
 
-    /// How many turns there are, those not counted that the person took back.
+    /// The number of turns, without undone ones.
     pub(crate) fn turns(&self) -> usize {
         self.turns.len()
     }
@@ -81,12 +81,12 @@ impl Transcript {
         open.map(|call| call.name.clone()).collect()
     }
 
-    /// Whether an input or results wait for the model.
+    /// Whether an input or results await an answer of the model.
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(self.messages.last(), Some(Message::User(_) | Message::Tool(_)))
     }
 
-    /// What of it is sent to a model.
+    /// The part of the conversation that is sent to a model.
     pub(crate) fn view(&self, memory: Memory, meter: &Meter) -> View<'_> {
         let summary = self.summaries.last().map(|summary| Summary {
             text: summary.text.clone(),
@@ -109,7 +109,7 @@ impl Transcript {
         recalled.collect()
     }
 
-    /// The turns of which a model is shown the input, from 1.
+    /// The turns whose input the model sees, from 1.
     pub(crate) fn shown_turns(&self, memory: Memory, meter: &Meter) -> Vec<usize> {
         let view = self.view(memory, meter);
         let turns = self.turns.iter().enumerate();
@@ -117,17 +117,17 @@ impl Transcript {
         turns.map(|(index, _)| index + 1).collect()
     }
 
-    /// The present summary.
+    /// The current summary.
     pub(crate) fn summary(&self) -> Option<&Summary> {
         self.summaries.last()
     }
 
-    /// How many messages the instructions and what is summed up come to.
+    /// The number of messages in the instructions and the summarized part.
     pub(crate) fn summed_up(&self) -> usize {
         self.head + self.summaries.last().map_or(0, |summary| summary.through)
     }
 
-    /// How many messages stand before the first turn.
+    /// The number of messages before the first turn.
     pub(crate) fn head(&self) -> usize {
         self.head
     }
@@ -137,9 +137,9 @@ impl Transcript {
         self.ids.claim(message);
     }
 
-    /// The record that closes a turn in which the model did not have the last word. What was done
-    /// stays, and so does what the model had `said` of its answer, followed by the note in the
-    /// model's place; an input to which nothing was done or said is forgotten.
+    /// Returns the record that closes a turn without a final answer. Completed work stays, and so
+    /// does the text in `said`, followed by the note; an input with neither work nor text is
+    /// forgotten.
     pub(crate) fn closing(&self, said: &str, note: &str) -> Option<Record> {
         let is_silent = said.trim().is_empty();
         match self.messages.last() {
@@ -152,7 +152,7 @@ impl Transcript {
         }
     }
 
-    /// Lets one more thing happen.
+    /// Applies a record.
     pub(crate) fn apply(&mut self, record: Record) {
         match record {
             Record::Began { system_prompt, memories, by_meaning, .. } => {
@@ -176,7 +176,7 @@ impl Transcript {
         }
     }
 
-    /// Closes what was interrupted: calls without a result, then a turn without a last word.
+    /// Closes an interrupted turn: first calls without a result, then the missing answer.
     pub(crate) fn close(&mut self) {
         self.end_calls();
         if self.is_unanswered() {
@@ -206,7 +206,7 @@ impl Transcript {
         self.recalled.clear();
     }
 
-    /// An answer without content is one that providers do not take back.
+    /// Appends an answer. An empty one is dropped: providers reject it when it is sent back.
     fn answer(&mut self, message: AssistantMessage) {
         self.end_calls();
         let is_blank = message.calls.is_empty() && message.text.trim().is_empty();
@@ -227,7 +227,7 @@ impl Transcript {
         }
     }
 
-    /// Gives every call its result.
+    /// Appends a result for every call.
     fn end_calls(&mut self) {
         if let Some(open) = self.open.take() {
             self.messages.extend(open.into_messages());
@@ -265,7 +265,7 @@ impl Transcript {
         }
     }
 
-    /// The places of the messages that stay in sight.
+    /// The indices of the pinned messages.
     fn pinned(&self) -> BTreeSet<usize> {
         let starts = self.turns.iter().map(|turn| turn.start);
         let ends = starts.skip(1).chain([self.messages.len()]);

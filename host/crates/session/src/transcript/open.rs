@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sallyport_model::{CallRequest, Message, ToolResult};
 use serde_json::json;
 
-/// What a model reads of a call whose end nobody saw.
+/// The error for the model about a call whose end was not recorded.
 const INTERRUPTED: &str =
     "interrupted: the host stopped before this call ended; it may or may not have had its effect";
 
@@ -14,7 +14,8 @@ const INTERRUPTED: &str =
 pub(super) struct OpenCalls {
     calls: Vec<CallRequest>,
     results: Vec<Option<ToolResult>>,
-    /// Which call has an id: a hostile answer may hold very many.
+    /// The index of each call id. The map keeps look-ups fast for a hostile answer with very many
+    /// calls.
     places: HashMap<String, usize>,
     missing: usize,
 }
@@ -28,7 +29,7 @@ impl OpenCalls {
         Self { calls, results, places, missing }
     }
 
-    /// Takes a result in. One that answers none of the calls, or one again, changes nothing.
+    /// Adds a result. A result for an unknown call, or a second one, changes nothing.
     pub(super) fn take(&mut self, result: ToolResult) {
         let place = self.places.get(&result.call_id);
         let slot = place.and_then(|place| self.results.get_mut(*place));
@@ -48,7 +49,7 @@ impl OpenCalls {
         pairs.filter(|(_, result)| result.is_none()).map(|(call, _)| call)
     }
 
-    /// One result for each call, in the order of the calls.
+    /// Returns one result for each call, in the order of the calls.
     pub(super) fn into_messages(self) -> impl Iterator<Item = Message> {
         let pairs = self.calls.into_iter().zip(self.results);
         pairs.map(|(call, result)| Message::Tool(result.unwrap_or_else(|| interrupted(call))))

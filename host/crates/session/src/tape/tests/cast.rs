@@ -1,4 +1,4 @@
-//! A model and tools that do as they are told.
+//! A model and tools that follow a script.
 
 use std::{
     collections::VecDeque,
@@ -21,13 +21,13 @@ use sallyport_model::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// What the model does when it is asked once.
+/// The model's behaviour for one request.
 pub(super) enum Line {
     Says(&'static str),
-    /// Calls of tools with arguments; the ids are made of the request's number and the call's.
+    /// Calls of tools with arguments; the ids consist of the request's number and the call's.
     Calls(&'static [(&'static str, &'static str)]),
     Fails(ModelError),
-    /// Says two words and then nothing more.
+    /// Streams two words and then hangs.
     Hangs,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Line {
 pub(super) struct Actor {
     script: Mutex<VecDeque<Line>>,
     asked: AtomicUsize,
-    /// Told when the model hangs.
+    /// Notified when the model hangs.
     pub(super) cues: Arc<Notify>,
 }
 
@@ -123,7 +123,7 @@ impl Stage {
         Self { tools: ids.map(tool).into(), hanging: Notify::new() }
     }
 
-    /// The same with another description of a tool.
+    /// Returns the same tools with another description of one.
     pub(super) fn redescribed() -> Self {
         let mut stage = Self::new();
         stage.tools[1].description = "t.echo for others".into();

@@ -1,4 +1,4 @@
-//! Tapes that end too early, come from elsewhere or were made by a newer program.
+//! Tapes that end too early, have another source or were made by a newer program.
 
 use proptest::{collection::vec, prelude::*};
 use tokio::runtime::Builder;
@@ -58,8 +58,8 @@ async fn where_a_tape_is_cut_is_told() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Lines that are missing, doubled or elsewhere: it is read or refused, and what is read is
-    /// played to some end.
+    /// Lines that are missing, doubled or moved: the tape is read or refused, and a tape that is
+    /// read can be replayed to some end.
     #[test]
     fn no_order_of_lines_breaks_anything(order in vec(1..12usize, 0..20), cut: bool) {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

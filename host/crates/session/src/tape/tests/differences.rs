@@ -1,4 +1,4 @@
-//! What differs is named.
+//! Differences from the tape are reported.
 
 use sallyport_contract::Toolbox;
 
@@ -12,7 +12,7 @@ async fn tape() -> String {
     record(Actor::new(script), &["do it", "thanks"], Redactor::none()).await.0
 }
 
-/// Plays the tape with the options and the inputs changed, and compares what is told of it.
+/// Replays the tape with changed options and inputs, and compares the report.
 async fn check(tape: &str, options: Options, from: &str, to: &str, expected: &str) {
     let change = |input: &mut UserMessage| input.text = input.text.replace(from, to);
     let (heard, problem) = play(tape, options, change).await;
@@ -70,7 +70,7 @@ async fn a_changed_list_of_tools_is_named() {
 #[tokio::test(start_paused = true)]
 async fn changed_arguments_of_a_call_are_named() {
     let (reply, rest) = (r#"{\"x\":1}"#, r#"{\"x\":2}"#);
-    // The model says something else than when the call was decided.
+    // The model answers differently than when the call was decided.
     let changed = tape().await.replacen(reply, rest, 1);
     let (_, problem) = play(&changed, options(), |_| {}).await;
     let difference = "call \"c00\" differs from line 5 of the tape, at /arguments: \

@@ -1,4 +1,4 @@
-//! Every kind of line comes back as it was written, and every text of it can be cleaned.
+//! Every kind of line can be read back, and every text of it can be cleaned.
 
 use std::time::Duration;
 

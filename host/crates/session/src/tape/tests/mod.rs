@@ -1,4 +1,4 @@
-//! Sessions that are recorded and played again.
+//! Recorded and replayed sessions.
 
 mod cast;
 mod damage;
@@ -24,7 +24,7 @@ use crate::{
     spawn,
 };
 
-/// A tape in memory. Clones are the same one.
+/// A tape in memory. Clones share it.
 #[derive(Debug, Clone, Default)]
 struct Shelf(Arc<Mutex<Vec<u8>>>);
 
@@ -53,7 +53,7 @@ fn options() -> Options {
     Options { system_prompt: Some("Be brief.".into()), ..Options::new("s1") }
 }
 
-/// A session that is talked to.
+/// A session with its front end.
 struct Talk {
     handle: Handle,
     events: mpsc::Receiver<Event>,
@@ -78,12 +78,12 @@ impl Talk {
         Self { handle, events, heard: Vec::new() }
     }
 
-    /// Has one turn, and calls it off when it is time to.
+    /// Runs one turn, and cancels it when `cancel` resolves.
     async fn turn(&mut self, input: UserMessage, cancel: impl Future<Output = ()>) {
         self.turn_seen(input, cancel, |event| event).await;
     }
 
-    /// The same, with events as somebody else tells them.
+    /// Does the same, with events mapped by `seen`.
     async fn turn_seen(
         &mut self,
         input: UserMessage,
@@ -111,7 +111,7 @@ impl Talk {
     }
 }
 
-/// Records a session and returns its tape and what was heard of it.
+/// Records a session and returns its tape and its events.
 async fn record(actor: Actor, inputs: &[&str], redactor: Redactor) -> (String, Vec<String>) {
     record_with(options(), actor, inputs, redactor).await
 }
@@ -148,7 +148,7 @@ async fn record_with(
     (shelf.text(), talk.heard)
 }
 
-/// Plays a tape, with what a test changes about it, and returns what is heard and what went wrong.
+/// Replays a tape, with the changes of a test, and returns the events and the problem.
 async fn play(
     tape: &str,
     options: Options,

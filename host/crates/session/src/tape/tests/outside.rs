@@ -1,4 +1,4 @@
-//! What comes to a session beside its inputs: words of plugins, and what is recalled.
+//! Data other than inputs that reaches a session: plugin messages and recalled memories.
 
 use std::future;
 
@@ -10,7 +10,7 @@ use sallyport_contract::{
 use super::{cast::Line::Says, *};
 use crate::{RecallError, Recalled, Wanted, history::PastTurn};
 
-/// What is recalled for an input.
+/// The result of a recall for an input.
 #[derive(Clone, Copy)]
 enum Memo {
     Finds(&'static str),
@@ -18,7 +18,7 @@ enum Memo {
     Hangs,
 }
 
-/// Recalls by script, one line for each input.
+/// Recalls by script, one line per input.
 struct Prompter(Mutex<Vec<Memo>>);
 
 impl Recall for Prompter {
@@ -51,7 +51,7 @@ fn by_meaning() -> Options {
     Options { memory, temperature: Some(0.7), memories: vec!["Bob is tall.".into()], ..options() }
 }
 
-/// Records a session that recalls, in which every second thing is cancelled that hangs.
+/// Records a session with recall; with `cancels`, every turn is cancelled after one second.
 async fn record_recalling(
     memos: &[Memo],
     cancels: bool,
@@ -94,7 +94,7 @@ async fn play_recalling(tape: &str) -> (Vec<String>, Option<ReplayError>) {
     (talk.heard, replay.problem())
 }
 
-/// What was heard, but for why nothing was recalled.
+/// The events, without the reason why nothing was recalled.
 fn heard(lines: &[String]) -> Vec<&String> {
     lines.iter().filter(|line| !line.contains("RecallFailed")).collect()
 }

@@ -1,4 +1,4 @@
-//! No secret gets on a tape, and the tape still plays.
+//! No secret is written to a tape, and the tape can still be replayed.
 
 use sallyport_contract::Secret;
 use sallyport_model::Delta;
@@ -78,7 +78,7 @@ fn a_secret_that_arrives_in_pieces_is_found() {
     }
 }
 
-/// A policy that changes while a session is recorded may name a new secret.
+/// A policy that changes during the recording may name a new secret.
 #[test]
 fn a_secret_that_becomes_known_while_recording_stays_off_the_tape() {
     let (shelf, known) = (Shelf::default(), Arc::new(Mutex::new(Redactor::none())));

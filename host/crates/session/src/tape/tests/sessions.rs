@@ -1,4 +1,4 @@
-//! Whole sessions: what is heard of a replay is what was heard when its tape was made.
+//! Whole sessions: a replay emits the same events as its recording.
 
 use sallyport_model::ModelError;
 
@@ -7,7 +7,7 @@ use super::{
     *,
 };
 
-/// Records a session and plays its tape twice.
+/// Records a session and replays its tape twice.
 async fn check(script: impl IntoIterator<Item = Line>, inputs: &[&str]) -> String {
     check_with(options(), script, inputs).await
 }
@@ -122,7 +122,7 @@ async fn a_decision_that_came_after_the_cancelling_was_not_waited_for() {
     assert_eq!(play(&tape, options(), |_| {}).await, (recorded, None));
 }
 
-/// Many times, since what runs at the same time on several threads comes in any order.
+/// Many times, because calls that run on several threads at the same time end in any order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_that_run_at_the_same_time() {
     const CALLS: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! What is told, and what is meant.
+//! The listed tools, and the meaning of calls.
 
 use sallyport_contract::{Failure, FailureKind};
 use sallyport_model::CallRequest;

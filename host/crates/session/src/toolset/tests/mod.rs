@@ -1,4 +1,4 @@
-//! What a model is told of tools, and what it means by calling them.
+//! The tools that a model sees, and the meaning of its calls.
 
 mod calls;
 mod ranking;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Toolset;
 
-/// A tool that takes one text.
+/// A tool with one text parameter.
 fn tool(id: &str, description: &str) -> ToolSpec {
     with_parameters(id, description, json!({ "text": { "type": "string" } }))
 }
@@ -29,7 +29,7 @@ fn searched(tools: &[ToolSpec]) -> Toolset {
     Toolset::new(tools, Some(0)).unwrap()
 }
 
-/// The names of the tools that a query finds.
+/// Returns the names of the tools that match a query.
 fn found(toolset: &Toolset, query: &str) -> Vec<String> {
     let found = toolset.search(query, 5);
     let tools = found["tools"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! What a search finds.
+//! The ranking of search results.
 
 use super::*;
 
