@@ -1,28 +1,30 @@
-//! The loop: one input of the person, up to the last word on it.
+//! The loop: one input, up to the end of its turn.
 //!
-//! 1. The input is written down. One that is empty or far too long is refused. Where memory goes by
-//!    meaning, what bears on it is recalled.
-//! 2. The model is asked with what memory shows it of the transcript and with the tools; its words
-//!    are passed on while they arrive. No answer ends the turn.
-//! 3. The answer is written down, with names and ids of its calls made safe and unique. Without
-//!    calls the turn ends with its text.
-//! 4. Each call is counted and its tool looked up. One that is over the budget or has no such tool
-//!    is refused here, in words that the model can read; a search among the tools is answered.
-//! 5. All other calls pass the gate, one after another; the person is asked where the gate says so.
-//!    Then those that were admitted run at the same time.
-//! 6. Every call gets its one result, whatever happened to it, written down the moment it ends.
+//! 1. The input is recorded. An empty or far too long one is refused. With memory by meaning,
+//!    relevant earlier turns are recalled.
+//! 2. The model receives the memory's view of the transcript and the tools; its text is forwarded
+//!    as it arrives. Without an answer the turn ends.
+//! 3. The answer is recorded, with safe and unique names and ids for its calls. Without calls the
+//!    turn ends with its text.
+//! 4. Each call is counted and its tool looked up. A call that is over the budget or names an
+//!    unknown tool is refused here, with an error that the model can read; a search among the tools
+//!    is answered.
+//! 5. All other calls pass the gate, one after another; the gate may ask the user. Then the
+//!    admitted ones run at the same time.
+//! 6. Every call gets exactly one result, whatever happened to it, recorded the moment it ends.
 //! 7. In a spoken session in which every call completed, a tool's own sentence ends the turn.
-//! 8. A budget that was reached ends the turn; else it goes on at step 2.
+//! 8. If a budget was reached, the turn ends; otherwise it continues at step 2.
 //!
-//! The person can cancel at every wait of steps 2 and 5, and the turn's time can be up there: the
-//! request or the calls are dropped and the turn ends, after step 6 if there were calls.
+//! The user can cancel, and the turn's time can run out, while step 1 recalls and at every wait of
+//! steps 2 and 5: the request or the calls are dropped and the turn ends, after step 6 if there
+//! were calls.
 //!
-//! However a turn ends, the next input finds a transcript that a provider accepts. If the model did
-//! not have the last word, what was done stays and a note stands in the model's place; if nothing
-//! was done, the input is forgotten. If the provider refused the conversation itself (status 4xx),
-//! the whole turn is forgotten, since it would be refused again with every later input. What was
-//! forgotten can still be asked again. The words of an answer that was stopped or broke off are
-//! kept, because the user has read them and may refer to them.
+//! However a turn ends, the next input finds a transcript that a provider accepts. If the turn
+//! ended without a final answer, completed work stays and a note replaces the answer; if nothing
+//! was done, the input is forgotten. If the provider refused the conversation itself (such as with
+//! status 4xx), the whole turn is forgotten, because the provider would refuse it again with every
+//! later input. A forgotten input can still be retried. The text of an answer that was stopped or
+//! broke off is kept, because the user has read it and may refer to it.
 
 use std::{mem, sync::Arc};
 
@@ -43,23 +45,23 @@ use super::{
     session::Session,
 };
 
-/// Longest words of an input, those about its origin included, in bytes: more than any model reads
-/// at once, little enough to keep and to send.
+/// Longest text of an input, including its origin, in bytes: more than any model reads in one
+/// request, little enough to store and to send.
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Most bytes of all files that come with an input: what the most generous provider takes in one
+/// Most bytes of all files attached to an input: the limit of the most generous provider for one
 /// request.
 const ATTACHED_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Most files that come with an input: more than a person picks by hand.
+/// Most files attached to an input: more than a user picks by hand.
 const ATTACHMENTS_MAX: usize = 64;
 
-/// Longest text, in bytes, that tools may have said in place of an answer: some minutes of
-/// speaking. If they give more, the model sums it up instead.
+/// Longest spoken text, in bytes, that may replace an answer: some minutes of speech. If the tools
+/// return more, the model summarizes it instead.
 const SPEECH_BYTES_MAX: usize = 4 * 1024;
 
 impl Session {
-    /// Has one turn, from the input to its end.
+    /// Runs one turn, from the input to its end.
     pub(super) async fn turn(&mut self, input: UserMessage) {
         if let Err(error) = self.check_input(&input) {
             let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());
@@ -71,7 +73,7 @@ impl Session {
         self.remember_turn().await;
     }
 
-    /// Has the input answered and returns how the turn ends.
+    /// Answers the input and returns how the turn ends.
     async fn answer(&mut self) -> TurnEnd {
         if let Err(halt) = self.recall_for_turn().await {
             return halt.into();
@@ -92,7 +94,7 @@ impl Session {
         self.check_price()
     }
 
-    /// Checks that money can be counted where it is limited.
+    /// Checks that the price is known where the cost is limited.
     pub(super) fn check_price(&self) -> Result<(), InputError> {
         if self.ledger.limits_cost() && self.model.price().is_none() {
             return Err(InputError::PriceUnknown { model: self.model.name().to_owned() });
@@ -121,7 +123,7 @@ impl Session {
         self.front.emit(Event::TurnEnded { reason, usage }).await;
     }
 
-    /// What has to be said so that the next input finds a conversation that can go on.
+    /// Returns the record that lets the conversation continue with the next input.
     fn closing(&self, end: &TurnEnd, said: &str) -> Option<Record> {
         let note = match end {
             TurnEnd::ModelFailed(
@@ -143,8 +145,8 @@ impl Session {
         self.book.transcript().closing(said, note)
     }
 
-    /// Asks the model once and does what it wants done. The `Err` of this and of what it is made of
-    /// is the regular end of a turn.
+    /// Requests one answer and carries out its calls. An `Err` of this function and its parts is
+    /// the regular end of a turn.
     async fn step(&mut self) -> Result<(), TurnEnd> {
         self.ledger.take_turn().map_err(|what| TurnEnd::BudgetReached { what })?;
         let exchange = self.generate().await?;
@@ -154,7 +156,7 @@ impl Session {
         self.speak(&batch).await
     }
 
-    /// Takes an answer in and returns the calls that it asks for.
+    /// Records an answer and returns the calls that it requests.
     async fn hear(&mut self, exchange: Exchange) -> Result<Vec<Call>, TurnEnd> {
         let Exchange { mut reply, usage, cost } = exchange;
         let meant = understand(&reply, &self.toolset);
@@ -179,7 +181,7 @@ impl Session {
         Ok(calls)
     }
 
-    /// Counts a call, tells of it and finds out who is to carry it out.
+    /// Counts and announces a call, and determines how to carry it out.
     async fn take_up(&mut self, asked: Asked) -> Call {
         let Asked { call_id, name, tool, arguments, meaning } = asked;
         let event = Event::CallRequested {
@@ -215,7 +217,7 @@ impl Session {
         Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
     }
 
-    /// Ends a spoken turn with the tools' own sentences, when they gave any.
+    /// Ends a spoken turn with the tools' own sentences, if they returned any.
     async fn speak(&mut self, batch: &Batch) -> Result<(), TurnEnd> {
         let spoken = self.options.spoken.then(|| speech(batch.outcomes())).flatten();
         match spoken {
@@ -245,7 +247,7 @@ fn check_files(files: &[Attachment]) -> Result<(), InputError> {
     if bytes > bytes_max { Err(InputError::FilesTooBig { bytes, bytes_max }) } else { Ok(()) }
 }
 
-/// What a person should know about an answer.
+/// Returns information about an answer for the user.
 fn notice(message: &AssistantMessage, finish: &Finish) -> Option<Notice> {
     let is_empty = message.calls.is_empty() && is_blank(&message.text);
     match finish {
@@ -257,19 +259,19 @@ fn notice(message: &AssistantMessage, finish: &Finish) -> Option<Notice> {
     }
 }
 
-/// Tells a model that a call was not made because the turn has used what it may use.
+/// Returns the outcome of a call that is over the budget.
 fn over_budget(budget: &Budget) -> Outcome {
     let failure = Failure::new(FailureKind::LimitReached, format!("not called: {budget}"));
     Outcome::Failed(failure)
 }
 
-/// The names of the tools that a search has found.
+/// The names of the tools that a search returned.
 fn found(data: &Value) -> Vec<String> {
     let tools = data["tools"].as_array().into_iter().flatten();
     tools.filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect()
 }
 
-/// Returns what is to be said when every call completed and at least one gave a sentence.
+/// Returns the text to speak if every call completed and at least one returned a sentence.
 fn speech<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Option<String> {
     let mut sentences = Vec::new();
     for outcome in outcomes {

@@ -1,23 +1,23 @@
-//! Tasks of their own for what other crates do, so that a bug in it costs one call.
+//! Separate tasks for code of other crates, so that a bug in it costs one call.
 
 use std::{any::Any, sync::Arc};
 
 use sallyport_contract::{Admitted, CallReport, Failure, FailureKind, Outcome, ToolCall, Toolbox};
 use tokio::task::{JoinError, JoinHandle};
 
-/// A task that ends with whoever holds it.
+/// A task that is aborted when its owner is dropped.
 pub(super) struct Work<T>(JoinHandle<T>);
 
 impl<T> Work<T> {
-    /// Waits for its end. Nothing is lost when the future is dropped.
+    /// Waits for its end. Cancel-safe: dropping the future loses nothing.
     pub(super) async fn join(&mut self) -> Result<T, JoinError> {
         (&mut self.0).await
     }
 
-    /// Ends it and waits until it is gone.
+    /// Aborts it and waits until it is gone.
     pub(super) async fn end(mut self) {
         self.0.abort();
-        // What it came to does not count any more.
+        // Its result no longer matters.
         let _ = self.join().await;
     }
 }
@@ -37,7 +37,7 @@ pub(super) fn admit(
     Work(tokio::spawn(async move { toolbox.admit(call).await }))
 }
 
-/// The report of a call whose task did not come to its end.
+/// The report of a call whose task panicked or was aborted.
 pub(super) fn lost(error: JoinError) -> CallReport {
     match error.try_into_panic() {
         Err(_) => Outcome::Cancelled.into(),
