@@ -1,7 +1,7 @@
-//! What a person allowed for the rest of a session, so that the same question is not asked twice.
+//! Approvals for the rest of a session, so that the user is not asked the same question twice.
 //!
-//! An approval is found by its key alone, and the key is everything that the person was shown:
-//! another session, plugin, component, tool, subject or rule is another question.
+//! An approval is looked up by its whole key. The key contains everything that the user was shown:
+//! a different session, plugin, component, tool, subject or rule is a different question.
 
 use rusqlite::{Connection, params};
 
@@ -11,11 +11,11 @@ use crate::{
     store::Store,
 };
 
-/// How long an approval holds at most. A session that is taken up after a month is another one to
-/// the person who answered.
+/// Longest time that an approval is valid. To the user who answered, a session that is resumed
+/// after a month is a new one.
 const AGE_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 
-/// Longest text of an approval. A longer subject is one that nobody has read.
+/// Longest text of an approval. No user reads a longer subject.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
 /// The table of approvals.
@@ -32,7 +32,7 @@ pub(crate) const TABLE: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Something that a person allowed for the rest of a session, or that is asked for.
+/// Something that the user allowed for the rest of a session, or that is being asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
     /// The session.
@@ -43,9 +43,9 @@ pub struct Approval {
     pub digest: String,
     /// The tool's name within its plugin.
     pub tool: String,
-    /// What the question is about: the call itself, or an access of it.
+    /// The subject of the question: the call itself, or one access that it makes.
     pub subject: String,
-    /// What tells the rule that asks from any other.
+    /// Identifies the rule that asks.
     pub rule: String,
     /// When it was allowed or is asked for, in milliseconds since 1970. Not part of the key.
     pub at_ms: u64,
@@ -62,8 +62,9 @@ impl<'s> Approvals<'s> {
         Self { store }
     }
 
-    /// Keeps an approval, in place of an older one of the same key. Those that are too old to hold
-    /// are removed.
+    /// Stores an approval and replaces an older one with the same key.
+    ///
+    /// Also removes the approvals that are older than 30 days at `approval.at_ms`.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl<'s> Approvals<'s> {
         .map(drop)
     }
 
-    /// Tells whether exactly this was allowed, not after `wanted.at_ms` and at most 30 days before.
+    /// Returns whether exactly this was allowed at `wanted.at_ms`, or at most 30 days before it.
     ///
     /// # Errors
     ///
@@ -102,7 +103,7 @@ impl<'s> Approvals<'s> {
         })
     }
 
-    /// Removes every approval of a session, and returns how many there were.
+    /// Removes every approval of a session, and returns their number.
     ///
     /// # Errors
     ///
@@ -111,8 +112,8 @@ impl<'s> Approvals<'s> {
         self.run(|connection| forget(connection, session_id))
     }
 
-    /// Removes every approval that is too old to hold at a moment, in milliseconds since 1970, and
-    /// returns how many there were.
+    /// Removes the approvals that are older than 30 days at a time, and returns their number. The
+    /// time is in milliseconds since 1970.
     ///
     /// # Errors
     ///
@@ -150,7 +151,7 @@ impl Approval {
     }
 }
 
-/// Removes every approval of a session, and returns how many there were.
+/// Removes every approval of a session, and returns their number.
 pub(crate) fn forget(connection: &Connection, session_id: &str) -> rusqlite::Result<usize> {
     connection.execute("DELETE FROM approval WHERE session_id = ?1", [session_id])
 }

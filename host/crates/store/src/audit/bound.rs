@@ -1,19 +1,21 @@
-//! The bounds of a record. Most of its texts come from plugins, models and servers, so none of them
-//! may fill the disk, and cutting one must not cost the record.
+//! The size limits of a record.
+//!
+//! Plugins, models and servers write most of its texts, so no text may fill the disk. A text that
+//! is too long is cut, and the record is kept.
 
 use super::{effect::AuditEffect, record::AuditRecord};
 
-/// Longest single text. Room for a long URL or the arguments of a refusal.
+/// Longest single text. Leaves room for a long URL or the arguments of a refusal.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
-/// Most that the effects of one record come to. Room for all that one call may do, with paths of
-/// usual length.
+/// Most bytes that the effects of one record take. Leaves room for everything that one call may do,
+/// with paths of the usual length.
 const EFFECTS_BYTES_MAX: usize = 256 * 1024;
 
-/// What an effect costs beside its texts: its keys and numbers.
+/// Bytes that an effect takes in addition to its texts: its keys and numbers.
 const EFFECT_BYTES_MIN: usize = 64;
 
-/// Cuts what is too long, and says where it was cut.
+/// Cuts texts and effects that are too long, and notes how much was cut.
 pub(super) fn record(record: &mut AuditRecord) {
     let texts = [
         Some(&mut record.who.name),

@@ -1,9 +1,11 @@
-//! Adding to the log: under the database's write lock, from where the log ends at that moment, so
-//! that processes that write at once make one chain.
+//! Appending to the log.
 //!
-//! A log that does not end as it should is not continued as if nothing were wrong: a record that
-//! says so comes first, in a commit of its own. Until that commit the head stays as it was, so a
-//! process that is killed in between leaves the finding to the next one.
+//! A writer holds the database's write lock and continues from the current end of the log, so
+//! concurrent processes write one chain.
+//!
+//! A log that does not end as it should is not continued silently: a record of the damage comes
+//! first, in a commit of its own. The head is not written before that commit, so if the process is
+//! killed in between, the next one finds the damage again.
 
 use std::path::Path;
 
@@ -22,25 +24,26 @@ use crate::{
     error::StoreError,
 };
 
-/// How often a log is mended before it is given up. Two processes that find it broken at once may
-/// see each other's work half done; nobody else changes it while it is written.
+/// How often the writer inspects a log again, after mending it, before it gives up. Two processes
+/// that find it broken at the same time may see each other's half-finished work; no other process
+/// changes the log while it is written.
 const MENDS_MAX: usize = 3;
 
-/// What came of adding to the log.
+/// The result of appending to the log.
 #[derive(Debug)]
 pub(super) struct Extended {
-    /// The last record that was added; of nothing, the one that was last before.
+    /// The last record that was added, or the last record of the log if none was added.
     pub(super) end: Link,
     /// What was wrong with the log before.
     pub(super) problems: Vec<Problem>,
 }
 
-/// Writes what `add` pushes, all or nothing. The head stays as it was; see [`advance_head`].
+/// Writes all records that `add` pushes, or none. Does not write the head; see [`advance_head`].
 ///
 /// # Errors
 ///
-/// The database, the key or the head cannot be read or written; or what was written is not there.
-/// Nothing was added then, or it cannot be told.
+/// The database, the key or the head cannot be read or written, or the records are missing after
+/// the commit. Either nothing was added, or it is unknown whether anything was.
 pub(super) fn extend(
     connection: &Connection,
     folder: &Path,
@@ -53,8 +56,10 @@ pub(super) fn extend(
     Ok(Extended { end, problems })
 }
 
-/// Lets the head name a record that is on the disk. Another process may have written further ones
-/// meanwhile, and its head; the head never goes back.
+/// Advances the head to a record that is on the disk.
+///
+/// Another process may have written further records and a newer head meanwhile, so the head never
+/// moves back.
 ///
 /// # Errors
 ///
@@ -65,8 +70,8 @@ pub(super) fn advance_head(
     last: Link,
 ) -> Result<(), StoreError> {
     let _locked = begin(connection, folder)?;
-    // A key that is gone is for the next look at the log, as is what somebody else has put in place
-    // of the head.
+    // A missing key, or a foreign file instead of the head, is reported by the next check of the
+    // log.
     let Some(key) = AuditKey::load(folder)? else { return Ok(()) };
     match Head::read(folder, Some(&key))? {
         Found::Head(head) if head.last.seq >= last.seq => Ok(()),
@@ -75,8 +80,8 @@ pub(super) fn advance_head(
     }
 }
 
-/// Waits until everything that was ever added is on the disk, and lets the head name it. Costs
-/// nothing when the head does so already.
+/// Waits until every record in the log is on the disk, and advances the head to the last one. Costs
+/// nothing if the head names the last record already.
 ///
 /// # Errors
 ///
@@ -105,7 +110,7 @@ fn begin_sound<'c>(
             return Ok((extension, found));
         }
         if durability == Durability::Behind {
-            // Since the head is written anew, which may name only what is on the disk.
+            // Mending writes the head, and the head may only name records that are on the disk.
             durability = Durability::Durable;
             continue;
         }
@@ -115,7 +120,7 @@ fn begin_sound<'c>(
     Err(damaged(folder, "somebody changes it all the time".to_owned()))
 }
 
-/// Looks whether the log still holds what the head names, and with which key.
+/// Checks whether the log still contains the record that the head names, and loads the key.
 ///
 /// # Errors
 ///
@@ -132,7 +137,7 @@ pub(super) fn look(
     Ok((key, problem))
 }
 
-/// The end of the log while it is being written. Dropped, it leaves the log as it was.
+/// The end of the log while it is being written. Dropping it leaves the log as it was.
 pub(super) struct Extension<'c> {
     folder: &'c Path,
     connection: &'c Connection,
@@ -155,7 +160,8 @@ impl<'c> Extension<'c> {
         let end = row::end(&transaction).map_err(database::failed(folder))?;
         let mut head = Head::read(folder, Some(&key))?;
         if head == Found::Nothing && end == Link::GENESIS {
-            // Before the first record, or a crash behind it would look like a head that was removed.
+            // Written before the first record, because a crash right after that record would
+            // otherwise look like a removed head.
             let first = Head { last: Link::GENESIS };
             first.write(folder, &key)?;
             head = Found::Head(first);
@@ -163,7 +169,7 @@ impl<'c> Extension<'c> {
         Ok(Self { folder, connection, transaction, key, head, begin: end, end })
     }
 
-    /// The database, for what has to happen together with a record.
+    /// The database, for changes that must be committed together with a record.
     pub(super) fn connection(&self) -> &Connection {
         &self.transaction
     }
@@ -179,7 +185,7 @@ impl<'c> Extension<'c> {
     ///
     /// The database refuses it.
     pub(super) fn push(&mut self, line: &str) -> Result<(), StoreError> {
-        // A log whose end was cut goes on past the cut, so that the gap stays.
+        // A log whose end was cut off continues after the cut, so that the gap stays visible.
         let seq = self.end.seq.max(self.head.last().seq).saturating_add(1);
         let number = i64::try_from(seq).map_err(|_| {
             damaged(self.folder, "there is no number after its last one".to_owned())
@@ -193,7 +199,8 @@ impl<'c> Extension<'c> {
         Ok(())
     }
 
-    /// What is wrong with the end of the log: the last record, and whether it is the last.
+    /// Checks the end of the log: whether the last record is intact, and whether it is the last
+    /// one.
     fn inspect(&self) -> Result<Vec<Problem>, StoreError> {
         let failed = database::failed(self.folder);
         let misfit = self.head.compare(&self.transaction, self.end).map_err(failed)?;
@@ -206,7 +213,7 @@ impl<'c> Extension<'c> {
         let (connection, folder) = (self.connection, self.folder);
         let last = self.commit()?;
         let _locked = begin(connection, folder)?;
-        // Over whatever is there: the record says what was.
+        // Overwrites any head: the record that was just written states what was wrong with it.
         Head { last }.write(folder, &AuditKey::load_or_create(folder)?)
     }
 
@@ -214,7 +221,7 @@ impl<'c> Extension<'c> {
         if self.end == self.begin { Ok(self.end) } else { self.commit() }
     }
 
-    /// Commits something although nothing was added, since only a commit makes the ones before it
+    /// Commits a write even though nothing was added, because only a commit makes the earlier ones
     /// durable.
     fn commit_all(self) -> Result<Link, StoreError> {
         database::touch(&self.transaction).map_err(database::failed(self.folder))?;

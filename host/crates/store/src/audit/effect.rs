@@ -1,9 +1,9 @@
-//! What a call did outside its own memory, in the form that is kept.
+//! The effects of a call outside its own memory, in the form that is stored.
 
 use sallyport_contract::Effect;
 use serde::{Deserialize, Serialize};
 
-/// Something that a call did or tried to do. Texts may hold anything.
+/// Something that a call did or tried to do. The texts are untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "kebab-case")]
 pub enum AuditEffect {
@@ -11,12 +11,12 @@ pub enum AuditEffect {
     Requested {
         /// Method and URL without its query.
         what: String,
-        /// The status that came back; absent when the exchange failed.
+        /// The status of the response; absent when the exchange failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         /// Bytes of the body that was sent.
         sent_bytes: u64,
-        /// Bytes of the body that came back.
+        /// Bytes of the body that was received.
         received_bytes: u64,
     },
     /// A file or folder was created, opened for writing, renamed or removed.
@@ -24,19 +24,19 @@ pub enum AuditEffect {
         /// Its path as the guest sees it.
         path: String,
     },
-    /// A secret was used for the plugin, or handed to it.
+    /// A secret was used for the plugin, or given to it.
     SecretUsed {
         /// Its name, never its value.
         name: String,
-        /// Where it was sent; absent when the guest itself was given it.
+        /// Where it was sent; absent when the guest itself received it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
-    /// A person was asked while the call ran.
+    /// The user was asked while the call ran.
     Asked {
-        /// What about.
+        /// What the question was about.
         what: String,
-        /// What came of it.
+        /// The answer.
         answer: String,
     },
     /// Something was done through a capability of the host.
@@ -53,7 +53,7 @@ pub enum AuditEffect {
         /// Why.
         why: String,
     },
-    /// Further effects are not in the record, since it would be too long with them.
+    /// Further effects were left out to keep the record within its size limit.
     LeftOut {
         /// How many.
         effects: u64,
@@ -61,7 +61,7 @@ pub enum AuditEffect {
 }
 
 impl AuditEffect {
-    /// Returns what is kept of an effect; `None` for what the plugin logged.
+    /// Converts an effect to the stored form; `None` for log messages of the plugin.
     pub fn of(effect: &Effect) -> Option<Self> {
         Some(match effect.clone() {
             Effect::Logged { .. } => return None,
@@ -76,7 +76,7 @@ impl AuditEffect {
         })
     }
 
-    /// Bytes that all of these sent and received.
+    /// Total bytes that the effects sent and received.
     pub(super) fn traffic_bytes(effects: &[Self]) -> (u64, u64) {
         effects.iter().fold((0, 0), |(sent, received), effect| match effect {
             Self::Requested { sent_bytes, received_bytes, .. } => {
@@ -86,7 +86,7 @@ impl AuditEffect {
         })
     }
 
-    /// The texts in it.
+    /// The texts of the effect.
     pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
         let (first, second) = match self {
             Self::Requested { what, .. } => (Some(what), None),

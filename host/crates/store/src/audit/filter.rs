@@ -1,17 +1,17 @@
-//! Which records somebody wants to read.
+//! Selecting the records to read.
 
 use sallyport_contract::Decision;
 
 use super::record::{AuditKind, AuditRecord};
 
-/// What records have to be like. What is `None` does not matter.
+/// The conditions that a record must meet. A field that is `None` is not checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// The plugin's name.
     pub plugin: Option<String>,
     /// The tool's name within its plugin.
     pub tool: Option<String>,
-    /// The word for how a call ended.
+    /// The word for how a call ended, see `Outcome::word`.
     pub outcome: Option<String>,
     /// The decision.
     pub decision: Option<Decision>,
@@ -19,18 +19,18 @@ pub struct AuditFilter {
     pub kind: Option<AuditKind>,
     /// The session.
     pub session: Option<String>,
-    /// Not before this moment, in milliseconds since 1970.
+    /// Not before this time, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// Before this moment, in milliseconds since 1970.
+    /// Before this time, in milliseconds since 1970.
     pub until_ms: Option<u64>,
-    /// At most this many.
+    /// At most this many records.
     pub limit: Option<usize>,
-    /// From the last record to the first.
+    /// Newest record first.
     pub newest_first: bool,
 }
 
 impl AuditFilter {
-    /// Whether a record is one of those that are wanted.
+    /// Returns whether a record meets the conditions.
     pub(super) fn accepts(&self, record: &AuditRecord) -> bool {
         fn is<T: PartialEq>(wanted: Option<&T>, actual: Option<&T>) -> bool {
             wanted.is_none() || wanted == actual

@@ -1,14 +1,15 @@
-//! The head: a file beside the database that says how far the log goes, so that a log whose end was
-//! cut off is noticed.
+//! The head: a file next to the database that records how far the log goes, so that a log whose end
+//! was cut off is detected.
 //!
-//! It names a record that is on the disk for sure, and is written only after that record is. So no
-//! crash, no full disk and no failure of the power leaves a log that ends before its head. A log that
-//! goes further than its head is what a process leaves that is killed before it has written the new
-//! one: whatever follows the head has to fit the chain, which nobody can continue without the key.
+//! The head names a record that is on the disk, and is only written once that record is. So a
+//! crash, a full disk or a power failure never leaves a log that ends before its head. A process
+//! that is killed before it writes the new head leaves a log that goes further than its head.
+//! Records after the head still have to fit the chain, and the chain cannot be continued without
+//! the key.
 //!
-//! What goes unnoticed so is records behind the head that are cut off before the next head is
-//! written; and, as with a whole folder that is put back, those behind an older head that somebody
-//! kept and puts back.
+//! Two things go undetected: records after the head that are cut off before the next head is
+//! written, and, as when a whole folder is restored, records after an older copy of the head that
+//! is put back.
 
 use std::path::{Path, PathBuf};
 
@@ -23,28 +24,28 @@ const FILE: &str = "audit.head";
 /// The file's first line.
 const TITLE: &str = "sallyport audit head 2";
 
-/// Room for a head and more, so that one that was added to is seen to be.
+/// Larger than any head, so that bytes appended to one are detected.
 const BYTES_MAX: usize = 512;
 
-/// A record that the log has held for sure.
+/// A record that is certain to have been in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) last: Link,
 }
 
-/// What was found in place of a head.
+/// The contents of the head file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// A head with the right seal.
     Head(Head),
-    /// No file, or an empty one, which protects as little.
+    /// No file, or an empty one, which protects just as little.
     Nothing,
     /// A file without the right seal.
     Foreign,
 }
 
 impl Head {
-    /// Reads the head. Without a key there is none that could be believed.
+    /// Reads the head. Without a key, no head can be trusted.
     ///
     /// # Errors
     ///
@@ -54,13 +55,14 @@ impl Head {
         if bytes.is_empty() {
             return Ok(Found::Nothing);
         }
-        // Only the very bytes that would be written count: a seal says nothing about others.
+        // The seal only covers the exact bytes that `render` writes, so any other bytes are
+        // rejected.
         let head = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
         let sealed = head.zip(key).filter(|(head, key)| head.render(key).as_bytes() == bytes);
         Ok(sealed.map_or(Found::Foreign, |(head, _)| Found::Head(head)))
     }
 
-    /// Writes the head. Only whoever holds the database's write lock may call this.
+    /// Writes the head. The caller must hold the database's write lock.
     ///
     /// # Errors
     ///
@@ -74,7 +76,7 @@ impl Head {
         Some(Self { last: last.parse().ok()? })
     }
 
-    /// Every head has the same length, for the sake of [`private::overwrite`].
+    /// Every head has the same length, as [`private::overwrite`] requires.
     fn render(self, key: &AuditKey) -> String {
         let Link { seq, hash } = self.last;
         let text = format!("{TITLE}\nlast {seq:020}:{hash}\n");
@@ -84,7 +86,7 @@ impl Head {
 }
 
 impl Found {
-    /// The record that a head vouches for.
+    /// The record that the head vouches for.
     pub(super) fn last(self) -> Link {
         match self {
             Self::Head(head) => head.last,
@@ -92,11 +94,11 @@ impl Found {
         }
     }
 
-    /// Compares with the log, which ends with `end`. Whether what follows the head fits is for those
-    /// to say who walk along the chain.
+    /// Compares the head with the log, which ends with `end`. Does not check that the records after
+    /// the head fit the chain; a walk along the chain does.
     ///
-    /// No head and no log is a log that has not begun: whoever can remove both can remove the
-    /// whole folder too.
+    /// No head and no records means that the log has not begun: anyone who can remove both can
+    /// remove the whole folder too.
     pub(super) fn compare(
         self,
         connection: &Connection,
@@ -121,7 +123,7 @@ fn misfit(connection: &Connection, last: Link, end: Link) -> rusqlite::Result<Op
     }
     let found = match row::link(connection, last.seq)? {
         Some(found) => found,
-        // Removed rightly, between the commit and the head that followed it.
+        // Pruned, and the process ended between that commit and the head that should have followed.
         None => {
             let start = Start::find(connection, row::first_seq(connection)?.unwrap_or(1))?.link;
             if last.seq < start.seq { last } else { start }

@@ -1,8 +1,8 @@
-//! The key of the audit, without which nobody can make a record that fits.
+//! The key of the audit. Without it, no valid record can be made.
 //!
-//! It keeps out whoever gets at the database but not at the key: another program with a copy, a
-//! backup, a repair tool. This user's own programs can read it; against those, keep the head that
-//! `verify` prints somewhere else.
+//! The key keeps out anyone who has the database but not the key: another program with a copy, a
+//! backup, a repair tool. The programs of this user can read the key; to detect their changes, keep
+//! the head that `verify` prints somewhere else.
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -14,13 +14,13 @@ use crate::{error::StoreError, private};
 /// The key, within the folder.
 pub(super) const FILE: &str = "audit.key";
 
-/// Where random bytes come from.
+/// The source of random bytes.
 const RANDOM: &str = "/dev/urandom";
 
-/// What the key of the head's seal is derived for, so that no seal is ever a record's hash.
+/// The purpose from which the seal key is derived, so that a seal never equals a record's hash.
 const SEAL_PURPOSE: &str = "sallyport audit 1: seal of the head";
 
-/// The key and what is derived from it.
+/// The key, and the seal key that is derived from it.
 pub(super) struct AuditKey {
     chain: [u8; KEY_LEN],
     seal: [u8; KEY_LEN],
@@ -39,11 +39,11 @@ impl AuditKey {
         bytes.try_into().map(Self::of).map(Some).map_err(damaged)
     }
 
-    /// Reads the key, or makes one. Only whoever holds the database's write lock may call this.
+    /// Reads the key, or creates one. The caller must hold the database's write lock.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load); or it cannot be written.
+    /// As [`load`](Self::load), or the key cannot be written.
     pub(super) fn load_or_create(folder: &Path) -> Result<Self, StoreError> {
         match Self::load(folder)? {
             Some(key) => Ok(key),
@@ -51,7 +51,7 @@ impl AuditKey {
         }
     }
 
-    /// The one file here that is worth a wait for the disk: without it no record can be checked.
+    /// Creates the key, and waits for the disk: without the key, no record can be checked.
     fn create(folder: &Path) -> Result<Self, StoreError> {
         let mut bytes = [0; KEY_LEN];
         let filled = File::open(RANDOM).and_then(|mut random| random.read_exact(&mut bytes));
@@ -64,8 +64,8 @@ impl AuditKey {
         Self { chain, seal: blake3::derive_key(SEAL_PURPOSE, &chain) }
     }
 
-    /// Computes the hash of a record that follows `previous`. All parts but the last have a fixed
-    /// length, so no two records are hashed alike.
+    /// Computes the hash of a record that follows `previous`. Every part except the last has a
+    /// fixed length, so no two records hash the same input.
     pub(super) fn hash(&self, previous: &Hash, seq: u64, text: &[u8]) -> Hash {
         let mut hasher = Hasher::new_keyed(&self.chain);
         hasher.update(previous.as_bytes()).update(&seq.to_le_bytes()).update(text);
@@ -77,7 +77,7 @@ impl AuditKey {
         Link { seq, hash: self.hash(previous, seq, text) }
     }
 
-    /// Seals the text of the head.
+    /// Computes the seal of the head's text.
     pub(super) fn seal(&self, text: &[u8]) -> Hash {
         blake3::keyed_hash(&self.seal, text)
     }

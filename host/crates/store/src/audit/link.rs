@@ -1,4 +1,5 @@
-//! The links of the chain: a record's number with the hash over it and everything before it.
+//! The links of the chain: a record's number, with the hash over the record and everything before
+//! it.
 
 use std::{fmt, str::FromStr};
 
@@ -13,8 +14,8 @@ const QUOTE_CHARS_MAX: usize = 90;
 
 /// A record's number and hash, written `NUMBER:HASH`.
 ///
-/// Whoever keeps the link of the last record elsewhere can tell later that nothing up to it was
-/// changed, even by somebody who holds the key.
+/// With a copy of the last record's link kept elsewhere, a later check detects any change up to
+/// that record, even one made with the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(super) struct Link {
@@ -30,14 +31,14 @@ pub(super) struct Link {
 pub(super) struct NoLink;
 
 impl Link {
-    /// What the first record follows.
+    /// The link before the first record.
     pub(super) const GENESIS: Self = Self { seq: 0, hash: Hash::from_bytes([0; blake3::OUT_LEN]) };
 
-    /// Reads a link that a person kept.
+    /// Parses a link that the user kept.
     ///
     /// # Errors
     ///
-    /// The text is no link.
+    /// The text is not a link.
     pub(super) fn expected(text: &str) -> Result<Self, StoreError> {
         let quoted = || text::excerpt(text, QUOTE_CHARS_MAX);
         text.trim().parse().map_err(|_| StoreError::NoHead { text: quoted() })

@@ -1,9 +1,10 @@
-//! The pen of the audit: takes records from whoever acts, and has them written on a thread of its own.
+//! The writing side of the audit: callers hand records over, and a thread writes them.
 //!
-//! Whoever acts hands a record over ([`AuditLog::append`]). What is about to change or leak anything
-//! waits then until it is on the disk ([`AuditLog::settled`]); what can do neither does not.
-//! While the thread cannot write, nothing new is taken: what cannot be recorded must not be done. The
-//! records of what was done already are kept, and whoever wants to go on has the thread try again.
+//! [`AuditLog::append`] takes a record. A call that may change or leak something then waits until
+//! the record is on the disk ([`AuditLog::settled`]); a call that can do neither does not wait.
+//! While the thread cannot write, no new record is accepted, because an action that cannot be
+//! recorded must not be performed. Records of actions that have already happened are kept. A caller
+//! that wants to continue makes the thread try again.
 
 use std::{
     collections::VecDeque,
@@ -19,24 +20,24 @@ use tokio::sync::oneshot;
 use super::{problem::Problem, record::AuditRecord, writer::Writer};
 use crate::error::StoreError;
 
-/// Most records that wait. Thousands of calls can end while the disk is busy for a second; whoever
-/// is further ahead has to stop.
+/// Most items in the queue. Thousands of calls can end while the disk is busy for a second; a
+/// caller that is further ahead has to stop.
 const QUEUE_RECORDS_MAX: usize = 4096;
 
-/// Records that are written without waiting for more.
+/// Number of queued records at which the thread stops waiting for more.
 pub(super) const GROUP_RECORDS: usize = QUEUE_RECORDS_MAX / 4;
 
 /// How long a dropped log waits for its last records. Longer than the wait for another process, so
-/// that only a disk that hangs loses any.
+/// only a disk that hangs loses records.
 const DROP_WAIT_MS: u64 = 10_000;
 
 /// Why a record is not, or may not be, in the audit.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuditError {
-    /// The log cannot be written for now.
+    /// The log cannot be written at the moment.
     #[error("the audit cannot be written: {0}")]
     Failed(Arc<StoreError>),
-    /// Too many records wait to be written.
+    /// Too many records are waiting to be written.
     #[error("{records_max} records of the audit wait to be written, no more are taken")]
     Behind {
         /// How many may wait.
@@ -47,63 +48,65 @@ pub enum AuditError {
     TimedOut {
         /// How many are left.
         records: u64,
-        /// How long was waited.
+        /// How long the caller waited.
         waited: Duration,
     },
-    /// The thread that writes is gone.
+    /// The thread that writes has ended.
     #[error("the audit is no longer written")]
     Ended,
 }
 
-/// The audit as its writers see it. Dropping it writes what is left; a process that ends without
-/// dropping it has to [`flush`](Self::flush) first.
+/// The audit as its writers see it.
+///
+/// Dropping it writes the remaining records. A process that ends without dropping it must call
+/// [`flush`](Self::flush) first.
 #[derive(Debug)]
 pub struct AuditLog {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
 
-/// Is told, once, what came of an item.
+/// Receives the result of an item, once.
 type Told = Box<dyn FnOnce(Result<(), AuditError>) + Send>;
 
 /// Something for the thread to write.
 #[derive(Default)]
 pub(super) struct Item {
-    /// The record as it is stored; none where somebody only waits for those before.
+    /// The record as it is stored; `None` if the caller only waits for earlier records.
     pub(super) line: Option<String>,
-    /// Who waits until it is on the disk.
+    /// Receives the result once the item is on the disk.
     pub(super) told: Option<Told>,
 }
 
-/// What log and thread share.
+/// State that the log and its thread share.
 #[derive(Default)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// The thread waits here for something to do.
+    /// Wakes the thread when there is work.
     pub(super) work: Condvar,
 }
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) queue: VecDeque<Item>,
-    /// Records that were taken and are not written yet.
+    /// Records that were accepted and are not written yet.
     unwritten: u64,
-    /// The thread waits, and has to be woken.
+    /// The thread is waiting and has to be woken.
     pub(super) is_idle: bool,
-    /// Somebody waits for what is in the queue.
+    /// A caller is waiting for the queue.
     pub(super) is_urgent: bool,
-    /// The last attempt failed, and why.
+    /// Why the last attempt failed, if it did.
     failure: Option<AuditError>,
-    /// Somebody has asked since for another attempt.
+    /// A caller has asked for another attempt since the failure.
     is_retried: bool,
-    /// The thread is gone.
+    /// The thread has ended.
     has_ended: bool,
     pub(super) is_closing: bool,
     warnings: Vec<Problem>,
 }
 
 impl AuditError {
-    /// What can be done about it.
+    /// Returns what the user can do about the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Failed(error) => error.hint(),
@@ -116,7 +119,7 @@ impl AuditError {
 }
 
 impl AuditLog {
-    /// Starts the thread, which opens the database at once.
+    /// Starts the thread, which opens the database immediately.
     pub(crate) fn start(folder: &Path) -> Self {
         let shared = Arc::new(Shared::default());
         let (of_writer, folder) = (Arc::clone(&shared), folder.to_owned());
@@ -129,12 +132,12 @@ impl AuditLog {
         Self { shared, writer: writer.ok() }
     }
 
-    /// Takes a record, which is written within some milliseconds. Does not wait for that, nor for
-    /// anything else.
+    /// Accepts a record without waiting. The record is written within some milliseconds.
     ///
     /// # Errors
     ///
-    /// An earlier record could not be written, or too many wait. This one is not taken then.
+    /// An earlier record could not be written, or too many are waiting. The record is not accepted
+    /// then.
     pub fn append(&self, record: AuditRecord) -> Result<(), AuditError> {
         if let Some(failure) = self.failure() {
             return Err(failure);
@@ -142,18 +145,19 @@ impl AuditLog {
         self.shared.take(Item { line: Some(record.into_line()), told: None }, true)
     }
 
-    /// Takes the record of something that was done already, and keeps it until it can be written.
-    /// That it cannot be for now is noticed by whoever wants to do something next, and by a flush.
+    /// Accepts the record of something that has already happened, and keeps it until it can be
+    /// written. A failure to write it is reported by the next action and by the next flush.
     pub fn append_done(&self, record: AuditRecord) {
-        // Without bound, since nothing new begins while records cannot be written.
+        // Unbounded, because nothing new begins while records cannot be written.
         let _ = self.shared.take(Item { line: Some(record.into_line()), told: None }, false);
     }
 
-    /// Takes a record, and waits until it is on the disk. After a failure it has the thread try again.
+    /// Accepts a record, and waits until it is on the disk. After a failure, makes the thread try
+    /// again.
     ///
     /// # Errors
     ///
-    /// It cannot be written, and is given up; or too many wait.
+    /// The record cannot be written and is dropped, or too many are waiting.
     pub fn commit(
         &self,
         record: AuditRecord,
@@ -161,8 +165,8 @@ impl AuditLog {
         self.awaited(Some(record.into_line()))
     }
 
-    /// Waits until every record that was taken is on the disk. All that wait at one moment share one
-    /// wait for the disk. After a failure it has the thread try again.
+    /// Waits until every accepted record is on the disk. Concurrent callers share one wait for the
+    /// disk. After a failure, makes the thread try again.
     ///
     /// # Errors
     ///
@@ -184,17 +188,17 @@ impl AuditLog {
         }
     }
 
-    /// Why the last attempt to write failed; nothing when it did not.
+    /// Returns why the last attempt to write failed, or `None` if it succeeded.
     pub fn failure(&self) -> Option<AuditError> {
         self.shared.state().failure.clone()
     }
 
-    /// Waits until every record that was taken is on the disk; before the first one, until the audit
-    /// is known to be writable. After a failure it has the thread try again.
+    /// Waits until every accepted record is on the disk, or, before the first record, until the
+    /// audit is known to be writable. After a failure, makes the thread try again.
     ///
     /// # Errors
     ///
-    /// The audit cannot be written, or not in this time.
+    /// The audit cannot be written, or not within `timeout`.
     pub fn flush(&self, timeout: Duration) -> Result<(), AuditError> {
         let (tell, told) = mpsc::sync_channel(1);
         let tell: Told = Box::new(move |result| drop(tell.send(result)));
@@ -208,8 +212,8 @@ impl AuditLog {
         })
     }
 
-    /// What was wrong with the log that this one continues, as far as it is known by now: all of
-    /// it after a [`flush`](Self::flush).
+    /// Returns the problems found so far in the log that this one continues. The list is complete
+    /// after a [`flush`](Self::flush).
     pub fn warnings(&self) -> Vec<Problem> {
         self.shared.state().warnings.clone()
     }
@@ -219,7 +223,7 @@ impl Drop for AuditLog {
     fn drop(&mut self) {
         self.shared.state().is_closing = true;
         let flushed = self.flush(Duration::from_millis(DROP_WAIT_MS));
-        // A writer that hangs is left behind: the process has waited long enough for it.
+        // A writer that hangs is abandoned: the process has waited long enough for it.
         if !matches!(flushed, Err(AuditError::TimedOut { .. })) {
             self.writer.take().map(JoinHandle::join);
         }
@@ -227,12 +231,12 @@ impl Drop for AuditLog {
 }
 
 impl State {
-    /// Whether there is something to write, and a reason to think that it can be written.
+    /// Whether there is something to write, and writing may succeed.
     pub(super) fn is_due(&self) -> bool {
         !self.queue.is_empty() && (self.failure.is_none() || self.is_retried)
     }
 
-    /// Whether the thread should let further records gather.
+    /// Whether the thread should wait for more records.
     pub(super) fn may_gather(&self) -> bool {
         !self.is_urgent && !self.is_closing && self.queue.len() < GROUP_RECORDS
     }
@@ -241,7 +245,7 @@ impl State {
         self.failure.is_some()
     }
 
-    /// Takes everything that waits.
+    /// Takes all queued items.
     pub(super) fn take_all(&mut self) -> Vec<Item> {
         (self.is_idle, self.is_urgent, self.is_retried) = (false, false, false);
         std::mem::take(&mut self.queue).into()
@@ -249,7 +253,7 @@ impl State {
 }
 
 impl Shared {
-    /// Each change is whole by itself, so a panic elsewhere leaves the state sound.
+    /// Each change leaves the state consistent, so a poisoned lock is safe to use.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -276,24 +280,24 @@ impl Shared {
         Ok(())
     }
 
-    /// Tells what was wrong with the log.
+    /// Adds to the problems found in the log.
     pub(super) fn warn(&self, problems: Vec<Problem>) {
         self.state().warnings.extend(problems);
     }
 
-    /// Records are in the log, whoever is to be told of it.
+    /// Marks records as written to the log.
     pub(super) fn wrote(&self, records: u64) {
         self.state().unwritten -= records;
     }
 
-    /// Everything of a group is as it should be.
+    /// Reports success to the callers that wait for a group.
     pub(super) fn succeeded(&self, items: Vec<Item>) {
         self.state().failure = None;
         tell_all(items, &Ok(()));
     }
 
-    /// Something of a group is not. What was done already is kept for another attempt. Whoever waits
-    /// is told, and does nothing: there is nothing of it to write down.
+    /// Reports a failure to the callers that wait, and drops their items: they do not act, so there
+    /// is nothing to record. Records of past actions are kept for another attempt.
     pub(super) fn failed(&self, items: Vec<Item>, error: StoreError) {
         let failure = AuditError::Failed(Arc::new(error));
         let mut state = self.state();
@@ -307,7 +311,7 @@ impl Shared {
         tell_all(awaited, &Err(failure));
     }
 
-    /// Whatever ends the thread, nothing is taken from then on.
+    /// Refuses all further records, however the thread ended.
     pub(super) fn end(&self) {
         let mut state = self.state();
         state.has_ended = true;

@@ -1,28 +1,29 @@
-//! The audit: a log of every decision, every call and every change of what is allowed, in which no
-//! record can be changed, removed, added or moved without a trace.
+//! The audit: a log of every decision, every call and every policy change, in which no record can
+//! be changed, removed, added or moved without a trace.
 //!
-//! Each record is stored with a keyed hash over the hash before it, its number and its text, so
-//! every record vouches for all before it. The file `audit.head` says how far the log goes, sealed
-//! with the same key, so a log whose end is missing is noticed too.
+//! Each record is stored with a keyed hash over the previous hash, its number and its text, so
+//! every record vouches for all records before it. The file `audit.head` records how far the log
+//! goes. It is sealed with the same key, so a missing end of the log is detected too.
 //!
-//! **What is noticed:** whatever is done to database, head or key by somebody who has not got the
-//! key. **What is not:** what somebody does who has it, or who puts the whole folder back to an
-//! earlier state, or the head alone, and cuts the log between there and now. Against these, keep the
-//! head that [`Audit::verify`] returns in another place and give it to the next check.
+//! **What is detected:** any change to the database, the key or the head that is made without the
+//! key. **What is not:** changes that are made with the key, and a rollback: the whole folder, or
+//! the head alone, is put back to an earlier state and the records written since are cut off. To
+//! detect these, keep the head that [`Audit::verify`] returns in another place, and pass it to the
+//! next check.
 //!
-//! **What durable means.** When somebody was told that the log is [settled](AuditLog::settled), every
-//! record that it had taken is on the disk, as far as the disk keeps what it says, and so is whatever
-//! else the store had written before; all who ask at one moment share one wait for the disk. A record
-//! that was only [appended](AuditLog::append) outlives the process some milliseconds later, and a
-//! failure of the power when somebody asks next, at the latest about a second later or at the end of
-//! the program.
+//! **What durable means.** When [`AuditLog::settled`] succeeds, every accepted record is on the
+//! disk, as far as the disk keeps its promises, and so is everything else that the store wrote
+//! before. Concurrent callers share one wait for the disk. A record that was only
+//! [appended](AuditLog::append) survives the end of the process some milliseconds later. It
+//! survives a power failure after the next wait for the disk, about a second later at the latest,
+//! or at the end of the program.
 //!
-//! **What a crash may leave.** The head names only what is on the disk, so neither a process that is
-//! killed, a full disk nor a failure of the power leaves a log that ends before its head (see
-//! `head.rs`): nothing is reported.
+//! **What a crash may leave.** The head only names records that are on the disk. So a killed
+//! process, a full disk or a power failure never leaves a log that ends before its head (see
+//! `head.rs`), and no problem is reported.
 //!
-//! A log that does not end as it should is continued behind a record that says so, and stays broken
-//! at that place for every later check, also when the place itself has been pruned.
+//! A log that does not end as it should is continued after a record of the damage. Every later
+//! check reports the damage at that place, even after the place itself has been pruned.
 //!
 //! Suggested reading order: [`record`], `link.rs`, `head.rs`, `chain.rs`, [`log`], `writer.rs`,
 //! [`verify`].
@@ -67,7 +68,8 @@ pub(crate) const TABLE: &str = "
     ) STRICT;
 ";
 
-/// Whether a log was ever begun in a folder: its key is made after the database, and outlives it.
+/// Whether a log was ever begun in a folder. The key is created after the database, and outlives
+/// it.
 pub(crate) fn was_begun(folder: &Path) -> bool {
     folder.join(key::FILE).is_file()
 }
@@ -83,29 +85,30 @@ impl<'s> Audit<'s> {
         Self { store }
     }
 
-    /// Returns the records that pass a filter, read as they are asked for. What is written
-    /// meanwhile may be among them.
+    /// Returns the records that pass a filter. Pages are read on demand, so records that are
+    /// written meanwhile may be included.
     pub fn records(self, filter: AuditFilter) -> Records<'s> {
         Records::new(self.store, filter)
     }
 
-    /// Checks the whole log, and that it still holds the head of an earlier check.
+    /// Checks the whole log, and that it still contains the head of an earlier check.
     ///
     /// # Errors
     ///
-    /// The database, the key or the head cannot be read, or the text is no head. What is wrong
-    /// with the log is no error: it is the answer.
+    /// The database, the key or the head cannot be read, or the text is not a head. Damage to the
+    /// log is not an error; it is reported in the result.
     pub fn verify(self, expected_head: Option<&str>) -> Result<Verification, StoreError> {
         self.store.with(|connection| verify::verify(connection, self.store.folder(), expected_head))
     }
 
-    /// Removes the records before a moment, in milliseconds since 1970, and returns how many there
-    /// were. A record that says so takes their place, and the rest can be checked as before.
+    /// Removes the records before a time, in milliseconds since 1970, and returns their number.
+    ///
+    /// A record of the removal takes their place, so the rest can still be checked.
     ///
     /// # Errors
     ///
-    /// The database, the key or the head cannot be read or written. Of a long log, a part may be
-    /// removed by then.
+    /// The database, the key or the head cannot be read or written. Part of a long log may have
+    /// been removed by then.
     pub fn prune(self, before_ms: u64) -> Result<u64, StoreError> {
         self.store.with(|connection| {
             let removed = prune::prune(connection, self.store.folder(), before_ms)?;

@@ -1,19 +1,19 @@
-//! What is wrong with the log, and where.
+//! Problems with the log, and their places.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Most problems that one look at the log names. A log with more of them is lost as evidence, and
-/// the list should not take its size from whoever broke it.
+/// Most problems that one check lists. A log with more of them is worthless as evidence, and an
+/// attacker must not determine the size of the list.
 const PROBLEMS_MAX: usize = 1000;
 
-/// Something that is wrong with the log.
+/// A problem with the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// The number of the record where it shows.
+    /// The number of the record where it was found.
     pub seq: u64,
-    /// What it is.
+    /// A description of the problem.
     pub what: String,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// Says the same of neighbouring records.
+    /// Makes one problem for a run of neighbouring records.
     pub(super) fn of_run(from: u64, to: u64, what: &str) -> Self {
         let what = if from == to { what.to_owned() } else { format!("{what}, up to record {to}") };
         Self { seq: from, what }
@@ -40,7 +40,7 @@ impl Problem {
 }
 
 impl Problems {
-    /// Adds one, or counts it when the list is full.
+    /// Adds a problem, or only counts it when the list is full.
     pub(super) fn push(&mut self, problem: Problem) {
         if self.list.len() < PROBLEMS_MAX {
             self.list.push(problem);
@@ -50,12 +50,12 @@ impl Problems {
         }
     }
 
-    /// Adds one from its parts.
+    /// Adds a problem from its parts.
     pub(super) fn add(&mut self, seq: u64, what: impl Into<String>) {
         self.push(Problem { seq, what: what.into() });
     }
 
-    /// Returns the list; its last entry says how many there are beside it.
+    /// Returns the list. If problems were only counted, the last entry states how many.
     pub(super) fn into_list(mut self) -> Vec<Problem> {
         if self.further > 0 {
             let what = format!("the last of {} further problems", self.further);

@@ -1,8 +1,8 @@
-//! Removing old records, so that the rest can still be checked.
+//! Removing old records so that the rest can still be checked.
 //!
-//! Only the start of the log is removed, in one commit with a record that holds how many records
-//! went, the link that the first remaining one follows, and what was wrong among them: removing
-//! the place of a manipulation must not remove what is known of it.
+//! Only the start of the log is removed. The same commit adds a record that contains the number of
+//! removed records, the link that the first remaining one follows, and the problems found among
+//! them, because pruning must not remove the evidence of a manipulation.
 
 use std::path::Path;
 
@@ -20,25 +20,25 @@ use crate::{
     error::StoreError,
 };
 
-/// Most records that are removed in one commit. They are checked meanwhile, and nobody can write
-/// until that is done: some tens of milliseconds.
+/// Most records that are removed in one commit. They are checked under the write lock, which blocks
+/// every writer for some tens of milliseconds.
 const STEP_RECORDS_MAX: u32 = 5000;
 
-/// Which records are to go.
+/// The records to remove.
 #[derive(Clone, Copy)]
 struct Old {
     before_ms: u64,
-    /// The number of the last one that may go.
+    /// The number of the last record that may be removed.
     end: u64,
 }
 
-/// The part of a record that tells its age; records of any form have it.
+/// The part of a record that contains its age. Records of every version have it.
 #[derive(Deserialize)]
 struct Age {
     at_ms: u64,
 }
 
-/// Removes the records before a moment, and returns how many there were.
+/// Removes the records before a time, and returns their number.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub(super) fn prune(
     folder: &Path,
     before_ms: u64,
 ) -> Result<u64, StoreError> {
-    // Not the records that say what was removed, however far ahead the moment is.
+    // The records of removals that this run adds stay, however late `before_ms` is.
     let end = row::end(connection).map_err(database::failed(folder))?.seq;
     let mut removed = 0;
     loop {
@@ -78,8 +78,9 @@ fn prune_some(connection: &Connection, folder: &Path, old: Old) -> Result<u64, S
 }
 
 impl Old {
-    /// Returns the number of the last record of those at the start of the log that are all old,
-    /// among the next few. What cannot be read goes with the record behind it.
+    /// Returns the number of the last record in the unbroken run of old records at the start of the
+    /// log, looking at the next few only. An unreadable record is removed together with the one
+    /// after it.
     fn last(self, connection: &Connection) -> rusqlite::Result<Option<u64>> {
         let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
         let mut statement = connection.prepare(&sql)?;
@@ -97,7 +98,7 @@ impl Old {
     }
 }
 
-/// Removes the records up to a number, and returns how many there were with the remark about them.
+/// Removes the records up to a number. Returns their number and the remark about them.
 fn cut(extension: &Extension<'_>, through: u64) -> rusqlite::Result<(u64, Remark)> {
     let connection = extension.connection();
     let first = row::first_seq(connection)?.unwrap_or(1);

@@ -1,5 +1,5 @@
-//! Reading the log, a page at a time, so that neither a long log nor a slow reader holds up those
-//! who write.
+//! Reading the log, a page at a time, so that neither a long log nor a slow reader blocks the
+//! writers.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use super::{
 };
 use crate::{database, error::StoreError, store::Store};
 
-/// Rows that are read at once.
+/// Rows per page.
 const PAGE_ROWS: u32 = 256;
 
-/// A record as it lies in the log.
+/// A record as it is stored in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its number.
     pub seq: u64,
-    /// Its hash, in hexadecimal. Whether it is right is what `verify` says.
+    /// Its hash, in hexadecimal. Only `verify` checks it.
     pub hash: String,
-    /// The record as one line of JSON. A line that somebody tampered with may hold anything.
+    /// The record as one line of JSON. After tampering it may contain anything.
     pub text: String,
-    /// The same, read. `None` when it is no record, or one of a newer form; such an entry passes
-    /// every filter, since nobody should hide a record by breaking it.
+    /// The parsed record; `None` if the line is not a record, or is of an unknown version. Such an
+    /// entry passes every filter, because breaking a record must not hide it.
     pub record: Option<AuditRecord>,
 }
 
@@ -33,7 +33,7 @@ pub struct Records<'s> {
     store: &'s Store,
     filter: AuditFilter,
     page: VecDeque<Row>,
-    /// The number from which the next page goes on; `None` after the last one.
+    /// The number at which the next page starts; `None` after the last page.
     next: Option<i64>,
     left: usize,
 }

@@ -1,68 +1,67 @@
-//! One record of the audit: who did what through which plugin, why it was let through, and what
-//! came of it.
+//! One record of the audit: who did what through which plugin, why it was allowed, and the result.
 //!
-//! A record is stored as one line of JSON. Keys stand in the order of the fields, what is not known
-//! is left out, and whatever a terminal could obey or a reader could not see is written as an
-//! escape, so a record stays one record whatever foreign text is in it.
+//! A record is stored as one line of JSON. Keys are in the order of the fields, and unknown values
+//! are left out. Characters that a terminal would interpret or a reader could not see are escaped,
+//! so a record stays one record regardless of the foreign text in it.
 
 use sallyport_contract::{CallContext, CallReport, Decision, Outcome, ToolId, text};
 use serde::{Deserialize, Serialize, Serializer, de};
 
 use super::{bound, effect::AuditEffect};
 
-/// The form of records that is written here.
+/// The version of the records that this code writes.
 const VERSION: u32 = 1;
 
-/// What a record is about.
+/// The subject of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuditKind {
-    /// A call was let through, asked about or refused.
+    /// A call was allowed, asked about or denied.
     Decision,
     /// A call ended.
     Call,
-    /// What is allowed has changed: a rule was written, a changed plugin accepted, a file reloaded.
+    /// The policy changed: a rule was written, a changed plugin accepted, a file reloaded.
     Policy,
     /// Something is wrong with the host, its files or this log.
     Trouble,
-    /// Old records were removed; written by the store alone.
+    /// Old records were removed. Only the store writes this kind.
     Checkpoint,
 }
 
-/// The person for whom the host runs.
+/// The user for whom the host runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Who {
-    /// The name under which they logged in, as far as it is known.
+    /// The login name, if it is known.
     pub name: String,
-    /// The user of the process.
+    /// The user id of the process.
     pub uid: u32,
 }
 
-/// The BLAKE3 hash of a call's arguments, which stands in their place. Arguments may hold anything,
-/// so no record holds arguments.
+/// The BLAKE3 hash of a call's arguments. Arguments may contain anything, so no record contains
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentsHash(String);
 
-/// The form of a record; records of a form that is not known here are not read.
+/// The version of a record. Records of an unknown version are not read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordVersion;
 
-/// One record. Everything that is not known stays empty.
+/// One record. Unknown values are left empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRecord {
-    /// The form of this record.
+    /// The version of this record.
     pub v: RecordVersion,
     /// When, in milliseconds since 1970 (UTC).
     pub at_ms: u64,
-    /// What it is about.
+    /// The subject of the record.
     pub kind: AuditKind,
-    /// On whose behalf.
+    /// The user for whom the host runs.
     pub who: Who,
-    /// The user of the host on whose behalf, as rules see them in `context.user_id`.
+    /// The host's user on whose behalf the call runs, as rules see it in `context.user_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The conversation that it belongs to.
+    /// The conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// The session.
@@ -71,7 +70,7 @@ pub struct AuditRecord {
     /// The call within the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The plugin's name. Text, since a call can name a plugin that cannot exist.
+    /// The plugin's name. A plain string: a call can name a plugin that cannot exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// Digest of the component that ran or would run, in hexadecimal.
@@ -80,13 +79,13 @@ pub struct AuditRecord {
     /// The tool's name within its plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// What stands for the arguments.
+    /// The hash of the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<ArgumentsHash>,
     /// The decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Why: the rule with its place, or the default and its reason, and a person's answer.
+    /// The reason: the rule and its place, or the default and its reason, and the user's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounds: Option<String>,
     /// What the call did outside its own memory, in order.
@@ -101,19 +100,19 @@ pub struct AuditRecord {
     /// Wall time of the call.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub elapsed_ms: u64,
-    /// Most memory that the guest held.
+    /// Peak memory of the guest, in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub memory_bytes_peak: u64,
-    /// The word for how the call ended, as [`Outcome::word`] says it.
+    /// The word for how the call ended, from [`Outcome::word`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// What there is to say in words.
+    /// A message in human-readable form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 impl AuditKind {
-    /// The word for it in records: `decision`, `call`, `policy`, `trouble` or `checkpoint`.
+    /// The word for the kind in records: `decision`, `call`, `policy`, `trouble` or `checkpoint`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Decision => "decision",
@@ -126,14 +125,14 @@ impl AuditKind {
 }
 
 impl Who {
-    /// The user of this process, called `name`.
+    /// The user of this process, with the given name.
     pub fn of_process(name: impl Into<String>) -> Self {
         Self { name: name.into(), uid: rustix::process::geteuid().as_raw() }
     }
 }
 
 impl ArgumentsHash {
-    /// Hashes arguments, as the text that was checked.
+    /// Hashes arguments; `arguments` is the text that was checked.
     pub fn of(arguments: &str) -> Self {
         Self(blake3::hash(arguments.as_bytes()).to_hex().to_string())
     }
@@ -145,7 +144,7 @@ impl ArgumentsHash {
 }
 
 impl AuditRecord {
-    /// Begins a record of which nothing else is known.
+    /// Creates a record with every other field empty.
     pub fn new(kind: AuditKind, at_ms: u64, who: Who) -> Self {
         Self {
             v: RecordVersion,
@@ -172,8 +171,8 @@ impl AuditRecord {
         }
     }
 
-    /// Adds which call it is about. Of the arguments, as the text that was checked, only the hash
-    /// is kept.
+    /// Adds the call that the record is about. `arguments` is the text that was checked; only its
+    /// hash is stored.
     pub fn with_call(self, context: &CallContext, tool: &ToolId, arguments: &str) -> Self {
         Self {
             user: context.user_id.clone(),
@@ -187,8 +186,8 @@ impl AuditRecord {
         }
     }
 
-    /// Adds what a report says: effects, bytes, time, memory and outcome. What the plugin logged is
-    /// left out, since it is the plugin's own words about anything.
+    /// Adds the contents of a report: effects, bytes, time, memory and outcome. The plugin's log
+    /// messages, which may contain anything, are left out.
     pub fn with_report(self, report: &CallReport) -> Self {
         let effects: Vec<_> = report.effects.iter().filter_map(AuditEffect::of).collect();
         let (sent_bytes, received_bytes) = AuditEffect::traffic_bytes(&effects);
@@ -204,14 +203,14 @@ impl AuditRecord {
         }
     }
 
-    /// Writes the record as the one line that is stored, cut to its bounds.
+    /// Renders the record as the line that is stored, cut to its size limits.
     pub(crate) fn into_line(mut self) -> String {
         bound::record(&mut self);
         line(&self)
     }
 }
 
-/// Writes a value as one line of JSON in which nothing is hidden and nothing obeyed.
+/// Renders a value as one line of JSON without hidden characters or terminal control codes.
 pub(super) fn line(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).expect("records hold texts and whole numbers only");
     text::visible_json(&json)

@@ -1,7 +1,7 @@
-//! What the log says about itself: that it was found broken, and that old records were removed.
+//! Remarks of the log about itself: it was found broken, or old records were removed.
 //!
-//! A remark stands in a record like any other, under a key that no other record has, so it is as
-//! safe as what it speaks of.
+//! A remark is stored in an ordinary record, under a key that no other record has, so it is
+//! protected like every other record.
 
 use std::time::SystemTime;
 
@@ -15,34 +15,34 @@ use super::{
     row::{COLUMNS, Row},
 };
 
-/// The key of a remark in its record, as it is written there and nowhere else: within a text, its
-/// quotes would be escaped.
+/// The key of a remark in its record. It occurs nowhere else: inside a text, its quotes would be
+/// escaped.
 const KEY: &str = "\"log\":";
 
-/// Something that the log says about itself.
+/// A remark of the log about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Remark {
     /// The log did not end as it should.
     Broken {
-        /// What was found.
+        /// The problems that were found.
         problems: Vec<Problem>,
     },
     /// Records were removed from the start of the log.
     Pruned {
-        /// How many so far, with those of earlier times.
+        /// How many so far, including earlier removals.
         records: u64,
-        /// The last one that was removed: what the first remaining one follows.
+        /// The last record that was removed, which the first remaining one follows.
         through: Link,
-        /// What was wrong among the removed ones, which nobody can find any more.
+        /// The problems among the removed records, which no later check can find.
         problems: Vec<Problem>,
     },
 }
 
-/// Where the log begins.
+/// The start of the log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start {
-    /// What the first record follows.
+    /// The link that the first record follows.
     pub(super) link: Link,
     /// How many records were removed before it.
     pub(super) pruned: u64,
@@ -61,13 +61,13 @@ struct MaybeRemarked {
 }
 
 impl Remark {
-    /// Returns the remark in a record, if it is one that holds a remark.
+    /// Returns the remark in a record, if the record contains one.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let remarked = text.contains(KEY).then(|| serde_json::from_str::<MaybeRemarked>(text));
         remarked?.ok()?.log
     }
 
-    /// Writes the record that holds the remark.
+    /// Renders the record that contains the remark.
     pub(super) fn line(&self) -> String {
         let kind = match self {
             Self::Broken { .. } => AuditKind::Trouble,
@@ -95,8 +95,8 @@ impl Start {
     /// The start of a log from which nothing was removed.
     const GENESIS: Self = Self { link: Link::GENESIS, pruned: 0 };
 
-    /// Finds where a log begins whose first record has this number: behind what was removed last.
-    /// When no remark tells of a removal, it begins where all logs do.
+    /// Finds the start of a log whose first record has this number: right after the last removal.
+    /// Without a remark about a removal, the log starts at the beginning.
     pub(super) fn find(connection: &Connection, first_seq: u64) -> rusqlite::Result<Self> {
         if first_seq <= 1 {
             return Ok(Self::GENESIS);

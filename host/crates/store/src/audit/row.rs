@@ -1,4 +1,4 @@
-//! A row of the log as it lies in the database, before anything about it is believed.
+//! A row of the log as it is stored in the database, unverified.
 
 use blake3::{Hash, OUT_LEN};
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
@@ -8,7 +8,7 @@ use super::link::Link;
 /// The columns that [`Row::read`] expects.
 pub(super) const COLUMNS: &str = "seq, text, hash";
 
-/// A row. A column that is not of its type reads as nothing, which no hash fits.
+/// A row. A column of the wrong type reads as empty, which no hash fits.
 #[derive(Debug)]
 pub(super) struct Row {
     /// The record's number and its stored hash.
@@ -31,13 +31,13 @@ impl Row {
         Ok(Self { link: Link { seq, hash: Hash::from_bytes(hash) }, text })
     }
 
-    /// The text; empty when it is not even text.
+    /// The text; empty if it is not valid UTF-8.
     pub(super) fn text(&self) -> &str {
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 }
 
-/// Reads the last rows of the log, the last one first.
+/// Reads the last rows of the log, newest first.
 pub(super) fn last(connection: &Connection, count: u32) -> rusqlite::Result<Vec<Row>> {
     let sql = format!("SELECT {COLUMNS} FROM audit ORDER BY seq DESC LIMIT ?1");
     connection.prepare(&sql)?.query_map([count], Row::read)?.collect()
@@ -55,7 +55,7 @@ pub(super) fn end(connection: &Connection) -> rusqlite::Result<Link> {
     Ok(last(connection, 1)?.pop().map_or(Link::GENESIS, |row| row.link))
 }
 
-/// Returns the link of a row, if there is one of this number.
+/// Returns the link of the row with this number, if it exists.
 pub(super) fn link(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Link>> {
     let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq = ?1");
     let number = i64::try_from(seq).unwrap_or(i64::MAX);
