@@ -1,4 +1,4 @@
-//! The clock of the wall, as far as those ask for it whose callers do not say what time it is.
+//! The wall clock, for code whose callers do not pass the time.
 
 use std::{
     fmt,
@@ -6,12 +6,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Tells the time in milliseconds since 1970. It may step back.
+/// Returns the time in milliseconds since 1970. It may step back.
 #[derive(Clone)]
 pub(crate) struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Clock {
-    /// The system's own.
+    /// The system's clock.
     pub(crate) fn of_wall() -> Self {
         Self(Arc::new(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -19,7 +19,7 @@ impl Clock {
         }))
     }
 
-    /// One that a test moves.
+    /// A clock that a test controls.
     #[cfg(test)]
     pub(crate) fn of(tell: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))

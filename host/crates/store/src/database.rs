@@ -1,4 +1,4 @@
-//! A connection to the database file, set up the one way that all parts of the store need it.
+//! A connection to the database file, set up the same way for all parts of the store.
 
 use std::{
     error::Error,
@@ -18,29 +18,30 @@ use crate::{audit, error::StoreError, memories, migration, private};
 /// The database, within the folder.
 pub(crate) const FILE: &str = "store.sqlite3";
 
-/// How long to wait for another process's write. One takes well under a millisecond, moving the log
-/// into the database a few; a process that holds it for longer hangs.
+/// How long to wait for another process's write. A write takes well under a millisecond, a
+/// checkpoint a few; a process that holds the lock for longer hangs.
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
-/// How long to leave a new database to whoever sets it up. The database waits for a lock by itself,
-/// but not where two change the way in which it is written to.
+/// How long to wait before opening a new database again. SQLite waits for locks by itself, except
+/// when two processes change the journal mode.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Pages of the log of writes after which they are moved into the database. Moving them costs one
-/// command in some sixty a wait for the disk; a longer log would cost every command more than that,
-/// since whoever opens the database first reads it.
+/// Pages of the write-ahead log after which they are moved into the database.
+///
+/// Moving them costs about one command in sixty a wait for the disk. A longer log would cost every
+/// command more than that, because the first process that opens the database reads the whole log.
 const LOG_PAGES_MAX: u32 = 100;
 
-/// Size of the log of writes from which whoever opens the database begins a new one: about as many
-/// pages. The database itself would only write the same one on from command to command, since each
-/// takes up, and moves, what the one before has left.
+/// Size from which a write-ahead log is truncated when the database is opened; about as many pages.
+/// SQLite itself would continue the same log from command to command: each command takes up, and
+/// moves, the log that the one before has left.
 pub(crate) const LOG_BYTES_MAX: u64 = LOG_PAGES_MAX as u64 * 4096;
 
-/// Opens the database, makes it if it is missing, and brings it to the newest form.
+/// Opens the database, creates it if it is missing, and migrates it to the newest schema.
 ///
 /// # Errors
 ///
-/// The file is not private, not a database, of a newer form, or cannot be opened.
+/// The file is not private, is not a database, has a newer schema, or cannot be opened.
 pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
     let begun = Instant::now();
     loop {
@@ -67,7 +68,8 @@ fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     }
     set_up(&connection).map_err(failed)?;
     if found < migration::NEWEST {
-        // What is kept beside the database tells that there was one, so it may not be lost alone.
+        // Durable: the files next to the database show that it existed, so it must not be lost
+        // alone.
         set_durability(&connection, Durability::Durable).map_err(failed)?;
         migration::run(&mut connection).map_err(failed)?;
         set_durability(&connection, Durability::Behind).map_err(failed)?;
@@ -76,7 +78,7 @@ fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Whether there is no database, or an empty file in its place.
+/// Whether the database is missing or empty.
 fn is_gone(path: &Path) -> bool {
     fs::metadata(path).map_or_else(
         |error| error.kind() == io::ErrorKind::NotFound,
@@ -84,7 +86,7 @@ fn is_gone(path: &Path) -> bool {
     )
 }
 
-/// Begins a new log of writes where there is a long one. Who is not alone with it leaves it to others.
+/// Truncates a long write-ahead log, unless another process is using it.
 fn shorten_log_of_writes(connection: &Connection, folder: &Path) {
     let log = folder.join(format!("{FILE}-wal"));
     let is_long = fs::metadata(log).is_ok_and(|log| log.len() > LOG_BYTES_MAX);
@@ -101,11 +103,11 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     memories::register();
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
-    // Moving the log on every exit would cost each command a wait for the disk.
+    // A checkpoint on every exit would cost each command a wait for the disk.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
-    // The store has neither triggers nor views. One that stands in the file was put there to make
-    // a record vanish or read differently.
+    // The store has neither triggers nor views. One in the file was added to make a record vanish
+    // or read differently.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -113,17 +115,19 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// When a commit counts as done.
+/// When a commit counts as complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// It outlives the process. A failure of the power may take it, with all later ones, until the
-    /// system has written it or a durable commit has followed.
+    /// The commit survives the end of the process. A power failure may lose it and all later ones,
+    /// until the system has written it to the disk or a durable commit has followed.
     Behind,
-    /// It is on the disk, and so is every commit before it, whoever made it.
+    /// The commit is on the disk, and so is every commit before it, including those of other
+    /// processes.
     Durable,
 }
 
-/// Says when commits of this connection count as done, from the next one on. Not within one.
+/// Sets the durability of this connection's commits, from the next one on. Must not be called
+/// within a transaction.
 pub(crate) fn set_durability(
     connection: &Connection,
     durability: Durability,
@@ -135,53 +139,53 @@ pub(crate) fn set_durability(
     connection.pragma_update(None, "synchronous", synchronous)
 }
 
-/// Writes something that changes nothing, for the sake of the commit that follows.
+/// Writes a value that does not change, so that the next commit is not empty.
 pub(crate) fn touch(connection: &Connection) -> rusqlite::Result<()> {
     migration::restate(connection)
 }
 
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     set_durability(connection, Durability::Behind)?;
-    // Or what is removed would stay readable in the file until something else takes its place.
+    // Otherwise removed data would stay readable in the file until it is overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
 }
 
-/// Turns what the database says into an error of ours, for use with `map_err`.
+/// Converts a database error, for use with `map_err`.
 pub(crate) fn failed(folder: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     move |error| StoreError::of_sql(PathBuf::from(folder).join(FILE), &error)
 }
 
-/// Begins to write, as the only one that does.
+/// Takes the write lock and begins a transaction.
 pub(crate) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
     Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
 }
 
-/// The log of writes still holds what was removed. While another process reads it, it has to stay,
-/// and is written over in time.
+/// Truncates the write-ahead log, because it still contains removed data. While another process
+/// reads the log, it stays and is overwritten in time.
 pub(crate) fn forget_log_of_writes(connection: &Connection) {
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
 }
 
-/// The database's numbers have a sign. Moments that do not fit are 300 million years away, and
-/// nobody counts so far.
+/// Converts a number for the database, whose integers are signed. A time that does not fit is 300
+/// million years away.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The number that was written with [`signed`]. Somebody else wrote one that is below zero.
+/// Converts a number that was written with [`signed`]. A negative one is foreign and becomes 0.
 pub(crate) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-/// Reads the name of a plugin. What is none was not written by this program.
+/// Reads the name of a plugin. An invalid name was not written by this program.
 pub(crate) fn plugin_name(row: &Row<'_>, column: &str) -> rusqlite::Result<PluginName> {
     let text: String = row.get(column)?;
     text.parse().map_err(|error| foreign(row, column, error))
 }
 
-/// A value that is not what this program writes there.
+/// The error for a value that this program would not have written.
 pub(crate) fn foreign(
     row: &Row<'_>,
     column: &str,

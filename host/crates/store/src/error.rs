@@ -1,40 +1,40 @@
-//! Why something cannot be kept or read back. All of it is the operator's to mend.
+//! Errors of the store. The operator has to fix each of them.
 
 use std::{io, path::PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why the store cannot be used, or could not do one thing.
+/// Why the store cannot be used, or why one operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refuses a file or folder.
+    /// The system refused access to a file or folder.
     #[error("cannot {verb} {path}: {source}", path = path.display())]
     File {
         /// What was tried: `open`, `create`, `read`, `write`.
         verb: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file or folder could be read, written or swapped by somebody else.
+    /// Another user could read, write or replace a file or folder.
     #[error("{path} is not private: {why}", path = path.display())]
     NotPrivate {
         /// The file or folder.
         path: PathBuf,
         /// What is wrong with it.
         why: &'static str,
-        /// The mode that it should have, in the digits of `chmod`.
+        /// The mode that it should have, written in octal as for `chmod`.
         mode: u32,
     },
-    /// The database was written by a newer program. It was not touched.
+    /// The database was written by a newer program. It was not changed.
     #[error("{path} has the form {found}, this program knows forms up to {known}", path = path.display())]
     Newer {
         /// The database.
         path: PathBuf,
-        /// The number of its form.
+        /// Its schema version.
         found: i64,
-        /// The newest form that is known here.
+        /// The newest schema version that this program knows.
         known: i64,
     },
     /// Another process held the database for too long.
@@ -43,14 +43,14 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
-    /// There is no room left to write.
+    /// The disk is full.
     #[error("no room left to write {path}", path = path.display())]
     Full {
         /// The database.
         path: PathBuf,
     },
-    /// There was a database in the folder, and it is missing or empty now. It is not made anew, or
-    /// nobody would notice what is lost.
+    /// The folder had a database, and it is missing or empty now. It is not recreated, because the
+    /// loss would then go unnoticed.
     #[error(
         "{path} is missing or empty, and there was one: with it are gone all sessions, timers and \
          the audit",
@@ -60,12 +60,12 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
-    /// The file is not a database, or no longer a whole one.
+    /// The file is not a database, or is damaged.
     #[error("{path} is damaged: {message}", path = path.display())]
     Damaged {
         /// The database, or the audit's key.
         path: PathBuf,
-        /// What was noticed.
+        /// A description of the damage.
         message: String,
     },
     /// The database failed in another way.
@@ -73,29 +73,29 @@ pub enum StoreError {
     Database {
         /// The database.
         path: PathBuf,
-        /// What it says.
+        /// The database's message.
         message: String,
     },
     /// A text is too long.
     #[error("{what} of {bytes} bytes is too long, at most {bytes_max} are taken")]
     TooLong {
-        /// Which text.
+        /// The kind of text.
         what: &'static str,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
-        /// The most that is taken.
+        /// The most bytes that are accepted.
         bytes_max: usize,
     },
-    /// What is meant to be a vector points nowhere, has numbers that are none, or too many.
+    /// A vector is empty or zero, has a number that is not finite, or has too many numbers.
     #[error("{dimensions} numbers that a model made of a text cannot be compared with others")]
     NoVector {
         /// How many numbers there are.
         dimensions: usize,
     },
-    /// What is meant to be the head of the audit at an earlier time is none.
+    /// A text is not the head of an audit.
     #[error("{text:?} is not the head of an audit")]
     NoHead {
-        /// The start of what was given.
+        /// The start of the text.
         text: String,
     },
     /// A text cannot be the id of a session.
@@ -104,24 +104,24 @@ pub enum StoreError {
         /// The text.
         text: String,
     },
-    /// There is a session of this id.
+    /// A session with this id exists already.
     #[error("there is a session {id} already")]
     SessionExists {
         /// The id.
         id: String,
     },
-    /// There is no session of this id, or none whose id begins like this.
+    /// No session has this id, or an id with this prefix.
     #[error("there is no session {id:?}")]
     NoSession {
-        /// The start of what was asked for.
+        /// The start of the requested id.
         id: String,
     },
-    /// The ids of several sessions begin like this.
+    /// Several sessions have an id with this prefix.
     #[error("{prefix:?} is the start of several sessions' ids")]
     SessionUnclear {
-        /// What was asked for.
+        /// The prefix.
         prefix: String,
-        /// The first few of them.
+        /// The first few of the ids.
         candidates: Vec<String>,
     },
     /// Another process has added to the session meanwhile. Nothing was written.
@@ -131,33 +131,33 @@ pub enum StoreError {
     WentOn {
         /// The session.
         id: String,
-        /// How many records the writer knows of.
+        /// The number of records that the writer expected.
         expected: u64,
-        /// How many there are.
+        /// The number of records in the session.
         found: u64,
     },
-    /// A session has too many records for more.
+    /// A session has reached its maximum number of records.
     #[error("session {id} is full, it can have {records_max} records")]
     SessionFull {
         /// The session.
         id: String,
-        /// The most that one may have.
+        /// The maximum.
         records_max: u64,
     },
-    /// A session has fewer records than were asked for.
+    /// A session has fewer records than requested.
     #[error("session {id} has {found} records, not {wanted}")]
     TooFewRecords {
         /// The session.
         id: String,
-        /// How many were asked for.
+        /// The requested number.
         wanted: u64,
-        /// How many there are.
+        /// The number of records in the session.
         found: u64,
     },
 }
 
 impl StoreError {
-    /// What can be done about it.
+    /// Returns what the user can do about the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File { .. } | Self::Database { .. } => {
@@ -191,10 +191,10 @@ impl StoreError {
         }
     }
 
-    /// Sorts what the database says, so that people read the cause instead of a code.
+    /// Classifies a database error, so that users see the cause instead of a code.
     pub(crate) fn of_sql(path: PathBuf, error: &rusqlite::Error) -> Self {
         let message = error.to_string();
-        // A value that is not what this program writes there.
+        // The value is not one that this program writes.
         if let rusqlite::Error::FromSqlConversionFailure(..)
         | rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::IntegralValueOutOfRange(..) = error

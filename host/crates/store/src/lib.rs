@@ -1,12 +1,12 @@
-//! What outlives a process: the sessions, their approvals, the audit of every decision and call, and
-//! what plugins keep: state, timers, messages and memories.
+//! Everything that outlives a process: sessions, approvals, the audit of every decision and call,
+//! and the data of plugins (state, timers, messages and memories).
 //!
-//! Everything lies in one private folder: `store.sqlite3`, and beside it the key and the head of
-//! the audit. No other crate names the database or knows SQL. Several processes may use a folder at
-//! once.
+//! The store is one private folder. It contains `store.sqlite3` and, next to it, the key and the
+//! head of the audit. No other crate names the database or uses SQL. Several processes may use a
+//! folder at the same time.
 //!
-//! Opening costs a look at the folder. The database itself is opened when it is first needed, by
-//! the writer of the audit on a thread of its own, since no command should wait for it.
+//! Opening a store only checks the folder. The database itself is opened when it is first needed,
+//! and by the audit's writer on a thread of its own, because no command should wait for it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

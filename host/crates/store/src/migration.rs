@@ -1,13 +1,13 @@
-//! The forms that the database has had, each made from the one before.
+//! The schema versions of the database, each made from the one before.
 //!
-//! A step that was ever released is never changed; what is new is a further step. The number of
-//! steps taken stands in the database itself (`user_version`).
+//! A released step is never changed; a change to the schema is a new step. The number of steps
+//! taken is stored in the database itself (`user_version`).
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{approvals, audit, memories, notices, presence, sessions, state, timers};
 
-/// Every step, oldest first. A noun that needs a table brings its own step.
+/// Every step, oldest first. A module that needs a table adds its own step.
 pub(crate) const STEPS: [&str; 8] = [
     audit::TABLE,
     approvals::TABLE,
@@ -19,15 +19,15 @@ pub(crate) const STEPS: [&str; 8] = [
     memories::TABLES,
 ];
 
-/// The number of the newest form.
+/// The newest schema version.
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;
 
-/// Returns the number of a database's form; 0 for an empty one.
+/// Returns the schema version of a database; 0 for an empty one.
 pub(crate) fn form(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", (), |row| row.get(0))
 }
 
-/// Takes the steps that a database has not taken yet. Of several processes, one takes them.
+/// Runs the steps that a database has not taken yet. Of several processes, only one runs them.
 pub(crate) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let taken = usize::try_from(form(&transaction)?).unwrap_or(STEPS.len());
@@ -38,7 +38,7 @@ pub(crate) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Writes the number of the form once more.
+/// Writes the schema version again.
 pub(crate) fn restate(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", NEWEST)
 }

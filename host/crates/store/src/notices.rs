@@ -1,14 +1,15 @@
-//! Notices: messages to the person that wait until a conversation is there to show them.
+//! Notices: messages to the user that wait until a conversation can show them.
 //!
-//! Whoever shows messages takes them first and confirms them when they are shown. What is taken is
-//! handed to nobody else while its taker lives; when that process is gone without having confirmed,
-//! nobody knows whether they were shown, and they are handed out again: a message may come twice so,
-//! and is never lost.
+//! A conversation takes messages, shows them, and then confirms them. Messages that were taken are
+//! not handed out again while the taker lives. If the taker's process ends without a confirmation,
+//! it is unknown whether the messages were shown, so they are handed out again: a message may be
+//! shown twice, but is never lost.
 //!
-//! For each session so many rows wait at most, and as many for the user, whatever the session. Of
-//! more, the oldest of one plugin are gathered into one message, because what is waiting must not be
-//! lost; only what is longer than all of these messages may be becomes a row that tells how many
-//! they were. A message can also be gathered from the start, with a time before which it is not shown.
+//! The number of waiting rows is limited for each session, and for the messages to the user across
+//! all sessions. Beyond the limit, the oldest messages of one plugin are merged into one, because
+//! waiting messages must not be lost. If nothing can be merged within the longest length of a
+//! message, the oldest rows become one row that only counts them. A message can also be gathered
+//! from the start, with a time before which it is not shown.
 
 use std::time::Duration;
 
@@ -24,24 +25,26 @@ use crate::{
     store::Store,
 };
 
-/// Most messages of one session, and most to the user, that wait. Nobody reads more when a
-/// conversation goes on.
+/// Most rows that wait for one session, and most that wait for the user. No user reads more when a
+/// conversation continues.
 const WAITING_MAX: usize = 64;
 
-/// Most messages that are handed out at once. Whoever takes them comes back for the others.
+/// Most rows that are handed out at the same time. The caller takes the others next.
 const TAKEN_MAX: usize = 100;
 
-/// Longest that is said aloud of messages that were gathered, in bytes: some minutes. The text has all.
+/// Longest speech of merged messages, in bytes: some minutes. The text is complete.
 const SPEECH_BYTES_MAX: usize = 4096;
 
-/// Longest time for which a message can be held, in milliseconds. A clock that was put back would hold
-/// it for longer.
+/// Longest time for which a message is held back, in milliseconds. A message whose time is further
+/// ahead is shown: the clock was put back.
 const HELD_MS_MAX: u64 = 5 * 60 * 1000;
 
-/// How long a taker has where nobody can see whether it lives. Showing takes less than a second.
+/// How long messages stay taken if it is unknown whether the taker lives. Showing them takes less
+/// than a second.
 const LEASE_MS: u64 = 60_000;
 
-/// The table of messages. Of those that were merged, `notice` is gone and `count` tells how many.
+/// The table of messages. For messages that are only counted, `notice` is NULL and `count` is their
+/// number.
 pub(crate) const TABLE: &str = "
     CREATE TABLE notice (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -56,7 +59,7 @@ pub(crate) const TABLE: &str = "
     CREATE INDEX notice_user ON notice (user, session_id, audience);
 ";
 
-/// The messages that wait.
+/// The waiting messages.
 #[derive(Debug, Clone, Copy)]
 pub struct KeptNotices<'s> {
     store: &'s Store,
@@ -65,9 +68,9 @@ pub struct KeptNotices<'s> {
 /// Messages that are about to be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// The messages, the oldest first.
+    /// The messages, oldest first.
     pub notices: Vec<Notice>,
-    /// How many older ones came before them and are kept no longer.
+    /// How many older messages are only counted and no longer stored.
     pub more: u64,
     keys: Vec<i64>,
 }
@@ -84,7 +87,7 @@ impl<'s> KeptNotices<'s> {
         Self { store }
     }
 
-    /// Keeps a message for a user.
+    /// Stores a message for a user.
     ///
     /// # Errors
     ///
@@ -97,9 +100,10 @@ impl<'s> KeptNotices<'s> {
         })
     }
 
-    /// Keeps a message for a user that is shown after some time, in one with those of the same plugin
-    /// for the same people that are kept so until then. `false` when they are as long as a message may
-    /// be: nothing was kept.
+    /// Stores a message for a user that is shown `after` some time, at most five minutes. Until
+    /// then, messages of the same plugin for the same session and audience are merged into one.
+    ///
+    /// Returns `false` if the merged message would be too long. Nothing is stored then.
     ///
     /// # Errors
     ///
@@ -129,8 +133,8 @@ impl<'s> KeptNotices<'s> {
         })
     }
 
-    /// Takes the messages that a user's session is to show: its own, and those to the user that no
-    /// other open session will show. They have to be confirmed, or given back.
+    /// Takes the messages that a session of the user should show: its own, and those to the user
+    /// that no other open session shows. The caller must confirm them or give them back.
     ///
     /// # Errors
     ///
@@ -149,7 +153,7 @@ impl<'s> KeptNotices<'s> {
         self.each(taken, "DELETE FROM notice WHERE key = ?1")
     }
 
-    /// Gives back messages that were not shown, so that they wait again.
+    /// Gives back messages that were not shown, so that they are handed out again.
     ///
     /// # Errors
     ///
@@ -172,25 +176,25 @@ impl<'s> KeptNotices<'s> {
     }
 }
 
-/// Removes the messages that only a conversation would have shown which is no more.
+/// Removes the messages that only this session, which is gone, would have shown.
 pub(crate) fn forget(connection: &Connection, session_id: &str) -> rusqlite::Result<usize> {
     let sql = "DELETE FROM notice WHERE session_id = ?1 AND audience = ?2";
     connection.execute(sql, (session_id, word(Audience::Conversation)))
 }
 
-/// Where messages are about to be shown.
+/// The place where messages are about to be shown.
 pub(crate) struct Place<'p> {
     pub(crate) user: &'p str,
     pub(crate) session_id: &'p str,
     pub(crate) now_ms: u64,
 }
 
-/// A message as it is kept.
+/// A message as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct HeldNotice {
     #[serde(flatten)]
     notice: Notice,
-    /// Before this nobody is shown it, because others are gathered with it.
+    /// Not shown before this time, because further messages may be merged into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until_ms: Option<u64>,
 }
@@ -223,7 +227,7 @@ impl Waiting {
         })
     }
 
-    /// Whether its time has come and nobody is about to show it.
+    /// Whether the message is due and not taken by a live process.
     fn is_free(&self, now_ms: u64) -> bool {
         if self.notice.as_ref().is_some_and(|notice| notice.is_held(now_ms)) {
             return false;
@@ -305,7 +309,7 @@ fn insert(connection: &Connection, user: &str, held: &HeldNotice) -> rusqlite::R
     connection.execute(sql, (user, &notice.session_id, word(notice.audience), text(held)))
 }
 
-/// Writes a message that others were added to.
+/// Stores a message that others were merged into.
 fn replace(
     connection: &Connection,
     key: i64,
@@ -320,7 +324,7 @@ fn text(held: &HeldNotice) -> String {
     serde_json::to_string(held).expect("a notice is plain data")
 }
 
-/// The message that a message is to be gathered with.
+/// Finds the held message that a new one can be merged into.
 fn held(
     connection: &Connection,
     user: &str,
@@ -348,12 +352,12 @@ fn read_held(row: &Row<'_>) -> rusqlite::Result<HeldNotice> {
     serde_json::from_str(&text).map_err(|error| foreign(row, "notice", error))
 }
 
-/// Whether two messages of one plugin can be one.
+/// Whether two messages are of one plugin and short enough to be merged.
 fn fits(one: &Notice, other: &Notice) -> bool {
     one.plugin == other.plugin && length(one) + length(other) + 2 <= NOTICE_BYTES_MAX
 }
 
-/// Adds a message to another one, as a line of its own.
+/// Appends a message to another one, on a line of its own.
 fn append(to: &mut Notice, notice: &Notice) {
     let speech = match (&to.speech, &notice.speech) {
         (Some(one), Some(other)) if one.len() + other.len() < SPEECH_BYTES_MAX => {
@@ -367,13 +371,13 @@ fn append(to: &mut Notice, notice: &Notice) {
     to.text.push_str(&notice.text);
 }
 
-/// Gathers the two oldest messages of one plugin that nobody is about to show, where too many wait for
-/// the same people. Of what cannot be gathered the number is left.
+/// Merges the two oldest messages of one plugin that are not taken, if too many wait for the same
+/// audience. If none can be merged, the two oldest rows become a count.
 fn merge_oldest(connection: &Connection, user: &str, notice: &Notice) -> rusqlite::Result<()> {
     let sql = "SELECT key, count, notice FROM notice
         WHERE user = ?1 AND (session_id = ?2 OR ?2 IS NULL) AND audience = ?3 AND process IS NULL
         ORDER BY key";
-    // What is for the user comes to any session, and there may be a new one for each message.
+    // Messages to the user are counted across sessions: each may come from a new session.
     let session_id = match notice.audience {
         Audience::Conversation => Some(&notice.session_id),
         Audience::User => None,
@@ -389,7 +393,7 @@ fn merge_oldest(connection: &Connection, user: &str, notice: &Notice) -> rusqlit
     remove(connection, second.key)
 }
 
-/// A row that nobody is about to show.
+/// A row that is not taken.
 struct OldRow {
     key: i64,
     count: i64,
@@ -411,7 +415,7 @@ impl OldRow {
     }
 }
 
-/// Gathers the first two messages of one plugin that fit into one.
+/// Merges the first two messages of one plugin that fit into one. Returns whether there were two.
 fn gather_two(connection: &Connection, rows: &[OldRow]) -> rusqlite::Result<bool> {
     let messages = || rows.iter().filter_map(|row| Some((row, row.held.as_ref()?)));
     for (at, (first, held)) in messages().enumerate() {
@@ -420,7 +424,7 @@ fn gather_two(connection: &Connection, rows: &[OldRow]) -> rusqlite::Result<bool
         let Some((second, other)) = second else { continue };
         let mut both = held.clone();
         append(&mut both.notice, &other.notice);
-        // Held is only what both are held for.
+        // The merged message is only held back if both messages are.
         both.until_ms = both.until_ms.and(other.until_ms);
         replace(connection, first.key, &both, second.count)?;
         remove(connection, second.key)?;

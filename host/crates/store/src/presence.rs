@@ -1,7 +1,7 @@
-//! Presence: which sessions are open at present, and in which processes.
+//! Presence: which sessions are open now, and in which processes.
 //!
-//! A process enters a session, beats while it lives, and leaves. One that was killed has left as
-//! well; one that stands still counts until its last beat is too long ago.
+//! A process enters a session, sends heartbeats while it runs, and leaves. A killed process counts
+//! as having left. A process that hangs counts until its last heartbeat is too old.
 
 use rusqlite::{Connection, Row, params};
 
@@ -12,11 +12,10 @@ use crate::{
     store::Store,
 };
 
-/// How often a process should beat. A beat is one small write.
+/// How often a process should send a heartbeat, in milliseconds. A heartbeat is one small write.
 pub const BEAT_MS: u64 = 10_000;
 
-/// How long a session counts as open after a beat: three of them may be missed while the machine is
-/// busy.
+/// How long a session counts as open after a heartbeat: a busy machine may miss three of them.
 const BEAT_AGE_MS_MAX: u64 = 4 * BEAT_MS;
 
 /// The table of open sessions.
@@ -41,7 +40,7 @@ pub struct Presence<'s> {
 pub struct OpenSession {
     /// The session.
     pub session_id: String,
-    /// Who has it open.
+    /// The user who has it open.
     pub user: String,
 }
 
@@ -50,7 +49,8 @@ impl<'s> Presence<'s> {
         Self { store }
     }
 
-    /// Writes down that this process has a session open. Those who are gone are removed.
+    /// Records that this process has a session open. Also removes the entries of processes that are
+    /// gone.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl<'s> Presence<'s> {
         })
     }
 
-    /// Writes down that this process lives, for all sessions that it has open.
+    /// Sends a heartbeat for all sessions that this process has open.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl<'s> Presence<'s> {
         self.store.write(|connection| Ok(connection.execute(sql, values)?)).map(drop)
     }
 
-    /// Writes down that this process has a session open no longer.
+    /// Records that this process has closed a session.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl<'s> Presence<'s> {
         self.store.write(|connection| Ok(connection.execute(sql, values)?)).map(drop)
     }
 
-    /// Tells whether some process has a session open.
+    /// Returns whether any process has a session open.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl<'s> Presence<'s> {
         Ok(self.list(now_ms)?.iter().any(|open| open.session_id == session_id))
     }
 
-    /// Tells whether a user has any session open.
+    /// Returns whether a user has any session open.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl<'s> Presence<'s> {
         Ok(self.list(now_ms)?.iter().any(|open| open.user == user))
     }
 
-    /// Lists the open sessions, each once for everybody who has it open.
+    /// Lists the open sessions, each once per user who has it open.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl<'s> Presence<'s> {
     }
 }
 
-/// Lists the open sessions, within a transaction of somebody else.
+/// Lists the open sessions, within the caller's transaction.
 pub(crate) fn list(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<OpenSession>> {
     let sql = "SELECT session_id, user, process, beat_ms FROM presence ORDER BY session_id, user";
     let read = |row: &Row<'_>| {

@@ -1,4 +1,4 @@
-//! Does the log still say what was written?
+//! Checking that the log still contains exactly what was written.
 
 use std::path::Path;
 
@@ -16,33 +16,33 @@ use super::{
 };
 use crate::{database, error::StoreError};
 
-/// What came out of a check of the whole log.
+/// The result of checking the whole log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// How many records there are.
+    /// How many records the log contains.
     pub records: u64,
-    /// How many were removed from the start of the log, rightly.
+    /// How many records were removed from the start of the log by pruning.
     pub pruned: u64,
-    /// The last record, written `NUMBER:HASH`. Kept elsewhere and given to a later check, it shows
-    /// that nothing up to here was changed meanwhile, whoever holds the key.
+    /// The last record, written `NUMBER:HASH`. Kept elsewhere and passed to a later check, it
+    /// detects any change up to this record, even one made with the key.
     pub head: String,
-    /// What is wrong, in the order of the log. Empty for a log that is whole.
+    /// The problems, in the order of the log. Empty if the log is intact.
     pub problems: Vec<Problem>,
 }
 
 impl Verification {
-    /// Whether the log is whole.
+    /// Whether the log is intact.
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
-/// Checks the whole log. Others may write meanwhile: only the comparison of head and log needs
-/// their lock, for a moment.
+/// Checks the whole log. Other processes may write meanwhile: only the comparison of the head with
+/// the log takes their lock, for a moment.
 ///
 /// # Errors
 ///
-/// The database, the key or the head cannot be read, or what is expected is no head.
+/// The database, the key or the head cannot be read, or the expected head is not one.
 pub(super) fn verify(
     connection: &Connection,
     folder: &Path,
@@ -50,7 +50,7 @@ pub(super) fn verify(
 ) -> Result<Verification, StoreError> {
     let expected = expected_head.map(Link::expected).transpose()?;
     let (key, misfit) = chain::look(connection, folder)?;
-    // One transaction, so that every question is about the same moment of the log.
+    // A single transaction, because every query must see the same state of the log.
     let checked =
         Transaction::new_unchecked(connection, TransactionBehavior::Deferred).and_then(|moment| {
             match key {
@@ -84,7 +84,7 @@ fn with_key(
     })
 }
 
-/// Without a key no record can be checked, and what is expected cannot be there.
+/// Without a key, neither the records nor an expected head can be checked.
 fn without_key(connection: &Connection, expected: Option<Link>) -> rusqlite::Result<Verification> {
     let records =
         connection.query_row("SELECT count(*) FROM audit", (), |row| row.get::<_, i64>(0))?;

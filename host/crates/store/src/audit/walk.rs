@@ -1,4 +1,4 @@
-//! A walk along the chain, record by record, that notices every place where it does not hold.
+//! A walk along the chain, record by record, that finds every place where the chain is broken.
 
 use blake3::Hash;
 use rusqlite::Connection;
@@ -11,32 +11,32 @@ use super::{
     row::{COLUMNS, Row},
 };
 
-/// What is said of a record that its hash does not fit.
+/// The problem of a record whose hash does not fit.
 const UNFIT: &str = "changed or out of place";
 
-/// A walk, and what it has met so far.
+/// A walk, and its findings so far.
 pub(super) struct Walk<'k> {
     key: &'k AuditKey,
-    /// The link of the record that was met last.
+    /// The link of the last record visited.
     pub(super) end: Link,
-    /// How many records were met.
+    /// How many records were visited.
     pub(super) records: u64,
-    /// How many were removed before the first.
+    /// How many records were pruned before the first.
     pub(super) pruned: u64,
-    /// What is wrong.
+    /// The problems found.
     pub(super) problems: Problems,
     unfit: Option<Run>,
     expected: Option<Expected>,
 }
 
-/// Neighbouring records that do not fit.
+/// Consecutive records that do not fit.
 #[derive(Clone, Copy)]
 struct Run {
     from: u64,
     to: u64,
 }
 
-/// A link that the chain should hold, and the hash that was met at its place.
+/// A link that the chain should contain, and the hash that was found at its place.
 #[derive(Clone, Copy)]
 struct Expected {
     link: Link,
@@ -44,8 +44,8 @@ struct Expected {
 }
 
 impl<'k> Walk<'k> {
-    /// Begins where a log begins, and looks out for a link on the way. What the first record follows
-    /// needs no looking for.
+    /// Starts at the beginning of a log, and looks for `expected` on the way. The start itself may
+    /// be the expected link.
     pub(super) fn new(start: Start, key: &'k AuditKey, expected: Option<Link>) -> Self {
         let Start { link: end, pruned } = start;
         let met = |link: Link| (link.seq == end.seq).then_some(end.hash);
@@ -96,7 +96,7 @@ impl<'k> Walk<'k> {
         }
     }
 
-    /// What the log says of itself stays a problem for as long as the log exists.
+    /// Reports the log's own remarks. They remain problems for as long as the log exists.
     fn heed(&mut self, seq: u64, text: &str) {
         let (place, problems) = match Remark::parse(text) {
             Some(Remark::Broken { problems }) => ("the log was found broken here", problems),
@@ -115,7 +115,7 @@ impl<'k> Walk<'k> {
         self.problems.push(Problem::of_run(from, to, what));
     }
 
-    /// Says what became of the link that was looked for.
+    /// Adds a problem if the expected link was not found.
     pub(super) fn judge_expected(&mut self) {
         let Some(Expected { link, met }) = self.expected else { return };
         match met {

@@ -1,7 +1,8 @@
 //! The thread that writes the audit, group by group.
 //!
-//! A group in which nobody waits is committed without a wait for the disk, so that calls which change
-//! nothing cost none. It is on the disk with the next group in which somebody does, or after a moment.
+//! A group that no caller waits for is committed without a wait for the disk, so calls that change
+//! nothing cost no wait. Its records reach the disk with the next group that a caller waits for, or
+//! about a second later.
 
 use std::{
     path::PathBuf,
@@ -20,26 +21,25 @@ use crate::{
     error::StoreError,
 };
 
-/// How long records gather before they are written, unless somebody waits. A process that is killed
-/// loses them, so it is no longer than it takes to make the cost of commits small beside that of the
-/// calls.
+/// How long records are gathered before they are written, unless a caller waits. A killed process
+/// loses them, so this is only long enough to make commits cheap compared to calls.
 const GATHER_MS: u64 = 2;
 
-/// How long records that nobody waits for may be in the log before they are on the disk, and the head
-/// names them.
+/// How long records that no caller waits for may be in the log before they are on the disk and the
+/// head names them.
 const SETTLE_MS: u64 = 1000;
 
-/// The thread's own end of the queue.
+/// The thread's end of the queue.
 pub(super) struct Writer {
     shared: Arc<Shared>,
     folder: PathBuf,
-    /// Opened anew after a failure: the folder may have been mounted again.
+    /// Reopened after a failure: the folder may have been mounted again.
     connection: Option<Connection>,
-    /// Since when there are records that the head does not name.
+    /// Since when the log contains records that the head does not name.
     unsettled: Option<Instant>,
 }
 
-/// What is written together.
+/// Items that are written together.
 struct Group {
     items: Vec<Item>,
     durability: Durability,
@@ -52,7 +52,7 @@ impl Writer {
 
     /// Writes until the log is dropped.
     pub(super) fn run(mut self) {
-        // Before the first record, so that the database is open when it comes.
+        // An empty group comes first, so that the database is open before the first record.
         let mut next = Some(Group { items: Vec::new(), durability: Durability::Behind });
         while let Some(mut group) = next {
             match self.write(&mut group) {
@@ -86,7 +86,7 @@ impl Writer {
         self.shared.warn(extended.problems);
         self.shared.wrote(lines.len() as u64);
         let has_lines = !lines.is_empty();
-        // Whatever fails from here on, they must not be written twice.
+        // If a later step fails, these lines must not be written twice.
         group.items.iter_mut().for_each(|item| item.line = None);
         match group.durability {
             Durability::Durable => {
@@ -101,8 +101,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Waits for records, or until those that are written have to be on the disk; `None` when the log
-    /// is dropped and there is nothing to write, or no way to.
+    /// Waits for records, or until written ones must be flushed to the disk. Returns `None` once
+    /// the log is dropped and nothing is left that can be written.
     fn next_group(&self) -> Option<Group> {
         let mut state = self.shared.state();
         while !state.is_due() {

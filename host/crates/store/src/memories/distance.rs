@@ -1,4 +1,4 @@
-//! The functions that compare vectors, made part of every connection of this process.
+//! SQL functions that compare vectors, registered for every connection of this process.
 
 use std::{
     ffi::{c_char, c_int},
@@ -6,7 +6,7 @@ use std::{
 };
 
 use rusqlite::ffi::{sqlite3, sqlite3_api_routines, sqlite3_auto_extension};
-// Brings the function below along, and declares it without what it takes.
+// Links the function below; the crate declares it without its parameters.
 use sqlite_vec as _;
 
 #[expect(unsafe_code, reason = "the extension is written in C")]
@@ -18,7 +18,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Lets every connection that is opened from now on compare vectors.
+/// Registers the vector functions for every connection that is opened from now on.
 pub(crate) fn register() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

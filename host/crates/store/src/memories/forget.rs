@@ -1,25 +1,25 @@
-//! Forgetting, so that nothing of a text stays.
+//! Forgetting memories on request, with every trace of their texts, and evicting the oldest ones.
 
 use rusqlite::{Connection, params};
 
 use super::MemoryKind;
 use crate::database::signed;
 
-/// Which memories of a user are forgotten.
+/// Which memories of a user to forget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forget<'f> {
-    /// These.
+    /// The memories with these ids.
     Ids(&'f [u64]),
-    /// Those that come from a session and from no other.
+    /// The memories that come from this session and from no other.
     Session(&'f str),
-    /// Those that are a turn of a session and come from nowhere else.
+    /// The memories that come from one turn of a session and from nowhere else.
     Turn {
         /// The session.
         session_id: &'f str,
         /// The turn.
         turn: u64,
     },
-    /// All.
+    /// All memories.
     All,
 }
 
@@ -36,13 +36,14 @@ pub(super) fn forget(
     };
     remove(connection, &keys)?;
     if !keys.is_empty() {
-        // The index only marks a row as removed, until what holds its words is written anew.
+        // The index only marks a row as removed, and keeps its words until the segment is
+        // rewritten.
         connection.execute("INSERT INTO memory_words (memory_words) VALUES ('optimize')", ())?;
     }
     Ok(keys.len())
 }
 
-/// Removes the memories that were said longest ago until a user has no more than `count_max`.
+/// Removes the oldest memories of a user until at most `count_max` are left.
 pub(super) fn forget_oldest(
     connection: &Connection,
     user: &str,
@@ -72,8 +73,8 @@ fn of_ids(connection: &Connection, user: &str, ids: &[u64]) -> rusqlite::Result<
     Ok(keys)
 }
 
-/// Takes a session from the places that a user's memories come from, and returns the keys of those
-/// that come from nowhere then.
+/// Removes a session from the sources of a user's memories, and returns the keys of the memories
+/// that are left without a source.
 fn of_session(connection: &Connection, user: &str, session: &str) -> rusqlite::Result<Vec<i64>> {
     let sql = "DELETE FROM memory_source WHERE session_id = ?2
         AND memory IN (SELECT key FROM memory WHERE user = ?1)";
@@ -81,7 +82,7 @@ fn of_session(connection: &Connection, user: &str, session: &str) -> rusqlite::R
     from_nowhere(connection, user)
 }
 
-/// The same for one turn. What was there from the start is no turn.
+/// As [`of_session`], for one turn. Initial memories are not a turn.
 fn of_turn(
     connection: &Connection,
     user: &str,

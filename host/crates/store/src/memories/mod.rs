@@ -1,12 +1,13 @@
-//! Memories: what was said, recalled by what it means.
+//! Memories: texts of a user's sessions, recalled by their meaning.
 //!
-//! A text is kept once for each user, however often it was said, with every place that it comes
-//! from. Beside it stands a vector, if a model made one of it. Vectors of different models, or of
-//! different lengths, mean different things: only those of one model are ever compared, and whoever
-//! recalls is told how many were not. Without vectors the words of the texts are searched.
+//! Each text is stored once per user, with all its sources, however often it occurred. If a model
+//! has embedded the text, its vector is stored with it. Vectors of different models or of different
+//! lengths have different meanings. So only vectors of one model and length are compared, and a
+//! recall reports how many memories were left out. Without vectors, the words of the texts are
+//! searched.
 //!
-//! The vectors stand in a plain column, and what compares them is a function of the database: there
-//! is no index that could differ from the texts, and every change is one commit.
+//! The vectors are stored in a plain column and compared by an SQL function. No separate vector
+//! index can get out of step with the texts, and every change is one commit.
 
 mod distance;
 mod forget;
@@ -26,7 +27,8 @@ use crate::{
     store::Store,
 };
 
-/// The tables of memories. The index has one row for each memory that has words, under its key.
+/// The tables of memories. The index has one row for each memory that has words, under the same
+/// key.
 pub(crate) const TABLES: &str = "
     CREATE TABLE memory (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -58,33 +60,34 @@ pub struct Memories<'s> {
     store: &'s Store,
 }
 
-/// What a memory is.
+/// The kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// It was there from the start of a session.
+    /// A memory that a session had from its start.
     Initial,
-    /// It is a turn of a session.
+    /// A turn of a session.
     Turn,
 }
 
-/// A memory, with the last place that it comes from.
+/// A memory, with its latest source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
-    /// Names it.
+    /// The id of the memory.
     pub id: u64,
-    /// What is remembered; untrusted.
+    /// The remembered text; untrusted.
     pub text: String,
     /// The session that it comes from.
     pub session_id: String,
     /// The turn of that session.
     pub turn: u64,
-    /// What it is.
+    /// The kind of the memory.
     pub kind: MemoryKind,
-    /// When it was said, in milliseconds since 1970.
+    /// The time of the text, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The model that made its vector, or could make none of it; `None` when none was asked.
+    /// The model that was asked for a vector, even if it could make none; `None` if no model was
+    /// asked.
     pub embedder: Option<String>,
-    /// How many numbers its vector has; `None` when it has none.
+    /// How many numbers the vector has; `None` without a vector.
     pub dimensions: Option<usize>,
 }
 
@@ -93,29 +96,29 @@ impl<'s> Memories<'s> {
         Self { store }
     }
 
-    /// Keeps a text, and returns the number of the memory. One that is there already gets another
-    /// place that it comes from, and the new vector if there is one. When a user has too many, those
-    /// that were said longest ago go.
+    /// Stores a text, and returns the id of the memory. A text that is stored already gets one more
+    /// source, and the new vector if there is one. If the user has too many memories, the oldest
+    /// are removed.
     ///
     /// # Errors
     ///
-    /// The text is too long, the vector is none, or the database cannot be written.
+    /// The text is too long, the vector is invalid, or the database cannot be written.
     pub fn remember(self, memory: &NewMemory<'_>) -> Result<u64, StoreError> {
         let vector = remember::check(memory)?;
         self.store.write(|connection| Ok(remember::remember(connection, memory, vector.as_ref())?))
     }
 
-    /// Returns the memories that are closest to a text, the closest first.
+    /// Returns the memories that are closest to a text, closest first.
     ///
     /// # Errors
     ///
-    /// The vector is none, or the database cannot be read.
+    /// The vector is invalid, or the database cannot be read.
     pub fn recall(self, wanted: &Recall<'_>) -> Result<Recalled, StoreError> {
         let by = recall::Key::of(wanted.by)?;
         self.store.read(|connection| Ok(recall::recall(connection, wanted, &by)?))
     }
 
-    /// Returns the memories of a user, the last first, at most `count_max`.
+    /// Returns the newest memories of a user, newest first, at most `count_max`.
     ///
     /// # Errors
     ///
@@ -124,12 +127,12 @@ impl<'s> Memories<'s> {
         self.store.read(|connection| Ok(recall::list(connection, user, count_max)?))
     }
 
-    /// Returns the memories of a user that hold all words of a text, the best first, as
-    /// [`Sessions::search`](crate::Sessions::search) finds records.
+    /// Returns the memories of a user that contain all words of a query, best first, at most
+    /// `count_max`. Matches as [`Sessions::search`](crate::Sessions::search) does.
     ///
     /// # Errors
     ///
-    /// The text is too long, or the database cannot be read.
+    /// The query is too long, or the database cannot be read.
     pub fn search(
         self,
         user: &str,
@@ -140,9 +143,10 @@ impl<'s> Memories<'s> {
         self.store.read(|connection| Ok(recall::search(connection, user, query, count_max)?))
     }
 
-    /// Returns memories that a model was not asked for a vector of, or that have one of another
-    /// model, or of another length than `dimensions` where that is known; the oldest first, with
-    /// their texts, so that it can be made.
+    /// Returns memories that still need a vector of this model, oldest first, at most `count_max`.
+    ///
+    /// Those are the memories whose vector no model was asked for, and those that have a vector of
+    /// another model or, if `dimensions` is known, of another length.
     ///
     /// # Errors
     ///
@@ -157,18 +161,18 @@ impl<'s> Memories<'s> {
         self.store.read(|connection| Ok(recall::without_vector(connection, user, made, count_max)?))
     }
 
-    /// Gives a memory the vector that a model has made of it. Tells whether there is such a memory.
+    /// Stores the vector that a model made of a memory. Returns whether the memory exists.
     ///
     /// # Errors
     ///
-    /// The vector is none, or the database cannot be written.
+    /// The vector is invalid, or the database cannot be written.
     pub fn embed(self, user: &str, id: u64, vector: Vector<'_>) -> Result<bool, StoreError> {
         let vector = remember::Kept::of(vector)?;
         self.store.write(|connection| Ok(remember::embed(connection, user, id, &vector)?))
     }
 
-    /// Writes down that a model can make no vector of a memory, so that it is not asked again. Tells
-    /// whether there is such a memory.
+    /// Records that a model cannot embed a memory, so that it is not asked again. Returns whether
+    /// the memory exists.
     ///
     /// # Errors
     ///
@@ -179,7 +183,7 @@ impl<'s> Memories<'s> {
         })
     }
 
-    /// Forgets memories of a user, and returns how many there were.
+    /// Forgets memories of a user, and returns their number.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Finding memories again: by what they mean, by their words, and one after the other.
+//! Finding memories: by meaning, by words, and in order of time.
 
 use rusqlite::{Connection, Row, ToSql, named_params, params};
 
@@ -12,28 +12,28 @@ use crate::{
     words,
 };
 
-/// Longest query that a person types.
+/// Longest query that a user types.
 const QUERY_BYTES_MAX: usize = 1024;
 
-/// What is to be recalled.
+/// The parameters of a recall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recall<'r> {
-    /// Whose memories.
+    /// The user whose memories are searched.
     pub user: &'r str,
-    /// What they are to be like.
+    /// The vector or the words to compare with.
     pub by: By<'r>,
     /// At most this many.
     pub limit: usize,
-    /// What need not be recalled, since the model sees it anyway.
+    /// The turns that the model sees anyway, which are left out.
     pub shown: Option<Shown<'r>>,
 }
 
 /// What memories are compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum By<'b> {
-    /// What a model made of a text.
+    /// The vector of a text.
     Vector(Vector<'b>),
-    /// The words of a text. Any of them will do; those that are rare count more.
+    /// The words of a text. Any of them matches; rare words weigh more.
     Words(&'b str),
 }
 
@@ -46,13 +46,13 @@ pub struct Shown<'s> {
     pub from_turn: u64,
 }
 
-/// What was recalled.
+/// The result of a recall.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recalled {
-    /// The memories, the closest first.
+    /// The memories, closest first.
     pub found: Vec<Found>,
-    /// How many memories could not be compared, because they have no vector or one of another
-    /// model.
+    /// How many memories could not be compared, because they have no vector, or one of another
+    /// model or length.
     pub not_compared: u64,
 }
 
@@ -61,13 +61,12 @@ pub struct Recalled {
 pub struct Found {
     /// The memory.
     pub memory: Memory,
-    /// How close it is, 1 at most: of vectors the cosine of their angle; of words how good it is
-    /// beside the best one.
+    /// How close the memory is, at most 1. For vectors, the cosine of their angle; for words, the
+    /// score relative to the best match.
     pub similarity: f64,
 }
 
-/// What memories are compared with, as the database takes it. Without any word there is nothing to
-/// look for.
+/// The search key in the form that the database takes. Without any words, the search finds nothing.
 pub(super) enum Key<'k> {
     Vector(Kept<'k>),
     Words(Option<String>),
@@ -76,7 +75,7 @@ pub(super) enum Key<'k> {
 impl<'k> Key<'k> {
     /// # Errors
     ///
-    /// The vector is none.
+    /// The vector is invalid.
     pub(super) fn of(by: By<'k>) -> Result<Self, StoreError> {
         match by {
             By::Vector(vector) => Kept::of(vector).map(Self::Vector),
@@ -102,14 +101,14 @@ pub(super) fn recall(
     }
 }
 
-/// What leaves out the places that the model sees.
+/// Leaves out the sources that the model sees.
 const UNSEEN: &str = "(:session IS NULL OR session_id <> :session OR turn < :turn)";
 
-/// What leaves out no place.
+/// Leaves out no source.
 const ANYWHERE: &str = "TRUE";
 
-/// Reads the memories whose keys `best` selects, those with the least score first, each with the
-/// last of its places that `places` leaves. The places of the best alone are looked up.
+/// Reads the memories whose keys `best` selects, lowest score first, each with its latest source
+/// among those that `places` accepts. Looks up sources for the selected keys only.
 fn select(best: &str, places: &str) -> String {
     format!(
         "SELECT memory.key AS key, memory.text AS text, embedder, dimensions,
@@ -152,7 +151,7 @@ fn by_words(
 ) -> rusqlite::Result<Vec<Found>> {
     let sql = select(&best_by_words(UNSEEN), UNSEEN);
     let mut found = rows(connection, &sql, wanted, &[(":words", &words)], |row| {
-        // Less is better, and all are below zero.
+        // A lower score is better, and all scores are negative.
         Ok(Found { memory: Memory::read(row)?, similarity: -row.get::<_, f64>("score")? })
     })?;
     let best = found.first().map_or(1.0, |found| found.similarity).max(f64::MIN_POSITIVE);
@@ -214,7 +213,7 @@ pub(super) fn without_vector(
     (embedder, dimensions): (&str, Option<usize>),
     count_max: usize,
 ) -> rusqlite::Result<Vec<Memory>> {
-    // Where either length is not known, they do not differ.
+    // A length that is unknown on either side counts as equal.
     let best = "SELECT key, key AS score FROM memory WHERE user = ?1
         AND (embedder IS NOT ?2 OR dimensions <> ?3) ORDER BY key LIMIT ?4";
     let dimensions = dimensions.map(|dimensions| signed(dimensions as u64));

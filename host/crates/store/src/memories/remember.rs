@@ -1,4 +1,4 @@
-//! Keeping a text, with the place that it comes from and its vector.
+//! Storing a text, with its source and its vector.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -9,48 +9,48 @@ use crate::{
     words,
 };
 
-/// Longest text of a memory: a long turn. Models that make vectors read less.
+/// Longest text of a memory: a long turn. Embedding models read less.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// Most numbers of a vector. The longest that providers make has half as many.
+/// Most numbers of a vector. The longest vectors of providers have half as many.
 const DIMENSIONS_MAX: usize = 8192;
 
 /// Longest name of a model.
 const EMBEDDER_BYTES_MAX: usize = 256;
 
-/// Most memories of a user. All vectors of a user are compared when something is recalled; so many
-/// of a usual length take a tenth of a second.
+/// Most memories of a user. A recall compares all vectors of a user; at the usual length, this many
+/// take a tenth of a second.
 const MEMORIES_MAX: u64 = 20_000;
 
-/// What is to be remembered.
+/// A text to remember.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewMemory<'m> {
-    /// Whose memory it is.
+    /// The user who owns the memory.
     pub user: &'m str,
-    /// What is remembered. Space around it does not count.
+    /// The text. Surrounding whitespace is removed.
     pub text: &'m str,
-    /// What a model made of it.
+    /// The vector of the text.
     pub vector: Option<Vector<'m>>,
     /// The session that it comes from.
     pub session_id: &'m str,
     /// The turn of that session.
     pub turn: u64,
-    /// What it is.
+    /// The kind of the memory.
     pub kind: MemoryKind,
-    /// When it was said, in milliseconds since 1970.
+    /// The time of the text, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// What a model made of a text.
+/// The vector that a model made of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Vector<'v> {
     /// The model.
     pub embedder: &'v str,
-    /// The numbers. How long the vector is does not count, only where it points.
+    /// The numbers. Only the direction of the vector counts, not its length.
     pub values: &'v [f32],
 }
 
-/// A vector as it is kept: of length one, so that no sum over it is too large.
+/// A vector as it is stored: scaled to length one, so that no sum over it overflows.
 #[derive(Debug)]
 pub(super) struct Kept<'v> {
     pub(super) embedder: &'v str,
@@ -61,7 +61,8 @@ pub(super) struct Kept<'v> {
 impl<'v> Kept<'v> {
     /// # Errors
     ///
-    /// It points nowhere, has too many numbers, or one that is none.
+    /// The vector is empty or zero, has too many numbers, or has one that is not finite; or the
+    /// name of the model is too long.
     pub(super) fn of(vector: Vector<'v>) -> Result<Self, StoreError> {
         let Vector { embedder, values } = vector;
         check_length("the name of a model", embedder, EMBEDDER_BYTES_MAX)?;
@@ -76,7 +77,7 @@ impl<'v> Kept<'v> {
         Ok(Self { embedder, dimensions, bytes: Some(bytes) })
     }
 
-    /// What stands in place of a vector that a model cannot make.
+    /// The entry for a text that the model cannot embed.
     pub(super) fn nothing(embedder: &'v str) -> Self {
         Self { embedder, dimensions: None, bytes: None }
     }
@@ -84,7 +85,7 @@ impl<'v> Kept<'v> {
 
 /// # Errors
 ///
-/// The text is too long, or the vector is none.
+/// The text is too long, or the vector is invalid.
 pub(super) fn check<'m>(memory: &NewMemory<'m>) -> Result<Option<Kept<'m>>, StoreError> {
     check_length("a memory", memory.text, TEXT_BYTES_MAX)?;
     memory.vector.map(Kept::of).transpose()
@@ -118,7 +119,7 @@ pub(super) fn remember(
     Ok(unsigned(key))
 }
 
-/// Keeps a text, unless the user has it already, and returns its key.
+/// Stores a text unless the user has it already, and returns its key.
 fn keep(connection: &Connection, user: &str, text: &str) -> rusqlite::Result<i64> {
     let hash = blake3::hash(text.as_bytes());
     let sql = "SELECT key FROM memory WHERE user = ?1 AND hash = ?2";
