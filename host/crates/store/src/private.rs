@@ -1,7 +1,7 @@
-//! A folder that is this user's alone, and the files in it.
+//! A folder that only this user can access, and the files in it.
 //!
-//! Since nobody else can put a file or a link into such a folder, a file that was checked stays the
-//! file that is used.
+//! No other user can put a file or a link into such a folder, so a file that was checked is still
+//! the same file when it is used.
 
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
@@ -15,25 +15,26 @@ use rustix::fs::OFlags;
 
 use crate::error::StoreError;
 
-/// Mode of the folder.
+/// The mode of the folder.
 const FOLDER_MODE: u32 = 0o700;
 
-/// Mode of every file in it.
+/// The mode of every file in it.
 const FILE_MODE: u32 = 0o600;
 
-/// Ending of a file that is about to take the place of another.
+/// The extension of a file that is about to replace another.
 const FRESH: &str = "new";
 
-/// Makes the folder if it is missing, checks that it is private, and returns its real path.
+/// Creates the folder if it is missing, checks that it is private, and returns its real path.
 ///
 /// # Errors
 ///
-/// It cannot be made, is a link or no folder, belongs to somebody else, or is open to others.
+/// The folder cannot be created, is a link or not a folder, belongs to another user, or is
+/// accessible to others.
 pub(crate) fn folder(path: &Path) -> Result<PathBuf, StoreError> {
     let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.exists()).collect();
     let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path);
     made.map_err(|error| failed("create", path, error))?;
-    // Or all that is kept could be lost with the folder's own name when the power fails.
+    // Otherwise a power failure could lose the new folder's name, and with it the whole store.
     for parent in missing.iter().filter_map(|made| made.parent()) {
         sync_folder(parent).map_err(|error| failed("create", path, error))?;
     }
@@ -45,17 +46,17 @@ pub(crate) fn folder(path: &Path) -> Result<PathBuf, StoreError> {
     fs::canonicalize(path).map_err(|error| failed("open", path, error))
 }
 
-/// Waits until the names in a folder are on the disk. An empty path is the present folder.
+/// Waits until the names in a folder are on the disk. An empty path means the current folder.
 fn sync_folder(path: &Path) -> io::Result<()> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(path)?.sync_all()
 }
 
-/// Checks a file, if there is one.
+/// Checks that a file is private, if it exists.
 ///
 /// # Errors
 ///
-/// It is a link or no file, belongs to somebody else, or is open to others.
+/// It is a link or not a plain file, belongs to another user, or is accessible to others.
 pub(crate) fn file(path: &Path) -> Result<(), StoreError> {
     match fs::symlink_metadata(path) {
         Ok(info) => check_file(path, &info),
@@ -64,14 +65,14 @@ pub(crate) fn file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Makes an empty private file unless there is one, and checks the one that is there.
+/// Creates an empty private file, or checks the existing one.
 ///
-/// A file that is there is not opened: closing it would free the locks that this process holds on
-/// it through the database. For the same reason only one thread at a time may make one.
+/// An existing file is not opened, because closing it would release the locks that this process has
+/// on it through SQLite. For the same reason only one thread at a time may create files.
 ///
 /// # Errors
 ///
-/// It cannot be made, or is not private.
+/// The file cannot be created, or is not private.
 pub(crate) fn ensure(path: &Path) -> Result<(), StoreError> {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,12 +83,12 @@ pub(crate) fn ensure(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Reads a private file; of one that is longer than `bytes_max`, one byte more than that, so that
-/// its length tells. `None` when there is no such file.
+/// Reads a private file, at most `bytes_max` bytes and one more, so that the caller can detect a
+/// longer file. `None` if the file does not exist.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is not private.
+/// The file cannot be read, or is not private.
 pub(crate) fn read(path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>>, StoreError> {
     let unreadable = |error| failed("read", path, error);
     let file = match options().read(true).open(path) {
@@ -101,16 +102,17 @@ pub(crate) fn read(path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>>, Sto
     Ok(Some(bytes))
 }
 
-/// Writes a file of a fixed size of less than one sector over its former self, in one piece and
-/// without taking new room on the disk: whatever fails leaves the old bytes or the new ones. Does not
-/// wait for the disk. Only one process at a time may do this to a file, and nobody may read it
+/// Overwrites a file of a fixed size of less than one sector, in a single write that needs no new
+/// disk space, so a failure leaves either the old bytes or the new ones.
+///
+/// Does not wait for the disk. Only one process at a time may write the file, and none may read it
 /// meanwhile.
 ///
-/// A file that is missing, or has another size, is put in its place as by [`put`].
+/// A file that is missing or has another size is written by [`put`] instead.
 ///
 /// # Errors
 ///
-/// It cannot be written.
+/// The file cannot be written.
 pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let present = options().write(true).open(path).and_then(|file| {
         let fits = file.metadata()?.len() == bytes.len() as u64;
@@ -123,12 +125,13 @@ pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     }
 }
 
-/// Puts a file in its place as a whole, and returns when it is on the disk. Only one process at a
-/// time may do this to a file.
+/// Replaces a file atomically, and returns once it is on the disk. Only one process at a time may
+/// do this to a file.
 ///
 /// # Errors
 ///
-/// It cannot be written; what was there before is still there.
+/// The file cannot be written. The old file is still there, unless only the last step failed, the
+/// sync of the folder.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let fresh = path.with_added_extension(FRESH);
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -143,7 +146,7 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     written.map_err(|error| failed("write", path, error))
 }
 
-/// What appears is private from the start; links are not followed, pipes not waited for.
+/// Creates files private, does not follow links, and does not block on pipes.
 fn options() -> OpenOptions {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();

@@ -1,37 +1,37 @@
-//! A process that has something in hand, told from every other, so that another can take it over as
-//! soon as that process is gone.
+//! The identity of a process that holds a claim, so that another process can take over the claim as
+//! soon as this one is gone.
 //!
-//! A number alone would not do: it is given to another process in time, and after a start of the
-//! machine. Where one cannot look, as between two containers on one folder, nothing is known, and
-//! whoever asks has to go by the time that has passed.
+//! A process id is not enough: ids are reused over time, and after a reboot. If the process cannot
+//! be inspected, as between two containers that share a folder, nothing is known about it, and the
+//! caller has to go by the time that has passed.
 
 use std::{fmt, fs, str::FromStr, sync::LazyLock};
 
 use rustix::process::{Pid, getpid, test_kill_process};
 
-/// Names the present start of the machine.
+/// Contains the id of the current boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Names the space in which numbers of processes mean something.
+/// Names the namespace of process ids.
 const SPACE: &str = "/proc/self/ns/pid";
 
-/// What stands in place of what the system does not tell.
+/// Used for a value that the system does not provide.
 const UNTOLD: &str = "-";
 
-/// Where the moment of its start stands among what the system tells of a process, behind its name.
+/// The index of the start time in `/proc/PID/stat`, counted from the field after the name.
 const STARTED_AT: usize = 19;
 
-/// A process of some machine.
+/// The identity of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     boot: String,
     space: String,
     number: i32,
-    /// In the system's own ticks.
+    /// In the system's clock ticks since boot.
     started: String,
 }
 
-/// Whether a process still lives.
+/// Whether a process is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     Lives,
@@ -40,7 +40,7 @@ pub(crate) enum Life {
 }
 
 impl Process {
-    /// This one.
+    /// The current process.
     pub(crate) fn own() -> &'static Self {
         static OWN: LazyLock<Process> = LazyLock::new(|| {
             let number = getpid().as_raw_nonzero().get();
@@ -50,7 +50,7 @@ impl Process {
         &OWN
     }
 
-    /// Whether it lives, as far as this process can tell.
+    /// Returns whether the process is still running, as far as this process can see.
     pub(crate) fn life(&self) -> Life {
         let own = Self::own();
         if self.boot != own.boot {
@@ -61,7 +61,8 @@ impl Process {
         }
         let lives = match started(self.number) {
             Some(started) => started == self.started,
-            // Where the system tells nothing, not even of this process, the number has to do.
+            // If the system provides no start time, not even for this process, the id alone
+            // decides.
             None => own.started == UNTOLD && exists(self.number),
         };
         if lives { Life::Lives } else { Life::Gone }
@@ -89,7 +90,7 @@ impl FromStr for Process {
     }
 }
 
-/// Whether the process of this name lives. Of a name that is none, nothing is known.
+/// Returns whether the process with this name is still running; `Unknown` for an invalid name.
 pub(crate) fn life(name: &str) -> Life {
     name.parse().map_or(Life::Unknown, |process: Process| process.life())
 }
@@ -108,12 +109,12 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace)
 }
 
-/// When a process started; `None` when it has ended, or the system does not tell.
+/// Returns the start time of a process; `None` if it has ended, or the system does not provide one.
 ///
-/// A process that has ended is listed until its parent has asked how.
+/// A process that has ended stays listed until its parent has waited for it.
 fn started(number: i32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // Its name stands in parentheses and may hold anything.
+    // The name is in parentheses and may contain anything.
     let (_, behind) = text.rsplit_once(')')?;
     let mut fields = behind.split_ascii_whitespace();
     let ended = matches!(fields.clone().next(), Some("Z" | "X" | "x") | None);

@@ -1,9 +1,8 @@
-//! Why something was not done, to those who do not know the path that an error of the database
-//! names.
+//! Why an operation was refused, for code that does not know the path of the database.
 
 use crate::error::StoreError;
 
-/// The database failed, or the request cannot be met.
+/// A failure of the database, or a request that cannot be met.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     Sql(rusqlite::Error),

@@ -1,4 +1,4 @@
-//! The store: a private folder, and the database in it from the moment somebody needs it.
+//! The store: a private folder with a database that is opened on first use.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,9 +23,10 @@ use crate::{
     timers::KeptTimers,
 };
 
-/// What outlives a process, in one folder. Clones share one connection.
+/// A store in one folder, whose contents outlive the process. Clones share one connection.
 ///
-/// Everything here but opening may wait for the disk, and for another process up to some seconds.
+/// Every operation except opening an existing folder may wait for the disk, and up to some seconds
+/// for another process.
 #[derive(Debug, Clone)]
 pub struct Store(Arc<Shared>);
 
@@ -36,70 +37,70 @@ struct Shared {
 }
 
 impl Store {
-    /// Uses a folder, which is made if it is missing. The database is not opened yet.
+    /// Opens a folder, and creates it if it is missing. Does not open the database yet.
     ///
     /// # Errors
     ///
-    /// The folder, or a database in it, is not private to this user or cannot be made.
+    /// The folder cannot be created, or the folder or a database in it is not private to this user.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let folder = private::folder(folder)?;
         private::file(&folder.join(database::FILE))?;
         Ok(Self(Arc::new(Shared { folder, connection: Mutex::new(None) })))
     }
 
-    /// The folder, with its links followed.
+    /// The folder, with symbolic links resolved.
     pub fn folder(&self) -> &Path {
         &self.0.folder
     }
 
-    /// What was recorded.
+    /// The audit log, for reading.
     pub fn audit(&self) -> Audit<'_> {
         Audit::new(self)
     }
 
-    /// Starts to record. A thread opens the database meanwhile; whether it could is told by the
-    /// log's own methods.
+    /// Starts an audit log for writing. A thread opens the database meanwhile; the methods of the
+    /// log report whether that succeeded.
     pub fn audit_log(&self) -> AuditLog {
         AuditLog::start(&self.0.folder)
     }
 
-    /// What a person allowed for the rest of a session.
+    /// The approvals that users gave for the rest of a session.
     pub fn approvals(&self) -> Approvals<'_> {
         Approvals::new(self)
     }
 
-    /// What was said and done.
+    /// The sessions and their records.
     pub fn sessions(&self) -> Sessions<'_> {
         Sessions::new(self)
     }
 
-    /// What plugins remember.
+    /// The state of plugins.
     pub fn state(&self) -> State {
         State::new(self.clone(), Clock::of_wall())
     }
 
-    /// What is to happen at its time.
+    /// The timers.
     pub fn timers(&self) -> KeptTimers {
         KeptTimers::new(self.clone(), Clock::of_wall())
     }
 
-    /// Messages that wait for somebody to read them.
+    /// The messages that wait to be shown.
     pub fn notices(&self) -> KeptNotices<'_> {
         KeptNotices::new(self)
     }
 
-    /// Which sessions are open at present.
+    /// The sessions that are open now.
     pub fn presence(&self) -> Presence<'_> {
         Presence::new(self)
     }
 
-    /// What is recalled by its meaning.
+    /// The memories.
     pub fn memories(&self) -> Memories<'_> {
         Memories::new(self)
     }
 
-    /// Does something with the database, which is opened if it is not yet. A failure to open is
-    /// not kept: the next use tries again.
+    /// Runs `work` with the database, and opens it if necessary. A failure to open it is not
+    /// remembered: the next use tries again.
     pub(crate) fn with<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
@@ -112,7 +113,7 @@ impl Store {
         work(slot.insert(connection))
     }
 
-    /// Does something in one commit, or not at all.
+    /// Runs `work` in one transaction, which is committed only if `work` succeeds.
     pub(crate) fn write<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Refusal>,
@@ -126,7 +127,7 @@ impl Store {
         })
     }
 
-    /// Reads something, all of it as it was at one moment.
+    /// Runs `work` in a read transaction, so that all of its queries see the same state.
     pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Refusal>,

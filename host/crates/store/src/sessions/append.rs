@@ -1,19 +1,19 @@
-//! Adding records: in one commit, and only to what the writer knows.
+//! Appending records: in one commit, and only after the records that the writer knows of.
 
 use rusqlite::{Connection, Statement, params};
 
 use super::{Refusal, body, record::NewRecord, session};
 use crate::{database::signed, error::StoreError};
 
-/// Most records of one session. A turn makes some tens, so this is years of talk; who goes on with
-/// a session holds all of them in memory.
+/// Most records of one session. A turn makes some tens, so this is enough for years. A process that
+/// continues a session keeps all of them in memory.
 const RECORDS_MAX: u64 = 100_000;
 
-/// Adds records behind the `expected` that there are, and returns how many there are then.
+/// Appends records to a session that has `expected` of them, and returns the new number of records.
 ///
 /// # Errors
 ///
-/// There is no such session, it has another number of records, or would have too many.
+/// No session has this id, it has another number of records, or it would have too many.
 pub(super) fn append(
     connection: &Connection,
     id: &str,

@@ -1,11 +1,11 @@
-//! The text of a record, kept once under its hash, with its words in the index.
+//! The body of a record, stored once under its hash, with its words in the index.
 
 use blake3::OUT_LEN;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::words;
 
-/// Keeps a text, unless it is kept already, and returns its key.
+/// Stores a body unless it is stored already, and returns its key.
 pub(super) fn keep(connection: &Connection, text: &str, search: &str) -> rusqlite::Result<i64> {
     let hash = blake3::hash(text.as_bytes());
     let sql = "SELECT key FROM body WHERE hash = ?1";
@@ -24,7 +24,7 @@ pub(super) fn keep(connection: &Connection, text: &str, search: &str) -> rusqlit
     Ok(key)
 }
 
-/// Removes those of some texts that no record has.
+/// Removes those of the given bodies that no record uses.
 pub(super) fn drop_unused(connection: &Connection, keys: &[i64]) -> rusqlite::Result<()> {
     let mut used = connection.prepare("SELECT 1 FROM record WHERE body = ?1")?;
     let mut forget = connection.prepare("DELETE FROM words WHERE rowid = ?1")?;
@@ -38,7 +38,7 @@ pub(super) fn drop_unused(connection: &Connection, keys: &[i64]) -> rusqlite::Re
     Ok(())
 }
 
-/// Reads the columns `text` and `hash`; `None` when the text is not the one that was kept.
+/// Reads the columns `text` and `hash`; `None` if the text does not match its hash.
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
     let text: String = row.get("text")?;
     let hash: [u8; OUT_LEN] = row.get("hash")?;

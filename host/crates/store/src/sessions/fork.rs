@@ -1,4 +1,4 @@
-//! A session that begins where another has been.
+//! Forking: a session that starts with the records of another.
 
 use rusqlite::{Connection, params};
 
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{database::signed, error::StoreError};
 
-/// Begins a session with the first `records` of another; their bodies are shared.
+/// Creates a session with the first `records` of another. The two share the bodies.
 ///
 /// # Errors
 ///
-/// There is no such session, it has fewer records, or there is one of the new id.
+/// No session has the id `from`, it has fewer records, or the new id exists already.
 pub(super) fn fork(
     connection: &Connection,
     from: &str,
@@ -47,7 +47,8 @@ fn copy(connection: &Connection, from: i64, to: i64, records: u64) -> rusqlite::
     connection.execute(sql, (from, to, signed(records)))
 }
 
-/// Adds up what the records of a session used. The database's own sum would fail where ours stops.
+/// Adds up the usage of a session's records. Not a sum in SQL, because that fails on overflow where
+/// [`Used::plus`] saturates.
 fn used(connection: &Connection, key: i64) -> rusqlite::Result<Used> {
     let sql = "SELECT turns, tokens, cost_micro_usd FROM record WHERE session = ?1";
     let mut statement = connection.prepare(sql)?;

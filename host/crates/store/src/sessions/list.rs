@@ -1,4 +1,4 @@
-//! Which sessions there are: the list, the one that is meant, and those that have had their time.
+//! Listing sessions, resolving ids, and selecting outdated sessions.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -8,21 +8,21 @@ use super::{
 };
 use crate::{database::signed, error::StoreError};
 
-/// Ids that are named when the start of one fits several. More do not help to choose.
+/// Most ids that are named when a prefix is ambiguous. More would not help the user to choose.
 const CANDIDATES_MAX: usize = 5;
 
-/// What sessions have to be like. What is `None` does not matter.
+/// The conditions that a session must meet. A field that is `None` is not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SessionFilter<'f> {
-    /// Begun in this folder.
+    /// Started in this folder.
     pub folder: Option<&'f str>,
-    /// Last used before this moment, in milliseconds since 1970.
+    /// Last used before this time, in milliseconds since 1970.
     pub before_ms: Option<u64>,
-    /// At most this many.
+    /// At most this many sessions.
     pub limit: Option<usize>,
 }
 
-/// Lists the sessions that pass a filter, the one that was used last first.
+/// Lists the sessions that meet the conditions, most recently used first.
 pub(super) fn list(
     connection: &Connection,
     filter: &SessionFilter<'_>,
@@ -39,24 +39,25 @@ pub(super) fn list(
     rows.map(|row| Ok(row?.session)).collect()
 }
 
-/// Finds the session that the start of an id means.
+/// Resolves an id or the prefix of one.
 ///
 /// # Errors
 ///
-/// There is none, or there are several.
+/// No session matches, or several do.
 pub(super) fn find(connection: &Connection, prefix: &str) -> Result<Session, Refusal> {
     let sql = format!(
         "SELECT {COLUMNS} FROM session WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT {}",
         CANDIDATES_MAX + 1
     );
     let mut statement = connection.prepare(&sql)?;
-    // Ids are ASCII, so all that begin like this lie below it with a letter beyond ASCII.
+    // Ids are ASCII, so every id with this prefix sorts before the prefix followed by a character
+    // beyond ASCII.
     let rows = statement.query_map([prefix, &format!("{prefix}\u{80}")], SessionRow::read)?;
     let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     if prefix.is_empty() || found.is_empty() {
         return Err(session::missing(prefix).into());
     }
-    // The id itself comes before those that go on behind it.
+    // An id that equals the prefix sorts before the longer ones.
     let first = found.swap_remove(0).session;
     if first.id == prefix || found.is_empty() {
         return Ok(first);
@@ -68,7 +69,7 @@ pub(super) fn find(connection: &Connection, prefix: &str) -> Result<Session, Ref
     Err(StoreError::SessionUnclear { prefix: prefix.to_owned(), candidates }.into())
 }
 
-/// Finds the session that was used last. One without records holds nothing to go on with.
+/// Finds the session that was used last. One without records has nothing to continue.
 pub(super) fn latest(
     connection: &Connection,
     folder: Option<&str>,
@@ -80,7 +81,7 @@ pub(super) fn latest(
     Ok(connection.query_row(&sql, [folder], SessionRow::read).optional()?.map(|row| row.session))
 }
 
-/// Lists the keys of the sessions that are too old, or behind the `keep_max` that were used last.
+/// Lists the keys of the sessions that are too old, or not among the `keep_max` most recently used.
 pub(super) fn outdated(
     connection: &Connection,
     before_ms: u64,

@@ -1,18 +1,18 @@
-//! Sessions: what was said and done in each, as records that are only ever added.
+//! Sessions: the complete history of each conversation, as an append-only list of records.
 //!
-//! A record is a line of the session's journal: a kind, a moment, and a body, which is JSON to those
-//! who write it and plain text here. A body is kept once however many records have it, found by its
-//! hash; so a fork costs a row for each record and no text. A body that no record has any more is
-//! removed with the last of them.
+//! A record is one entry of the session's journal: a kind, a time and a body. The body is JSON to
+//! its writer and plain text here. A body is stored once under its hash, however many records use
+//! it, so a fork costs one row per record and no text. A body is removed with the last record that
+//! uses it.
 //!
-//! **Who may write.** Whoever adds to a session says how many records it knows of. When another
-//! process has added some meanwhile, nothing is written and the error says so: two that go on with
-//! the same session never mix.
+//! **Who may write.** A writer passes the number of records that it knows of. If another process
+//! has appended some meanwhile, nothing is written and the call fails with an error that reports
+//! this, so two processes that continue the same session never mix their records.
 //!
-//! **What a crash may leave.** Records come in one commit with everything that belongs to them, so
-//! a process that is killed leaves the records that it had written, and the text of all of them can
-//! be found. A removal that is cut short is finished by the next one; the session itself is gone
-//! from its first commit on.
+//! **What a crash may leave.** Records are written in one commit with everything that belongs to
+//! them. A killed process leaves all records that it had committed, and their texts can be
+//! searched. A removal that is cut short is finished by the next one; the session itself is gone
+//! from the first commit on.
 //!
 //! Suggested reading order: [`session`], [`record`], `append.rs`, [`read`], [`list`], [`search`],
 //! `fork.rs`, `remove.rs`.
@@ -40,13 +40,15 @@ pub use search::{Hit, Piece};
 
 pub use session::{NewSession, Session, Used};
 
-/// The tables of sessions. A record names its session and its body by their keys, which are
-/// shorter than the id and the hash. A session's key is never given to another, since records of a
-/// removed one may still wait to be removed; `leftover` names those.
+/// The tables of sessions.
+///
+/// A record refers to its session and its body by key, which is shorter than the id and the hash. A
+/// session's key is never reused, because records of a removed session may still wait for their
+/// removal; `leftover` lists those sessions.
 ///
 /// The index has one row for each body that has words, under the body's key. Its tokens are runs of
-/// letters, marks and digits, compared without case and accents. `usermerge` lets it be written anew
-/// however few parts it has.
+/// letters, marks and digits, compared without case and accents. `usermerge` allows a merge of the
+/// index even if it has only two segments.
 pub(crate) const TABLES: &str = "
     CREATE TABLE session (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -98,23 +100,23 @@ impl<'s> Sessions<'s> {
         Self { store }
     }
 
-    /// Begins a session, without records.
+    /// Creates a session without records.
     ///
     /// # Errors
     ///
-    /// There is one of this id, a text is too long, or the database cannot be written.
+    /// The id exists already or is invalid, a text is too long, or the database cannot be written.
     pub fn create(self, session: &NewSession<'_>) -> Result<(), StoreError> {
         session.check()?;
         self.write(|connection| session::insert(connection, session))
     }
 
-    /// Adds records to a session that has `expected` of them, all or none, and returns how many it
-    /// has then.
+    /// Appends records to a session that has `expected` of them, all or none, and returns the new
+    /// number of records.
     ///
     /// # Errors
     ///
-    /// [`StoreError::WentOn`] if the session has another number of records by now; there is no such
-    /// session; there are too many records or one is too long; or the database cannot be written.
+    /// [`StoreError::WentOn`] if the session has another number of records by now; no session has
+    /// this id; there are too many records or one is too long; or the database cannot be written.
     pub fn append(
         self,
         id: &str,
@@ -125,27 +127,27 @@ impl<'s> Sessions<'s> {
         self.write(|connection| append::append(connection, id, expected, records))
     }
 
-    /// Returns a session of exactly this id.
+    /// Returns the session with exactly this id.
     ///
     /// # Errors
     ///
-    /// There is no such session, or the database cannot be read.
+    /// No session has this id, or the database cannot be read.
     pub fn get(self, id: &str) -> Result<Session, StoreError> {
         self.read_only(|connection| Ok(session::row(connection, id)?.session))
     }
 
-    /// Returns the records of a session in their order, read as they are asked for. Those that are
-    /// added from now on are not among them.
+    /// Returns the records of a session in order. Pages are read on demand. Records that are
+    /// appended after this call are not included.
     ///
     /// # Errors
     ///
-    /// There is no such session, or the database cannot be read.
+    /// No session has this id, or the database cannot be read.
     pub fn read(self, id: &str) -> Result<SessionRecords<'s>, StoreError> {
         let row = self.read_only(|connection| session::row(connection, id))?;
         Ok(SessionRecords::new(self.store, row))
     }
 
-    /// Returns the sessions that pass a filter, the one that was used last first.
+    /// Returns the sessions that meet the conditions, most recently used first.
     ///
     /// # Errors
     ///
@@ -154,16 +156,17 @@ impl<'s> Sessions<'s> {
         self.read_only(|connection| Ok(list::list(connection, filter)?))
     }
 
-    /// Returns the session of this id, or the only one whose id begins like this.
+    /// Returns the session with this id, or the only one whose id starts with `prefix`.
     ///
     /// # Errors
     ///
-    /// There is none, there are several, or the database cannot be read.
+    /// No session matches, several do, or the database cannot be read.
     pub fn find(self, prefix: &str) -> Result<Session, StoreError> {
         self.read_only(|connection| list::find(connection, prefix))
     }
 
-    /// Returns the session with records that was used last; with a folder, in that folder.
+    /// Returns the most recently used session that has records; with a folder, only sessions
+    /// started in it.
     ///
     /// # Errors
     ///
@@ -172,64 +175,65 @@ impl<'s> Sessions<'s> {
         self.read_only(|connection| Ok(list::latest(connection, folder)?))
     }
 
-    /// Returns the records that hold all words of a text, the best first.
+    /// Returns the records that contain all words of a query, best first, at most `hits_max`.
     ///
-    /// A word also finds longer ones that begin with it, ranked lower; words between double quotes
-    /// are found next to each other and as they are. Every text is a query, and no sign in it means
-    /// anything else. What a fork has from a session that is still there is found there.
+    /// A word of at least three bytes also matches longer words that begin with it, ranked lower.
+    /// Words in double quotes match exactly and next to each other. Every text is a valid query; no
+    /// other character has a meaning. A record that a fork shares with its parent is only found in
+    /// the parent, as long as the parent exists.
     ///
     /// # Errors
     ///
-    /// The text is too long, or the database cannot be read.
+    /// The query is too long, or the database cannot be read.
     pub fn search(self, query: &str, hits_max: usize) -> Result<Vec<Hit>, StoreError> {
         search::check(query)?;
         self.read_only(|connection| Ok(search::search(connection, query, hits_max)?))
     }
 
-    /// Gives a session another title. Of one that is too long, the start is kept.
+    /// Changes the title of a session. A title that is too long is cut.
     ///
     /// # Errors
     ///
-    /// There is no such session, or the database cannot be written.
+    /// No session has this id, or the database cannot be written.
     pub fn rename(self, id: &str, title: &str) -> Result<(), StoreError> {
         self.write(|connection| session::rename(connection, id, title))
     }
 
-    /// Writes down which model a session talks with from now on.
+    /// Records the model that a session uses from now on.
     ///
     /// # Errors
     ///
-    /// There is no such session, the name is too long, or the database cannot be written.
+    /// No session has this id, the name is too long, or the database cannot be written.
     pub fn switch_model(self, id: &str, model: &str) -> Result<(), StoreError> {
         session::check_model(model)?;
         self.write(|connection| session::switch_model(connection, id, model))
     }
 
-    /// Begins a session with the first `records` of another, and with its title, model and folder.
+    /// Creates a session with the first `records` of another, and with its title, model and folder.
     ///
     /// # Errors
     ///
-    /// There is no such session or it has fewer records, there is one of the new id, or the
-    /// database cannot be written.
+    /// No session has the id `from` or it has fewer records, the new id exists already or is
+    /// invalid, or the database cannot be written.
     pub fn fork(self, from: &str, records: u64, id: &str, at_ms: u64) -> Result<(), StoreError> {
         session::check_id(id)?;
         self.write(|connection| fork::fork(connection, from, records, id, at_ms))
     }
 
-    /// Removes a session with its approvals, and whatever no other session has. What forks have of
-    /// it stays with them.
+    /// Removes a session with its approvals, and all bodies that no other session uses. Forks keep
+    /// the records that they share with it.
     ///
     /// # Errors
     ///
-    /// There is no such session, or the database cannot be written. In the latter case the session
-    /// may be gone already, and the next removal takes what is left.
+    /// No session has this id, or the database cannot be written. In the latter case the session
+    /// may be gone already, and the next removal removes the rest.
     pub fn remove(self, id: &str) -> Result<(), StoreError> {
         self.write(|connection| remove::detach(connection, session::row(connection, id)?.key))?;
         self.sweep()
     }
 
-    /// Removes the sessions that were last used before a moment, and of the others those that were
-    /// used longest ago until `keep_max` are left. Returns how many went.
+    /// Removes the sessions that were last used before a time, in milliseconds since 1970, and all
+    /// but the `keep_max` most recently used. Returns how many were removed.
     ///
     /// # Errors
     ///
@@ -244,7 +248,7 @@ impl<'s> Sessions<'s> {
         Ok(removed)
     }
 
-    /// Removes what belongs to no session any more, in many short commits, so that other writers
+    /// Removes everything that belongs to no session, in many short commits, so that other writers
     /// get their turn.
     fn sweep(self) -> Result<(), StoreError> {
         if !self.write(|connection| Ok(remove::sweep_some(connection)?))? {

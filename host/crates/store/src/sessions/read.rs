@@ -1,4 +1,4 @@
-//! Reading a session, a page at a time, so that a long one needs not fit into memory twice.
+//! Reading a session, a page at a time, so that a long one is not in memory twice.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,10 @@ use crate::{
     store::Store,
 };
 
-/// Most records that are read at once.
+/// Most records per page.
 const PAGE_RECORDS_MAX: u32 = 256;
 
-/// Bytes of bodies after which a page ends. One body may be far longer.
+/// Bytes of bodies after which a page ends. A single body may be far longer.
 const PAGE_BYTES: usize = 1 << 20;
 
 /// The records of a session.
@@ -28,9 +28,9 @@ pub struct SessionRecords<'s> {
     id: String,
     key: i64,
     page: VecDeque<Record>,
-    /// The number of the record that is read next.
+    /// The number of the next record to read.
     next: u64,
-    /// The number behind the last record.
+    /// The number after the last record.
     end: u64,
 }
 
@@ -65,7 +65,7 @@ impl<'s> SessionRecords<'s> {
         {
             let expected = self.next + page.len() as u64;
             let record = read(row)?.filter(|record| record.seq == expected);
-            // Those before it are told first.
+            // Return the records before it first; the next page reports the error.
             let Some(record) = record else { break };
             bytes += record.body.len();
             page.push_back(record);
@@ -76,7 +76,7 @@ impl<'s> SessionRecords<'s> {
         Ok(page)
     }
 
-    /// Why the next record is not there: somebody removed the session, or the file is damaged.
+    /// Why the next record is missing: the session was removed, or the file is damaged.
     fn lost(&self, connection: &Connection) -> Refusal {
         match session::row(connection, &self.id) {
             Ok(row) if row.key == self.key => {
@@ -102,7 +102,7 @@ impl Iterator for SessionRecords<'_> {
     }
 }
 
-/// Reads a record; `None` when its body is not the one that was written.
+/// Reads a record; `None` if its body does not match its hash.
 fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Record>> {
     let Some(body) = body::read(row)? else { return Ok(None) };
     Ok(Some(Record {

@@ -1,18 +1,19 @@
-//! Removing sessions: each at once for all who look, its records behind that in short commits.
+//! Removing sessions: each disappears immediately, and its records follow in short commits.
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{Refusal, body};
 use crate::{approvals, notices};
 
-/// Records that are removed in one commit. Nobody else can write meanwhile: some tens of
+/// Records that are removed in one commit, which blocks other writers for some tens of
 /// milliseconds.
 const STEP_RECORDS_MAX: u32 = 100;
 
-/// Pages of the index that are written anew in one commit, of 4 KiB each: some milliseconds.
+/// Pages of the index, of 4 KiB each, that are rewritten in one commit: some milliseconds.
 const STEP_PAGES: i64 = 256;
 
-/// Takes a session out of the list, with its approvals and the messages that only it would show. Its records are left over.
+/// Removes a session from the list, with its approvals and the messages that only it would show.
+/// Its records become leftovers.
 pub(super) fn detach(connection: &Connection, key: i64) -> Result<(), Refusal> {
     let sql = "DELETE FROM session WHERE key = ?1 RETURNING id";
     let id: String = connection.query_row(sql, [key], |row| row.get(0))?;
@@ -22,8 +23,8 @@ pub(super) fn detach(connection: &Connection, key: i64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Removes the next few records that are left over, with the bodies that nobody else has. Tells
-/// whether there were any.
+/// Removes the next few leftover records, with the bodies that no other record uses. Returns
+/// whether there were any leftovers.
 pub(super) fn sweep_some(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT session FROM leftover ORDER BY session LIMIT 1";
     let Some(key) = connection.query_row(sql, (), |row| row.get::<_, i64>(0)).optional()? else {
@@ -45,26 +46,26 @@ fn cut(connection: &Connection, key: i64) -> rusqlite::Result<Vec<i64>> {
     statement.query_map((key, STEP_RECORDS_MAX), |row| row.get(0))?.collect()
 }
 
-/// Where to go on with taking the words of removed bodies out of the index.
+/// Where to continue removing the words of deleted bodies from the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Erasing {
     Begin,
     GoOn,
 }
 
-/// Writes a part of the index anew. Tells whether there may be more to write.
+/// Rewrites a part of the index. Returns whether there may be more to rewrite.
 ///
-/// A removed row is only marked as such in the index, and its words stay until what holds them is
-/// written anew. (The index can also be told to look for each of them at once, which takes a
-/// thousand times as long as writing them took.)
+/// The index only marks a row as removed, and keeps its words until their segment is rewritten.
+/// (FTS5 can also delete each word immediately, which takes a thousand times as long as writing it
+/// did.)
 pub(super) fn erase_some(connection: &Connection, erasing: Erasing) -> rusqlite::Result<bool> {
-    // The index takes a number below zero as the wish to write all of it.
+    // FTS5 takes a negative number as a request to rewrite the whole index.
     let pages = match erasing {
         Erasing::Begin => -STEP_PAGES,
         Erasing::GoOn => STEP_PAGES,
     };
     let before = connection.total_changes();
     connection.execute("INSERT INTO words (words, rank) VALUES ('merge', ?1)", [pages])?;
-    // The command itself counts as a change.
+    // The command itself counts as one change.
     Ok(connection.total_changes() - before > 1)
 }

@@ -1,4 +1,4 @@
-//! Finding what was said, in all sessions.
+//! Searching the records of all sessions.
 
 use rusqlite::{Connection, Row, params};
 
@@ -9,13 +9,13 @@ use crate::{
     words,
 };
 
-/// Longest query. People type a few words; each costs a walk through the index.
+/// Longest query. Users type a few words; each costs a walk through the index.
 const QUERY_BYTES_MAX: usize = 1024;
 
-/// Words of a text that are shown around what was found: two lines of a terminal.
+/// Words of context in a snippet: two lines of a terminal.
 const SNIPPET_WORDS: u32 = 24;
 
-/// A record that holds what was looked for.
+/// A record that matches a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The session's id.
@@ -24,33 +24,33 @@ pub struct Hit {
     pub title: String,
     /// The record's place in the session.
     pub seq: u64,
-    /// What the record is, in one word.
+    /// The kind of the record, in one word.
     pub kind: String,
-    /// When it was made, in milliseconds since 1970.
+    /// The time of the record, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The place of the text where most of the words stand, in pieces.
+    /// The part of the text with the most matches, in pieces.
     pub snippet: Vec<Piece>,
 }
 
-/// A piece of a text that was found.
+/// A piece of a snippet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The piece, as it was written.
+    /// The text of the piece, as it was written.
     pub text: String,
-    /// Whether it is what was looked for, and not what stands around it.
+    /// Whether the piece matches the query, rather than being context.
     pub found: bool,
 }
 
-/// Checks that a query can be answered.
+/// Checks the length of a query.
 ///
 /// # Errors
 ///
-/// It is too long.
+/// The query is too long.
 pub(super) fn check(query: &str) -> Result<(), StoreError> {
     check_length("a query", query, QUERY_BYTES_MAX)
 }
 
-/// Finds the records that hold all words of a query, the best first, of equals the newest.
+/// Finds the records that contain all words of a query, best first; of equal ones, newest first.
 pub(super) fn search(
     connection: &Connection,
     query: &str,
@@ -68,18 +68,19 @@ pub(super) fn search(
     Ok(hits)
 }
 
-/// A body that holds the words.
+/// A body that matches.
 struct Found {
     body: i64,
-    /// Less is better.
+    /// Lower is better.
     rank: f64,
     snippet: Vec<Piece>,
 }
 
-/// Each of them is the body of one record at least, so no more are needed than hits are wanted.
+/// Finds the best bodies. Each belongs to at least one record, so no more than `count_max` are
+/// needed.
 ///
-/// The index is walked twice, so that snippets are made of the best alone: each takes a walk
-/// through its text. The sign before `rowid` keeps that from becoming a walk for each of them.
+/// The index is walked twice, so that snippets, which each cost a walk through a text, are only
+/// made for the best bodies. The `+` before `rowid` prevents one index walk per body.
 fn bodies(connection: &Connection, query: &str, count_max: usize) -> rusqlite::Result<Vec<Found>> {
     let sql = "WITH best AS MATERIALIZED (
             SELECT rowid AS body FROM words WHERE words MATCH ?1
@@ -111,7 +112,7 @@ fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Lists the records with a body, without those that a fork shares with a parent that is there.
+/// Lists the records with a body, except those that a fork shares with an existing parent.
 fn records(connection: &Connection, found: &Found, count_max: usize) -> rusqlite::Result<Vec<Hit>> {
     let sql = "SELECT session.id, session.title, seq, kind, at_ms
         FROM record JOIN session ON session.key = record.session

@@ -1,4 +1,4 @@
-//! A session as its list shows it, and the figures of what it used.
+//! A session as it is listed, and the figures of its usage.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -8,70 +8,70 @@ use crate::{
     error::StoreError,
 };
 
-/// Longest id. Room for a time and enough chance in any usual spelling.
+/// Longest id. Leaves room for a time and enough random characters in any usual notation.
 const ID_BYTES_MAX: usize = 64;
 
-/// Longest title. A list has one line for each session.
+/// Longest title. A list shows one line per session.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// Longest name of a model. Those of a large registry are half as long.
+/// Longest name of a model. The names in a large registry are half as long.
 const MODEL_BYTES_MAX: usize = 256;
 
-/// Longest path of a folder: the longest that Linux takes.
+/// Longest path of a folder, which is also Linux's limit.
 const FOLDER_BYTES_MAX: usize = 4096;
 
 /// The columns that [`SessionRow::read`] expects.
 pub(super) const COLUMNS: &str = "key, id, title, model, folder, created_ms, updated_ms, parent_id,
     parent_records, records, turns, tokens, cost_micro_usd";
 
-/// A session that is about to begin.
+/// A session to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewSession<'s> {
-    /// What no other session is called: ASCII letters, digits, `-`, `_` and `.`.
+    /// The unique id: ASCII letters, digits, `-`, `_` and `.`.
     pub id: &'s str,
-    /// What people know it by. Of one that is too long, the start is kept.
+    /// The title. One that is too long is cut.
     pub title: &'s str,
     /// The name of the model.
     pub model: &'s str,
-    /// The folder in which it was begun.
+    /// The folder in which it was started.
     pub folder: Option<&'s str>,
-    /// When it was begun, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
 }
 
 /// A session, without its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// What no other session is called.
+    /// The unique id.
     pub id: String,
-    /// What people know it by.
+    /// The title.
     pub title: String,
-    /// The name of the model that it talks with.
+    /// The name of the model that it uses.
     pub model: String,
-    /// The folder in which it was begun.
+    /// The folder in which it was started.
     pub folder: Option<String>,
-    /// When it was begun, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When its last record was made, or when it was begun, in milliseconds since 1970.
+    /// The time of its last record, or of its creation, in milliseconds since 1970.
     pub updated_ms: u64,
-    /// The session that it was forked from, which may be gone.
+    /// The session that it was forked from, which may have been removed.
     pub parent_id: Option<String>,
-    /// How many of its records are from there.
+    /// How many of its records were copied from the parent.
     pub parent_records: u64,
     /// How many records it has.
     pub records: u64,
-    /// What its records used together.
+    /// The total usage of its records.
     pub used: Used,
 }
 
-/// What a record, or a session, used.
+/// The usage of a record or of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
     /// Turns of the conversation.
     pub turns: u64,
-    /// Tokens that the model read and wrote.
+    /// Tokens that the model read and wrote, in total.
     pub tokens: u64,
-    /// Money in millionths of a US dollar, as far as prices are known; `None` when none is.
+    /// Cost in millionths of a US dollar, as far as prices are known; `None` if none is known.
     pub cost_micro_usd: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct SessionRow {
 impl NewSession<'_> {
     /// # Errors
     ///
-    /// The id is none, or a text is too long.
+    /// The id is invalid, or a text is too long.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         check_id(self.id)?;
         check_model(self.model)?;
@@ -94,7 +94,7 @@ impl NewSession<'_> {
 }
 
 impl Used {
-    /// The sum of both.
+    /// Returns the sum of both. Counts saturate; the cost is `None` if both are.
     pub fn plus(self, other: Self) -> Self {
         let costs = [self.cost_micro_usd, other.cost_micro_usd];
         Self {
@@ -131,11 +131,11 @@ impl SessionRow {
     }
 }
 
-/// Checks that a text can be an id: it is typed on command lines and stands in file names.
+/// Checks an id. Ids are typed on command lines and used in file names.
 ///
 /// # Errors
 ///
-/// It cannot.
+/// The id is too long, empty, or has other characters than ASCII letters, digits, `-`, `_` and `.`.
 pub(super) fn check_id(id: &str) -> Result<(), StoreError> {
     check_length("the id of a session", id, ID_BYTES_MAX)?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -154,7 +154,7 @@ pub(super) fn check_model(name: &str) -> Result<(), StoreError> {
 
 /// # Errors
 ///
-/// The text is longer than that.
+/// The text is longer than `bytes_max`.
 pub(super) fn check_length(
     what: &'static str,
     text: &str,
@@ -170,23 +170,23 @@ pub(super) fn check_length(
 ///
 /// # Errors
 ///
-/// There is none.
+/// No session has this id.
 pub(super) fn row(connection: &Connection, id: &str) -> Result<SessionRow, Refusal> {
     let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?1");
     let row = connection.query_row(&sql, [id], SessionRow::read).optional()?;
     Ok(row.ok_or_else(|| missing(id))?)
 }
 
-/// Tells that there is no session of this id.
+/// The error for an id that no session has.
 pub(super) fn missing(id: &str) -> StoreError {
     StoreError::NoSession { id: id.chars().take(ID_BYTES_MAX).collect() }
 }
 
-/// Writes a session without records.
+/// Inserts a session without records.
 ///
 /// # Errors
 ///
-/// There is one of this id.
+/// The id exists already.
 pub(super) fn insert(connection: &Connection, session: &NewSession<'_>) -> Result<(), Refusal> {
     let sql = "INSERT INTO session
         (id, title, model, folder, created_ms, updated_ms, parent_records, records, turns, tokens)
@@ -202,7 +202,7 @@ pub(super) fn insert(connection: &Connection, session: &NewSession<'_>) -> Resul
 
 /// # Errors
 ///
-/// There is no such session.
+/// No session has this id.
 pub(super) fn rename(connection: &Connection, id: &str, title: &str) -> Result<(), Refusal> {
     let key = row(connection, id)?.key;
     connection.execute("UPDATE session SET title = ?2 WHERE key = ?1", params![key, cut(title)])?;
@@ -211,14 +211,14 @@ pub(super) fn rename(connection: &Connection, id: &str, title: &str) -> Result<(
 
 /// # Errors
 ///
-/// There is no such session.
+/// No session has this id.
 pub(super) fn switch_model(connection: &Connection, id: &str, model: &str) -> Result<(), Refusal> {
     let key = row(connection, id)?.key;
     connection.execute("UPDATE session SET model = ?2 WHERE key = ?1", params![key, model])?;
     Ok(())
 }
 
-/// The start of a title, with a sign where it was cut.
+/// Cuts a title to its longest length, with an ellipsis at the end.
 fn cut(title: &str) -> String {
     match title.char_indices().nth(TITLE_CHARS_MAX) {
         None => title.to_owned(),

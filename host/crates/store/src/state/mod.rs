@@ -1,10 +1,10 @@
-//! State: keys and values that plugins keep, apart for each plugin and user.
+//! State: keys and values that plugins store, separate for each plugin and user.
 //!
-//! Every change is one commit that also counts what its owner keeps, so the sum never drifts from
-//! the rows, whenever a process is killed. A key's version is taken from a number of its owner that
-//! only grows and outlives the keys: a version that somebody remembers never comes back.
+//! Every change is one commit that also updates the owner's byte count, so the count never drifts
+//! from the rows, even if a process is killed. Versions of keys come from a counter of the owner
+//! that only grows and outlives the keys, so a version is never used twice.
 //!
-//! What has expired is not there for anybody, and leaves the disk with the next change.
+//! An expired key is invisible to every reader, and is deleted with the next change.
 
 mod rows;
 
@@ -14,8 +14,8 @@ use sallyport_contract::services::{Kept, Owner, StateError, StateStore, Write};
 
 use crate::{clock::Clock, error::StoreError, store::Store};
 
-/// The tables of state. An owner's row stays when its keys are gone, for the sake of its versions.
-/// Keys are kept as bytes, in whose order they are listed.
+/// The tables of state. An owner's row stays when its keys are gone, because versions must not
+/// repeat. Keys are stored as bytes, and are listed in byte order.
 pub(crate) const TABLES: &str = "
     CREATE TABLE state_owner (
         key INTEGER PRIMARY KEY,
@@ -43,12 +43,12 @@ pub struct State {
     clock: Clock,
 }
 
-/// An owner, and how much it keeps.
+/// An owner, and how much it stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateOwner {
-    /// Whose it is.
+    /// The plugin and the user.
     pub owner: Owner,
-    /// How many keys.
+    /// The number of keys.
     pub keys: u64,
     /// Bytes of all keys and values.
     pub bytes: u64,
@@ -59,7 +59,7 @@ impl State {
         Self { store, clock }
     }
 
-    /// Lists those who keep something, by plugin and user.
+    /// Lists the owners that store anything, sorted by plugin and user.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl State {
         self.store.read(|connection| Ok(rows::owners(connection, now_ms)?))
     }
 
-    /// Forgets all that an owner keeps, and returns how many keys there were.
+    /// Deletes all keys of an owner, and returns their number.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The rows of owners, keys and values, within one transaction each.
+//! The rows of owners, keys and values. Each function runs within one transaction.
 
 use rusqlite::{Connection, OptionalExtension, Row, params, types::Type};
 use sallyport_contract::services::{Expected, Kept, Owner, StateError, Write};
@@ -6,24 +6,24 @@ use sallyport_contract::services::{Expected, Kept, Owner, StateError, Write};
 use super::StateOwner;
 use crate::database::{plugin_name, signed, unsigned};
 
-/// A key is there unless it has expired.
+/// Selects the keys that have not expired.
 const LIVES: &str = "(expires_ms IS NULL OR expires_ms > ?1)";
 
-/// Which keys are listed.
+/// The keys to list.
 pub(super) struct Page<'p> {
     pub(super) prefix: &'p str,
     pub(super) after: Option<&'p str>,
     pub(super) limit: usize,
 }
 
-/// An owner as a change finds it.
+/// An owner's row before a change.
 struct OwnerRow {
     key: i64,
     version: u64,
     bytes: u64,
 }
 
-/// A key as a change finds it.
+/// A key's row before a change.
 struct Present {
     version: u64,
     bytes: u64,
@@ -44,7 +44,7 @@ pub(super) fn get(
     connection.query_row(&sql, values, read).optional()
 }
 
-/// Keeps a value, where nothing has expired any more.
+/// Stores a value. Expired keys must have been purged.
 pub(super) fn set(
     connection: &Connection,
     owner: &Owner,
@@ -71,7 +71,7 @@ pub(super) fn set(
 
 /// # Errors
 ///
-/// The key is not as expected, or the value does not fit.
+/// The key is not as expected, or the value exceeds the quota.
 fn check(write: &Write<'_>, present: Option<&Present>, bytes: u64) -> Result<(), StateError> {
     let present = present.map(|present| present.version);
     let fits = match write.expected {
@@ -88,7 +88,7 @@ fn check(write: &Write<'_>, present: Option<&Present>, bytes: u64) -> Result<(),
     Ok(())
 }
 
-/// Forgets a key, where nothing has expired any more.
+/// Deletes a key. Expired keys must have been purged.
 pub(super) fn delete(connection: &Connection, owner: &Owner, key: &str) -> rusqlite::Result<bool> {
     let sql = "DELETE FROM state WHERE name = ?3
         AND owner = (SELECT key FROM state_owner WHERE plugin = ?1 AND user = ?2)
@@ -127,8 +127,8 @@ pub(super) fn list(
     names.collect()
 }
 
-/// The first bytes behind all that begin with a prefix. The last byte of a text is never the
-/// greatest that there is.
+/// Returns the upper bound of the names with a prefix. The last byte of UTF-8 text is never 255, so
+/// it can be incremented.
 fn end_of(prefix: &str) -> Option<Vec<u8>> {
     let mut end = prefix.as_bytes().to_vec();
     *end.last_mut()? += 1;
@@ -140,7 +140,7 @@ fn name(bytes: Vec<u8>) -> rusqlite::Result<String> {
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(error)))
 }
 
-/// Removes what has expired, whoever kept it.
+/// Deletes the expired keys of all owners.
 pub(super) fn purge(connection: &Connection, now_ms: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE state_owner SET bytes = bytes - gone.size
         FROM (SELECT owner, sum(length(name) + length(value)) AS size FROM state
@@ -168,7 +168,7 @@ pub(super) fn owners(connection: &Connection, now_ms: u64) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// Returns how many keys there were, without those that had expired.
+/// Deletes all keys of an owner, and returns their number without the expired ones.
 pub(super) fn clear(
     connection: &Connection,
     owner: &Owner,

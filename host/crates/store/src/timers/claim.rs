@@ -1,4 +1,4 @@
-//! Who may let a timer fire, and how that ends.
+//! Claims: which process fires a timer, and how a claim ends.
 
 use rusqlite::{Connection, params};
 use sallyport_contract::services::{Firing, Timer};
@@ -12,17 +12,17 @@ use crate::{
     process::{self, Life, Process},
 };
 
-/// Most timers that are listed as due. Whoever lets them fire comes back for the others.
+/// Most timers that are listed as due. The caller lists the others after these.
 const DUE_MAX: usize = 64;
 
-/// The right to let a timer fire once.
+/// The right to fire a timer once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What fires.
+    /// The firing.
     pub firing: Firing,
     key: i64,
     number: i64,
-    /// When it is due again, once this firing is settled.
+    /// The next time of the timer, once this firing is settled.
     next_ms: Option<u64>,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct Lease<'p> {
 }
 
 impl Lease<'static> {
-    /// One that this process holds.
+    /// A lease for this process.
     pub(super) fn own(now_ms: u64, lease_ms: u64) -> Self {
         Self { holder: Process::own(), now_ms, until_ms: now_ms.saturating_add(lease_ms) }
     }
 }
 
 impl TimerRow {
-    /// Whether it is due and nobody holds it.
+    /// Whether the timer is due and not claimed.
     fn is_free(&self, now_ms: u64) -> bool {
         let held = self.process.as_deref().is_some_and(|holder| {
             process::life(holder) != Life::Gone && self.lease_ms.is_some_and(|end| end > now_ms)
@@ -59,8 +59,8 @@ impl TimerRow {
         Firing { timer, due_ms, late, missed: missed.unwrap_or(0), again }
     }
 
-    /// The next time of a repeated timer. One whose calendar cannot be read any more, or has come to
-    /// its end, fires for the last time.
+    /// Returns the next time of a repeated timer. A timer whose calendar can no longer be parsed,
+    /// or has ended, fires for the last time.
     fn next_ms(&self, now_ms: u64) -> Option<u64> {
         sallyport_schedule::next(&self.timer.moment, self.set_ms, now_ms).ok().flatten()
     }
@@ -74,7 +74,7 @@ pub(super) fn due(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<
     free.map(|row| Ok(row?.timer)).take(DUE_MAX).collect()
 }
 
-/// Claims a timer, as the only one that writes meanwhile.
+/// Claims a timer. The caller must hold the write lock.
 pub(super) fn claim(
     connection: &Connection,
     id: &str,
@@ -112,7 +112,7 @@ pub(super) fn settle(connection: &Connection, claim: &Claim) -> rusqlite::Result
     Ok(connection.execute(sql, (claim.key, claim.number, signed(next_ms)))? > 0)
 }
 
-/// Gives a claim back; `has_begun` is what the next one has to say of this one.
+/// Gives a claim back. If `has_begun`, the next firing has `again` set.
 pub(super) fn release(
     connection: &Connection,
     claim: &Claim,
