@@ -1,49 +1,50 @@
-//! The words of a text, as the index has them, and as somebody asks for them.
+//! Preparing texts and queries for the full-text index.
 //!
-//! The index splits a text where anything but letters, marks and digits stands. In scripts that put
-//! no spaces between words, each letter is made a word of its own and a word that is looked for is
-//! a row of these: it is found wherever it stands, however short it is. Splitting everything into
-//! rows of three letters would do the same only for words of three letters and more, in an index
-//! several times as large and without a sense of whole words.
+//! The index splits a text at everything except letters, marks and digits. In scripts without
+//! spaces between words, each letter becomes a word of its own, and a searched word becomes a
+//! phrase of them, so it is found anywhere, however short it is. An index of trigrams would only
+//! find words of three letters and more, would be several times as large, and would not know whole
+//! words.
 
 use std::cmp::Reverse;
 
 use sallyport_lexical::is_unspaced;
 
-/// Stands between two letters that are words of their own. Texts lose their own control characters
-/// on the way into the index, so this and the next two mean only what is said here.
+/// Separates letters that are words of their own. Control characters are removed from texts before
+/// they are indexed, so this and the next two characters have no other meaning.
 const BETWEEN: char = '\u{1f}';
 
-/// Stands before what was found.
+/// Marks the start of a match.
 pub(crate) const FOUND_BEGIN: char = '\u{1d}';
 
-/// Stands behind what was found.
+/// Marks the end of a match.
 pub(crate) const FOUND_END: char = '\u{1e}';
 
-/// Most of a text that is searched. People look for what was said, which is shorter; of a long
-/// result of a tool, the start says what it is.
+/// Most bytes of a text that are indexed. Users search for what was written in a conversation,
+/// which is shorter; the start of a long tool result identifies it.
 const SEARCHED_BYTES_MAX: usize = 16 << 10;
 
-/// Shortest start of a word that finds longer ones: three letters of Latin, two of most other
-/// alphabets, one of Korean. Fewer begin so many words that they tell nothing and take seconds.
+/// Shortest prefix, in bytes, that matches longer words: three Latin letters, two of most other
+/// alphabets, one of Korean. A shorter prefix matches so many words that the result is useless and
+/// the search takes seconds.
 const START_BYTES_MIN: usize = 3;
 
 /// Most words of a text that is compared with others by its words. Each costs a walk through the
-/// index; the longest of a text say the most about it.
+/// index; the longest words describe the text best.
 const ANY_WORDS_MAX: usize = 64;
 
-/// The text that goes into the index.
+/// Returns the text to index.
 pub(crate) fn indexed(text: &str) -> String {
     split(&text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)])
 }
 
-/// A piece of what came out of the index, as it was before.
+/// Restores a piece of indexed text to its original form.
 pub(crate) fn restored(piece: &str) -> String {
     piece.replace(BETWEEN, "")
 }
 
-/// Writes a query in the language of the index, in which only what stands between quotes is free of
-/// meaning. `None` when nothing is asked for.
+/// Writes a query in the syntax of the index. All words are quoted, because the index interprets
+/// everything else. `None` if the text has no words.
 pub(crate) fn query(text: &str) -> Option<String> {
     let mut terms = Vec::new();
     for (number, part) in text.split('"').enumerate() {
@@ -57,8 +58,7 @@ pub(crate) fn query(text: &str) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(" AND "))
 }
 
-/// Writes a query that finds whatever has any of a text's words, in the same language. `None` when
-/// it has none.
+/// Writes a query that matches any of a text's words. `None` if the text has none.
 pub(crate) fn any_of(text: &str) -> Option<String> {
     let split = indexed(text);
     let apart = |c: char| c.is_whitespace() || c == BETWEEN || c == '"';
@@ -70,7 +70,7 @@ pub(crate) fn any_of(text: &str) -> Option<String> {
     (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
-/// A whole word counts twice, so it ranks above a longer one.
+/// A whole word is queried twice, so that it ranks above longer words.
 fn term(word: &str) -> String {
     if word.len() < START_BYTES_MIN {
         format!("\"{word}\"")
@@ -79,7 +79,7 @@ fn term(word: &str) -> String {
     }
 }
 
-/// Signs alone are in no text of the index, so a query that asks for them too would find nothing.
+/// The index contains no word of punctuation only, so a query for one would match nothing.
 fn has_word(text: &str) -> bool {
     text.contains(char::is_alphanumeric)
 }

@@ -1,16 +1,20 @@
-//! Timers: what is to happen at its time, also when the host was down by then.
+//! Timers: actions that are due at a time, even if the host was not running then.
 //!
-//! Whoever lets a timer fire first claims it, and settles it when it has fired. Of several processes
-//! one gets the claim. A claim ends by being settled, which puts a repeated timer on its next time
-//! and removes any other; by being released, when the firing has not begun; or with its holder: when
-//! that process is gone, at once, and when it lives but neither settles nor renews, as soon as its
-//! lease is over. What was claimed and never settled may have happened, so the next firing for that
-//! time says that it comes again.
+//! A process claims a timer before it fires it, and settles the claim afterwards. Of several
+//! processes, only one gets the claim. A claim ends in one of these ways:
 //!
-//! A repeated timer that was missed fires once, and says how many other times fell into the time
-//! that was missed.
+//! - It is settled, which moves a repeated timer to its next time and removes any other.
+//! - It is released: the firing did not begin, or came to nothing.
+//! - Its holder's process ends, which frees the claim immediately.
+//! - Its lease ends while its holder is running but neither settles nor renews.
 //!
-//! A clock that steps back lets nothing fire a second time: a timer's next time is in its row.
+//! A firing that was claimed and never settled may have happened, so the next firing for that time
+//! has `again` set.
+//!
+//! A repeated timer that was missed fires once, and reports how many other times were missed.
+//!
+//! A clock that steps back does not fire a timer a second time: the timer's next time is stored in
+//! its row.
 
 mod claim;
 mod rows;
@@ -21,20 +25,22 @@ pub use claim::Claim;
 
 use crate::{clock::Clock, error::StoreError, refusal::Refusal, store::Store};
 
-/// How late a timer may be without being called late. A host that sleeps until the time is there
-/// within milliseconds; one that looks now and then for what others have set takes up to this.
+/// How late a timer may fire without being marked as late, in milliseconds. A host that sleeps
+/// until the time fires within milliseconds; one that polls for the timers of other processes takes
+/// up to this long.
 pub const LATE_MS: u64 = 2000;
 
-/// Longest label; one line that people read.
+/// Longest label, in bytes: one line that users read.
 const LABEL_BYTES_MAX: usize = 256;
 
-/// Longest payload. It is a note of a plugin to itself; more belongs into its state.
+/// Longest payload, in bytes. A payload is a plugin's note to itself; larger data belongs in its
+/// state.
 const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 
-/// The table of timers. A number is never given to another timer, since a conversation may speak of
-/// one that is long over. `claims` counts how often a timer was claimed and names the last claim;
-/// while that is unsettled, `process` has it. `again` says that an earlier one for the same time was
-/// never settled.
+/// The table of timers. A number is never reused, because a conversation may refer to a timer that
+/// ended long ago. `claims` counts how often a timer was claimed, and identifies the last claim;
+/// while that is unsettled, `process` is its holder. `again` is set if an earlier claim for the
+/// same time was never settled.
 pub(crate) const TABLE: &str = "
     CREATE TABLE timer (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -68,8 +74,8 @@ impl KeptTimers {
         Self { store, clock }
     }
 
-    /// Lists the first timers that are due at a moment, in milliseconds since 1970, and that nobody
-    /// has claimed.
+    /// Lists the timers that are due at a time, in milliseconds since 1970, and not claimed: at
+    /// most 64, earliest first.
     ///
     /// # Errors
     ///
@@ -78,9 +84,9 @@ impl KeptTimers {
         self.store.read(|connection| Ok(claim::due(connection, now_ms)?))
     }
 
-    /// Tells when something will be due after a moment: the next time of a timer, or the end of a
-    /// lease. What was due by then is not meant. In milliseconds since 1970; `None` when nothing is
-    /// planned.
+    /// Returns the next time after `after_ms` at which a timer is due or the lease of a due timer
+    /// ends, in milliseconds since 1970; `None` if there is none. Timers that were due by
+    /// `after_ms` do not count.
     ///
     /// # Errors
     ///
@@ -89,8 +95,8 @@ impl KeptTimers {
         self.store.read(|connection| Ok(rows::next_due(connection, after_ms)?))
     }
 
-    /// Claims a timer that is due, to let it fire within `lease_ms`. `None` when it is not due, when
-    /// somebody else has claimed it, or when there is no such timer any more.
+    /// Claims a timer that is due, for `lease_ms` milliseconds. `None` if the timer is not due, is
+    /// claimed already, or does not exist.
     ///
     /// # Errors
     ///
@@ -100,8 +106,9 @@ impl KeptTimers {
         self.store.write(|connection| Ok(claim::claim(connection, id, &lease)?))
     }
 
-    /// Holds a claim for another `lease_ms` from now on. Tells whether it still stood: a timer may
-    /// have been cancelled, or taken over after its lease.
+    /// Extends a claim to `lease_ms` milliseconds from `now_ms`. Returns whether the claim was
+    /// still valid: the timer may have been cancelled, or claimed by another process after the
+    /// lease ended.
     ///
     /// # Errors
     ///
@@ -111,8 +118,8 @@ impl KeptTimers {
         self.store.write(|connection| Ok(claim::renew(connection, claim, until_ms)?))
     }
 
-    /// Writes down that a timer has fired, and plans its next time or removes it. Tells whether the
-    /// claim still stood; if not, nothing was written.
+    /// Records that a timer has fired, and moves it to its next time or removes it. Returns whether
+    /// the claim was still valid; if not, nothing was written.
     ///
     /// # Errors
     ///
@@ -121,7 +128,7 @@ impl KeptTimers {
         self.store.write(|connection| Ok(claim::settle(connection, claim)?))
     }
 
-    /// Gives back a claim whose firing has not begun. Tells whether it still stood.
+    /// Gives back a claim whose firing has not begun. Returns whether the claim was still valid.
     ///
     /// # Errors
     ///
@@ -130,8 +137,8 @@ impl KeptTimers {
         self.store.write(|connection| Ok(claim::release(connection, claim, false)?))
     }
 
-    /// Gives back a claim whose firing has begun and came to nothing: the next one says that it comes
-    /// again. Tells whether it still stood.
+    /// Gives back a claim whose firing has begun and came to nothing. The next firing has `again`
+    /// set. Returns whether the claim was still valid.
     ///
     /// # Errors
     ///
@@ -140,7 +147,7 @@ impl KeptTimers {
         self.store.write(|connection| Ok(claim::release(connection, claim, true)?))
     }
 
-    /// Lists the timers of all owners, the next to fire first.
+    /// Lists the timers of all owners, next to fire first.
     ///
     /// # Errors
     ///
@@ -149,7 +156,7 @@ impl KeptTimers {
         self.store.read(|connection| Ok(rows::list(connection, &rows::Which::default())?))
     }
 
-    /// Lists an owner's timers that were set in a session, the next to fire first.
+    /// Lists the timers that an owner set in a session, next to fire first.
     ///
     /// # Errors
     ///
@@ -159,7 +166,7 @@ impl KeptTimers {
         self.store.read(|connection| Ok(rows::list(connection, &which)?))
     }
 
-    /// Cancels a timer, whoever has set it. Returns what it was, if there was one.
+    /// Cancels a timer of any owner. Returns the timer, if it existed.
     ///
     /// # Errors
     ///

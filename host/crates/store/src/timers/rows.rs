@@ -1,4 +1,4 @@
-//! The rows of timers, whoever holds them.
+//! The rows of timers, regardless of their owners.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::services::{Moment, Owner, Plan, Timer};
@@ -9,22 +9,22 @@ use crate::database::{foreign, plugin_name, signed, unsigned};
 pub(super) const COLUMNS: &str = "key, plugin, user, session_id, label, payload, moment, set_ms,
     due_ms, claims, process, lease_ms, again";
 
-/// What stands before the number in a timer's name.
+/// The prefix of the number in a timer's id.
 const PREFIX: &str = "t-";
 
-/// A timer with what only its claims need.
+/// A timer, with the columns that only its claims need.
 pub(super) struct TimerRow {
     pub(super) key: i64,
     pub(super) timer: Timer,
     pub(super) set_ms: u64,
     pub(super) claims: i64,
-    /// Who has claimed it and has not settled it.
+    /// The process that has claimed the timer and not settled it.
     pub(super) process: Option<String>,
     pub(super) lease_ms: Option<u64>,
     pub(super) again: bool,
 }
 
-/// Whose timers are meant. What is `None` does not matter.
+/// The timers to list. A field that is `None` is not checked.
 #[derive(Default)]
 pub(super) struct Which<'w> {
     pub(super) owner: Option<&'w Owner>,
@@ -64,7 +64,7 @@ fn name(key: i64) -> String {
     format!("{PREFIX}{key}")
 }
 
-/// The number in a timer's name; `None` for what is no name as this program writes it.
+/// Returns the number in a timer's id; `None` if this program does not write such an id.
 fn key(id: &str) -> Option<i64> {
     let key = id.strip_prefix(PREFIX)?.parse().ok()?;
     (name(key) == id).then_some(key)
@@ -75,7 +75,7 @@ pub(super) fn find(connection: &Connection, id: &str) -> rusqlite::Result<Option
     connection.query_row(&sql, [key(id)], TimerRow::read).optional()
 }
 
-/// Counts an owner's timers, without those that are firing for the last time: such a one may set
+/// Counts an owner's timers, without one-shot timers that are firing, because such a timer may set
 /// its own successor.
 pub(super) fn count(connection: &Connection, owner: &Owner) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM timer
@@ -113,7 +113,7 @@ pub(super) fn insert(
     Ok(Timer { id, owner: owner.clone(), moment, next_ms: due_ms, label, payload, session_id })
 }
 
-/// Removes a timer, of an owner if one is named, and returns it.
+/// Removes a timer and returns it. With an owner, only a timer of that owner.
 pub(super) fn cancel(
     connection: &Connection,
     id: &str,
