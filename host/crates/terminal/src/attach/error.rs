@@ -1,8 +1,8 @@
-//! Why a file cannot be attached.
+//! Errors of attaching a file.
 
 use std::io;
 
-/// Why a file cannot be attached. Names are escaped already.
+/// The reason why a file cannot be attached. Names are escaped already.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// There is no such file.
@@ -28,55 +28,55 @@ pub enum AttachError {
     Unreadable {
         /// The path as it was written.
         name: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It holds nothing.
+    /// It contains no bytes.
     #[error("{name} is empty")]
     Empty {
         /// The path as it was written.
         name: String,
     },
-    /// It is larger than files of its kind may be.
+    /// It exceeds the limit for its kind.
     #[error("{name} is too large: {kind} may have up to {bytes_max} bytes")]
     TooLarge {
         /// The path as it was written.
         name: String,
         /// The kind of file, in the plural.
         kind: &'static str,
-        /// The limit.
+        /// The limit, in bytes.
         bytes_max: u64,
     },
-    /// All files of a message together are too large.
+    /// The files of a message exceed the limit together.
     #[error("the files of one message may have up to {bytes_max} bytes together")]
     TooLargeTogether {
-        /// The limit.
+        /// The limit, in bytes.
         bytes_max: u64,
     },
     /// A message has too many files.
     #[error("one message may have up to {count_max} files")]
     TooMany {
-        /// The limit.
+        /// The most files in a message.
         count_max: usize,
     },
-    /// It is neither text nor a picture or sound that is known here.
+    /// It is neither text nor a supported picture or sound.
     #[error("{name} has a type that no model accepts")]
     UnknownKind {
         /// The path as it was written.
         name: String,
     },
-    /// A sound was wanted.
+    /// A sound file was expected.
     #[error("{name} is not a sound file: it is {media_type}")]
     NoSound {
         /// The path as it was written.
         name: String,
-        /// What it is.
+        /// Its media type.
         media_type: &'static str,
     },
 }
 
 impl AttachError {
-    /// What to do about it.
+    /// Returns a hint for the user on how to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing { .. } => {

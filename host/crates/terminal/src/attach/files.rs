@@ -1,4 +1,4 @@
-//! Where attached files come from.
+//! Access to the files that a user attaches.
 
 use std::{
     fs,
@@ -6,25 +6,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What stands at a path.
+/// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// A regular file.
     File,
     /// A folder.
     Folder,
-    /// A pipe, a device, a socket.
+    /// A pipe, a device or a socket.
     Other,
-    /// Nothing, or nothing that may be looked at.
+    /// No file, or one that may not be inspected.
     Nothing,
 }
 
-/// Where attached files come from.
+/// Source of attached files.
 pub trait Files {
-    /// What stands at a path.
+    /// Returns the kind of file at a path.
     fn find(&self, path: &Path) -> Found;
 
-    /// Reads a file up to a number of bytes; a longer one is cut there.
+    /// Reads at most `bytes_max` bytes from the start of a file.
     ///
     /// # Errors
     ///
@@ -35,14 +35,14 @@ pub trait Files {
 /// The files of this machine.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// The folder that relative paths begin in.
+    /// Base of relative paths.
     pub folder: PathBuf,
-    /// The folder that `~/` stands for.
+    /// The folder that `~/` refers to.
     pub home: Option<PathBuf>,
 }
 
 impl Disk {
-    /// The path with its beginning spelt out.
+    /// Expands `~`, and resolves a relative path against the folder.
     pub fn full(&self, path: &Path) -> PathBuf {
         match (&self.home, path.strip_prefix("~")) {
             (Some(home), Ok(rest)) => home.join(rest),

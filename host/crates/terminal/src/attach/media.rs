@@ -1,26 +1,26 @@
-//! What kind of file it is.
+//! Detects the type of a file.
 
 use std::path::Path;
 
-/// The kinds of files that models take.
+/// The kinds of files that models accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Media {
-    /// Text in UTF-8, with its media type.
+    /// UTF-8 text, with its media type.
     Text(&'static str),
-    /// A picture.
+    /// A picture, with its media type.
     Image(&'static str),
-    /// A sound.
+    /// A sound, with its media type.
     Audio(&'static str),
 }
 
-/// Largest text: about 130,000 tokens, which already fills the memory of most models.
+/// Largest text, in bytes: about 130,000 tokens, which fills the context of most models.
 const TEXT_BYTES_MAX: u64 = 512 << 10;
 
-/// Largest picture: models shrink what is larger before they look at it, and refuse what is much
-/// larger.
+/// Largest picture, in bytes. Models scale down larger ones and refuse much larger ones.
 const IMAGE_BYTES_MAX: u64 = 10 << 20;
 
-/// Largest sound: in a request it grows by a third, to the largest body that all providers take.
+/// Largest sound, in bytes. Base64 adds a third, which gives the largest body that all providers
+/// accept.
 pub(super) const AUDIO_BYTES_MAX: u64 = 15 << 20;
 
 impl Media {
@@ -51,8 +51,9 @@ impl Media {
     }
 }
 
-/// Returns what a file is, from its first bytes and, where these leave it open, from its name.
-/// `None` is for bytes that are neither text nor known.
+/// Detects the type of a file from its first bytes, and from its name if these are ambiguous.
+///
+/// Returns `None` for bytes that are neither text nor a known format.
 pub fn media(path: &Path, bytes: &[u8]) -> Option<Media> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
     by_magic(bytes, &extension)
@@ -68,7 +69,7 @@ fn by_magic(bytes: &[u8], extension: &str) -> Option<Media> {
         [b'f', b'L', b'a', b'C', ..] => Some(Media::Audio("audio/flac")),
         [b'O', b'g', b'g', b'S', ..] => Some(Media::Audio("audio/ogg")),
         [b'I', b'D', b'3', 2..=4, ..] => Some(Media::Audio("audio/mpeg")),
-        // A frame without a tag begins with few fixed bits, so that the name has to agree.
+        // A frame without a tag has few fixed bits, so the name has to match too.
         [0xff, 0xe2..=0xe7 | 0xf2..=0xf7 | 0xfa..=0xff, ..] if extension == "mp3" => {
             Some(Media::Audio("audio/mpeg"))
         }
@@ -84,12 +85,12 @@ fn riff(kind: &[u8]) -> Option<Media> {
     }
 }
 
-/// UTF-8 without what only binary files hold.
+/// Whether the bytes are UTF-8 without NUL, which only binary files contain.
 fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'))
 }
 
-/// All of them begin with `text/`, since that is how a model's adapter knows what it can read out.
+/// Every type begins with `text/` because a model's adapter recognises readable files by it.
 fn text_type(extension: &str) -> &'static str {
     match extension {
         "md" | "markdown" => "text/markdown",

@@ -1,8 +1,8 @@
-//! Files that a line mentions.
+//! Finds the files that a line mentions.
 //!
-//! `@notes.md`, `@"two words.md"`, `@two\ words.md`. A mention ends where the word ends; if there is
-//! no such file, the punctuation at its end is left out (`@notes.md, please`). `\@name` is never a
-//! mention, and the backslash is taken out of the text.
+//! `@notes.md`, `@"two words.md"`, `@two\ words.md`. A mention ends where the word ends. If no such
+//! file exists, the punctuation at its end is left out (`@notes.md, please`). `\@name` is never a
+//! mention, and the backslash is removed from the text.
 
 use std::{ops::Range, path::PathBuf};
 
@@ -10,36 +10,37 @@ use sallyport_contract::text;
 
 use super::files::{Files, Found};
 
-/// Most mentions that are looked for in one line; a pasted program is full of `@`, and each one is
-/// looked up on the disk.
+/// Most mentions looked up per line. A pasted program is full of `@`, and each lookup accesses the
+/// disk.
 const MENTIONS_MAX: usize = 256;
 
-/// Longest path that is looked up: the system knows no longer one.
+/// Longest path that is looked up, in bytes. The operating system accepts no longer one.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// Most ways in which the end of a mention is read; no sentence ends in more punctuation.
+/// Most readings of the end of a mention. No sentence ends in more punctuation.
 const READINGS_MAX: usize = 8;
 
-/// Most characters of a word that is told to the person.
+/// Most characters of a word in a message to the user.
 const WORD_CHARS_MAX: usize = 60;
 
 /// A file that a line mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// The bytes of the text that mention it.
+    /// Byte range of the mention in the text.
     pub span: Range<usize>,
-    /// The path as it was meant, without quotation marks.
+    /// The path, without quotation marks.
     pub path: PathBuf,
 }
 
-/// A line and what it mentions.
+/// A line and the files that it mentions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mentions {
     /// The text for the model: the line without the backslashes of `\@`.
     pub text: String,
-    /// The files, in the order of their mention.
+    /// The files, in the order of their mentions.
     pub files: Vec<Mention>,
-    /// Words that look like a mention, and why each is none: `@alice: no such file`. Escaped.
+    /// Words that look like a mention but are not, each with the reason: `@alice: no such file`.
+    /// Escaped.
     pub told: Vec<String>,
 }
 
@@ -67,13 +68,13 @@ pub fn mentions(line: &str, files: &dyn Files) -> Mentions {
     found
 }
 
-/// Whether a word begins behind what was read so far: `user@host` mentions nothing.
+/// Whether a word begins after what was read so far: `user@host` mentions nothing.
 fn begins_word(before: &str, earlier: &str) -> bool {
     let last = before.chars().next_back().or_else(|| earlier.chars().next_back());
     last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<' | '"' | '\''))
 }
 
-/// Takes the file that is named behind an `@`, and returns how many bytes name it.
+/// Takes the file named after an `@` and returns the number of bytes that name it.
 fn take(named: &str, files: &dyn Files, found: &mut Mentions) -> usize {
     let Some(word) = Word::read(named) else { return 0 };
     let start = found.text.len();
@@ -98,13 +99,13 @@ fn take(named: &str, files: &dyn Files, found: &mut Mentions) -> usize {
     0
 }
 
-/// What stands behind an `@`.
+/// The word after an `@`.
 struct Word {
-    /// Bytes of the line.
+    /// Length in bytes of the line.
     length: usize,
-    /// What they name.
+    /// The name, without quotation marks and backslashes.
     name: String,
-    /// Whether the end is marked, so that nothing can be left out.
+    /// Whether quotation marks delimit it, so that no punctuation can be left out.
     closed: bool,
 }
 
@@ -150,7 +151,8 @@ impl Word {
         Self { length, name, closed: false }
     }
 
-    /// The path, and the same with ever less of the punctuation at its end.
+    /// The path, followed by readings with ever less of the punctuation at its end. Each comes with
+    /// its length in bytes.
     fn readings(&self) -> Vec<(usize, PathBuf)> {
         let mut readings = vec![(self.length, PathBuf::from(&self.name))];
         let mut name = self.name.as_str();

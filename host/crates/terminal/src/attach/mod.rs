@@ -1,9 +1,9 @@
-//! Files that a person sends along: `@photo.png` in a line, or named by a flag.
+//! Files that a user attaches: `@photo.png` in a line, or named by a flag.
 //!
-//! A mention counts only at the beginning of a word and only if such a file exists; anything else
-//! stays text, and the person is told which words looked like a file and are none. What a file holds
-//! is decided by its first bytes, not by its name: a name helps only where the bytes leave it open.
-//! Files are reached through [`Files`], so that finding mentions can be tested without any.
+//! A mention counts only at the beginning of a word and only if the file exists. Anything else
+//! stays text, and the user is shown the words that looked like a file but are not. The type of a
+//! file is detected from its contents, and from its name only if these are ambiguous. Files are
+//! reached through [`Files`], so tests need none.
 
 mod error;
 mod files;

@@ -1,4 +1,4 @@
-//! Reading files that are attached.
+//! Reads the files to attach.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -11,11 +11,11 @@ use super::{
     mention::Mention,
 };
 
-/// Most bytes of all files of a message: base64 makes a third more of them, and that is the largest
-/// request that all providers take.
+/// Most bytes of all files in a message. Base64 adds a third, which gives the largest request that
+/// all providers accept.
 const TOGETHER_BYTES_MAX: u64 = AUDIO_BYTES_MAX;
 
-/// Most files of a message. Beyond it a person has named a folder's content by accident.
+/// Most files in a message. More than that is probably a folder named by accident.
 const FILES_MAX: usize = 32;
 
 /// Most characters of a path that an error quotes.
@@ -24,11 +24,11 @@ const NAME_CHARS_MAX: usize = 200;
 /// A file that goes with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
-    /// The file's name, without its folder.
+    /// Name of the file, without its folder.
     pub name: String,
     /// Media type, such as `image/png`.
     pub media_type: &'static str,
-    /// The bytes of the file.
+    /// Contents of the file.
     pub data: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ pub struct Attached {
 ///
 /// # Errors
 ///
-/// The file cannot be read, is too large, or is of a kind that no model takes.
+/// The file cannot be read, is too large, or is of a kind that no model accepts.
 pub fn attach(files: &dyn Files, path: &Path) -> Result<Attached, AttachError> {
     let name = || shown(path);
     match files.find(path) {
@@ -45,7 +45,7 @@ pub fn attach(files: &dyn Files, path: &Path) -> Result<Attached, AttachError> {
         Found::Other => return Err(AttachError::NotRegular { name: name() }),
         Found::Nothing => return Err(AttachError::Missing { name: name() }),
     }
-    // One byte more than the largest kind may have, to notice what is larger.
+    // Read one byte more than the largest limit, to detect larger files.
     let data = files
         .read(path, AUDIO_BYTES_MAX + 1)
         .map_err(|source| AttachError::Unreadable { name: name(), source })?;
@@ -61,11 +61,11 @@ pub fn attach(files: &dyn Files, path: &Path) -> Result<Attached, AttachError> {
     Ok(Attached { name, media_type: media.media_type(), data })
 }
 
-/// Reads a sound to attach.
+/// Reads a sound file to attach.
 ///
 /// # Errors
 ///
-/// As [`attach`], and the file is no sound.
+/// As [`attach`], or the file is not a sound.
 pub fn attach_audio(files: &dyn Files, path: &Path) -> Result<Attached, AttachError> {
     let attached = attach(files, path)?;
     match attached.media_type.starts_with("audio/") {
@@ -78,7 +78,7 @@ pub fn attach_audio(files: &dyn Files, path: &Path) -> Result<Attached, AttachEr
 ///
 /// # Errors
 ///
-/// As [`attach`], and there are too many, or they are too large together.
+/// As [`attach`], or there are too many files, or they are too large together.
 pub fn attach_all(files: &dyn Files, mentions: &[Mention]) -> Result<Vec<Attached>, AttachError> {
     let paths: Vec<_> = {
         let mut seen = BTreeSet::new();
@@ -99,7 +99,7 @@ pub fn attach_all(files: &dyn Files, mentions: &[Mention]) -> Result<Vec<Attache
     Ok(all)
 }
 
-/// A file that was cut at the largest limit may end within a letter.
+/// Detects the type of a file. One that was cut at the largest limit may end within a character.
 fn kind(path: &Path, data: &[u8]) -> Result<Media, AttachError> {
     let whole = match std::str::from_utf8(data) {
         Err(error) if error.error_len().is_none() && data.len() as u64 > AUDIO_BYTES_MAX => {

@@ -1,4 +1,4 @@
-//! Which words mention files, and what becomes of these.
+//! Tests of mentions and of reading the files.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use super::*;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 
-/// Files that exist only here; a name with a slash at its end is a folder.
+/// Files in memory. A name that ends with a slash is a folder.
 struct Pretended(BTreeMap<&'static str, Vec<u8>>);
 
 impl Files for Pretended {
@@ -52,7 +52,7 @@ fn files() -> Pretended {
     ]))
 }
 
-/// The line's text, its files, and the words that are none.
+/// The line's text, its files, and the words that are not files.
 #[track_caller]
 fn check(line: &str, text: &str, paths: &[&str], told: &[&str]) {
     let found = mentions(line, &files());

@@ -1,4 +1,4 @@
-//! The arguments of a call, laid out to be read.
+//! Layout of a call's arguments.
 
 use anstyle::Style;
 use sallyport_contract::text;
@@ -7,23 +7,24 @@ use unicode_width::UnicodeWidthStr;
 use super::json::{Node, quoted};
 use crate::style::{Line, Span};
 
-/// Most characters of one string before `More` is asked for.
+/// Most characters of one string before the user asks for `More`.
 const STRING_CHARS_MAX: usize = 200;
 
-/// How many of them stand before the cut; most strings differ at their beginning.
+/// Characters shown before the cut. This part is the longer one: most strings differ at their
+/// beginning.
 const HEAD_CHARS: usize = 140;
 
-/// Most lines of one argument before `More` is asked for.
+/// Most lines of one argument before the user asks for `More`.
 const ARGUMENT_LINES_MAX: usize = 10;
 
-/// Lines that all arguments share before `More` is asked for, so that the whole card stays on most
+/// Lines that all arguments share before the user asks for `More`, so that the card fits most
 /// screens.
 const LINES_SHARED: usize = 24;
 
-/// Lines that each argument gets all the same: its beginning, and how much was cut.
+/// Lines that each argument gets in any case: its beginning, and the number of lines cut.
 const LINES_MIN: usize = 2;
 
-/// Most arguments before `More` is asked for; each has at least a line of its own.
+/// Most arguments before the user asks for `More`. Each takes at least one line.
 const ARGUMENTS_MAX: usize = 16;
 
 const DIM: Style = Style::new().dimmed();
@@ -32,14 +33,16 @@ const BOLD: Style = Style::new().bold();
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// What fits a look; the rest is counted.
+    /// What fits on a screen. The rest is counted.
     Brief,
-    /// All of it.
+    /// Everything.
     Whole,
 }
 
-/// The arguments as they are shown, or edited: laid out, and with nothing hidden in them. What is no
-/// JSON is returned with its hidden characters spelt out.
+/// Returns the arguments in the form in which they are shown or edited: indented, with hidden
+/// characters spelt out.
+///
+/// Text that is not JSON is returned with its hidden characters spelt out.
 pub fn editable(arguments: &str) -> String {
     match Node::read(arguments) {
         Some(node) => nested(&node, Extent::Whole, Form::Json).join("\n"),
@@ -47,7 +50,8 @@ pub fn editable(arguments: &str) -> String {
     }
 }
 
-/// Whether something in the arguments would be obeyed by a terminal or not be seen by a reader.
+/// Whether the arguments contain characters that a terminal would interpret or a reader would not
+/// see.
 pub(super) fn is_deceptive(arguments: &str) -> bool {
     fn any(node: &Node) -> bool {
         let hides = |text: &str| text::visible(text) != text;
@@ -64,7 +68,7 @@ pub(super) fn is_deceptive(arguments: &str) -> bool {
     }
 }
 
-/// The arguments of a call, each with lines of its own.
+/// The arguments of a call. Each starts on a new line.
 pub(super) fn lines(arguments: &str, width: usize, extent: Extent) -> Vec<Line> {
     let entries = match Node::read(arguments) {
         None if arguments.trim().is_empty() => Vec::new(),
@@ -94,7 +98,8 @@ pub(super) fn lines(arguments: &str, width: usize, extent: Extent) -> Vec<Line> 
     lines
 }
 
-/// One argument: its name, with its value if that fits there, and otherwise the lines below.
+/// One argument: its name, followed by its value if that fits on the line. Otherwise the value is
+/// in the lines below.
 fn argument(key: &str, node: &Node, width: usize, extent: Extent) -> (Line, Vec<Line>) {
     let quoted = quoted(key);
     let plain = &quoted[1..quoted.len() - 1];
@@ -116,7 +121,7 @@ fn argument(key: &str, node: &Node, width: usize, extent: Extent) -> (Line, Vec<
     (head, below)
 }
 
-/// Most lines of each argument, so that short ones leave room for long ones.
+/// Most lines per argument, chosen so that short arguments leave room for long ones.
 fn lines_max(counts: &[usize], extent: Extent) -> usize {
     let fit =
         |max: &usize| counts.iter().map(|count| count.min(max)).sum::<usize>() <= LINES_SHARED;
@@ -140,13 +145,13 @@ fn value(node: &Node, width: usize, extent: Extent) -> Vec<Line> {
     lines.flat_map(|line| line.fold(width, indent_of(&line) + 2)).collect()
 }
 
-/// Continued lines stand further right than what they continue, within reason.
+/// Indentation of a line, so that its continuation can be indented further. It has an upper limit.
 fn indent_of(line: &Line) -> usize {
     const INDENT_MAX: usize = 20;
     line.text().bytes().take_while(|b| *b == b' ').count().min(INDENT_MAX)
 }
 
-/// Text of several lines, with a bar in front so that no line of it looks like one of the card.
+/// Text of several lines. The bar in front of each prevents it from imitating a line of the card.
 fn block(text: &str, extent: Extent) -> Vec<Line> {
     text.lines()
         .map(|line| {
@@ -161,7 +166,7 @@ fn block(text: &str, extent: Extent) -> Vec<Line> {
         .collect()
 }
 
-/// Takes lines out of the middle, and says how many.
+/// Replaces lines in the middle with a line that counts them.
 fn cut(mut lines: Vec<Line>, lines_max: usize) -> Vec<Line> {
     if lines.len() <= lines_max {
         return lines;
@@ -173,7 +178,7 @@ fn cut(mut lines: Vec<Line>, lines_max: usize) -> Vec<Line> {
     lines
 }
 
-/// Takes characters out of the middle, and says how many.
+/// Replaces characters in the middle with their number.
 fn middle_cut(shown: &str) -> String {
     let count = shown.chars().count();
     if count <= STRING_CHARS_MAX {
@@ -185,16 +190,16 @@ fn middle_cut(shown: &str) -> String {
     format!("{head} … ({} more characters) … {end}", count - STRING_CHARS_MAX)
 }
 
-/// Who reads a laid out value.
+/// The purpose of a formatted value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// A person: small lists and objects stand on one line, long strings may be cut.
+    /// Display: small lists and objects are on one line, and long strings may be cut.
     Shown,
-    /// A person who edits it: it stays JSON.
+    /// Editing: it stays JSON.
     Json,
 }
 
-/// A value over several lines, indented.
+/// Formats a value over several indented lines.
 fn nested(node: &Node, extent: Extent, form: Form) -> Vec<String> {
     let (open, close, items): (_, _, Vec<Vec<String>>) = match node {
         Node::Word(word) => return vec![word.clone()],
@@ -221,7 +226,7 @@ fn nested(node: &Node, extent: Extent, form: Form) -> Vec<String> {
 }
 
 fn nested_item(node: &Node, extent: Extent, form: Form) -> Vec<String> {
-    /// Widest list or object that stands on one line within another.
+    /// Widest list or object that is shown on one line within another, in columns.
     const COMPACT_COLUMNS_MAX: usize = 48;
     let compact = (form == Form::Shown).then(|| node.compact());
     match compact {

@@ -1,7 +1,7 @@
 //! JSON as a tree that keeps numbers as they were written.
 //!
-//! A person has to see what the plugin will be given. A parser that turns a long number into a
-//! floating-point one would show another number.
+//! The user has to see exactly what the plugin receives. A parser that turns a long number into a
+//! floating-point value would show a different number.
 
 use sallyport_contract::text;
 use serde_json::Value;
@@ -20,9 +20,9 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// Reads a JSON text; `None` if it is none, or one that is nested too deeply.
+    /// Reads a JSON text. Returns `None` if it is not JSON or is nested too deeply.
     pub(super) fn read(json: &str) -> Option<Self> {
-        // Checks the grammar and bounds the depth, so that what follows can neither fail nor
+        // This checks the grammar and limits the depth, so the reader below can neither fail nor
         // recurse without end.
         serde_json::from_str::<Value>(json).ok()?;
         Reader { rest: json }.value()
@@ -47,12 +47,12 @@ impl Node {
     }
 }
 
-/// The text as a JSON string in which nothing is hidden.
+/// The text as a JSON string, with hidden characters spelt out.
 pub(super) fn quoted(string: &str) -> String {
     text::visible_json(&Value::from(string).to_string())
 }
 
-/// Reads a text that is known to be JSON.
+/// Reads a text that is known to be valid JSON.
 struct Reader<'a> {
     rest: &'a str,
 }

@@ -11,55 +11,55 @@ const KEY: Style = AnsiColor::Cyan.on_default().bold();
 /// What a key means while a card is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Yes, to this one.
+    /// Yes, for this question only.
     Once,
     /// Yes, and to the same question for the rest of the session.
     Session,
-    /// Yes, and the rule that the card shows is to be written into the policy.
+    /// Yes, and write the rule that the card shows into the policy.
     Always,
-    /// The arguments are to be changed first.
+    /// Edit the arguments first.
     Edit,
     /// No.
     No,
-    /// No, with a reason that is asked for next.
+    /// No, with a reason that the user types next.
     NoBecause,
-    /// The whole turn is to end.
+    /// End the whole turn.
     Cancel,
-    /// The next page of everything.
+    /// Show the next page of the whole card.
     More,
-    /// No answer: the keys are shown again.
+    /// Not an answer. The keys are shown again.
     Other,
 }
 
 impl Choice {
-    /// Whether it is a yes of any reach.
+    /// Whether it approves, for any duration.
     pub fn is_yes(self) -> bool {
         matches!(self, Self::Once | Self::Session | Self::Always)
     }
 }
 
-/// What the tool of a run is called that no model asked for, such as `role:timer`. Nobody wrote its
-/// arguments, so there is nothing to put right in them.
+/// Prefix of the tool name in a run that no model requested, such as `role:timer`. No model wrote
+/// its arguments, so they cannot be edited.
 const ROLE_PREFIX: &str = "role:";
 
-/// Which answers a card has beside those that every card has.
+/// Answers that a card offers in addition to those that every card has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offers {
-    /// A rule would allow it for good, and the card shows its text.
+    /// A rule would allow the call permanently, and the card shows its text.
     pub always: bool,
     /// The arguments can still be changed: the call is not running yet.
     pub edit: bool,
 }
 
 impl Offers {
-    /// The answers that a request has.
+    /// Returns the additional answers for a request.
     pub fn of(request: &ApprovalRequest) -> Self {
         let is_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         let edit = request.subject == Subject::Call && !is_role;
         Self { always: request.rule.is_some(), edit }
     }
 
-    /// The lines that name the keys, folded between two of them.
+    /// The lines that list the keys. They wrap only between keys.
     pub(super) fn lines(&self, width: usize) -> Vec<Line> {
         let mut lines = vec![Line::default()];
         for (key, words) in self.named() {
@@ -92,7 +92,7 @@ impl Offers {
     }
 }
 
-/// Returns what a key means. Keys with Alt or Control mean nothing, but for Ctrl-C.
+/// Returns the meaning of a key. Keys with Alt or Control have none, except Ctrl-C.
 pub fn key(event: KeyEvent, offers: &Offers) -> Choice {
     if event.kind != KeyEventKind::Press {
         return Choice::Other;

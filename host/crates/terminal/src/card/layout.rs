@@ -1,4 +1,4 @@
-//! From a request to the lines of its card.
+//! Lays out a request as the lines of its card.
 
 use anstyle::{AnsiColor, Style};
 use sallyport_contract::{ApprovalRequest, RequestPreview, Subject, text};
@@ -10,38 +10,38 @@ use super::{
 };
 use crate::style::Line;
 
-/// Characters of the digest that are shown; enough to compare two versions by eye.
+/// Characters of the digest that are shown. They suffice to compare two versions by eye.
 const DIGEST_CHARS: usize = 12;
 
-/// Most powers that are listed before `More` is asked for.
+/// Most powers listed before the user asks for `More`.
 const POWERS_MAX: usize = 8;
 
 /// Width of the column of names.
 const NAME_COLUMNS: usize = 10;
 
-/// Narrowest card; in a narrower window the terminal folds it.
+/// Narrowest card, in columns. A narrower terminal wraps its lines.
 const COLUMNS_MIN: usize = 30;
 
-/// Widest card; the eye loses longer lines.
+/// Widest card, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: usize = 110;
 
-/// Fewest lines of a page, however low the window is.
+/// Fewest lines of a page, regardless of the window's height.
 const PAGE_LINES_MIN: usize = 5;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const WARNING: Style = AnsiColor::Red.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Which of several questions it is.
+/// Position of a question among several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Its number, from 1.
     pub index: usize,
-    /// How many there are.
+    /// The number of questions.
     pub count: usize,
 }
 
-/// The card for one request.
+/// The card for a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Card {
     request: ApprovalRequest,
@@ -49,25 +49,26 @@ pub struct Card {
 }
 
 impl Card {
-    /// The card for a request. A position is shown where there are several.
+    /// Creates the card for a request. The position is shown only if there are several questions.
     pub fn new(request: ApprovalRequest, position: Option<Position>) -> Self {
         Self { request, position: position.filter(|position| position.count > 1) }
     }
 
-    /// The answers that it offers.
+    /// Returns the answers that it offers.
     pub fn offers(&self) -> Offers {
         Offers::of(&self.request)
     }
 
-    /// The card as it is shown first, without its keys.
+    /// Returns the first view of the card, without its keys.
     pub fn lines(&self, width: usize) -> Vec<Line> {
         self.layout(width, Extent::Brief)
     }
 
-    /// Everything, in pages of at most `height` lines, each saying which one it is.
+    /// Returns the whole card in pages of at most `height` lines, or 6 if that is larger. The last
+    /// line of each page is its number.
     pub fn pages(&self, width: usize, height: usize) -> Vec<Vec<Line>> {
         let lines = self.layout(width, Extent::Whole);
-        // One line of a page says which it is.
+        // One line of each page is for its number.
         let pages: Vec<_> = lines.chunks(height.saturating_sub(1).max(PAGE_LINES_MIN)).collect();
         let count = pages.len();
         let numbered = |(index, lines): (usize, &[Line])| {
@@ -78,20 +79,21 @@ impl Card {
         pages.into_iter().enumerate().map(numbered).collect()
     }
 
-    /// Whether a part of a request was left out of [`lines`](Self::lines): no yes counts before
-    /// [`pages`](Self::pages) were all seen.
+    /// Whether [`lines`](Self::lines) omits part of a request. If so, an approval counts only after
+    /// all [`pages`](Self::pages) were seen.
     pub fn has_to_be_read(&self) -> bool {
         is_cut(&self.request)
     }
 
-    /// What is asked about, in one line to stand above the keys: whatever else there was to be read,
-    /// it is in view when the answer is given.
+    /// Returns the subject of the question on one line, to show above the keys.
+    ///
+    /// It stays in view while the user answers, however long the card is.
     pub fn reminder(&self, width: usize) -> Option<Line> {
         let line = subject_line(&self.request, columns(width))?;
         Some(Line::styled(line, TITLE))
     }
 
-    /// The keys that answer it.
+    /// Returns the lines that list its keys.
     pub fn keys(&self, width: usize) -> Vec<Line> {
         self.offers().lines(columns(width))
     }
@@ -164,7 +166,7 @@ impl Card {
         lines
     }
 
-    /// Whether any foreign text of the card holds what a reader could not see.
+    /// Whether any foreign text of the card contains characters that a reader could not see.
     fn is_deceptive(&self) -> bool {
         let hides = |foreign: &str| text::one_line(foreign) != foreign;
         let what = match &self.request.subject {
@@ -178,7 +180,7 @@ impl Card {
     }
 }
 
-/// Whether a question about a request cannot be shown whole at a look.
+/// Whether the first view of a question omits part of the request.
 pub fn is_cut(request: &ApprovalRequest) -> bool {
     let is_long = match &request.subject {
         Subject::Call => false,
@@ -188,7 +190,8 @@ pub fn is_cut(request: &ApprovalRequest) -> bool {
     is_long || shown.is_some_and(|shown| request::shown(shown, Extent::Brief).is_cut)
 }
 
-/// What a question about a request is about, in at most `columns` characters; nothing for a call.
+/// Returns the subject of a question about a request, in at most `columns` characters. Returns
+/// `None` for a call.
 pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String> {
     match &request.subject {
         Subject::Call => None,
@@ -201,8 +204,9 @@ pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String>
     }
 }
 
-/// The parts of a request, each line with its name in front: for where there are no cards. Whole, or
-/// as much of it as fits a look.
+/// Returns the parts of a request for output without cards, each with its name in front.
+///
+/// Without `is_whole` long parts are cut.
 pub fn request_lines(request: &RequestPreview, is_whole: bool) -> Vec<String> {
     let extent = if is_whole { Extent::Whole } else { Extent::Brief };
     let named = |(name, lines): request::Row| {
@@ -219,7 +223,7 @@ fn columns(width: usize) -> usize {
     width.clamp(COLUMNS_MIN, COLUMNS_MAX)
 }
 
-/// Lines with a name in front.
+/// Rows of a card: lines with a name in front.
 struct Rows {
     lines: Vec<Line>,
     width: usize,

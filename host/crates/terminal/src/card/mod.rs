@@ -1,14 +1,15 @@
-//! The approval card: what a person sees before a call runs, and the keys that answer it.
+//! The approval card: the question that the user sees before a call runs, and the keys that answer
+//! it.
 //!
-//! A card hides nothing without saying so. Every argument has its own lines, so that a long one
-//! cannot push another out of sight; what is cut is counted, and [`Choice::More`] shows all of it,
-//! page by page. Numbers stand as the model wrote them. Characters that a terminal would obey or a
-//! reader could not see are spelt out, with a line that warns of them.
+//! A card shows everything or marks what it omits. Every argument has its own lines, so a long one
+//! cannot push another off the screen. Cut parts are counted, and [`Choice::More`] shows
+//! everything, page by page. Numbers are shown as the model wrote them. Characters that a terminal
+//! would interpret or a reader could not see are spelt out, with a warning.
 //!
-//! A card about a request that could not be shown whole takes no yes before its pages were seen.
+//! If a card omits part of a request, it accepts no approval before its pages were seen.
 //!
-//! A key is an answer only if it is one of those offered. Enter never means yes, and neither does
-//! anything else that somebody might press in passing.
+//! A key is an answer only if the card offers it. Enter never approves, and neither does any other
+//! key that is easily pressed by accident.
 
 mod argument;
 mod json;

@@ -1,7 +1,7 @@
-//! What would leave with a request, laid out to be read: its query, its headers, its body.
+//! Layout of an outgoing request: its query, its headers, its body.
 //!
-//! A brief view shows the beginning and the end of what is long, how long it is, and a digest of the
-//! whole. It says of itself that it is cut, so that nobody agrees to the part that was left out.
+//! A brief view shows the beginning and the end of long parts, their length, and a digest of the
+//! whole. It is marked as cut, so that the user does not approve the omitted part unseen.
 
 use anstyle::Style;
 use sallyport_contract::{BodyEncoding, BodyPreview, RequestPreview, text};
@@ -9,23 +9,23 @@ use sallyport_contract::{BodyEncoding, BodyPreview, RequestPreview, text};
 use super::argument::Extent;
 use crate::style::Line;
 
-/// Most characters of a query, a header and a line of a body in a brief view.
+/// Most characters of a query, a header or a line of a body in a brief view.
 const BRIEF_CHARS_MAX: usize = 400;
 
-/// How many of them stand before the cut; what was put out of sight mostly stands behind it.
+/// Characters shown before the cut. The end gets as many: hidden text is mostly placed there.
 const HEAD_CHARS: usize = 200;
 
 /// Most headers in a brief view.
 const HEADERS_MAX: usize = 12;
 
-/// Most lines of a body in a brief view, and how many of them stand before the cut.
+/// Most lines of a body in a brief view, and how many of them are before the cut.
 const BODY_LINES_MAX: usize = 14;
 const BODY_LINES_HEAD: usize = 8;
 
-/// Characters of a digest that are shown; enough to compare two views by eye.
+/// Characters of a digest that are shown. They suffice to compare two views by eye.
 const DIGEST_CHARS: usize = 16;
 
-/// Hexadecimal digits in a line of a body that is not text.
+/// Hexadecimal digits per line of a body that is not text.
 const HEX_DIGITS: usize = 64;
 
 const DIM: Style = Style::new().dimmed();
@@ -37,11 +37,11 @@ pub(super) type Row = (&'static str, Vec<Line>);
 /// A request, laid out.
 pub(super) struct Shown {
     pub(super) rows: Vec<Row>,
-    /// Something of it was left out.
+    /// Whether part of it was omitted.
     pub(super) is_cut: bool,
 }
 
-/// Lays a request out. Method and address stand in the title of whatever shows it.
+/// Lays out a request. Its method and address belong in the title above it.
 pub(super) fn shown(request: &RequestPreview, extent: Extent) -> Shown {
     let mut view = View { extent, is_cut: false };
     let mut rows = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn shown(request: &RequestPreview, extent: Extent) -> Shown {
     Shown { rows, is_cut: view.is_cut }
 }
 
-/// Whether any text of a request hides something from its reader.
+/// Whether any text of a request contains hidden characters.
 pub(super) fn is_deceptive(request: &RequestPreview) -> bool {
     let hides = |foreign: &str| text::one_line(foreign) != foreign;
     let body =
@@ -76,7 +76,7 @@ pub(super) fn is_deceptive(request: &RequestPreview) -> bool {
     body || hides(&request.query) || request.headers.iter().any(|(_, value)| hides(value))
 }
 
-/// Cuts a text in its middle in a brief view; whatever it hides is spelt out.
+/// Cuts the middle out of a long text for a brief view. Hidden characters are spelt out.
 pub(super) fn brief(foreign: &str) -> String {
     View { extent: Extent::Brief, is_cut: false }.cut(foreign)
 }
@@ -142,7 +142,7 @@ impl View {
         [vec![Line::plain(head)], lines].concat()
     }
 
-    /// A line of a body, with a bar in front so that it does not look like one of the card.
+    /// A line of a body. The bar in front prevents it from imitating a line of the card.
     fn line_of_body(&mut self, piece: &str) -> Line {
         let mut line = Line::styled("│ ", DIM);
         line.push(&self.cut(piece), Style::new());
@@ -150,7 +150,7 @@ impl View {
     }
 }
 
-/// The lines of a body.
+/// The lines of a body, without any prefix.
 fn pieces(body: &BodyPreview) -> Box<dyn Iterator<Item = &str> + '_> {
     match body.encoding {
         BodyEncoding::Text => Box::new(body.content.split('\n')),

@@ -1,4 +1,4 @@
-//! What a card shows, what it hides, and what its keys mean.
+//! Tests of a card's layout, its omissions and its keys.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn about(preview: RequestPreview) -> ApprovalRequest {
     ApprovalRequest { subject, request: Some(Arc::new(preview)), ..request("{}") }
 }
 
-/// Checks what is in a brief view, and whether it has to be read on before a yes.
+/// Checks the brief view, and whether an approval requires the remaining pages.
 #[track_caller]
 fn check_request(preview: &RequestPreview, has_to_be_read: bool, wants: &[&str]) {
     let card = Card::new(about(preview.clone()), None);

@@ -1,4 +1,4 @@
-//! Showing a card and waiting for the key that answers it.
+//! Shows a card and waits for the key that answers it.
 
 use std::{io, time::Duration};
 
@@ -15,29 +15,29 @@ use crate::{
     style::Line,
 };
 
-/// The keyboard has to rest for so long before a key is an answer: somebody who was typing, or holds
-/// a key down, has not read the card.
+/// Time without input before a key counts as an answer. A user who is still typing or holds a key
+/// down has not read the card.
 const REST: Duration = Duration::from_millis(300);
 
-/// A key that another one follows so soon was pasted, or held down.
+/// A key followed by another within this time was pasted or held down.
 const ALONE: Duration = Duration::from_millis(30);
 
-/// How often a question is looked at that may have been withdrawn.
+/// Interval of checks whether the question was withdrawn.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Lines of a page that are left for the keys and what stands above them.
+/// Lines of a page reserved for the keys and the lines above them.
 const KEY_LINES: usize = 5;
 
 const BOLD: Style = Style::new().bold();
 
-/// What came of a card.
+/// The result of showing a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// A key that answers it; neither [`Choice::More`] nor [`Choice::Other`].
+    /// A key that answers it: neither [`Choice::More`] nor [`Choice::Other`].
     Key(Choice),
     /// The question was withdrawn.
     Withdrawn,
-    /// The terminal is gone: there is nobody to ask.
+    /// The terminal is gone, so there is no answer.
     Gone,
 }
 
@@ -61,7 +61,8 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn until_answered(mut self) -> io::Result<Answer> {
-        // The flush takes what the kernel holds, the rest is read and dropped.
+        // The flush discards the kernel's input buffer. `rest` reads and drops what arrives after
+        // it.
         tcflush(io::stdin(), QueueSelector::IFlush)?;
         let (width, height) = size();
         (self.show)(&self.card.lines(width));
@@ -85,7 +86,7 @@ impl Asking<'_> {
         }
     }
 
-    /// The lines above the cursor: what is asked about, how much of it has to be read first, the keys.
+    /// The lines above the cursor: the subject, the number of unread pages, and the keys.
     fn keys(&self, width: usize, pages_unread: usize) -> Vec<Line> {
         let unread = match pages_unread {
             0 => None,
@@ -99,7 +100,7 @@ impl Asking<'_> {
         above.chain(self.card.keys(width)).collect()
     }
 
-    /// Waits until nothing is typed any more. Whoever wants to leave may do so meanwhile.
+    /// Waits until the user stops typing. A key that cancels ends the wait.
     fn rest(&mut self) -> io::Result<Option<Answer>> {
         while !(self.withdrawn)() {
             if !event::poll(REST)? {
@@ -114,7 +115,7 @@ impl Asking<'_> {
         Ok(Some(Answer::Withdrawn))
     }
 
-    /// The next key. One that others follow at once is no answer, and neither are they.
+    /// Waits for the next key. Keys in quick succession are not answers.
     fn next(&mut self) -> io::Result<Answer> {
         while !(self.withdrawn)() {
             if !event::poll(LOOK)? {
@@ -144,7 +145,7 @@ fn size() -> (usize, usize) {
     (width.into(), height.into())
 }
 
-/// The terminal while it gives single keys, and pastes in one piece.
+/// Guard that puts the terminal into single-key mode with bracketed paste.
 struct SingleKeys<'a>(&'a Original);
 
 impl<'a> SingleKeys<'a> {
@@ -158,7 +159,7 @@ impl<'a> SingleKeys<'a> {
 impl Drop for SingleKeys<'_> {
     fn drop(&mut self) {
         let _ = execute!(io::stderr(), DisableBracketedPaste);
-        // A terminal that is gone is noticed when it is read.
+        // The next read reports a terminal that is gone.
         let _ = self.0.quiet();
     }
 }

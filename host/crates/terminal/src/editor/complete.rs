@@ -1,4 +1,4 @@
-//! What Tab offers: slash commands, what stands behind them, and files behind an `@`.
+//! Completion with Tab: slash commands, their arguments, and files after an `@`.
 
 use std::{
     fs,
@@ -14,16 +14,16 @@ use crate::{
     slash::{self, Argument, State},
 };
 
-/// Most things that are offered at once; a longer list is typed into, not looked through.
+/// Most offers shown together. A longer list is narrowed by typing, not read.
 const OFFERS_MAX: usize = 100;
 
-/// Most entries of a folder that are looked at.
+/// Most entries of a folder that are read.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Most characters of an explanation beside an offer.
+/// Most characters of the explanation next to an offer.
 const NOTE_CHARS_MAX: usize = 60;
 
-/// The names that Tab knows.
+/// The names that Tab completes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     /// The tools, `plugin.tool`, each with its description.
@@ -34,23 +34,23 @@ pub struct Vocabulary {
     pub models: Vec<String>,
 }
 
-/// One thing that could stand at the end of what was typed.
+/// A completion of the end of the typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Offer {
-    /// The byte that it begins at.
+    /// Byte offset at which it starts.
     pub(super) start: usize,
-    /// What stands there then.
+    /// The replacement text.
     pub(super) value: String,
-    /// What it is.
+    /// A short explanation.
     pub(super) note: String,
-    /// Whether it is complete, so that a space may follow.
+    /// Whether it is complete. A space may then follow.
     pub(super) whole: bool,
 }
 
-/// Lists the entries of a folder: the names, and whether each is a folder itself.
+/// Lists the entries of a folder: each name, and whether it is a folder.
 pub(super) type List<'a> = &'a dyn Fn(&Path) -> Vec<(String, bool)>;
 
-/// Returns what could stand at the end of a text.
+/// Returns the completions for the end of a text.
 pub(super) fn offers(before: &str, words: &Vocabulary, list: List<'_>) -> Vec<Offer> {
     let mut offers = command_offers(before, words, list)
         .unwrap_or_else(|| mention_offers(before, list).unwrap_or_default());
@@ -58,7 +58,7 @@ pub(super) fn offers(before: &str, words: &Vocabulary, list: List<'_>) -> Vec<Of
     offers
 }
 
-/// `None` where no slash command is being typed, or one that takes any text.
+/// Returns `None` unless the text is a slash command whose argument can be completed.
 fn command_offers(before: &str, words: &Vocabulary, list: List<'_>) -> Option<Vec<Offer>> {
     let typed = before.trim_start().strip_prefix('/')?;
     let start = before.len() - typed.len();
@@ -96,7 +96,7 @@ fn named(start: usize, typed: &str, names: Vec<(String, String)>) -> Vec<Offer> 
     names.into_iter().filter(begins).map(offer).collect()
 }
 
-/// `None` where no file is being mentioned.
+/// Returns `None` if the text does not end in a mention.
 fn mention_offers(before: &str, list: List<'_>) -> Option<Vec<Offer>> {
     let at = before.rfind('@').filter(|at| {
         let last = before[..*at].chars().next_back();
@@ -130,7 +130,7 @@ fn path_offers(start: usize, typed: &str, mark: &str, list: List<'_>) -> Vec<Off
     names.into_iter().map(offer).collect()
 }
 
-/// A path as it is typed; a folder's quotation mark stays open, since more follows.
+/// A path as the user would type it. The quotation mark of a folder stays open for what follows.
 fn path_text(path: &str, is_folder: bool, mark: &str) -> String {
     let end = if is_folder { "/" } else { "" };
     if mark.is_empty()
@@ -142,12 +142,12 @@ fn path_text(path: &str, is_folder: bool, mark: &str) -> String {
     if is_folder { format!("\"{escaped}/") } else { format!("\"{escaped}\"") }
 }
 
-/// Whether a name can stand on a screen and in a line as it is.
+/// Whether a name can be shown and typed unchanged.
 fn is_plain(name: &str) -> bool {
     text::one_line(name) == name
 }
 
-/// Tab at work: the vocabulary of the moment, and the folders of the disk.
+/// The completer: the current vocabulary, and the folders on disk.
 pub(super) struct Tab {
     pub(super) words: Arc<Mutex<Vocabulary>>,
     pub(super) disk: Disk,

@@ -1,8 +1,7 @@
-//! The lines that were typed before, kept in a private file.
+//! History of typed lines, stored in a private file.
 //!
-//! Each entry is one line of JSON text, so that an entry may have several lines and hold anything.
-//! A line of the file that is none is skipped: another version may have written it, or a process
-//! that was killed.
+//! Each entry is a JSON string on one line, so an entry may span several lines and contain any
+//! character. Invalid lines are skipped: another version or a killed process may have written them.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -15,37 +14,37 @@ use reedline::{
     FileBackedHistory, History, HistoryItem, HistoryItemId, HistorySessionId, Result, SearchQuery,
 };
 
-/// Most entries that are kept; more than anybody walks back through.
+/// Most entries that are kept. No user steps back through more.
 const ENTRIES_MAX: usize = 2000;
 
-/// Largest entry that is kept: what is longer was pasted, and is found in its session.
+/// Largest entry that is kept, in bytes. A longer one was pasted, and the session keeps it.
 const ENTRY_BYTES_MAX: usize = 16 << 10;
 
-/// Largest file that is read: all entries at their largest.
+/// Largest file that is read, in bytes: all entries at their maximum.
 const FILE_BYTES_MAX: u64 = (ENTRIES_MAX * ENTRY_BYTES_MAX) as u64;
 
-/// The name of the file in its folder.
+/// Name of the history file.
 const FILE_NAME: &str = "history";
 
-/// Entries in memory, and the file that they come from.
+/// Entries in memory, and the file that stores them.
 pub(super) struct PrivateHistory {
     memory: FileBackedHistory,
     file: Option<File>,
 }
 
 impl PrivateHistory {
-    /// A history that ends with the program.
+    /// A history that is not stored.
     pub(super) fn unkept() -> Self {
-        // Fails for no capacity but the largest number there is.
+        // Fails only for a capacity of `usize::MAX`.
         let memory = FileBackedHistory::new(ENTRIES_MAX).unwrap_or_default();
         Self { memory, file: None }
     }
 
-    /// The history of a folder, which is created for its owner alone if it is not there.
+    /// Opens the history of a folder, which is created with access for its owner only.
     ///
     /// # Errors
     ///
-    /// Folder or file cannot be used.
+    /// The folder or the file cannot be used.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(FILE_NAME);
@@ -65,7 +64,7 @@ impl PrivateHistory {
 
     fn write(&mut self, entry: &str) -> io::Result<()> {
         let line = format!("{}\n", serde_json::Value::from(entry));
-        // One write, so that entries of several processes do not mix.
+        // A single write keeps the entries of several processes apart.
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(line.as_bytes()))
     }
 }
@@ -87,7 +86,7 @@ fn read(path: &Path) -> io::Result<Vec<String>> {
     Ok(bytes.split(|b| *b == b'\n').filter_map(entry).map(|text| clean(&text)).collect())
 }
 
-/// Writes the newest entries into a new file that takes the place of the old one.
+/// Writes the newest entries into a new file that replaces the old one.
 fn rewrite(path: &Path, entries: &[String]) -> io::Result<()> {
     let beside: PathBuf = path.with_extension(format!("new-{}", std::process::id()));
     let text: String = entries
@@ -97,13 +96,12 @@ fn rewrite(path: &Path, entries: &[String]) -> io::Result<()> {
     let mut file = private().write(true).create_new(true).open(&beside)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        // The file beside is of no use without its name.
+        // The new file has no use under its temporary name.
         let _ = fs::remove_file(&beside);
     })
 }
 
-/// Takes out of a text what a terminal would obey; line breaks and tabs stay. The editor paints its
-/// buffer as it is.
+/// Removes control characters except line breaks and tabs. The editor paints its buffer unchanged.
 pub(super) fn clean(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
@@ -115,7 +113,7 @@ impl History for PrivateHistory {
             return Ok(item);
         }
         let item = self.memory.save(item)?;
-        // One that repeats the last has no number.
+        // An entry that repeats the last one gets no id.
         if item.id.is_some() {
             self.write(&item.command_line)?;
         }

@@ -20,29 +20,29 @@ use super::{
 };
 use crate::{card::Card, style::Line};
 
-/// Longest wait for the thread at the end: it looks up ten times a second, unless the person's own
-/// editor has the terminal.
+/// Longest wait for the thread at the end. It checks for withdrawal ten times a second, unless the
+/// external editor has the terminal.
 const END_WAIT: Duration = Duration::from_millis(500);
 
-/// Shows lines to the person, below what is on the screen. It is called on the keyboard's thread.
+/// Shows lines to the user below the current output. It is called on the keyboard's thread.
 pub type Show = Box<dyn FnMut(&[Line]) + Send>;
 
-/// Names a question, to withdraw it.
+/// Identifies a question so that it can be withdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
 /// Why the keyboard cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyboardError {
-    /// A standard stream is something else.
+    /// A standard stream is not a terminal.
     #[error("standard input, output and error must be a terminal")]
     NoTerminal,
-    /// The terminal does not do as it is told.
+    /// The terminal or its thread cannot be set up.
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] io::Error),
 }
 
-/// The thread that reads the terminal. Questions are answered one after another.
+/// The thread that reads the terminal. It handles questions one after another.
 pub struct Keyboard {
     jobs: Sender<Job>,
     ended: Receiver<()>,
@@ -62,11 +62,11 @@ enum Job {
 type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
 impl Keyboard {
-    /// Takes the terminal over, and returns what is off about the editor beside it.
+    /// Takes over the terminal. Also returns notices, such as a history that cannot be used.
     ///
     /// # Errors
     ///
-    /// A standard stream is no terminal, or its modes cannot be set.
+    /// A standard stream is not a terminal, or the terminal's modes cannot be set.
     pub fn start(settings: Settings, show: Show) -> Result<(Self, Vec<Line>), KeyboardError> {
         let all =
             io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
@@ -96,7 +96,7 @@ impl Keyboard {
         Ok((keyboard, notices))
     }
 
-    /// Reads a line, and hands what came of it to `reply`, on the keyboard's thread.
+    /// Reads a line and passes the result to `reply`, on the keyboard's thread.
     pub fn read(
         &self,
         prompt: Prompt,
@@ -108,34 +108,34 @@ impl Keyboard {
         ticket
     }
 
-    /// Shows a card, and hands the key that answers it to `reply`, on the keyboard's thread.
+    /// Shows a card and passes the key that answers it to `reply`, on the keyboard's thread.
     ///
-    /// What was typed before is thrown away. The line with the keys appears when the keyboard has
-    /// rested for a moment, and only keys behind it are answers.
+    /// Earlier input is discarded. The line with the keys appears after a short time without input,
+    /// and only keys pressed after that are answers.
     pub fn ask(&self, card: Card, reply: impl FnOnce(Answer) + Send + 'static) -> Ticket {
         let ticket = self.ticket();
         self.give(Job::Ask { ticket: ticket.0, card: Box::new(card), reply: Box::new(reply) });
         ticket
     }
 
-    /// Withdraws a question, and all that were put before it: they are answered as withdrawn, unless
-    /// they were answered already.
+    /// Withdraws a question and all earlier ones. Those without an answer are answered as
+    /// withdrawn.
     pub fn withdraw(&self, ticket: Ticket) {
         self.withdrawn.fetch_max(ticket.0, Ordering::SeqCst);
         break_off(&self.broken);
     }
 
-    /// Replaces the names that Tab knows.
+    /// Replaces the names that Tab completes.
     pub fn know(&self, words: Vocabulary) {
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// What shows messages above the line that is being typed.
+    /// Returns a printer for messages above the line that is being typed.
     pub fn printer(&self) -> Printer {
         self.printer.clone()
     }
 
-    /// The modes in which the terminal was found.
+    /// Returns the modes that the terminal had at the start.
     pub fn original(&self) -> Original {
         self.original.clone()
     }
@@ -145,7 +145,8 @@ impl Keyboard {
     }
 
     fn give(&self, job: Job) {
-        // The thread ends only with this, or by a panic; then the answer is that nobody is there.
+        // The thread ends only when this is dropped, or by a panic. Then the answer is that the
+        // terminal is gone.
         if let Err(mpsc::SendError(job)) = self.jobs.send(job) {
             job.nobody();
         }
@@ -154,7 +155,7 @@ impl Keyboard {
 
 impl Drop for Keyboard {
     fn drop(&mut self) {
-        // Whatever waits is withdrawn, and behind it the closed channel ends the thread.
+        // Waiting questions are withdrawn, and the closed channel then ends the thread.
         self.withdrawn.store(u64::MAX, Ordering::SeqCst);
         break_off(&self.broken);
         (self.jobs, _) = mpsc::channel();
@@ -172,14 +173,14 @@ impl Job {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Thread {
     editor: Editor,
     original: Original,
     withdrawn: Arc<AtomicU64>,
     broken: Arc<AtomicBool>,
     show: Show,
-    /// Dropped with the thread, which is how its end is noticed.
+    /// Dropped with the thread, which signals its end.
     _end: Sender<()>,
 }
 
@@ -196,8 +197,8 @@ impl Thread {
     }
 
     fn read(&mut self, ticket: u64, prompt: &Prompt, begin: &Begin) -> Input {
-        // Taken back before it is asked whether the question still stands, so that a withdrawal in
-        // between is noticed by one of the two.
+        // Reset the flag before checking for withdrawal, because a withdrawal in between would
+        // otherwise be lost.
         self.broken.store(false, Ordering::SeqCst);
         let withdrawn = || self.withdrawn.load(Ordering::SeqCst) >= ticket;
         let input = self.editor.read(prompt, begin, &withdrawn, &mut self.show);

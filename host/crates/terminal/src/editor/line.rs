@@ -30,47 +30,47 @@ use crate::{
     style::{Colour, Line},
 };
 
-/// Messages that wait to be shown above the line. Nothing that a person should read comes faster.
+/// Most messages that wait to be shown above the line. Messages worth reading do not arrive faster.
 const MESSAGES_WAITING_MAX: usize = 64;
 
-/// A line that begins with it is not remembered, as in most shells.
+/// A line that begins with it is not stored in the history, as in most shells.
 const FORGOTTEN_PREFIX: &str = " ";
 
-/// What the editor is made from.
+/// Settings of the editor.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// A private folder for the history and for messages that are edited elsewhere; made if it is
-    /// not there. Without it there is neither.
+    /// Private folder for the history and for messages in the external editor. It is created if it
+    /// is missing. Without it neither is available.
     pub folder: Option<PathBuf>,
-    /// Which keys it follows.
+    /// The key bindings.
     pub keys: KeyStyle,
-    /// Whether the line has colours.
+    /// Whether the line is coloured.
     pub colour: Colour,
-    /// The words of the person's own editor, from `$VISUAL` or `$EDITOR`.
+    /// Command of the user's own editor, from `$VISUAL` or `$EDITOR`.
     pub editor: Option<String>,
-    /// Where `@` finds files.
+    /// Files that `@` completes.
     pub disk: Disk,
 }
 
-/// How a line begins.
+/// The initial state of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begin {
-    /// With this text, behind which the person types on.
+    /// The user continues this text.
     With(String),
-    /// With this text in the person's own editor.
+    /// This text opens in the external editor.
     Outside(String),
 }
 
-/// What came of reading a line.
+/// The result of reading a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// A line, perhaps of several lines, as it was typed.
+    /// The typed text, which may have several lines.
     Line(String),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-D on an empty line, or the terminal is gone.
     End,
-    /// The question was withdrawn; what was typed up to then.
+    /// The question was withdrawn. Contains the text typed so far.
     Withdrawn(String),
 }
 
@@ -82,15 +82,16 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// Shows lines above the one that is being typed, or with the next one. `false` when too many
-    /// wait already, and these were not taken.
+    /// Shows lines above the one that is being typed, or with the next one.
+    ///
+    /// Returns `false` and drops them if too many are waiting.
     pub fn print(&self, lines: &[Line]) -> bool {
         let lines: Vec<_> = lines.iter().map(|line| line.to_terminal(self.colour)).collect();
         self.sender.try_send(lines.join("\n")).is_ok()
     }
 }
 
-/// The line editor: one engine for messages, one for everything else.
+/// The line editor: one engine for messages, one for all other input.
 pub(super) struct Editor {
     message: Reedline,
     aside: Reedline,
@@ -99,7 +100,7 @@ pub(super) struct Editor {
     original: Original,
 }
 
-/// What an [`Editor`] shares with others.
+/// State that an [`Editor`] shares with other threads.
 pub(super) struct Shared {
     pub(super) words: Arc<Mutex<Vocabulary>>,
     pub(super) broken: Arc<AtomicBool>,
@@ -118,7 +119,7 @@ impl Shared {
 }
 
 impl Editor {
-    /// An editor, and what is off about it.
+    /// Creates an editor. Also returns notices about it.
     pub(super) fn new(settings: Settings, shared: Shared, original: Original) -> (Self, Vec<Line>) {
         let continued = Continued::default();
         let (history, notices) = history(&settings);
@@ -145,8 +146,7 @@ impl Editor {
         (Self { message, aside, continued, outside, original }, notices)
     }
 
-    /// Reads a line. `withdrawn` says whether it is still wanted; `show` tells the person what went
-    /// wrong with their own editor.
+    /// Reads a line unless `withdrawn` returns true. `show` displays errors of the external editor.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Editor {
                     }
                     fill(engine, "");
                 }
-                // A search that was given up, or a signal for an earlier line.
+                // An abandoned search, or a signal for an earlier line.
                 _ => {}
             }
         }
@@ -199,7 +199,7 @@ impl Editor {
         let text = self.engine(prompt).current_buffer_contents().to_owned();
         self.original.restore();
         let edited = self.outside.edit(&text);
-        // Without its modes the terminal is read as it is.
+        // On failure the terminal keeps its current modes.
         let _ = self.original.quiet();
         match edited {
             Ok(text) => fill(self.engine(prompt), &text),
@@ -241,15 +241,15 @@ fn fill(engine: &mut Reedline, text: &str) {
     engine.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(text.to_owned())]);
 }
 
-/// Leaves the line that is on the screen, which the engine does only for one that is complete.
+/// Moves below the line on the screen. The engine does so only for a complete line.
 fn below(engine: &Reedline) {
     let rest = engine.current_buffer_contents().get(engine.current_insertion_point()..);
     let lines = 1 + rest.unwrap_or_default().matches('\n').count();
-    // A terminal that is gone is noticed when it is read.
+    // The next read reports a terminal that is gone.
     let _ = io::stderr().write_all("\r\n".repeat(lines).as_bytes());
 }
 
-/// A line without highlights.
+/// Highlighter that leaves the line unstyled.
 struct Plain;
 
 impl reedline::Highlighter for Plain {
@@ -264,7 +264,7 @@ impl reedline::Highlighter for Plain {
     }
 }
 
-/// Marks the line that is being read as no longer wanted; it is looked at again at once.
+/// Interrupts the line that is being read, so that its withdrawal is checked immediately.
 pub(super) fn break_off(broken: &AtomicBool) {
     broken.store(true, Ordering::SeqCst);
 }

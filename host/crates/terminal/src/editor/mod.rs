@@ -1,17 +1,17 @@
 //! The keyboard: the line editor, and the keys that answer a card.
 //!
-//! Reading a terminal blocks, so all of it lives on one thread, [`Keyboard`], which is asked through
-//! a channel and answers through a function that it is given. Between two questions the terminal is
-//! quiet: what is typed is not shown, waits for the next line, and Ctrl-C is a signal. While a line
-//! is typed, Ctrl-C clears it, and on an empty line it is the answer [`Input::Interrupted`]; while a
+//! Reading a terminal blocks, so one thread does all of it. [`Keyboard`] sends it questions through
+//! a channel, and the thread answers through callbacks. Between two questions the terminal is
+//! quiet: typed keys are not echoed and wait for the next line, and Ctrl-C is a signal. While a
+//! line is typed, Ctrl-C clears it. On an empty line it returns [`Input::Interrupted`]. While a
 //! card is open it cancels the turn.
 //!
-//! Nothing that was typed before a card could be read is an answer to it: see [`Keyboard::ask`].
+//! Keys typed before a card could be read do not answer it: see [`Keyboard::ask`].
 //!
-//! The terminal gets its modes back when the [`Keyboard`] is dropped, also while something is being
-//! read; for exits without that (a panic, a signal) [`Original`] can be kept elsewhere. The engine
-//! writes to standard error and asks the terminal for its cursor on standard output, so all three
-//! standard streams have to be a terminal; [`Keyboard::start`] refuses anything else.
+//! The terminal's modes are restored when the [`Keyboard`] is dropped, even during a read. Exits
+//! without a drop (a panic, a signal) need a copy of [`Original`]. The engine writes to standard
+//! error and queries the cursor on standard output, so all three standard streams must be a
+//! terminal. [`Keyboard::start`] refuses anything else.
 
 mod ask;
 mod complete;

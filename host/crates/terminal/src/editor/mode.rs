@@ -1,4 +1,4 @@
-//! The modes of the terminal: as it was found, quiet while a turn runs, and for single keys.
+//! Modes of the terminal: the original ones, quiet while a turn runs, and single keys.
 
 use std::io::{self, Write};
 
@@ -7,22 +7,23 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
-/// The modes in which the terminal was found. Whoever leaves the program in a hurry (a panic hook, a
-/// handler of a signal) can keep a copy and restore them.
+/// The original modes of the terminal.
+///
+/// A panic hook or a signal handler can keep a copy to restore them.
 #[derive(Debug, Clone)]
 pub struct Original(Termios);
 
 impl Original {
-    /// Reads the modes of the terminal that is standard input.
+    /// Reads the modes of the terminal on standard input.
     ///
     /// # Errors
     ///
-    /// Standard input is no terminal.
+    /// Standard input is not a terminal.
     pub fn read() -> io::Result<Self> {
         Ok(Self(tcgetattr(io::stdin())?))
     }
 
-    /// Gives the terminal its modes back. What cannot be restored is gone, so nobody is told.
+    /// Restores the modes. Errors are ignored: a terminal that cannot be restored is gone.
     pub fn restore(&self) {
         let _ = disable_raw_mode();
         let _ = crossterm::execute!(io::stderr(), DisableBracketedPaste);
@@ -30,8 +31,7 @@ impl Original {
         let _ = set(&self.0);
     }
 
-    /// Nothing that is typed is shown, and lines are not waited for; Ctrl-C is still a signal, so
-    /// that it ends what runs.
+    /// Disables echo and line buffering. Ctrl-C is still a signal, so it ends the running turn.
     pub(super) fn quiet(&self) -> io::Result<()> {
         let mut modes = self.0.clone();
         modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON);
@@ -40,7 +40,7 @@ impl Original {
         set(&modes)
     }
 
-    /// Every key arrives by itself, also Ctrl-C. What is written still ends its lines as usual.
+    /// Delivers every key separately, including Ctrl-C. Output keeps its usual line endings.
     pub(super) fn single_keys(&self) -> io::Result<()> {
         let mut modes = self.0.clone();
         modes.local_modes.remove(
@@ -56,8 +56,10 @@ impl Original {
     }
 }
 
-/// A read returns as soon as there is a byte, and Enter is the same byte as while a line is typed:
-/// what is typed ahead would otherwise be read as Ctrl-J.
+/// Makes a read return as soon as a byte arrives.
+///
+/// Enter stays the same byte as while a line is typed. Otherwise typed-ahead input would be read as
+/// Ctrl-J.
 fn one_by_one(modes: &mut Termios) {
     modes.input_modes.remove(InputModes::ICRNL);
     modes.special_codes[SpecialCodeIndex::VMIN] = 1;
