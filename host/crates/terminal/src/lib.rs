@@ -1,12 +1,11 @@
-//! What a person sees and types at a terminal.
+//! The user interface at a terminal.
 //!
-//! Everything between the bytes of a terminal and their meaning stands here: the [`editor`] that a
-//! line is typed in, the [`markdown`] of an answer while it arrives, the [`screen`] whose lowest
-//! lines are alive, the [`card`] that asks before a call runs, [`slash`] commands, and files
-//! that are attached by name ([`attach`]).
+//! It contains the [`editor`] for typed lines, the [`markdown`] renderer for streamed answers, the
+//! [`screen`] with its live lowest lines, the approval [`card`], [`slash`] commands, and files
+//! attached by name ([`attach`]).
 //!
-//! Architecture invariant: this crate knows no session and no model, only the contract; and what it
-//! writes it writes to a sink that it is given, so that every screen can be tested without one.
+//! Architecture invariant: this crate depends on the contract but not on sessions or models. It
+//! writes only to sinks that it is given, so every screen can be tested without a terminal.
 
 pub mod attach;
 pub mod card;

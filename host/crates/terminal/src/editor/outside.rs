@@ -1,4 +1,4 @@
-//! Writing a message in the person's own editor.
+//! Writes a message in the user's own editor.
 
 use std::{
     fs::{self, OpenOptions},
@@ -10,10 +10,10 @@ use std::{
 
 use super::history::clean;
 
-/// Longest message that is read back; a file of this length should be attached.
+/// Longest message that is read back, in bytes. Longer text should be attached as a file.
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
-/// Why a message could not be written elsewhere. The message stays as it was.
+/// Errors of editing a message. The message stays unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OutsideError {
     #[error("no editor is known: set VISUAL or EDITOR")]
@@ -28,21 +28,21 @@ pub(super) enum OutsideError {
     TooLong { bytes_max: u64 },
 }
 
-/// The person's editor, and where a message waits for it.
+/// The user's editor, and the folder of its temporary files.
 #[derive(Debug, Clone)]
 pub(super) struct Outside {
-    /// The words of `$VISUAL` or `$EDITOR`.
+    /// Command from `$VISUAL` or `$EDITOR`.
     pub(super) command: Option<String>,
     /// A private folder.
     pub(super) folder: Option<PathBuf>,
 }
 
 impl Outside {
-    /// Lets the person edit a text, and returns what became of it.
+    /// Opens a text in the user's editor and returns the edited text.
     ///
     /// # Errors
     ///
-    /// There is no editor, it cannot be started, it failed, or the text cannot be read back.
+    /// No editor is configured, it cannot be started, it failed, or the text cannot be read back.
     pub(super) fn edit(&self, text: &str) -> Result<String, OutsideError> {
         let words = self.command.as_deref().map(words).unwrap_or_default();
         let (Some((program, arguments)), Some(folder)) = (words.split_first(), &self.folder) else {
@@ -66,13 +66,13 @@ fn run(program: &str, arguments: &[String], file: &Path) -> io::Result<ExitStatu
     std::process::Command::new(program).args(arguments).arg(file).status()
 }
 
-/// A message in a file, which is gone when this is.
+/// A message in a file, which is deleted on drop.
 struct Message(PathBuf);
 
 impl Message {
     fn write(folder: &Path, text: &str) -> io::Result<Self> {
         let path = folder.join(format!("message-{}.md", std::process::id()));
-        // One of an earlier process with the same number is nobody's any more.
+        // Remove the file of an earlier process with the same id.
         let _ = fs::remove_file(&path);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let message = Self(path);
@@ -93,12 +93,13 @@ impl Message {
 
 impl Drop for Message {
     fn drop(&mut self) {
-        // There is nobody to tell, and the folder is private.
+        // The error can be ignored because the folder is private.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// The words of a command, as `code --wait` or `"/opt/my editor" -n`. No shell reads it.
+/// Splits a command into words, such as `code --wait` or `"/opt/my editor" -n`. No shell is
+/// involved.
 pub(super) fn words(command: &str) -> Vec<String> {
     let mut words = vec![];
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! What stands in front of the line that is typed.
+//! The prompt in front of the typed line.
 
 use std::borrow::Cow;
 
@@ -7,20 +7,21 @@ use reedline::{
 };
 use sallyport_contract::text;
 
-/// Most characters of a name in a prompt; the line needs the room.
+/// Most characters of a name in a prompt. Longer names would leave too little room for the line.
 const NAME_CHARS_MAX: usize = 32;
 
-/// What is asked for.
+/// The kind of input that is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prompt {
-    /// A message for a model, or a slash command. Remembered, with completions.
+    /// A message for a model, or a slash command. It is stored in the history and has completions.
     Message {
         /// The model's name.
         model: String,
     },
-    /// Anything else, under its name: the reason of a no, arguments, a file. Not remembered.
+    /// Any other input: the reason for a denial, arguments, a file. It is not stored in the
+    /// history.
     Aside {
-        /// What is asked for.
+        /// Name of the input.
         name: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What Tab offers, what is remembered, and what a line becomes.
+//! Tests of completion, history and lines.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -34,7 +34,7 @@ fn list(folder: &Path) -> Vec<(String, bool)> {
     names.iter().map(|(name, is_folder)| ((*name).to_owned(), *is_folder)).collect()
 }
 
-/// The text before the cursor, what it may become, and whether that is whole.
+/// Checks the offers for the text before the cursor, and whether each is complete.
 #[track_caller]
 fn check(before: &str, want: &[(&str, bool)]) {
     let offers = offers(before, &vocabulary(), &list);
@@ -164,7 +164,7 @@ fn texts_lose_what_a_terminal_would_obey() {
     }
 }
 
-/// The text at each press of Enter, and what is sent at the end.
+/// Checks the message that results from the text at each press of Enter.
 #[track_caller]
 fn check_continued(presses: &[&str], message: &str, want: &str) {
     let continued = Continued::default();

@@ -1,4 +1,4 @@
-//! What keys do, how the line looks while it is typed, and when it is complete.
+//! Key bindings, highlighting of the typed line, and the rule for when it is complete.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,16 +14,16 @@ use reedline::{
 use super::history::clean;
 use crate::slash;
 
-/// The name of the menu that Tab opens.
+/// Name of the menu that Tab opens.
 pub(super) const MENU: &str = "offers";
 
-/// What the engine is to hand back when Ctrl-C is pressed.
+/// Host command that the engine returns for Ctrl-C.
 pub(super) const INTERRUPT: &str = "interrupt";
 
-/// What the engine is to hand back when the external editor is wanted.
+/// Host command that the engine returns for the external editor.
 pub(super) const EDIT: &str = "edit";
 
-/// The keys of the editor that are its own, for help.
+/// The editor's own keys with their meaning, for the help.
 pub const KEYS: &[(&str, &str)] = &[
     ("Tab", "complete a command, its argument, or a file after @"),
     ("Alt-Enter, Ctrl-J", "start a new line (or end the line with \\)"),
@@ -33,13 +33,13 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Ctrl-D", "leave"),
 ];
 
-/// Which keys the editor follows.
+/// Style of the key bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyStyle {
-    /// Those of emacs and of most shells.
+    /// The keys of emacs and most shells.
     #[default]
     Emacs,
-    /// Those of vi.
+    /// The keys of vi.
     Vi,
 }
 
@@ -58,7 +58,7 @@ impl KeyStyle {
 
 fn with_ours(mut keys: Keybindings) -> Keybindings {
     let event = |name: &str| ReedlineEvent::ExecuteHostCommand(name.to_owned());
-    // While the history is searched, `Multiple` does not apply: then Ctrl-C ends the search.
+    // During a history search `Multiple` does not apply, so Ctrl-C ends the search.
     let interrupt = ReedlineEvent::UntilFound(vec![
         ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, event(INTERRUPT)]),
         ReedlineEvent::CtrlC,
@@ -77,7 +77,7 @@ fn with_ours(mut keys: Keybindings) -> Keybindings {
     keys
 }
 
-/// Keys behind which pasted text loses what a terminal would obey: the engine paints it as it is.
+/// Removes control characters from pasted text. The engine paints it unchanged.
 struct Cleaned<M>(M);
 
 impl<M: EditMode> EditMode for Cleaned<M> {
@@ -96,7 +96,7 @@ impl<M: EditMode> EditMode for Cleaned<M> {
     }
 }
 
-/// How the line looks: commands and mentions stand out.
+/// Highlighter for commands and mentions.
 pub(super) struct Look;
 
 impl Highlighter for Look {
@@ -108,7 +108,7 @@ impl Highlighter for Look {
         styled
     }
 
-    /// An exclamation mark is one: words for a model are no shell's.
+    /// Never expands `!`: messages for a model are not shell commands.
     fn should_expand_abbr(&self, _: &str, _: usize, _: AbbrExpandContext) -> bool {
         false
     }
@@ -123,8 +123,9 @@ fn style(word: &str, is_first: bool) -> Style {
     }
 }
 
-/// The lines that a backslash continued, while a message is typed. What was pasted with a backslash
-/// at the end of a line keeps it: only those that Enter was pressed behind are known here.
+/// Lines of the typed message that a backslash continues.
+///
+/// Only lines that ended with Enter are recorded here, so pasted lines keep their backslash.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Continued(Arc<Mutex<Vec<String>>>);
 
@@ -134,7 +135,7 @@ impl Continued {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The message without the backslashes that continued its lines.
+    /// Returns the message without the backslashes that continue its lines.
     pub(super) fn take_out(&self, message: &str) -> String {
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut pieces: Vec<&str> = message.split('\n').collect();

@@ -1,4 +1,4 @@
-//! Whole blocks as lines: paragraphs, lists, quotations, code, tables, one inside the other.
+//! Renders complete blocks as lines: nested paragraphs, lists, quotations, code and tables.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -16,21 +16,22 @@ use super::{
 };
 use crate::style::{Line, Span};
 
-/// Before the words behind a fence, which are not the answer's own.
+/// Precedes the info string of a fence, to mark that it is not part of the code.
 const LABEL_MARK: &str = "── ";
 
-/// Before each line of code.
+/// Precedes each line of code.
 const CODE_INDENT: &str = "  ";
 
-/// Widest rule, in columns: a longer one says no more.
+/// Widest rule, in columns. A wider one adds nothing.
 const RULE_COLUMNS_MAX: usize = 40;
 
-/// Times that addresses of links are taken for text; each time finds those that were hidden by the
-/// ones before. A text that has more shows their links with their addresses.
+/// Rounds in which link definitions are turned into text. Each round finds the definitions that the
+/// previous ones exposed. If any remain after the last round, their links show their addresses.
 const DEFINITION_ROUNDS_MAX: usize = 4;
 
-/// Returns blocks as lines of at most `width` columns, but for code. `number` is that of the first
-/// item, if they begin with an ordered list.
+/// Returns blocks as lines of at most `width` columns, except for code.
+///
+/// `number` is the number of the first item if the blocks begin with an ordered list.
 pub(super) fn lines(source: &str, number: Option<u64>, width: usize) -> Vec<Line> {
     let source = without_definitions(source);
     let mut writer = Writer {
@@ -51,7 +52,7 @@ pub(super) fn lines(source: &str, number: Option<u64>, width: usize) -> Vec<Line
     writer.lines
 }
 
-/// Returns the words behind a fence as a line of their own, if there are any.
+/// Returns the info string of a fence as lines of its own, or none if it is blank.
 pub(super) fn label(words: &str, width: usize) -> Vec<Line> {
     if words.trim().is_empty() {
         return Vec::new();
@@ -61,7 +62,7 @@ pub(super) fn label(words: &str, width: usize) -> Vec<Line> {
     wrap(&inline.take(), width)
 }
 
-/// Returns one line of code.
+/// Returns a line of code, indented and highlighted.
 pub(super) fn code_line(code: &str) -> Line {
     if code.trim().is_empty() {
         return Line::default();
@@ -71,7 +72,7 @@ pub(super) fn code_line(code: &str) -> Line {
     line
 }
 
-/// Returns a line with its tabs as spaces up to the next multiple of four columns.
+/// Expands tabs to the next multiple of four columns.
 fn spaced(code: &str) -> String {
     let mut out = String::with_capacity(code.len());
     for (index, part) in code.split('\t').enumerate() {
@@ -92,8 +93,7 @@ fn parser(source: &str) -> Parser<'_> {
     Parser::new_ext(source, options)
 }
 
-/// Returns the source with the lines that hold addresses of links made text: the parser would leave
-/// them out.
+/// Escapes link definitions so that they are shown as text, because the parser would omit them.
 fn without_definitions(source: &str) -> Cow<'_, str> {
     let mut source = Cow::Borrowed(source);
     for _ in 0..DEFINITION_ROUNDS_MAX {
@@ -113,27 +113,27 @@ fn without_definitions(source: &str) -> Cow<'_, str> {
     source
 }
 
-/// What stands beside its neighbours, as far as the space between them depends on it.
+/// The kind of a block, as far as the space between neighbours depends on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     List,
     Heading,
-    /// Code, a table, a quotation, a rule: always apart from its neighbours.
+    /// Code, a table, a quotation or a rule. A blank line always separates it from its neighbours.
     Apart,
 }
 
-/// A block that holds blocks: what stands before their lines, and what came last in it.
+/// A block that contains blocks: the prefixes of its lines, and the kind of its last block.
 #[derive(Default)]
 struct Frame {
-    /// Before the first line; taken by it.
+    /// Prefix of the first line, which takes it.
     head: Option<Span>,
-    /// Before all other lines.
+    /// Prefix of all other lines.
     rest: Option<Span>,
-    /// Columns of the marks of this block and of all that it stands in.
+    /// Columns of the marks of this block and of all enclosing ones.
     indent: usize,
     last: Option<Kind>,
-    /// The number of the next item, in an ordered list.
+    /// Number of the next item in an ordered list.
     number: Option<u64>,
 }
 
@@ -146,7 +146,7 @@ struct Writer<'a> {
     inline: Inline,
     code: Option<String>,
     table: Option<Table>,
-    /// Where the last cell of a table ended.
+    /// Byte offset at which the last cell of a table ended.
     cell_end: usize,
 }
 
@@ -202,8 +202,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Begins a block: a blank line comes first if the source had one, or if either neighbour
-    /// needs it.
+    /// Begins a block. A blank line precedes it if the source has one or if either neighbour
+    /// requires it.
     fn begin(&mut self, kind: Kind, start: usize) {
         let frame = self.frames.last_mut().expect("the root is never left");
         let Some(last) = frame.last.replace(kind) else { return };
@@ -213,7 +213,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the paragraph that was read.
+    /// Writes the current paragraph.
     fn flush(&mut self) {
         let pieces = self.inline.take();
         for line in wrap(&pieces, self.room()) {
@@ -221,7 +221,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a line with what stands before it.
+    /// Writes a line with its prefixes.
     fn write(&mut self, content: &Line) {
         let mut line = Line::default();
         for frame in &mut self.frames {
@@ -241,8 +241,10 @@ impl Writer<'_> {
         self.frames.last().map_or(0, |frame| frame.indent)
     }
 
-    /// Enters a block that holds blocks. Once half of the line would be marks, there are no more of
-    /// them: however deep a text nests, it can be read.
+    /// Enters a block that contains blocks.
+    ///
+    /// Its marks are omitted if they would take half of the line, so that deeply nested text stays
+    /// readable.
     fn enter(&mut self, head: Span, rest: Span) {
         let indent = self.indent() + columns(&head.text);
         self.frames.push(if indent <= self.width / 2 {
@@ -252,7 +254,7 @@ impl Writer<'_> {
         });
     }
 
-    /// Leaves the innermost block that holds blocks; one that held nothing still shows its mark.
+    /// Leaves the innermost block that contains blocks. An empty one still shows its mark.
     fn leave(&mut self) {
         self.flush();
         if self.frames.last().is_some_and(|frame| frame.head.is_some()) {
@@ -341,7 +343,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The parser drops cells that the head has no column for; they are shown as they were written.
+    /// Appends cells beyond the last column of the head unchanged. The parser drops them.
     fn end_row(&mut self, end: usize) {
         let surplus = self.source.get(self.cell_end..end).unwrap_or_default();
         let surplus = surplus.trim_matches(|c: char| c == '|' || c.is_whitespace());
@@ -362,7 +364,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns whether a part is a block, not one of what stands inside of a paragraph.
+/// Whether a tag is a block, as opposed to a part of a paragraph.
 fn is_block(end: TagEnd) -> bool {
     !matches!(
         end,
@@ -376,14 +378,14 @@ fn is_block(end: TagEnd) -> bool {
     )
 }
 
-/// Returns whether the line before the one that holds this place is blank.
+/// Whether the line above the one at byte offset `start` is blank.
 fn blank_before(source: &str, start: usize) -> bool {
     let above = source[..start].rfind('\n').map(|end| &source[..end]);
     let line = above.map(|above| above.rsplit('\n').next().unwrap_or(above));
     line.is_some_and(|line| line.chars().all(|c| c.is_whitespace() || c == '>'))
 }
 
-/// Returns a line without the spaces at its end.
+/// Removes the spaces at the end of a line.
 fn trimmed(mut line: Line) -> Line {
     while let Some(last) = line.spans.last_mut() {
         last.text.truncate(last.text.trim_end_matches(' ').len());

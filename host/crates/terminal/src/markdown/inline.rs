@@ -1,4 +1,4 @@
-//! What stands inside a paragraph: text in styles, links with their addresses, breaks.
+//! The contents of a paragraph: styled text, links with their addresses, line breaks.
 
 use anstyle::Style;
 use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
@@ -7,7 +7,7 @@ use sallyport_contract::text;
 use super::{theme, wrap::Piece};
 use crate::style::Span;
 
-/// The paragraph that is being read.
+/// The paragraph that is being parsed.
 #[derive(Default)]
 pub(super) struct Inline {
     pieces: Vec<Piece>,
@@ -15,16 +15,16 @@ pub(super) struct Inline {
     links: Vec<OpenLink>,
 }
 
-/// A link or an image whose text is being read.
+/// A link or an image whose text is being parsed.
 struct OpenLink {
     address: String,
     title: String,
-    /// The text so far: where it is the address itself, that is not said twice.
+    /// The text so far. If it equals the address, the address is not shown again.
     text: String,
 }
 
 impl Inline {
-    /// Takes one event; those that are about blocks say nothing here.
+    /// Processes one event. Events of blocks have no effect.
     pub(super) fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -44,43 +44,43 @@ impl Inline {
         }
     }
 
-    /// Returns whether nothing was read since the last [`Inline::take`].
+    /// Whether nothing was parsed since the last [`Inline::take`].
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Returns what was read, and begins anew.
+    /// Returns the content and resets everything.
     pub(super) fn take(&mut self) -> Vec<Piece> {
         self.styles.clear();
         self.links.clear();
         std::mem::take(&mut self.pieces)
     }
 
-    /// Returns what was read, and begins anew in the style of this row.
+    /// Returns the content and resets everything but the style of the row.
     pub(super) fn take_cell(&mut self) -> Vec<Piece> {
         self.styles.truncate(1);
         self.links.clear();
         std::mem::take(&mut self.pieces)
     }
 
-    /// Adds a text in a style on top of that of this place.
+    /// Adds text in a style on top of the current one.
     pub(super) fn styled(&mut self, style: Style, text: &str) {
         self.push_style(style);
         self.text(text);
         self.styles.pop();
     }
 
-    /// Puts a style on top of that of this place, for what follows.
+    /// Pushes a style on top of the current one, for the text that follows.
     pub(super) fn push_style(&mut self, style: Style) {
         self.styles.push(theme::over(self.style(), style));
     }
 
-    /// Adds a text in the style of this place. Line ends in it are spaces.
+    /// Adds text in the current style. Line ends become spaces.
     pub(super) fn text(&mut self, text: &str) {
         self.escaped(text, text::one_line);
     }
 
-    /// Adds words of the answer: the invisible characters that its language needs stay.
+    /// Adds prose of the answer. Invisible characters that its language needs are kept.
     fn prose(&mut self, text: &str) {
         self.escaped(text, text::prose);
     }
@@ -143,7 +143,7 @@ impl Inline {
         self.text(")");
     }
 
-    /// A tag is text, except for the one that models use to break a line inside of a table.
+    /// Treats a tag as text, except for the line break that models use in table cells.
     fn inline_html(&mut self, html: &str) {
         if matches!(html, "<br>" | "<br/>" | "<br />") {
             self.pieces.push(Piece::Break);

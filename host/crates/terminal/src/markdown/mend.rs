@@ -1,17 +1,17 @@
-//! A line that is still arriving, made fit to be shown: what may be the first half of a mark waits,
-//! and what was opened is closed.
+//! Prepares an incomplete line for display: a possible first half of a mark is withheld, and open
+//! marks are closed.
 //!
-//! This is for the eye only. The final lines come from the text as it was written.
+//! The result is only for display. The final lines are rendered from the original text.
 
 use super::scan::Scanner;
 
-/// Marks that begin blocks, or underline headings: what they mean shows when more arrives.
+/// Marks that begin blocks or underline headings. Their meaning depends on what follows.
 const BLOCK_MARKS: &str = "#*-+_=~`>|:.) \t";
 
-/// Marks of which the second half may follow.
+/// Marks whose second half may follow.
 const INLINE_MARKS: [char; 6] = ['*', '_', '`', '~', '[', '!'];
 
-/// Returns what of the line is to be shown.
+/// Returns the part of the line to show.
 pub(super) fn mended(scanner: &Scanner, pending: &str) -> String {
     let line = pending.trim_end_matches('\r');
     if let Some(fence) = scanner.fence() {
@@ -25,12 +25,12 @@ pub(super) fn mended(scanner: &Scanner, pending: &str) -> String {
     }
     let shown = line.trim_end_matches(INLINE_MARKS);
     let closers = open_marks(shown).into_iter().rev().collect::<String>();
-    // A mark after a space would open, not close.
+    // Remove trailing spaces: a mark after a space would open, not close.
     let shown = if closers.is_empty() { shown } else { shown.trim_end() };
     format!("{shown}{closers}")
 }
 
-/// Returns whether it cannot be told yet what kind of block the line is of.
+/// Whether the block that the line belongs to is still unknown.
 fn is_unclear(line: &str) -> bool {
     let text = line.trim_start();
     let is_mark = |c: char| BLOCK_MARKS.contains(c) || c.is_ascii_digit();
@@ -40,7 +40,7 @@ fn is_unclear(line: &str) -> bool {
         || text.chars().all(is_mark)
 }
 
-/// Returns what would close the marks that the line leaves open, the outermost first.
+/// Returns the marks that the line leaves open, the outermost first.
 fn open_marks(line: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut rest = line;
@@ -73,7 +73,7 @@ fn open_marks(line: &str) -> Vec<String> {
     open
 }
 
-/// Opens or closes an emphasis, as far as its neighbours allow it.
+/// Opens or closes emphasis if the neighbouring characters allow it.
 fn toggle(open: &mut Vec<String>, mark: &str, before: char, after: &str) {
     let next = after.chars().next().unwrap_or(' ');
     let inside_word = before.is_alphanumeric() && (mark.starts_with('_') || mark == "*");

@@ -1,15 +1,15 @@
-//! A model's Markdown as lines for a terminal, also while it is still arriving.
+//! Renders a model's Markdown as lines for a terminal, even while it is still arriving.
 //!
-//! [`Stream`] is the one way in: it takes text in pieces, says which lines are final and which may
-//! still change. [`render`] is a stream that got everything at once, so what was streamed and what
-//! is shown again later look the same.
+//! [`Stream`] is the only entry point. It accepts text in pieces and returns the final lines and
+//! those that may still change. [`render`] is a stream that receives the whole text, so an answer
+//! looks the same when it is shown again later.
 //!
-//! The text is hostile. What a terminal could obey is made visible where text is taken
-//! (`inline::Inline::text`, `block::code_line`); addresses of links and images are always shown,
-//! since their text may lie; nothing that was written is left out.
+//! The text is hostile. Characters that a terminal would interpret are made visible where text is
+//! added (`inline::Inline::text`, `block::code_line`). Addresses of links and images are always
+//! shown: their text may be deceptive. No part of the text is omitted.
 //!
-//! A link whose address stands elsewhere (`[text][name]`) is shown as it was written, and so is the
-//! line that holds the address: while the text arrives, what comes later cannot be known.
+//! A link whose address is defined elsewhere (`[text][name]`) and the line with the definition are
+//! both shown as written. The definition may not have arrived when the link is shown.
 
 mod block;
 mod inline;
@@ -29,12 +29,13 @@ pub(crate) use wrap::rows;
 
 use crate::style::Line;
 
-/// The narrowest layout that is made, in columns: less has no room for a mark and a wide character
-/// beside it. A narrower terminal wraps such lines itself.
+/// Narrowest layout, in columns. A narrower one has no room for a mark and a wide character. A
+/// narrower terminal wraps the lines itself.
 pub const WIDTH_COLUMNS_MIN: usize = 8;
 
-/// Returns the whole of a text as lines of at most `width` columns, except for lines of code, which
-/// are never broken: a terminal wraps them, and a copy of them is whole.
+/// Returns a whole text as lines of at most `width` columns.
+///
+/// Lines of code may be longer. The terminal wraps them, so a copied line stays intact.
 pub fn render(text: &str, width: usize) -> Vec<Line> {
     let mut stream = Stream::new();
     stream.push(text);

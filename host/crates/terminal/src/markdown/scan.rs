@@ -1,33 +1,31 @@
-//! Where a text that is still arriving can be cut: each part is final once it is complete.
+//! Splits a text that is still arriving into parts that are final once they are complete.
 //!
-//! Every line is looked at exactly once, when it is complete, and the decision rests on what came
-//! before it alone. So the same text is always cut at the same places, however it arrived.
-//! Items of a list and lines of a block of code are parts of their own: a long list or a long
-//! listing does not wait for its end.
+//! Every line is scanned exactly once, when it is complete. The decision depends only on earlier
+//! text, so the same text is always split at the same places. Each list item and each line of a
+//! code block is a separate part, so that a long list or listing does not wait for its end.
 
 use super::syntax::{Fence, Marker, html_end, indent, interrupts_item, is_blank};
 
-/// Longest paragraph that is kept open, in bytes: several screens. What follows is a new one.
+/// Longest paragraph that stays open, in bytes: several screens. The rest starts a new one.
 const PARAGRAPH_BYTES_MAX: usize = 4 << 10;
 
-/// Longest of all other parts, in bytes: they have to be laid out anew with each piece that
-/// arrives.
+/// Longest open part of any other kind, in bytes. Each piece of text lays all of it out again.
 const PART_BYTES_MAX: usize = 64 << 10;
 
-/// A part of a text that will not change.
+/// A part of a text that is final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) body: Body,
-    /// It stands apart from what comes before.
+    /// Whether a blank line separates it from the text above.
     pub(super) gap: bool,
 }
 
-/// What a part is.
+/// The contents of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
-    /// Whole blocks, and the number of the item if they are one of an ordered list.
+    /// Whole blocks. `number` is set if they are an item of an ordered list.
     Blocks { source: String, number: Option<u64> },
-    /// The words behind the fence of a block of code, which begins here.
+    /// The info string of a fence. The code block begins here.
     Label(String),
     /// One line of code.
     Code(String),
@@ -35,36 +33,36 @@ pub(super) enum Body {
 
 #[derive(Clone, Debug, Default)]
 enum State {
-    /// Between blocks; a block of code may just have ended.
+    /// Between blocks. A code block may just have ended.
     #[default]
     Between,
     /// In blocks that the next blank line ends.
     Blocks,
-    /// In raw HTML that ends with a line that holds this.
+    /// In raw HTML that a line containing this text ends.
     Html(&'static str),
-    /// In an item of a list.
+    /// In a list item.
     Item(Marker),
-    /// In a block of code.
+    /// In a code block.
     Code(Fence),
 }
 
-/// Cuts complete lines into parts.
+/// Splits complete lines into parts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scanner {
     state: State,
-    /// The lines of the part that is open.
+    /// The lines of the open part.
     open: String,
-    /// The open part stands apart from what comes before.
+    /// Whether a blank line separates the open part from the text above.
     gap: bool,
-    /// The number of the open item, counted from the first of its list.
+    /// The number of the open item, counted from the first item of its list.
     number: Option<u64>,
-    /// A blank line, or the end of a block of code, came before the next line.
+    /// Whether a blank line or the end of a code block precedes the next line.
     apart: bool,
     done: Vec<Part>,
 }
 
 impl Scanner {
-    /// Takes one complete line, without its end.
+    /// Scans a complete line, passed without its line end.
     pub(super) fn line(&mut self, line: &str) {
         match &self.state {
             State::Code(fence) => self.code(&fence.clone(), line),
@@ -80,7 +78,7 @@ impl Scanner {
         }
     }
 
-    /// Ends the part that is open.
+    /// Ends the open part.
     pub(super) fn close(&mut self) {
         if !self.open.is_empty() {
             let body = Body::Blocks { source: std::mem::take(&mut self.open), number: self.number };
@@ -90,12 +88,12 @@ impl Scanner {
         self.state = State::Between;
     }
 
-    /// Returns the parts that became final since the last time.
+    /// Returns the parts that became final since the last call.
     pub(super) fn take(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.done)
     }
 
-    /// Returns the longest line that is taken whole, in bytes.
+    /// Returns the longest line that is not split, in bytes.
     pub(super) fn line_bytes_max(&self) -> usize {
         match self.state {
             State::Code(_) => PART_BYTES_MAX,
@@ -103,12 +101,12 @@ impl Scanner {
         }
     }
 
-    /// Returns how much is open, in bytes.
+    /// Returns the size of the open part, in bytes.
     pub(super) fn open_bytes(&self) -> usize {
         self.open.len()
     }
 
-    /// Returns the block of code that is open.
+    /// Returns the fence of the open code block.
     pub(super) fn fence(&self) -> Option<&Fence> {
         match &self.state {
             State::Code(fence) => Some(fence),
@@ -116,15 +114,14 @@ impl Scanner {
         }
     }
 
-    /// Returns whether a block of code is open inside of an item or a quotation.
+    /// Whether a code block is open inside an item or a quotation.
     pub(super) fn is_in_inner_code(&self) -> bool {
         let is_mark = |c: char| " \t>-+*.)".contains(c) || c.is_ascii_digit();
         let is_fence = |line: &&str| Fence::open(line.trim_start_matches(is_mark)).is_some();
         self.open.lines().filter(is_fence).count() % 2 == 1
     }
 
-    /// Returns whether all that is open is what looks like the head of a table, which only its next
-    /// line makes one.
+    /// Whether the open part is a single line that the next line may turn into the head of a table.
     pub(super) fn is_at_table_head(&self) -> bool {
         self.open.starts_with('|') && self.open.lines().count() == 1
     }
@@ -185,7 +182,7 @@ impl Scanner {
             self.close();
             self.begin(line);
         } else {
-            // The rest of a paragraph that is not indented.
+            // A paragraph continues without indentation.
             self.append(line);
         }
     }
@@ -214,8 +211,8 @@ impl Scanner {
         self.append(line);
     }
 
-    /// Adds a line to the part. A carriage return ends lines for the parser, but did not end this
-    /// one.
+    /// Adds a line to the part. Carriage returns become spaces because the parser would treat them
+    /// as line ends.
     fn append(&mut self, line: &str) {
         self.open.push_str(&line.replace('\r', " "));
         self.open.push('\n');

@@ -1,4 +1,4 @@
-//! Markdown while it arrives: what is final, and what may still change.
+//! Markdown as it arrives: final lines, and lines that may still change.
 
 use super::{
     WIDTH_COLUMNS_MIN, block,
@@ -7,10 +7,10 @@ use super::{
 };
 use crate::style::Line;
 
-/// A text in pieces.
+/// A text that arrives in pieces.
 ///
-/// What [`Stream::settled`] returned is never returned again and never changes; together with what
-/// [`Stream::finish`] returns it is the same however the text was cut into pieces.
+/// [`Stream::settled`] never returns a line twice, and its lines never change. Together with the
+/// lines of [`Stream::finish`] they do not depend on how the text was split into pieces.
 ///
 /// ```
 /// use sallyport_terminal::markdown::Stream;
@@ -25,20 +25,20 @@ use crate::style::Line;
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     scanner: Scanner,
-    /// The line that is not complete yet.
+    /// The incomplete last line.
     pending: String,
-    /// Something was returned, so that a gap is one.
+    /// Whether any line was returned. A gap is only written after one.
     begun: bool,
     gap: bool,
 }
 
 impl Stream {
-    /// Begins a text.
+    /// Creates an empty stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: &str) {
         self.pending.push_str(piece);
         let mut rest = std::mem::take(&mut self.pending);
@@ -50,7 +50,7 @@ impl Stream {
         self.pending = rest.split_off(start);
     }
 
-    /// Returns the lines that became final since the last time, laid out for that width.
+    /// Returns the lines that became final since the last call, laid out for `width` columns.
     pub fn settled(&mut self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for part in self.scanner.take() {
@@ -68,9 +68,10 @@ impl Stream {
         lines
     }
 
-    /// Returns the lines after the final ones as they look now. Marks whose meaning is not clear
-    /// yet are held back, and what is open is closed, so that the lines change as little as can be
-    /// while more arrives.
+    /// Returns the current form of the lines after the final ones.
+    ///
+    /// Ambiguous marks are withheld and open ones are closed, so the lines change little while more
+    /// text arrives.
     pub fn tail(&self, width: usize) -> Vec<Line> {
         if self.scanner.is_at_table_head() {
             return Vec::new();
@@ -81,7 +82,8 @@ impl Stream {
         ended.finish(width)
     }
 
-    /// Returns how much text is not final, in bytes: what [`Stream::tail`] has to lay out.
+    /// Returns the size of the text that is not final, in bytes. [`Stream::tail`] lays out this
+    /// much.
     pub fn open_bytes(&self) -> usize {
         self.scanner.open_bytes() + self.pending.len()
     }
@@ -96,8 +98,10 @@ impl Stream {
     }
 }
 
-/// Returns the first line and where the next begins, if the line is complete or too long to wait
-/// for its end. Where it is cut depends on its bytes alone, not on how they arrived.
+/// Returns the first line and the offset of the next one. Returns `None` if the line is incomplete
+/// and not yet too long.
+///
+/// The split depends only on the bytes, not on how they arrived.
 fn cut(text: &str, bytes_max: usize) -> Option<(&str, usize)> {
     let window = text.floor_char_boundary(bytes_max + 1);
     if let Some(end) = text[..window].find('\n') {

@@ -1,14 +1,14 @@
-//! What the beginning of a line can mean in Markdown, as far as blocks at the outermost level.
+//! Block syntax of Markdown at the outermost level: what the beginning of a line can mean.
 //!
-//! Only enough to tell where a block surely ends; the meaning of the blocks is the parser's.
+//! This only detects where a block certainly ends. The parser determines the meaning of blocks.
 
-/// Columns of indentation from which a line is code, not the start of another block.
+/// Columns of indentation at which a line is code instead of the start of another block.
 const CODE_INDENT_COLUMNS: usize = 4;
 
-/// Longest number of an ordered list, in digits: longer ones are text.
+/// Longest number of an ordered list, in digits. A longer one is text.
 const NUMBER_DIGITS_MAX: usize = 9;
 
-/// How blocks of raw HTML that blank lines do not end begin and end.
+/// Start and end of raw HTML blocks that blank lines do not end.
 const HTML: [(&str, &str); 8] = [
     ("<!--", "-->"),
     ("<?", "?>"),
@@ -20,12 +20,12 @@ const HTML: [(&str, &str); 8] = [
     ("<textarea", "</textarea>"),
 ];
 
-/// Returns whether a line holds nothing.
+/// Whether a line is blank.
 pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// Returns the columns before the first character that is no space.
+/// Returns the number of columns before the first character that is not white space.
 pub(super) fn indent(line: &str) -> usize {
     let mut columns = 0;
     for c in line.chars() {
@@ -38,23 +38,23 @@ pub(super) fn indent(line: &str) -> usize {
     columns
 }
 
-/// Returns the line without its indentation, if it is little enough to begin a block.
+/// Returns the line without its indentation, or `None` if it is indented too far to begin a block.
 fn block_start(line: &str) -> Option<&str> {
     (indent(line) < CODE_INDENT_COLUMNS).then(|| line.trim_start())
 }
 
-/// The line that opens a block of code.
+/// The line that opens a code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: char,
     length: usize,
     indent: usize,
-    /// The words after the fence, most often a language.
+    /// The info string, usually a language.
     pub(super) label: String,
 }
 
 impl Fence {
-    /// Reads a line as the beginning of a block of code.
+    /// Parses a line as the start of a code block.
     pub(super) fn open(line: &str) -> Option<Self> {
         let text = block_start(line)?;
         let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -69,40 +69,40 @@ impl Fence {
         })
     }
 
-    /// Returns whether a line ends the block.
+    /// Whether a line ends the block.
     pub(super) fn is_closed_by(&self, line: &str) -> bool {
         block_start(line).map(str::trim_end).is_some_and(|text| {
             text.chars().all(|c| c == self.mark) && text.chars().count() >= self.length
         })
     }
 
-    /// Returns whether a line that is still arriving may turn out to end the block.
+    /// Whether an incomplete line may turn out to end the block.
     pub(super) fn may_be_closed_by(&self, line: &str) -> bool {
         block_start(line).is_some_and(|text| text.trim_end().chars().all(|c| c == self.mark))
     }
 
-    /// Returns a line of the block without the indentation that the fence has too.
+    /// Removes at most the fence's own indentation from a line of the block.
     pub(super) fn content<'a>(&self, line: &'a str) -> &'a str {
         let spaces = line.bytes().take_while(|b| *b == b' ').count();
         &line[spaces.min(self.indent)..]
     }
 }
 
-/// The mark before an item of a list.
+/// The marker of a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marker {
-    /// What all items of one list share: the bullet, or what follows the number.
+    /// The character that all items of a list share: the bullet, or the one after the number.
     pub(super) kind: char,
-    /// The number of an ordered list.
+    /// The number, in an ordered list.
     pub(super) number: Option<u64>,
-    /// The column at which the item's text begins; what is indented as far belongs to it.
+    /// Column at which the item's text begins. Lines indented this far belong to the item.
     pub(super) content: usize,
-    /// Nothing follows on the line.
+    /// Whether the rest of the line is blank.
     is_empty: bool,
 }
 
 impl Marker {
-    /// Reads the beginning of a line as that of an item.
+    /// Parses the beginning of a line as a list item.
     pub(super) fn read(line: &str) -> Option<Self> {
         let text = block_start(line)?;
         if is_rule(text) {
@@ -122,19 +122,19 @@ impl Marker {
         }
         let is_empty = is_blank(rest);
         let gap = if is_empty { 1 } else { indent(rest) };
-        // With five spaces or more, the item begins with code, one space after its mark.
+        // With five spaces or more the item begins with code, one space after its marker.
         let gap = if gap > CODE_INDENT_COLUMNS { 1 } else { gap };
         Some(Self { kind, number, content: indent(line) + digits + 1 + gap, is_empty })
     }
 
-    /// Returns whether the line ends a paragraph that stands right above it.
+    /// Whether the line ends a paragraph directly above it.
     pub(super) fn interrupts_text(self) -> bool {
         !self.is_empty && self.number.is_none_or(|number| number == 1)
     }
 }
 
-/// Returns whether a line that is not indented as far as an item's text ends the item, even where a
-/// paragraph could go on.
+/// Whether a line with less indentation than an item's text ends the item, even if a paragraph
+/// could continue.
 pub(super) fn interrupts_item(line: &str) -> bool {
     let Some(text) = block_start(line) else { return false };
     let hashes = text.bytes().take_while(|b| *b == b'#').count();
@@ -146,7 +146,7 @@ pub(super) fn interrupts_item(line: &str) -> bool {
         || Marker::read(line).is_some_and(Marker::interrupts_text)
 }
 
-/// Returns whether a line is a rule across the page.
+/// Whether a line is a thematic break.
 fn is_rule(text: &str) -> bool {
     let marks: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
     marks.len() >= 3
@@ -154,8 +154,9 @@ fn is_rule(text: &str) -> bool {
         && marks.iter().all(|mark| *mark == marks[0])
 }
 
-/// Returns what ends the block of raw HTML that a line begins, if blank lines do not, and the line
-/// itself does not hold it.
+/// Returns the end of the raw HTML block that a line begins.
+///
+/// Returns `None` if a blank line would end the block or if the line itself ends it.
 pub(super) fn html_end(line: &str) -> Option<&'static str> {
     let text = block_start(line)?.to_ascii_lowercase();
     let (start, end) = HTML.into_iter().find(|(start, _)| text.starts_with(start))?;

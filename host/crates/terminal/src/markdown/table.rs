@@ -1,5 +1,5 @@
-//! Tables: columns as wide as their cells need, narrower where the terminal is, and a list of
-//! records where even that has no room.
+//! Tables. Columns are as wide as their cells, or narrower to fit the terminal. If even that does
+//! not fit, the table becomes a list of records.
 
 use anstyle::Style;
 use pulldown_cmark::Alignment;
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::style::{Line, Span};
 
-/// Between two columns.
+/// Separator between two columns.
 const BAR: &str = " │ ";
 
-/// Narrowest column that text is wrapped in, in terminal columns: less cannot be read.
+/// Narrowest column that text is wrapped in, in terminal columns. A narrower one is unreadable.
 const COLUMN_COLUMNS_MIN: usize = 8;
 
 type Cell = Vec<Piece>;
 
-/// A table that is being read; its first row is the head.
+/// A table that is being parsed. Its first row is the head.
 #[derive(Debug)]
 pub(super) struct Table {
     alignments: Vec<Alignment>,
@@ -26,7 +26,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Begins a table with one alignment for each column.
+    /// Creates a table with one alignment per column.
     pub(super) fn new(alignments: Vec<Alignment>) -> Self {
         Self { alignments, rows: Vec::new() }
     }
@@ -36,21 +36,21 @@ impl Table {
         self.rows.push(Vec::new());
     }
 
-    /// Adds a cell to the row.
+    /// Adds a cell to the last row.
     pub(super) fn push(&mut self, cell: Cell) {
         if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
     }
 
-    /// Adds to the last cell of the row.
+    /// Extends the last cell of the last row.
     pub(super) fn extend_last(&mut self, more: Cell) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
             cell.extend(more);
         }
     }
 
-    /// Returns the table in at most `width` columns.
+    /// Lays out the table in at most `width` columns.
     pub(super) fn lines(&self, width: usize) -> Vec<Line> {
         match fit(&self.widths(), width) {
             Some(widths) => self.grid(&widths),
@@ -58,7 +58,7 @@ impl Table {
         }
     }
 
-    /// Returns what each column would need.
+    /// Returns the width that each column needs.
     fn widths(&self) -> Vec<usize> {
         let mut widths = vec![1; self.alignments.len()];
         for row in &self.rows {
@@ -112,7 +112,7 @@ impl Table {
         line
     }
 
-    /// Each row as lines of "head: cell".
+    /// Lays out each row as lines of "head: cell".
     fn records(&self, width: usize) -> Vec<Line> {
         let Some((head, rows)) = self.rows.split_first() else { return Vec::new() };
         if rows.is_empty() {
@@ -142,8 +142,10 @@ fn record(name: &[Piece], cell: &[Piece]) -> Cell {
     name.iter().cloned().chain([colon]).chain(cell.iter().cloned()).collect()
 }
 
-/// Returns the widths of the columns in a table of that width: as wanted, or all wide ones cut to
-/// the same. `None` if that leaves too little to read.
+/// Returns the widths of the columns in a table of `width` columns: as wanted, or with all wide
+/// ones cut to the same width.
+///
+/// Returns `None` if the columns would become unreadably narrow.
 fn fit(wanted: &[usize], width: usize) -> Option<Vec<usize>> {
     let bars = columns(BAR) * wanted.len().saturating_sub(1);
     let room = width.checked_sub(bars)?;

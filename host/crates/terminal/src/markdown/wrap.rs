@@ -1,7 +1,7 @@
-//! Breaking text into lines of a width that is measured in columns, not characters.
+//! Breaks text into lines whose width is measured in columns, not characters.
 //!
-//! A line breaks at spaces and beside wide characters, which need no spaces; a word that fits no
-//! line is broken between grapheme clusters.
+//! A line breaks at spaces and next to wide characters, which need no spaces. A word longer than a
+//! line breaks between grapheme clusters.
 
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
@@ -9,33 +9,35 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::style::{Line, Span};
 
-/// Wide punctuation that closes: a line does not begin with it.
+/// Wide closing punctuation, which cannot begin a line.
 const CLOSING: &str = "、。，．・：；！？）］｝」』】〉》〕";
 
-/// One part of a paragraph: text, or a place where the line ends whatever its width.
+/// A part of a paragraph: text, or a forced line break.
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     Text(Span),
     Break,
 }
 
-/// A grapheme cluster, or a few spaces, in its style.
+/// A grapheme cluster in its style.
 type Bit<'a> = (&'a str, Style);
 
-/// Returns the columns of a text. Terminals disagree about joined characters; the larger answer
-/// is taken, so that no line is wider than was planned.
+/// Returns the width of a text in columns.
+///
+/// Terminals disagree about joined characters. The larger of two measures is used, so that no line
+/// is wider than planned.
 pub(super) fn columns(text: &str) -> usize {
     let apart = text.chars().filter_map(UnicodeWidthChar::width).sum();
     UnicodeWidthStr::width(text).max(apart)
 }
 
-/// Returns the columns of a line, measured as [`columns`] does.
+/// Returns the width of a line in columns, measured as [`columns`] does.
 pub(super) fn line_columns(line: &Line) -> usize {
     line.spans.iter().map(|span| columns(&span.text)).sum()
 }
 
-/// Returns the rows that a line takes on a terminal of that width, broken where a terminal breaks
-/// it.
+/// Splits a line into the rows that it takes on a terminal of that width, at the terminal's own
+/// breaks.
 pub(crate) fn rows(line: &Line, width: usize) -> Vec<Line> {
     let mut rows = vec![Line::default()];
     let mut column = 0;
@@ -55,7 +57,7 @@ fn bits(span: &Span) -> impl Iterator<Item = Bit<'_>> {
     span.text.graphemes(true).map(|text| (text, span.style))
 }
 
-/// Returns the pieces as lines of at most `width` columns.
+/// Wraps pieces into lines of at most `width` columns.
 pub(super) fn wrap(pieces: &[Piece], width: usize) -> Vec<Line> {
     let mut wrapper = Wrapper { width, ..Wrapper::default() };
     for piece in pieces {
@@ -73,12 +75,12 @@ struct Wrapper<'a> {
     done: Vec<Line>,
     line: Line,
     column: usize,
-    /// The spaces before the word; they are dropped where a line breaks.
+    /// The spaces before the word. They are dropped at a line break.
     space: Vec<Bit<'a>>,
-    /// What cannot be broken, so far.
+    /// The current unbreakable text.
     word: Vec<Bit<'a>>,
     word_columns: usize,
-    /// The last character was wide, so that the word may end here.
+    /// Whether the last character was wide. If so, the word may end here.
     after_wide: bool,
 }
 
@@ -120,7 +122,7 @@ impl<'a> Wrapper<'a> {
         self.place(&word);
     }
 
-    /// Puts a word down, broken where it is wider than a line.
+    /// Adds a word to the line and breaks it if it is wider than a line.
     fn place(&mut self, word: &[Bit<'a>]) {
         for (text, style) in word {
             let columns = columns(text);

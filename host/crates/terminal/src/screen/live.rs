@@ -1,4 +1,4 @@
-//! What a screen with a live region remembers, and what it writes for each thing that happens.
+//! State of a screen with a live region, and its output for each change.
 
 use super::{Size, Voice, region::Region};
 use crate::{
@@ -6,31 +6,31 @@ use crate::{
     style::{Colour, Line},
 };
 
-/// Most open text that is laid out anew with every piece, in bytes: more of it waits for the next
-/// tick, so that the work stays in proportion to what arrives.
+/// Most open text that each piece lays out again, in bytes. Above this the next tick does it, so
+/// that the work stays proportional to the text.
 const DRAWN_AT_ONCE_BYTES_MAX: usize = 4 << 10;
 
-/// What a screen with a live region remembers.
+/// State of a screen with a live region.
 #[derive(Debug)]
 pub(super) struct Live {
     colour: Colour,
     region: Region,
-    /// The text that is arriving.
+    /// The arriving text, with its voice.
     speech: Option<(Voice, Stream)>,
-    /// What stands last is the end of a text: a blank line parts it from the next.
+    /// Whether the last output was a text. If so, a blank line separates it from the next.
     spoke: bool,
-    /// The blank line is still to be written, above the first line of the text.
+    /// Whether this blank line is still to be written, above the first line of the text.
     owes_gap: bool,
 }
 
 impl Live {
-    /// Makes a screen on which nothing is alive.
+    /// Creates a screen with an empty live region.
     pub(super) fn new(colour: Colour) -> Self {
         let region = Region::default();
         Self { colour, region, speech: None, spoke: false, owes_gap: false }
     }
 
-    /// Makes a voice the one that speaks; returns the lines of the one before it.
+    /// Switches to a voice. Returns the remaining lines of the previous one.
     pub(super) fn listen(&mut self, voice: Voice, size: Size) -> Vec<Line> {
         if self.speech.as_ref().is_some_and(|(speaking, _)| *speaking == voice) {
             return Vec::new();
@@ -41,7 +41,7 @@ impl Live {
         lines
     }
 
-    /// Takes a piece of the text; returns the lines that became final.
+    /// Adds a piece of the text. Returns the lines that became final.
     pub(super) fn push(&mut self, piece: &str, size: Size) -> Vec<Line> {
         let Some((voice, stream)) = &mut self.speech else { return Vec::new() };
         stream.push(piece);
@@ -49,25 +49,25 @@ impl Live {
         self.below_gap(lines)
     }
 
-    /// Ends the text that is arriving; returns the rest of its lines.
+    /// Ends the arriving text. Returns its remaining lines.
     pub(super) fn settle(&mut self, size: Size) -> Vec<Line> {
         let Some((voice, stream)) = self.speech.take() else { return Vec::new() };
         let lines = voiced(voice, stream.finish(size.columns()));
         self.below_gap(lines)
     }
 
-    /// Tells that something else stands below the text now.
+    /// Records that other output follows the text.
     pub(super) fn interrupt(&mut self) {
         self.spoke = false;
         self.owes_gap = false;
     }
 
-    /// Returns what erases the region on a screen whose size has changed.
+    /// Returns the codes that erase the region after a change of size.
     pub(super) fn clear(&mut self) -> String {
         self.region.clear()
     }
 
-    /// Returns what writes final lines, and what is alive below them.
+    /// Returns the codes that write final lines and the live region below them.
     pub(super) fn draw(&mut self, lines: &[Line], status: Option<Line>, size: Size) -> String {
         let written = |line: &Line| line.to_terminal(self.colour);
         let above: Vec<_> = lines.iter().map(written).collect();
@@ -75,13 +75,13 @@ impl Live {
         self.region.draw(&above, alive)
     }
 
-    /// Returns whether so much is open that it is not drawn with every piece.
+    /// Whether too much text is open to draw it with every piece.
     pub(super) fn is_costly(&self) -> bool {
         let open = self.speech.as_ref().map(|(_, stream)| stream.open_bytes());
         open.is_some_and(|bytes| bytes > DRAWN_AT_ONCE_BYTES_MAX)
     }
 
-    /// Puts the blank line that is owed above the first lines.
+    /// Puts the pending blank line above the first lines.
     fn below_gap(&mut self, lines: Vec<Line>) -> Vec<Line> {
         if lines.is_empty() {
             return lines;
@@ -91,8 +91,7 @@ impl Live {
         gap.into_iter().chain(lines).collect()
     }
 
-    /// Returns the rows that are alive: the end of the text, as far as there is room, and the
-    /// status.
+    /// Returns the live rows: as much of the text's end as fits, and the status.
     fn alive(&self, status: Option<Line>, size: Size) -> Vec<Line> {
         let Some((voice, stream)) = &self.speech else { return status.into_iter().collect() };
         let tail = voiced(*voice, stream.tail(size.columns()));
@@ -100,7 +99,8 @@ impl Live {
         let lines = gap.into_iter().chain(tail);
         let mut rows: Vec<_> =
             lines.flat_map(|line| markdown::rows(&line, size.columns())).collect();
-        // One row stays free: a region as high as the screen would push its own top out of reach.
+        // Keep one row free, because a region as high as the screen would scroll its own top out of
+        // reach.
         let room = size.rows().saturating_sub(1 + usize::from(status.is_some()));
         rows.drain(..rows.len().saturating_sub(room));
         rows.extend(status);

@@ -1,12 +1,11 @@
-//! The lowest lines of a terminal, which are alive while an answer arrives.
+//! A screen whose lowest lines are live while an answer arrives.
 //!
-//! What is final scrolls up as any output does and is never touched again. Below it stand the end
-//! of the answer that may still change and one line that says what is being waited for; they are
-//! drawn anew in their place, and leave no trace. Where nobody sees a cursor move (a pipe, a dumb
-//! terminal) text passes through as it comes.
+//! Final lines scroll up like any output and are never touched again. Below them are the end of the
+//! answer, which may still change, and a status line. Both are redrawn in place and leave no trace.
+//! On a pipe or a dumb terminal the text passes through as it arrives.
 //!
-//! A [`Screen`] has no thread, no clock and no terminal of its own: it writes to what it is given,
-//! is told how large that is, and moves its spinner when [`Screen::tick`] says how late it is.
+//! A [`Screen`] has no thread, clock or terminal of its own. It writes to a sink, receives the
+//! terminal's size, and advances its spinner when [`Screen::tick`] passes the time.
 
 mod live;
 mod passing;
@@ -25,13 +24,13 @@ pub use status::{Activity, Status};
 use self::{live::Live, passing::Passing};
 use crate::style::{Colour, Line};
 
-/// What a terminal that does not know its size is taken for, in columns.
+/// Columns assumed for a terminal that does not report its size.
 const COLUMNS_UNKNOWN: u16 = 80;
 
-/// What a terminal that does not know its size is taken for, in rows.
+/// Rows assumed for a terminal that does not report its size.
 const ROWS_UNKNOWN: u16 = 24;
 
-/// How large a terminal is.
+/// Size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     columns: u16,
@@ -39,7 +38,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// Makes a size; 0 is what a terminal says that does not know it.
+    /// Creates a size. A terminal that does not know its size reports 0, which is replaced by a
+    /// default.
     pub fn new(columns: u16, rows: u16) -> Self {
         let known = |value, unknown| if value == 0 { unknown } else { value };
         Self { columns: known(columns, COLUMNS_UNKNOWN), rows: known(rows, ROWS_UNKNOWN) }
@@ -56,20 +56,20 @@ impl Size {
     }
 }
 
-/// What the other end can show.
+/// Capabilities of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// Text alone: a file, a pipe, or a terminal that obeys no codes.
+    /// Text only: a file, a pipe, or a terminal without escape sequences.
     Passing,
-    /// A terminal whose cursor can be moved.
+    /// A terminal with a movable cursor.
     Live(Colour),
 }
 
 impl Look {
-    /// Returns what the other end can show, from whether it is a terminal and from the values of
-    /// the variables `TERM` and `NO_COLOR`.
+    /// Returns the capabilities of an output, from whether it is a terminal and from the values of
+    /// `TERM` and `NO_COLOR`.
     pub fn of(is_terminal: bool, term: Option<&str>, no_color: Option<&str>) -> Self {
-        // On Windows no terminal says its name.
+        // Terminals on Windows do not set `TERM`.
         let obeys = term.map_or(cfg!(windows), |term| term != "dumb" && !term.is_empty());
         match no_color {
             _ if !is_terminal || !obeys => Self::Passing,
@@ -79,20 +79,20 @@ impl Look {
     }
 }
 
-/// What makes a terminal ring.
+/// The byte that rings a terminal's bell.
 const BELL: &[u8] = b"\x07";
 
-/// Who speaks.
+/// Source of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Voice {
     Answer,
     Reasoning,
 }
 
-/// A terminal, or what stands in its place, with an answer on its way.
+/// A terminal or other output with an answer that is arriving.
 ///
-/// The cursor has to be at the beginning of a line when a screen is made, and whenever somebody
-/// else wrote to the terminal, which they may do after [`Screen::finish`].
+/// The cursor must be at the beginning of a line when a screen is created and after any other
+/// output to the terminal, which is allowed after [`Screen::finish`].
 ///
 /// ```
 /// use sallyport_terminal::screen::{Look, Screen, Size};
@@ -122,7 +122,7 @@ enum Form {
 }
 
 impl<W: io::Write> Screen<W> {
-    /// Makes a screen on which nothing is alive yet.
+    /// Creates a screen with an empty live region.
     pub fn new(out: W, size: Size, look: Look) -> Self {
         let form = match look {
             Look::Passing => Form::Passing(Passing::default()),
@@ -135,7 +135,7 @@ impl<W: io::Write> Screen<W> {
     ///
     /// # Errors
     ///
-    /// If the terminal cannot be written to; so for all that follow.
+    /// The terminal cannot be written to.
     pub fn text(&mut self, piece: &str) -> io::Result<()> {
         self.speak(Voice::Answer, piece)
     }
@@ -149,7 +149,7 @@ impl<W: io::Write> Screen<W> {
         self.speak(Voice::Reasoning, piece)
     }
 
-    /// Writes lines above what is alive.
+    /// Writes lines above the live region.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl<W: io::Write> Screen<W> {
         }
     }
 
-    /// Writes a plain text above what is alive, on as many lines as it has.
+    /// Writes plain text above the live region, with its own line breaks.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl<W: io::Write> Screen<W> {
         self.print(&lines)
     }
 
-    /// Rings the terminal's bell. Where nobody watches, nothing rings.
+    /// Rings the terminal's bell. Does nothing if the output is not a terminal.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl<W: io::Write> Screen<W> {
         }
     }
 
-    /// Says what is being waited for, or that nothing is.
+    /// Sets or clears the status line.
     ///
     /// # Errors
     ///
@@ -199,8 +199,9 @@ impl<W: io::Write> Screen<W> {
         self.draw(&[])
     }
 
-    /// Moves the spinner and the seconds on. `now` is the time since some moment that stays the
-    /// same, the one that [`Status::since`] counts from too.
+    /// Advances the spinner and the elapsed time.
+    ///
+    /// `now` is the time since a fixed moment, the same one that [`Status::since`] counts from.
     ///
     /// # Errors
     ///
@@ -210,7 +211,7 @@ impl<W: io::Write> Screen<W> {
         self.draw(&[])
     }
 
-    /// Tells that the terminal has another size now.
+    /// Sets a new size of the terminal and redraws the live region.
     ///
     /// # Errors
     ///
@@ -226,7 +227,7 @@ impl<W: io::Write> Screen<W> {
         self.draw(&[])
     }
 
-    /// Ends the text that is arriving: all of it is final. The status stays.
+    /// Ends the arriving text, so that all of it is final. The status stays.
     ///
     /// # Errors
     ///
@@ -241,8 +242,10 @@ impl<W: io::Write> Screen<W> {
         }
     }
 
-    /// Ends the text and takes away what is alive. The cursor is at the beginning of a line, and
-    /// the terminal can be used by others until the next call.
+    /// Ends the text and removes the live region.
+    ///
+    /// The cursor is then at the beginning of a line, and other code may use the terminal until the
+    /// next call.
     ///
     /// # Errors
     ///
@@ -256,7 +259,7 @@ impl<W: io::Write> Screen<W> {
         Ok(())
     }
 
-    /// Returns how large the screen was said to be.
+    /// Returns the current size.
     pub fn size(&self) -> Size {
         self.size
     }
@@ -272,7 +275,7 @@ impl<W: io::Write> Screen<W> {
         }
     }
 
-    /// Writes final lines, and what is alive below them.
+    /// Writes final lines and the live region below them.
     fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
         let Form::Live(live) = &mut self.form else { return Ok(()) };
         let status = self.status.as_ref().map(|status| status.line(self.now, self.size.columns()));

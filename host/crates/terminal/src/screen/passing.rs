@@ -1,4 +1,4 @@
-//! Text as it comes, for what shows no cursor: no codes, nothing drawn twice.
+//! Output without a movable cursor: no escape sequences, and nothing is written twice.
 
 use std::io;
 
@@ -7,16 +7,16 @@ use sallyport_contract::text::Prose;
 use super::Voice;
 use crate::style::{Colour, Line};
 
-/// What has to be known of the text before.
+/// State that carries over between pieces.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
-    /// Who speaks.
+    /// The source of the current text.
     voice: Option<Voice>,
-    /// The last line is not ended.
+    /// Whether the last line is incomplete.
     in_line: bool,
-    /// The piece ended with the first half of a line end, perhaps.
+    /// Whether the last piece ended with a carriage return, which may be half of a line end.
     after_return: bool,
-    /// What is held back of the text.
+    /// The withheld end of the text.
     prose: Prose,
 }
 
@@ -45,7 +45,7 @@ impl Passing {
         self.write(out, &shown)
     }
 
-    /// Writes whole lines.
+    /// Ends the current text and writes whole lines.
     pub(super) fn lines(&mut self, out: &mut impl io::Write, lines: &[Line]) -> io::Result<()> {
         self.settle(out)?;
         for line in lines {
@@ -54,7 +54,7 @@ impl Passing {
         out.flush()
     }
 
-    /// Ends the line that is open, and the text.
+    /// Ends the current line and the text.
     pub(super) fn settle(&mut self, out: &mut impl io::Write) -> io::Result<()> {
         self.after_return = false;
         self.voice = None;

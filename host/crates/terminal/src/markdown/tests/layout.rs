@@ -1,4 +1,4 @@
-//! One row for each thing that Markdown can say.
+//! Tests of the layout, one row per Markdown construct.
 
 use anstyle::Style;
 

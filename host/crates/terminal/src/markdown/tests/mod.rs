@@ -1,4 +1,4 @@
-//! What a text looks like, piece by piece and as a whole.
+//! Tests of rendered text, in pieces and as a whole.
 
 mod layout;
 mod property;
@@ -14,7 +14,7 @@ fn check(text: &str, width: usize, want: &str) {
     assert_eq!(found, want, "{text:?}\n{found}");
 }
 
-/// Returns the texts of lines.
+/// Returns the text of each line.
 fn texts(lines: &[Line]) -> Vec<String> {
     lines.iter().map(Line::text).collect()
 }

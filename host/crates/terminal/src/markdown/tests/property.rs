@@ -1,11 +1,11 @@
-//! What holds for every text.
+//! Properties of every text.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::markdown::{theme, wrap::line_columns};
 
-/// Pieces that mean something, or pretend to.
+/// Pieces of Markdown syntax, and look-alikes.
 const PIECES: [&str; 64] = [
     "\n",
     "\n",
@@ -82,7 +82,7 @@ fn markdown() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Pieces with words that can be told apart: `w0x`, `w1x` …
+/// Pieces with distinct words: `w0x`, `w1x` …
 fn numbered() -> impl Strategy<Value = String> {
     let piece = prop_oneof![prop::sample::select(PIECES.as_slice()).prop_map(Some), Just(None),];
     prop::collection::vec(piece, 0..40).prop_map(|pieces| {
@@ -94,7 +94,7 @@ fn numbered() -> impl Strategy<Value = String> {
     })
 }
 
-/// Returns whether a line is one of code, which may be wide.
+/// Whether a line is code, which may be wider than the layout.
 fn is_code(line: &Line) -> bool {
     match line.spans.as_slice() {
         [.., indent, code] => code.style == theme::CODE && indent.text.ends_with("  "),
@@ -166,7 +166,7 @@ proptest! {
         let line = Line::plain(sallyport_contract::text::one_line(&text));
         let rows = rows(&line, width);
         prop_assert_eq!(texts(&rows).concat(), line.text());
-        // A cluster of many wide characters is broken by nobody.
+        // A cluster of many wide characters is never broken.
         prop_assert!(rows.iter().all(|row| line_columns(row) <= width || !row.text().is_ascii()));
     }
 }

@@ -1,9 +1,8 @@
-//! A text that arrives: what is final when, and what is seen meanwhile.
+//! Tests of arriving text: when lines become final, and what is shown before.
 
 use super::*;
 
-/// Feeds a text a character at a time; returns how the tail looked after each, with what was
-/// settled before it.
+/// Feeds a text one character at a time. Returns the settled lines and the tail after each.
 fn views(text: &str, width: usize) -> Vec<(Vec<String>, Vec<String>)> {
     let mut stream = Stream::new();
     let mut settled = Vec::new();
@@ -16,7 +15,7 @@ fn views(text: &str, width: usize) -> Vec<(Vec<String>, Vec<String>)> {
     views
 }
 
-/// Nothing that is seen while a text arrives holds what would change its form.
+/// No intermediate view contains a mark that later changes its form.
 #[track_caller]
 fn check_never_seen(text: &str, never: &[&str]) {
     for (settled, tail) in views(text, 60) {
@@ -26,7 +25,7 @@ fn check_never_seen(text: &str, never: &[&str]) {
     }
 }
 
-/// Compares what is settled and what is the tail after a text.
+/// Compares the settled lines and the tail after a text.
 #[track_caller]
 fn check_parts(text: &str, settled: &[&str], tail: &[&str]) {
     let mut stream = Stream::new();
