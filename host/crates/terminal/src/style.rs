@@ -1,9 +1,9 @@
-//! Styled text: pieces of a line, each with its look.
+//! Styled text.
 //!
-//! What is laid out for a person ([`markdown`](crate::markdown), [`card`](crate::card)) is made of
-//! these lines, so that it can be measured, folded and compared before a byte of it reaches a
-//! terminal. The text of a span never holds anything that a terminal obeys: whoever makes one from
-//! foreign text escapes it first, and the styles are the only escape sequences there are.
+//! Text for the user ([`markdown`](crate::markdown), [`card`](crate::card)) is laid out as these
+//! lines, so that it can be measured, folded and compared before it reaches a terminal. The text of
+//! a span never contains control characters: any code that makes one from foreign text escapes it
+//! first. Styles are the only source of escape sequences.
 
 use std::fmt::{self, Write};
 
@@ -16,45 +16,45 @@ use unicode_width::UnicodeWidthStr;
 pub struct Span {
     /// The text, without line breaks and control characters.
     pub text: String,
-    /// How it looks.
+    /// Its style.
     pub style: Style,
 }
 
 /// A line of styled text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Its pieces, from left to right.
+    /// The spans, from left to right.
     pub spans: Vec<Span>,
 }
 
-/// Whether the escape sequences of styles are written.
+/// Whether styles are written as escape sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// They are.
+    /// Styles are written.
     On,
-    /// They are left out: nobody would see them, or somebody asked for none.
+    /// Styles are left out: the output does not show them, or the user turned colours off.
     Off,
 }
 
 impl Span {
-    /// A piece of text in a style.
+    /// Creates a span.
     pub fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
 }
 
 impl Line {
-    /// A line of plain text.
+    /// Creates a line of plain text.
     pub fn plain(text: impl Into<String>) -> Self {
         Self::styled(text, Style::new())
     }
 
-    /// A line in one style.
+    /// Creates a line in one style.
     pub fn styled(text: impl Into<String>, style: Style) -> Self {
         Self { spans: vec![Span::new(text, style)] }
     }
 
-    /// Appends a piece of text; one in the style of the last piece joins it.
+    /// Appends text. It joins the last span if the style is the same.
     pub fn push(&mut self, text: &str, style: Style) {
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.text.push_str(text),
@@ -62,17 +62,17 @@ impl Line {
         }
     }
 
-    /// Columns that the line takes on a terminal.
+    /// Returns the width on a terminal, in columns.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|span| span.text.width()).sum()
     }
 
-    /// The text without its styles.
+    /// Returns the text without its styles.
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// The line as a terminal is sent it, without a line break.
+    /// Returns the line as it is sent to a terminal, without a line break.
     pub fn to_terminal(&self, colour: Colour) -> String {
         let mut out = String::new();
         for Span { text, style } in &self.spans {
@@ -85,9 +85,11 @@ impl Line {
         out
     }
 
-    /// Folds the line to a width in columns, at spaces where there are some; what is folded is
-    /// indented. No text is lost but the space at a fold. A width of less than two columns beside
-    /// the indent counts as two, since the widest letters need them.
+    /// Folds the line to `width` columns, at spaces if possible. Continued lines are indented by
+    /// `indent` columns.
+    ///
+    /// No text is lost except the space at a fold. At least two columns are used after the indent,
+    /// which the widest letters need.
     pub fn fold(&self, width: usize, indent: usize) -> Vec<Self> {
         if self.width() <= width {
             return vec![self.clone()];
@@ -106,7 +108,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// A line while it is folded.
+/// A line that is being folded.
 struct Fold {
     done: Vec<Line>,
     line: Line,
@@ -154,7 +156,7 @@ impl Fold {
     }
 
     fn finish(mut self) -> Vec<Line> {
-        // A space at the very end may have begun a line that holds nothing.
+        // Drop an empty last line, which a trailing space may have started.
         if self.used > self.indent || self.done.is_empty() {
             self.done.push(self.line);
         }

@@ -1,4 +1,4 @@
-//! Whatever is typed or asked for, nothing panics, nothing is lost, and nothing is obeyed.
+//! Properties for any input: no panic, no lost text, no control sequence in the output.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use std::{io, path::Path};

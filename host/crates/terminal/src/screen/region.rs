@@ -1,27 +1,29 @@
-//! The rows at the bottom of the screen that are drawn again and again, as codes for a terminal.
+//! The redrawn rows at the bottom of the screen, as codes for a terminal.
 //!
-//! Between two drawings the cursor stands behind the last row, or at the beginning of a line when
-//! there is none. Nothing but relative movements is used, so what stands above is safe wherever the
-//! region is, and however the screen was scrolled.
+//! Between two drawings the cursor is behind the last row, or at the beginning of a line if the
+//! region is empty. All movements are relative, so the text above stays intact regardless of the
+//! region's position and of scrolling.
 
-/// Begins changes that are shown all at once, by terminals that know how.
+/// Begins a synchronised update on terminals that support it.
 const BEGIN: &str = "\x1b[?2026h";
 
-/// Ends them.
+/// Ends the synchronised update.
 const END: &str = "\x1b[?2026l";
 
 /// Erases from the cursor to the end of the screen.
 const ERASE_BELOW: &str = "\x1b[J";
 
-/// Rows on a screen, as they were written.
+/// The rows on the screen, as they were written.
 #[derive(Debug, Default)]
 pub(super) struct Region {
     rows: Vec<String>,
 }
 
 impl Region {
-    /// Returns what writes lines above the region and makes its rows these; nothing if nothing
-    /// changes. No row may be wider than the screen, and not all of them higher.
+    /// Returns the codes that write lines above the region and replace its rows, or an empty string
+    /// if nothing changes.
+    ///
+    /// No row may be wider than the screen, and all rows together must fit its height.
     pub(super) fn draw(&mut self, above: &[String], rows: Vec<String>) -> String {
         if above.is_empty() && rows == self.rows {
             return String::new();
@@ -38,9 +40,10 @@ impl Region {
         codes
     }
 
-    /// Returns what erases the region on a screen whose size has changed. A terminal may have
-    /// broken its rows anew; the cursor goes up no further than it surely can, since a rest of the
-    /// region does less harm above than text that is gone.
+    /// Returns the codes that erase the region after a change of size.
+    ///
+    /// The terminal may have wrapped the rows again. The cursor moves up only as far as is certain:
+    /// remains of the region do less harm than erased text.
     pub(super) fn clear(&mut self) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -50,14 +53,14 @@ impl Region {
         codes
     }
 
-    /// Returns how many rows, from the first, can stay as they are. The last one that is drawn is
-    /// always written, since the cursor has to end behind it.
+    /// Returns how many rows from the top can stay. The last row is always written, so that the
+    /// cursor ends behind it.
     fn kept(&self, rows: &[String]) -> usize {
         let same = self.rows.iter().zip(rows).take_while(|(old, new)| old == new).count();
         same.min(self.rows.len().saturating_sub(1)).min(rows.len().saturating_sub(1))
     }
 
-    /// Returns what moves the cursor to the beginning of a row.
+    /// Returns the codes that move the cursor to the beginning of a row.
     fn to_row(&self, index: usize) -> String {
         match self.rows.len().saturating_sub(1 + index) {
             0 => "\r".to_owned(),

@@ -1,4 +1,4 @@
-//! The line that says what is being waited for, since when, and what it took so far.
+//! The status line: the current activity, its elapsed time, and the tokens so far.
 
 use std::time::Duration;
 
@@ -6,51 +6,51 @@ use sallyport_contract::text;
 
 use crate::{markdown, style::Line};
 
-/// The spinner, one after the other.
+/// Frames of the spinner.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How long each of them is shown, in milliseconds: alive, not nervous.
+/// Duration of a frame, in milliseconds.
 const FRAME_MS: u128 = 100;
 
 /// Longest name that is shown, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// What is being done.
+/// The current activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
-    /// The model was asked and has not said anything yet.
+    /// The model has not answered the request yet.
     Thinking,
-    /// The model's answer arrives.
+    /// The model's answer is arriving.
     Answering,
-    /// Tools run.
+    /// Tools are running.
     Calling {
         /// Their names.
         tools: Vec<String>,
     },
-    /// A tool waits for somebody outside.
+    /// A tool waits for an external host.
     Waiting {
-        /// Its name.
+        /// Name of the tool.
         tool: String,
-        /// The host that it asked.
+        /// The host that it sent a request to.
         host: String,
     },
-    /// Anything else, in words.
+    /// Any other activity, in human-readable form.
     Other(String),
 }
 
-/// What the status line says.
+/// Contents of the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// What is being done.
+    /// The current activity.
     pub activity: Activity,
-    /// When it began, on the clock of [`Screen::tick`](super::Screen::tick).
+    /// Start of the activity, on the clock of [`Screen::tick`](super::Screen::tick).
     pub since: Duration,
-    /// Tokens that the turn took so far, where that is known.
+    /// Tokens that the turn used so far, if known.
     pub tokens: Option<u64>,
 }
 
 impl Status {
-    /// Returns the line at a moment, narrower than the screen by the place of the cursor.
+    /// Returns the line at time `now`. It leaves one column free for the cursor.
     pub(super) fn line(&self, now: Duration, columns: usize) -> Line {
         let frame = FRAMES[(now.as_millis() / FRAME_MS) as usize % FRAMES.len()];
         let mut words = format!("{frame} {}", self.activity.words());
@@ -80,7 +80,7 @@ impl Activity {
     }
 }
 
-/// Returns a time as a person says it.
+/// Formats a duration in human-readable form.
 fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -90,7 +90,7 @@ fn elapsed(time: Duration) -> String {
     }
 }
 
-/// Returns a number with its digits in threes.
+/// Formats a number with digits grouped in threes.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

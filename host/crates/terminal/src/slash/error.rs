@@ -1,48 +1,48 @@
-//! Why a line that looks like a command is none.
+//! Errors of lines that look like a command.
 
 use super::table::State;
 
-/// Why a line that looks like a command is none. Nothing of it was sent to a model.
+/// The reason why a line that looks like a command was refused. It was not sent to a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlashError {
     /// No command has this name.
     #[error("there is no command /{word}")]
     Unknown {
-        /// What was typed, shortened and escaped.
+        /// The typed word, shortened and escaped.
         word: String,
-        /// The command that was probably meant.
+        /// The command that the user probably meant.
         near: Option<&'static str>,
     },
-    /// The command makes no sense at this moment.
+    /// The command is not available in this state.
     #[error("/{name} does not work {}", state.words())]
     Unfitting {
-        /// The command.
+        /// Name of the command.
         name: &'static str,
-        /// What the session is doing.
+        /// State of the session.
         state: State,
     },
-    /// Something stands behind a command that takes nothing.
+    /// The command takes no argument.
     #[error("/{name} takes no argument")]
     Unwanted {
-        /// The command.
+        /// Name of the command.
         name: &'static str,
     },
-    /// What stands behind the command cannot be the name of a plugin.
+    /// The argument cannot be the name of a plugin.
     #[error("{text:?} is not the name of a plugin")]
     NoPlugin {
-        /// What was typed, shortened and escaped.
+        /// The typed text, shortened and escaped.
         text: String,
     },
-    /// A quotation mark has no partner.
+    /// A quotation mark is not closed.
     #[error("/{name}: a quotation mark is not closed")]
     Unclosed {
-        /// The command.
+        /// Name of the command.
         name: &'static str,
     },
 }
 
 impl SlashError {
-    /// What to do about it.
+    /// Returns a hint for the user on how to fix it.
     pub fn hint(&self) -> String {
         match self {
             Self::Unknown { near: Some(near), .. } => {

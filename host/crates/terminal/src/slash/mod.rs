@@ -1,13 +1,13 @@
-//! Slash commands: lines that are for the program and not for the model.
+//! Slash commands: lines for the program instead of the model.
 //!
-//! There is one [`TABLE`]. What a line means, what Tab offers, what `/help` prints and which state a
-//! command fits all come from it, so that they cannot disagree. A line that looks like a command but
-//! is none is refused with a suggestion: it is never sent to a model, where a mistyped `/quit` would
-//! cost money and answer nothing.
+//! There is one [`TABLE`]. It defines the meaning of a line, the completions of Tab, the output of
+//! `/help` and the states in which a command is available, so they cannot disagree. A line that
+//! looks like a command but is not one is refused with a suggestion. It is never sent to a model,
+//! because a mistyped `/quit` would cost money and answer nothing.
 //!
-//! What is not a command although it begins with a slash: a path (`/etc/hosts is what?`: its first
-//! word has another slash), a comment (`// like this`), and whatever is written with a second slash
-//! in front (`//tmp is full` sends `/tmp is full`).
+//! Some lines that begin with a slash are not commands: a path (`/etc/hosts is what?`, whose first
+//! word contains another slash), a comment (`// like this`), and any line with a second slash in
+//! front (`//tmp is full` sends `/tmp is full`).
 
 mod error;
 mod parse;

@@ -1,4 +1,4 @@
-//! From a line to what it means.
+//! Parses a line.
 
 use std::path::PathBuf;
 
@@ -9,66 +9,66 @@ use super::{
     table::{Entry, State, TABLE, find},
 };
 
-/// Most characters of a mistyped word that are looked at or quoted: no command is this long, and
-/// comparing costs the product of both lengths.
+/// Most characters of a mistyped word that are quoted. A longer one gets no suggestion: no command
+/// is this long, and the cost of a comparison is the product of both lengths.
 const WORD_CHARS_MAX: usize = 32;
 
-/// What a line means.
+/// The meaning of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Nothing: it is blank.
+    /// The line is blank.
     Nothing,
-    /// Words for the model.
+    /// A message for the model.
     Text(String),
     /// A command for the program.
     Command(Command),
 }
 
-/// A slash command with what stands behind it.
+/// A slash command with its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Show the list of commands, or more about one.
     Help(Option<&'static Entry>),
-    /// Show the tools, perhaps only those in which some words occur.
+    /// Show the tools, or only those that match some words.
     Tools(Option<String>),
     /// Show the plugins, or one.
     Plugins(Option<PluginName>),
-    /// Show what the policy grants, perhaps to one plugin only.
+    /// Show what the policy grants, to all plugins or to one.
     Grants(Option<PluginName>),
-    /// Show the models, or use another one from now on.
+    /// Show the models, or switch to another one.
     Model(Option<String>),
-    /// Tell about this session.
+    /// Show this session.
     Session,
-    /// Begin a new session.
+    /// Start a new session.
     New,
-    /// Take the last turn back.
+    /// Remove the last turn.
     Undo,
-    /// Take the last turn back and ask its input again.
+    /// Remove the last turn and send its input again.
     Retry,
-    /// Write the next message in the person's editor, beginning with this text.
+    /// Write the next message in the user's editor, starting with this text.
     Edit(String),
-    /// Write the session to a file, or to one whose name is chosen.
+    /// Write the session to this file, or to one with a generated name.
     Save(Option<PathBuf>),
-    /// Show tokens and money.
+    /// Show tokens and cost.
     Cost,
-    /// Show what is sent of the session.
+    /// Show which part of the session is sent.
     Memory,
-    /// Show who the assistant is.
+    /// Show which guide describes the assistant.
     Guide,
     /// Pin the last message, or a text.
     Pin(Option<String>),
-    /// Summarise the old turns now.
+    /// Summarise old turns now.
     Compact,
-    /// Leave.
+    /// Leave the program.
     Quit,
 }
 
-/// Reads a line.
+/// Parses a line.
 ///
 /// # Errors
 ///
-/// The line looks like a command and is none, does not fit the state, or has something behind it
-/// that does not belong there.
+/// The line looks like a command but is not one, is not available in this state, or has an invalid
+/// argument.
 pub fn parse(line: &str, state: State) -> Result<Line, SlashError> {
     let line = line.trim();
     let Some(rest) = line.strip_prefix('/') else {
@@ -113,7 +113,7 @@ fn command(entry: &'static Entry, argument: &str) -> Result<Command, SlashError>
         "pin" => Ok(Command::Pin(given())),
         "compact" => alone(Command::Compact),
         "quit" => alone(Command::Quit),
-        // A test reads every entry of the table, so nothing that is in it comes here.
+        // Unreachable for entries of the table, because a test parses each of them.
         other => Err(unknown(other)),
     }
 }
@@ -134,7 +134,7 @@ fn plugin(argument: &str) -> Result<Option<PluginName>, SlashError> {
     argument.parse().map(Some).map_err(wrong)
 }
 
-/// The whole rest is one name, so that quotation marks are allowed and not needed.
+/// Takes the rest of the line as one path, so quotation marks are optional.
 fn file(name: &'static str, argument: &str) -> Result<Option<PathBuf>, SlashError> {
     let Some(quote) = argument.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         return Ok((!argument.is_empty()).then(|| argument.into()));
@@ -147,7 +147,8 @@ fn unknown(word: &str) -> SlashError {
     SlashError::Unknown { word: text::excerpt(word, WORD_CHARS_MAX), near: nearest(word) }
 }
 
-/// The command that a word was probably meant to be: one that it begins, else the nearest.
+/// Returns the command that the user probably meant: one that begins with the word, or else the
+/// most similar one.
 fn nearest(word: &str) -> Option<&'static str> {
     if word.is_empty() || word.len() > WORD_CHARS_MAX {
         return None;
@@ -160,7 +161,7 @@ fn nearest(word: &str) -> Option<&'static str> {
     let distance = |known: &str| strsim::damerau_levenshtein(&word, known);
     known
         .filter(|(_, known)| distance(known) <= (known.len().max(word.len()) / 3).max(1))
-        // A word of one letter is near to everything that is short.
+        // Skip names of one letter, because they are similar to every short word.
         .filter(|(_, known)| known.len() > 1)
         .min_by_key(|(_, known)| distance(known))
         .map(|(name, _)| name)

@@ -7,21 +7,21 @@ use crate::style;
 const CYAN: Style = AnsiColor::Cyan.on_default();
 const DIM: Style = Style::new().dimmed();
 
-/// What the session is doing when a line is read.
+/// State of the session when a line is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It waits for input.
     Ready,
     /// A turn is running.
     Busy,
-    /// A question about a call is open.
+    /// A question about a call is waiting for an answer.
     Asked,
 }
 
-/// What may stand behind a command, all of it optional unless said otherwise.
+/// The kind of argument that a command accepts. All arguments are optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
-    /// Nothing.
+    /// None.
     None,
     /// The name of a slash command.
     Command,
@@ -40,22 +40,22 @@ pub enum Argument {
 /// One slash command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, without the slash.
+    /// Name, without the slash.
     pub name: &'static str,
     /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// What may stand behind it.
+    /// The argument that it accepts.
     pub argument: Argument,
     /// What it does, in one line.
     pub help: &'static str,
-    /// The states that it fits.
+    /// The states in which it is available.
     pub fits: &'static [State],
 }
 
 const READY: &[State] = &[State::Ready];
 const ALWAYS: &[State] = &[State::Ready, State::Busy, State::Asked];
 
-/// All slash commands, in the order in which they are listed.
+/// All slash commands, in the order of the help.
 pub const TABLE: &[Entry] = &[
     entry("help", &["?"], Argument::Command, "list the commands, or explain one", ALWAYS),
     entry("tools", &[], Argument::Tool, "the tools that the model can use", ALWAYS),
@@ -93,7 +93,7 @@ const fn entry(
 }
 
 impl State {
-    /// What the session is doing, as the end of a sentence.
+    /// Describes the state as the end of a sentence.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Ready => "while nothing is running",
@@ -104,7 +104,7 @@ impl State {
 }
 
 impl Argument {
-    /// How help writes it: `[FILE]`.
+    /// Returns the form in the help, such as ` [FILE]`.
     pub fn form(self) -> &'static str {
         match self {
             Self::None => "",
@@ -119,34 +119,34 @@ impl Argument {
 }
 
 impl Entry {
-    /// Name and aliases.
+    /// Returns the name and the aliases.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// How it is typed: `/save [FILE]`.
+    /// Returns the usage, such as `/save [FILE]`.
     pub fn usage(&self) -> String {
         format!("/{}{}", self.name, self.argument.form())
     }
 
-    /// Whether it makes sense in a state.
+    /// Whether it is available in a state.
     pub fn fits(&self, state: State) -> bool {
         self.fits.contains(&state)
     }
 }
 
-/// Finds a command by its name or another word for it, without regard to case.
+/// Finds a command by name or alias, ignoring case.
 pub fn find(word: &str) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.words().any(|known| known.eq_ignore_ascii_case(word)))
 }
 
-/// The list of all commands.
+/// Returns the list of all commands.
 pub fn help() -> Vec<style::Line> {
     let width = TABLE.iter().map(|entry| entry.usage().len()).max().unwrap_or(0);
     TABLE.iter().map(|entry| row(&entry.usage(), width, entry.help)).collect()
 }
 
-/// More about one command: its form, its other names, and when it fits.
+/// Returns the help of one command: its usage, its aliases, and when it is available.
 pub fn help_of(entry: &Entry) -> Vec<style::Line> {
     let mut lines = vec![row(&entry.usage(), 0, entry.help)];
     if !entry.aliases.is_empty() {

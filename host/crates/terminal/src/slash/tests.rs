@@ -1,4 +1,4 @@
-//! What lines mean, and whether the table can be trusted.
+//! Tests of parsed lines and of the table.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Cards: which keys are answers, and which come too early.
+//! Tests of cards: keys that answer, and keys that come too early.
 
 use super::Terminal;
 
@@ -33,7 +33,7 @@ fn a_key_answers() {
 fn a_card_is_read_before_it_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::start(folder.path());
-    // What is typed behind the line that brings the card up is no answer to it.
+    // Keys typed after the line that opens the card do not answer it.
     terminal.send("card\ryyyy");
     terminal.wait("approval 1 of 2: mail.send asks to run");
     terminal.send("yyyy");
@@ -47,7 +47,7 @@ fn a_card_is_read_before_it_is_answered() {
 fn no_paste_no_flood_and_no_other_key_is_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::start(folder.path());
-    // All that is shown below fits onto it.
+    // Everything below fits on it.
     terminal.resize(120, 80);
     terminal.line("card");
     terminal.wait(KEYS);

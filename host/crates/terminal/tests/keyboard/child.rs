@@ -1,4 +1,4 @@
-//! What runs on the terminal: a conversation that repeats what it is told.
+//! The child process on the terminal: a conversation that echoes its input.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -17,13 +17,13 @@ use sallyport_terminal::{
     style::{Colour, Line},
 };
 
-/// No conversation takes so long unless it hangs; whoever waits for its end waits no longer.
+/// Longest wait for the end of a conversation. Only one that hangs takes longer.
 const LIFE_MAX: Duration = Duration::from_secs(180);
 
-/// Long enough for a line to be on the screen before it is taken away.
+/// Long enough for a line to appear before it is withdrawn.
 const A_MOMENT: Duration = Duration::from_millis(400);
 
-/// Reads lines and tells what they are, until it is told to leave.
+/// Reads lines and prints what they are, until one ends the program.
 pub(crate) fn converse(folder: &Path) {
     thread::spawn(|| {
         thread::sleep(LIFE_MAX);
@@ -34,7 +34,7 @@ pub(crate) fn converse(folder: &Path) {
     if io::stdin().is_terminal() {
         ioctl_tiocsctty(io::stdin()).unwrap();
     }
-    // What the test harness wrote is none of the screen.
+    // Output of the test harness is not part of the screen.
     say("\x1b[2J\x1b[H");
     let (keyboard, notices) = Keyboard::start(settings(folder), Box::new(show)).unwrap();
     show(&notices);
@@ -128,7 +128,7 @@ fn withdraw(keyboard: &Keyboard) {
     say(&format!("withdrawn: {:?}\n", answers.recv().unwrap()));
 }
 
-/// Withdraws a line that was read already, while the next one is typed.
+/// Withdraws a line that was already read, while the next one is typed.
 fn withdraw_too_late(keyboard: &Keyboard) {
     let (sender, answers) = mpsc::channel();
     let again = sender.clone();
@@ -151,7 +151,7 @@ fn withdraw_card(keyboard: &Keyboard) {
     say(&format!("withdrawn: {:?}\n", answers.recv().unwrap()));
 }
 
-/// A turn, during which nothing is asked.
+/// A turn without questions.
 fn busy() {
     say("busy\n");
     thread::sleep(A_MOMENT * 5);
@@ -164,7 +164,7 @@ fn leave(keyboard: Keyboard) {
     thread::sleep(A_MOMENT);
     drop(keyboard);
     say("\nleft\n");
-    // Whoever looks at the modes looks at those of a terminal that is still open.
+    // The test reads the modes while the terminal is still open.
     thread::sleep(Duration::from_secs(60));
 }
 

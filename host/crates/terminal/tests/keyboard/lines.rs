@@ -1,4 +1,4 @@
-//! Lines: typing, completing, remembering, leaving.
+//! Tests of lines: typing, completion, history, leaving.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn a_line_is_typed_and_cleared_and_left() {
     terminal.wait_without("> not this");
     terminal.line("but this");
     terminal.wait(r#"input: Line("but this")"#);
-    // Before the line is there, Ctrl-C is a signal.
+    // Before the prompt appears, Ctrl-C is a signal.
     terminal.wait_for_more("test-model> ", 2);
     terminal.send("\x03");
     terminal.wait("input: Interrupted");
@@ -51,7 +51,7 @@ fn tab_completes_commands_names_and_files() {
     terminal.line("");
     terminal.wait(r#"input: Line("/help ")"#);
     terminal.send("/model qui\t");
-    // Without colours, the one that Enter takes is written in capitals.
+    // Without colours, the offer that Enter takes is in capitals.
     terminal.wait("QUICK");
     terminal.send("\t");
     terminal.wait("QUIET");
@@ -101,7 +101,7 @@ fn lines_are_remembered_by_the_next_program() {
     second.wait(r#"input: Line("one\ntwo")"#);
     second.send("\x12on");
     second.wait("(search: on)");
-    // As at every terminal, Ctrl-C takes along what was typed right behind it.
+    // As at every terminal, Ctrl-C discards input typed right after it.
     second.send("\x03");
     second.wait_for_more("test-model> ", 1);
     second.line("three");

@@ -1,7 +1,7 @@
-//! The keyboard at a terminal: what is typed, what is seen, and the modes that are left behind.
+//! Tests of the keyboard at a terminal: input, screen, and the modes afterwards.
 //!
-//! Each test starts this program again on a terminal of its own, as [`child`], and looks at the
-//! screen that a person would see.
+//! Each test starts this program again on its own terminal, as [`child`], and reads the screen that
+//! a user would see.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 mod card;
@@ -11,7 +11,7 @@ mod terminal;
 
 use terminal::Terminal;
 
-/// Not a test by itself: what runs on the terminal of a test.
+/// Not a test itself: it runs on the terminal of a test.
 #[test]
 fn child() {
     let folder = std::env::args().find_map(|arg| arg.strip_prefix("folder=").map(str::to_owned));

@@ -1,4 +1,4 @@
-//! A terminal with this program in it.
+//! A pseudo-terminal that runs this program.
 
 use std::{
     ffi::OsStr,
@@ -18,13 +18,13 @@ use rustix::{
     termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 
-/// Longest wait for something on the screen; only a failing test waits so long.
+/// Longest wait for a change on the screen. Only a failing test waits this long.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How a program asks where the cursor is.
+/// The request for the cursor's position.
 const WHERE: &[u8] = b"\x1b[6n";
 
-/// A terminal with this program in it.
+/// A terminal that runs this program.
 pub(crate) struct Terminal {
     outer: File,
     inner: OwnedFd,
@@ -34,7 +34,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts this program again, with a folder of its own.
+    /// Starts this program again, with its own folder.
     pub(crate) fn start(folder: &Path) -> Self {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&outer).unwrap();
@@ -54,7 +54,7 @@ impl Terminal {
         terminal
     }
 
-    /// Types.
+    /// Types keys.
     pub(crate) fn send(&mut self, keys: &str) {
         self.outer.write_all(keys.as_bytes()).unwrap();
     }
@@ -77,18 +77,18 @@ impl Terminal {
         self.wait_until(text, |screen| !screen.contains(text));
     }
 
-    /// Waits until a text is on the screen more often than it was.
+    /// Waits until a text is on the screen more often than before.
     #[track_caller]
     pub(crate) fn wait_for_more(&mut self, text: &str, before: usize) {
         self.wait_until(text, |screen| screen.matches(text).count() > before);
     }
 
-    /// What is on the screen.
+    /// Returns the contents of the screen.
     pub(crate) fn screen(&self) -> String {
         self.screen.screen().contents()
     }
 
-    /// Makes the window another size while a line is typed, and waits until it is painted anew.
+    /// Resizes the window while a line is typed, and waits until it is repainted.
     pub(crate) fn resize(&mut self, rows: u16, columns: u16) {
         while let Ok(bytes) = self.shown.try_recv() {
             self.show(&bytes);
@@ -99,7 +99,7 @@ impl Terminal {
         self.show(&bytes);
     }
 
-    /// Whether what is typed is shown, lines are waited for, and Ctrl-C is a signal.
+    /// Whether echo, line buffering and signals are enabled.
     pub(crate) fn modes(&self) -> (bool, bool, bool) {
         let modes = tcgetattr(&self.inner).unwrap().local_modes;
         let has = |mode| modes.contains(mode);
@@ -118,7 +118,7 @@ impl Terminal {
         }
     }
 
-    /// Shows bytes, and answers a program that asks where the cursor is.
+    /// Shows bytes, and answers a program that asks for the cursor's position.
     fn show(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some(at) = rest.windows(WHERE.len()).position(|window| window == WHERE) {
@@ -138,7 +138,7 @@ impl Drop for Terminal {
     }
 }
 
-/// What this program says when it is started without a terminal.
+/// Output of this program without a terminal.
 pub(crate) fn without(folder: &Path) -> String {
     let output = command(folder).stdin(Stdio::null()).output().unwrap();
     String::from_utf8(output.stderr).unwrap()

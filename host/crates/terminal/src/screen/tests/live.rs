@@ -1,4 +1,4 @@
-//! A live region, drawn and drawn again.
+//! Tests of a live region that is redrawn.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a person sees, on a terminal in memory.
+//! Tests of the visible screen, on a terminal in memory.
 
 mod live;
 mod passing;
@@ -10,7 +10,7 @@ use std::num::NonZero;
 use super::*;
 use crate::markdown;
 
-/// Lines that the terminal remembers above its screen.
+/// Lines of the terminal's scrollback.
 const SCROLLBACK_LINES: usize = 10_000;
 
 type Terminal = Screen<vt100::Parser>;
@@ -36,13 +36,13 @@ fn thinking() -> Option<Status> {
     Some(Status { activity: Activity::Thinking, since: Duration::ZERO, tokens: None })
 }
 
-/// Changes the size of the terminal as its window would, then tells the screen.
+/// Resizes the terminal like its window would, then notifies the screen.
 fn resize(screen: &mut Terminal, columns: u16, rows: u16) {
     screen.out.screen_mut().set_size(count(rows), count(columns));
     screen.resize(size(columns, rows)).unwrap();
 }
 
-/// Returns the rows that are seen, without blank ones at the end.
+/// Returns the visible rows, without blank ones at the end.
 fn seen(screen: &Terminal) -> Vec<String> {
     let view = screen.out.screen();
     let (_, columns) = view.size();

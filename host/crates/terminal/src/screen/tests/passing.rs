@@ -1,4 +1,4 @@
-//! Where no cursor is moved.
+//! Tests of output without a movable cursor.
 
 use super::*;
 

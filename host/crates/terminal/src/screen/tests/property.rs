@@ -1,4 +1,4 @@
-//! What holds for every text, however it arrives.
+//! Properties of every text, however it arrives.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ const PIECES: [&str; 24] = [
     "\u{200b}",
 ];
 
-/// What happens to a screen.
+/// An operation on a screen.
 #[derive(Debug, Clone)]
 enum Step {
     Text(&'static str),
@@ -96,7 +96,7 @@ proptest! {
         }
         screen.finish().unwrap();
         let rows = everything(&mut screen);
-        // A narrow window cuts rows for good, on a terminal that does not break them anew.
+        // A terminal that does not wrap rows again loses the part cut by a narrow window.
         prop_assert!(rows[0].starts_with('$') && rows[1].starts_with('$'), "{rows:?}");
         prop_assert_eq!(screen.out.screen().cursor_position().1, 0);
     }

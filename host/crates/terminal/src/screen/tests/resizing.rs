@@ -1,4 +1,4 @@
-//! A window that changes its size while an answer arrives.
+//! Tests of size changes while an answer arrives.
 
 use super::*;
 
@@ -56,7 +56,7 @@ fn a_lower_and_a_higher_window_keep_all_in_order() {
     screen.finish().unwrap();
     let filled = |rows: Vec<String>| rows.into_iter().filter(|row| !row.is_empty()).collect();
     let mut paragraphs: Vec<_> = filled(everything(&mut screen));
-    // What was alive in a window that became lower is out of reach, and stands there twice.
+    // Live rows that scrolled out of a lower window are out of reach and appear twice.
     paragraphs.dedup();
     assert_eq!(paragraphs, filled(rendered(&text, 40)));
 }
