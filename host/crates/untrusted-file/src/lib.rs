@@ -1,11 +1,10 @@
-//! Reads files that somebody else may have put where they are.
+//! Reads files that another user may have put in place.
 //!
-//! Whoever can write to a folder decides what a name in it means: a named pipe keeps its reader
-//! waiting for ever, a device may do something when it is opened, and a file may have no end. So a
-//! file is opened in one way: only a regular one, without waiting, and read up to a length that the
-//! caller states.
+//! Anyone who can write to a folder decides what its names refer to: a named pipe blocks its reader
+//! for ever, a device may act when it is opened, and a file may be endless. So this crate opens
+//! only regular files, without blocking, and reads them up to a length that the caller sets.
 //!
-//! A file of a project counts only where nobody else can put one, see [`foreign_owner`].
+//! A project's file counts only if no other user could have put it there, see [`foreign_owner`].
 
 use std::{
     fmt, fs,
@@ -17,30 +16,30 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// Permission to write for everybody.
+/// The permission to write for all users.
 const WRITABLE_BY_ALL: u32 = 0o002;
 
-/// Something that is not a regular file.
+/// The path is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is {0}, not a regular file")]
 struct NotRegular(&'static str);
 
-/// A file that is longer than its reader takes.
+/// The file is longer than the caller accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is longer than {bytes_max} bytes")]
 struct TooLong {
     bytes_max: u64,
 }
 
-/// Why a file or folder counts as somebody else's.
+/// Why a file or folder is treated as foreign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignOwner {
-    /// It belongs to another user, who is not root.
+    /// It belongs to another user, except root.
     User {
-        /// The number of that user.
+        /// The id of that user.
         uid: u32,
     },
-    /// Everybody may write to it.
+    /// All users can write to it.
     Everybody,
 }
 
@@ -53,17 +52,17 @@ impl fmt::Display for ForeignOwner {
     }
 }
 
-/// Opens a regular file for reading. Links are followed; nothing is waited for.
+/// Opens a regular file for reading. Follows symbolic links and never blocks.
 ///
 /// # Errors
 ///
-/// It cannot be opened, or is not a regular file ([`io::ErrorKind::InvalidInput`]).
+/// The file cannot be opened, or is not a regular file ([`io::ErrorKind::InvalidInput`]).
 pub fn open(path: &Path) -> io::Result<File> {
-    // A device is not even opened, because that alone may do something.
+    // Check before opening, because opening a device may already have an effect.
     check_regular(&fs::metadata(path)?)?;
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    // Between the two another one may have taken its place.
+    // Check again: another file may have replaced it in between.
     check_regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -72,7 +71,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// As of [`open`], or it is longer ([`io::ErrorKind::FileTooLarge`]).
+/// As with [`open`], or the file is longer ([`io::ErrorKind::FileTooLarge`]).
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_rest(&open(path)?, bytes_max)
 }
@@ -81,17 +80,17 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// As of [`read`], or it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
+/// As with [`read`], or the file is not UTF-8 ([`io::ErrorKind::InvalidData`]).
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text(read(path, bytes_max)?)
 }
 
-/// Reads a text as [`read_text`] does, from a file that nobody else can write: it belongs to the
-/// user or to root.
+/// Reads text like [`read_text`], but only from a file that belongs to the user or to root and is
+/// not writable by all users.
 ///
 /// # Errors
 ///
-/// As of [`read_text`], or it is somebody else's ([`io::ErrorKind::PermissionDenied`]).
+/// As with [`read_text`], or the file is foreign ([`io::ErrorKind::PermissionDenied`]).
 pub fn read_own_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let file = open(path)?;
     if let Some(owner) = foreign_owner(&file.metadata()?) {
@@ -100,8 +99,8 @@ pub fn read_own_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text(read_rest(&file, bytes_max)?)
 }
 
-/// Says whose a file or folder is, if it is neither the user's nor root's, or if everybody may write
-/// to it.
+/// Returns why a file or folder is foreign: it belongs neither to the user nor to root, or all
+/// users can write to it. Write access of the group is not checked.
 pub fn foreign_owner(info: &Metadata) -> Option<ForeignOwner> {
     let (uid, own) = (info.uid(), rustix::process::geteuid().as_raw());
     if uid != own && uid != 0 {
@@ -117,7 +116,7 @@ fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
         return Err(too_long());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    // It may grow while it is read.
+    // The file may grow while it is read.
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max { Err(too_long()) } else { Ok(bytes) }
 }
@@ -134,7 +133,7 @@ fn check_regular(info: &Metadata) -> io::Result<()> {
     }
 }
 
-/// What a file is, unless it is a regular one.
+/// Returns the kind of a file; `None` for a regular one.
 fn kind(file: FileType) -> Option<&'static str> {
     let kinds: [(bool, &str); 6] = [
         (file.is_file(), ""),
@@ -199,7 +198,7 @@ mod tests {
         let error = read(&path, 9).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(error.to_string(), "it is longer than 9 bytes");
-        // Files of the kernel have no length that is known beforehand.
+        // The length of a kernel file is not known in advance.
         assert_eq!(
             read(Path::new("/proc/self/status"), 9).unwrap_err().to_string(),
             error.to_string()
@@ -224,7 +223,7 @@ mod tests {
             assert_eq!(read_own_text(&path, 10).is_ok(), want.is_none());
         }
         assert_eq!(foreign_owner(&fs::metadata("/").unwrap()), None, "root's");
-        // Only an administrator can give a file away; anybody else sees nothing to refuse here.
+        // Only root can change the owner of a file; otherwise the file is not foreign.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let given = std::os::unix::fs::chown(&path, Some(65_534), None);
         let refused =
