@@ -1,4 +1,4 @@
-//! The flags and commands, as clap reads them.
+//! The command line: its flags and commands, parsed by clap.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -121,7 +121,7 @@ pub(super) enum Command {
     },
 }
 
-/// How to talk to a model; shared by `chat` and `run`.
+/// Model options, shared by `chat`, `run`, `listen` and `session resume`.
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct ModelArgs {
     /// The model: a [model.NAME] table, PROVIDER/NAME, a name, or offline
@@ -179,7 +179,7 @@ impl From<&SessionArgs> for SessionSelector {
     }
 }
 
-/// How much a turn may use; each in place of what the configuration says.
+/// Budget of a turn. Each value overrides the configuration.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct BudgetArgs {
     /// Most model answers per turn
@@ -203,7 +203,7 @@ pub(super) struct BudgetArgs {
     pub(super) timeout: Option<Duration>,
 }
 
-/// SessionSelector session is talked in; a new one that is kept, unless something else is asked for.
+/// Selects the session. Without any of these flags it is a new one that is kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct SessionArgs {
     /// Resume this session; the start of its ID is enough
@@ -219,7 +219,7 @@ pub(super) struct SessionArgs {
     pub(super) ephemeral: bool,
 }
 
-/// Files that go with the first message.
+/// Files to attach to the first message.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct FileArgs {
     /// Attach a file to the first message: text, picture or sound (repeatable)
@@ -388,7 +388,7 @@ pub(super) struct OutputArgs {
     pub(super) output: Format,
 }
 
-/// What has a published form.
+/// Data formats with a published schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum SchemaOf {
     /// A line of `run --output jsonl`
@@ -408,7 +408,7 @@ pub(super) enum Format {
 }
 
 impl Args {
-    /// The flags that bear on the configuration.
+    /// Returns the flags that affect the configuration.
     pub(super) fn flags(&self) -> Flags {
         let model = match &self.command {
             Command::Chat(chat) => Some(&chat.model),
@@ -430,8 +430,8 @@ impl Args {
     }
 }
 
-/// Most dollars that a budget can be written with: more is a slip of the finger, and far from where
-/// numbers lose their cents.
+/// Largest budget in dollars. A larger one is a typing error, and floating-point numbers are exact
+/// to the cent far beyond it.
 const DOLLARS_MAX: f64 = 1e6;
 
 fn dollars(text: &str) -> Result<Cost, String> {

@@ -1,4 +1,4 @@
-//! Files that go with a message: those of the flags, and those that a line mentions.
+//! Attached files, from the flags and from the mentions in a line.
 
 use sallyport_model::{Attachment, UserMessage};
 use sallyport_runtime::config::Settings;
@@ -11,20 +11,20 @@ use super::{
     exit::{Exit, Failure},
 };
 
-/// Where files are looked for.
+/// Returns the folders in which files are searched.
 pub(super) fn disk(settings: &Settings) -> Disk {
     Disk {
-        // Without a folder of its own, the program reaches what is named from the root.
+        // Without a current folder, relative paths start at the root.
         folder: std::env::current_dir().unwrap_or_else(|_| "/".into()),
         home: settings.env.get("HOME").map(Into::into),
     }
 }
 
-/// The files that the flags name.
+/// Reads the files that the flags name.
 ///
 /// # Errors
 ///
-/// One cannot be read, or is nothing that a model takes.
+/// A file cannot be read, or no model accepts its type.
 pub(super) fn named(args: &FileArgs, disk: &Disk) -> Result<Vec<Attachment>, Failure> {
     let mentions: Vec<Mention> =
         args.attach.iter().map(|path| Mention { span: 0..0, path: path.clone() }).collect();
@@ -35,11 +35,12 @@ pub(super) fn named(args: &FileArgs, disk: &Disk) -> Result<Vec<Attachment>, Fai
     Ok(files.into_iter().map(attachment).collect())
 }
 
-/// A line with the files that it mentions, and what looked like one and is none.
+/// Parses a line with the files that it mentions. Also returns the words that look like a mention
+/// but are not.
 ///
 /// # Errors
 ///
-/// One cannot be read, is nothing that a model takes, or there are too many.
+/// A file cannot be read, no model accepts its type, or there are too many files.
 pub(super) fn message(text: &str, disk: &Disk) -> Result<(UserMessage, Vec<String>), AttachError> {
     let found = mentions(text, disk);
     let files = attach_all(disk, &found.files)?;

@@ -1,4 +1,5 @@
-//! `sallyport audit show|verify|prune`: what was decided and done, and whether the record is whole.
+//! `sallyport audit show|verify|prune`: lists the audit's records and checks that they are
+//! complete.
 
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ fn show(store: &Store, args: &AuditShowArgs, out: &Output) -> Result<Exit, Failu
     for entry in store.audit().records(filter(args)?) {
         entries.push(entry?);
     }
-    // The newest were asked for first, in case only some of them are wanted.
+    // A limit selects the newest records, so they come first. Print them in chronological order.
     for entry in entries.iter().rev() {
         match args.output.output {
             Format::Text => print(entry, out),
@@ -96,7 +97,7 @@ fn one_of<T: Copy, const N: usize>(
     })
 }
 
-/// A moment as `2026-01-31T12:00:00Z`, or so long ago: `90m`, `12h`.
+/// Parses a time such as `2026-01-31T12:00:00Z`, or an age such as `90m` or `12h`.
 fn moment(written: &str) -> Result<u64, Failure> {
     if let Ok(TimeSpan(ago)) = written.parse() {
         return Ok(now_ms().saturating_sub(millis(ago)));
@@ -124,7 +125,8 @@ fn print(entry: &Entry, out: &Output) {
     }
 }
 
-/// `#12 2026-01-31T12:00:00Z call weather.get_weather completed 12 ms`.
+/// The first line of a record, such as `#12 2026-01-31T12:00:00Z call weather.get_weather completed
+/// in 12 ms`.
 fn headline(seq: u64, record: &AuditRecord) -> String {
     let mut line = format!("#{seq} {} {}", time(record.at_ms), record.kind.word());
     if let (Some(plugin), Some(tool)) = (&record.plugin, &record.tool) {
@@ -136,7 +138,7 @@ fn headline(seq: u64, record: &AuditRecord) -> String {
     }
     if record.kind == AuditKind::Call {
         line.push_str(&format!(" in {} ms", record.elapsed_ms));
-        // Of a call that nobody waited for, it is not known.
+        // The peak is unknown if the caller stopped waiting for the call.
         if record.memory_bytes_peak > 0 {
             let mib = record.memory_bytes_peak as f64 / f64::from(1 << 20);
             line.push_str(&format!(", {mib:.1} MiB"));

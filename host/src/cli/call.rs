@@ -37,7 +37,7 @@ pub(super) async fn call(
     host.registry().find(&tool).map_err(Failure::from)?;
     let call = ToolCall { context: context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
-        // First, so that a signal is heard from the first question on.
+        // Poll the signal first, so that it is handled from the first question on.
         biased;
         () = compose::interrupted() => Outcome::Cancelled.into(),
         report = host.call(call) => report,
@@ -54,7 +54,7 @@ pub(super) async fn call(
     recorded.end(Ok(Exit::of_outcome(&report.outcome)))
 }
 
-/// Where a call of the command line comes from.
+/// Returns the context of a call from the command line.
 pub(super) fn context() -> CallContext {
     services::single_call_context("call-1".to_owned(), &new_session_id())
 }

@@ -1,4 +1,4 @@
-//! How commands run: on which threads, with which settings and which host.
+//! Set-up that commands share: threads, settings and the host.
 
 use std::{collections::BTreeMap, fmt, fs::File, future::Future, sync::Arc};
 
@@ -24,10 +24,10 @@ use super::{
     watch::Watch,
 };
 
-/// Files that tokio opens for timers, sockets and signals, and some to spare.
+/// Number of files that tokio opens for timers, sockets and signals, with a reserve.
 const RUNTIME_FILES: usize = 8;
 
-/// Runs a command that makes at most one call: no thread is started for it.
+/// Runs a command that makes at most one call, on the current thread.
 pub(super) fn on_this_thread<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -35,7 +35,7 @@ pub(super) fn on_this_thread<T>(
     finish(tokio::runtime::Builder::new_current_thread().enable_all().build()?, work)
 }
 
-/// Runs a command that does several things at once.
+/// Runs a command that does several things at the same time, on a thread pool.
 pub(super) fn on_threads(
     work: impl Future<Output = Result<Exit, Failure>>,
 ) -> Result<Exit, Failure> {
@@ -43,7 +43,7 @@ pub(super) fn on_threads(
     finish(tokio::runtime::Builder::new_multi_thread().enable_all().build()?, work)
 }
 
-/// Makes sure of the files that tokio opens for itself, because it panics where it cannot.
+/// Checks that tokio can open its own files, because it panics if it cannot.
 fn room_for_runtime() -> Result<(), Failure> {
     let opened: Result<Vec<File>, _> =
         (0..RUNTIME_FILES).map(|_| File::open("/dev/null")).collect();
@@ -58,13 +58,15 @@ fn finish<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     let result = runtime.block_on(work);
-    // A guest's file operation may still hang on a pipe; the process does not wait for it.
+    // Do not wait: a guest's file operation may still block on a pipe.
     runtime.shutdown_background();
     result
 }
 
-/// Waits until the user or the system asks the program to stop: Ctrl-C, or a polite kill. Both end
-/// a running guest first, so that nothing of it is left behind.
+/// Waits until the user or the system asks the program to stop: Ctrl-C, SIGTERM, SIGHUP, or a lost
+/// standard output.
+///
+/// The caller ends a running guest first, so that nothing of it is left behind.
 pub(super) async fn interrupted() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
@@ -72,7 +74,7 @@ pub(super) async fn interrupted() {
     }
 }
 
-/// Waits until the system asks the program to stop, or nobody can read its answer any more.
+/// Waits until the system asks the program to stop, or until standard output is lost.
 pub(super) async fn terminated() {
     tokio::select! {
         () = ended_by_system() => {}
@@ -88,19 +90,19 @@ async fn ended_by_system() {
                 _ = hangup.recv() => {}
             }
         }
-        // Without a handler the system's own default applies.
+        // Without a handler the system's default action applies.
         _ => std::future::pending().await,
     }
 }
 
-/// Reads the configuration, and says which files of projects do not count.
+/// Reads the configuration, and warns about ignored project files.
 pub(super) fn settings(flags: &Flags) -> Result<Settings, Failure> {
     let settings = Settings::resolve(flags, Env::of_process())?;
     warn_of_foreign(&settings);
     Ok(settings)
 }
 
-/// Says which files of projects do not count because they may be a stranger's.
+/// Warns about ignored project files. Another user may have written them.
 pub(super) fn warn_of_foreign(settings: &Settings) {
     let out = Output::new();
     for file in &settings.policy.foreign {
@@ -108,7 +110,7 @@ pub(super) fn warn_of_foreign(settings: &Settings) {
     }
 }
 
-/// Asks for a yes at the terminal. A plain enter is none.
+/// Asks for confirmation at the terminal. Enter alone does not confirm.
 pub(super) fn confirms(question: &str, out: &Output) -> Result<bool, Failure> {
     if !out.can_ask {
         let failure = Failure::new(Exit::NobodyToAsk, "nobody is there to ask");
@@ -119,12 +121,12 @@ pub(super) fn confirms(question: &str, out: &Output) -> Result<bool, Failure> {
     Ok(consent::says_yes(out))
 }
 
-/// What outlives the process. Nothing is opened yet.
+/// The persistent store. Nothing is opened yet.
 pub(super) fn store(settings: &Settings) -> Result<Store, Failure> {
     Ok(host::open_store(settings).map_err(HostError::Store)?)
 }
 
-/// Loads plugins in order to use them.
+/// Loads plugins in order to call them.
 pub(super) async fn open_host(
     settings: &Settings,
     consent: Arc<dyn Consent>,
@@ -135,7 +137,7 @@ pub(super) async fn open_host(
     Ok(Host::open(settings, watch.options(consent, selection, out)).await?)
 }
 
-/// Ends a host, and says what of the audit may be missing or was changed.
+/// Closes a host, and reports records of the audit that may be missing or were modified.
 pub(super) async fn close(host: Host, out: &Output) -> Recorded {
     let HostEnd { unwritten, tampered } = host.close().await;
     if let Some(error) = &unwritten {
@@ -150,7 +152,7 @@ pub(super) async fn close(host: Host, out: &Output) -> Recorded {
     Recorded { is_whole: unwritten.is_none() }
 }
 
-/// Whether everything that was decided and done is on record, which tells how the program ends.
+/// Whether every decision and call was recorded. This affects the exit code.
 #[must_use = "what is not on record changes the exit code"]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recorded {
@@ -158,13 +160,13 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Fails when something is not on record.
+    /// Fails if a record is missing.
     pub(super) fn check(self) -> Result<(), Failure> {
         let unwritten = || Failure::new(Exit::AuditUnwritten, "the audit could not be written");
         self.is_whole.then_some(()).ok_or_else(unwritten)
     }
 
-    /// The end of a command that ended like this otherwise.
+    /// Returns the result of a command, with the exit code changed if a record is missing.
     pub(super) fn end(self, result: Result<Exit, Failure>) -> Result<Exit, Failure> {
         match result {
             result if self.is_whole => result,
@@ -174,7 +176,7 @@ impl Recorded {
     }
 }
 
-/// Finds the session that is meant, and says what the user has to know before it is resumed.
+/// Opens the selected session, and reports what the user has to know before it is resumed.
 pub(super) fn open_session(
     settings: &Settings,
     which: &SessionSelector,
@@ -185,7 +187,7 @@ pub(super) fn open_session(
     Ok(opened)
 }
 
-/// Says what the person has to know before the session goes on.
+/// Warns about unreadable records and an interrupted turn.
 fn tell(past: &Restored, out: &Output) {
     if past.skipped > 0 {
         let count = past.skipped;
@@ -199,7 +201,7 @@ fn tell(past: &Restored, out: &Output) {
     }
 }
 
-/// Every secret that the policy names, with where its value is.
+/// Returns every secret in the policy, with the place of its value.
 pub(super) fn secret_sources(
     settings: &Settings,
     out: &Output,
@@ -207,12 +209,12 @@ pub(super) fn secret_sources(
     Ok(host::secret_sources(settings, &Watch::default().notices(out))?)
 }
 
-/// Loads all plugins in order to look at them: nothing is called, asked or written down.
+/// Loads all plugins for inspection: no calls, no questions, no records.
 pub(super) async fn registry(settings: &Settings, out: &Output) -> Result<Arc<Registry>, Failure> {
     look(settings, Selection::All, CompileWait::Short, out).await
 }
 
-/// The same, with those that have to be compiled first.
+/// Loads all plugins for inspection and waits for those that have to be compiled.
 pub(super) async fn whole_registry(
     settings: &Settings,
     out: &Output,
@@ -220,7 +222,7 @@ pub(super) async fn whole_registry(
     look(settings, Selection::All, CompileWait::Whole, out).await
 }
 
-/// Loads some plugins in order to look at them.
+/// Loads selected plugins for inspection.
 pub(super) async fn registry_of(
     settings: &Settings,
     selection: Selection,
@@ -238,7 +240,7 @@ async fn look(
     Ok(host::look(settings, selection, wait, &Watch::default().notices(out)).await?)
 }
 
-/// Changes what a plugin may do once the record of it is on the disk.
+/// Changes what a plugin may do, after the record of the change is on disk.
 ///
 /// # Errors
 ///
@@ -259,7 +261,7 @@ pub(super) fn record_policy<E: Into<Failure> + fmt::Display>(
     })
 }
 
-/// Says on standard error which plugins could not be loaded.
+/// Prints the plugins that could not be loaded to standard error.
 pub(super) fn show_problems(registry: &Registry, out: &Output) {
     for problem in registry.problems() {
         out.warn(&format!("{}: {}", problem.place.display(), problem.message));
@@ -269,7 +271,7 @@ pub(super) fn show_problems(registry: &Registry, out: &Output) {
     }
 }
 
-/// Makes the model ready, and says so when it is only the built-in matcher.
+/// Prepares the model. Reports if it is only the built-in matcher.
 pub(super) fn model(settings: &Settings, out: &Output) -> Result<ModelHandle, Failure> {
     if settings.model == (ModelChoice::Offline { on_purpose: false }) {
         out.note(

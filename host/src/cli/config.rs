@@ -1,4 +1,5 @@
-//! `sallyport config` and `sallyport trust`: what is set, by whom, and whom to believe.
+//! `sallyport config` and `sallyport trust`: effective settings, their origins, and trusted
+//! projects.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use super::{
     output::Output,
 };
 
-/// What can be done with the configuration.
+/// Commands for the configuration.
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
     /// Show all values in use; keys are hidden
@@ -32,7 +33,7 @@ pub(super) enum ConfigCommand {
     Path(OutputArgs),
 }
 
-/// Whose configuration is trusted.
+/// The project whose configuration is trusted.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TrustArgs {
     /// Stop trusting it
@@ -61,7 +62,7 @@ pub(super) fn config(
     Ok(Exit::Done)
 }
 
-/// A line of TOML, so that it can be put into a file. What is not set is a remark.
+/// Prints a line of TOML that can be copied into a file. An unset value becomes a comment.
 fn print(row: &Row, with_origin: bool, out: &Output) {
     let line = match &row.value {
         Value::Null => format!("# {} is not set", row.key),
@@ -80,8 +81,7 @@ fn as_json(rows: &[Row]) -> Value {
     Value::Object(Map::from_iter(pairs))
 }
 
-/// The files and folders. It does not matter here what is in them, so that a broken file can be
-/// found.
+/// Prints the paths of files and folders without reading them, so that a broken file can be found.
 fn paths(flags: &Flags, format: Format, out: &Output) -> Result<(), Failure> {
     let paths = Paths::new(&Env::of_process())?;
     let user = config::file_of(flags, &paths);
@@ -107,7 +107,7 @@ fn paths(flags: &Flags, format: Format, out: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `sallyport trust`: what is trusted is shown first, since it is what somebody else wrote.
+/// Trusts the configuration of a project and prints it for review.
 pub(super) fn trust(flags: &Flags, args: &TrustArgs, out: &Output) -> Result<Exit, Failure> {
     let env = Env::of_process();
     let paths = Paths::new(&env)?;
@@ -126,7 +126,7 @@ pub(super) fn trust(flags: &Flags, args: &TrustArgs, out: &Output) -> Result<Exi
         out.line(&format!("{} {said}.", file.display()));
         return Ok(Exit::Done);
     }
-    // What was read is what is trusted, and not what may stand there a moment later.
+    // Trust exactly the text that was read, because the file may change meanwhile.
     let text = project::text(&file, &env)?;
     trusted.add(&file, trust::digest(&text))?;
     out.line(&format!("{} is trusted as it is now. It says:", file.display()));
@@ -134,7 +134,7 @@ pub(super) fn trust(flags: &Flags, args: &TrustArgs, out: &Output) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// The true name of a folder, so that what is trusted does not depend on the way there.
+/// Canonical path of a folder, so that trust does not depend on how the user reached it.
 fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let folder = named.unwrap_or(Path::new("."));
     folder.canonicalize().map_err(|error| {

@@ -1,14 +1,14 @@
-//! Asking at the terminal, for commands that have no session.
+//! Questions at the terminal, for commands without a session.
 
 use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
 use sallyport_terminal::card::{is_cut, subject_line};
 
 use super::{output::Output, show};
 
-/// Most characters of what is asked about, above the prompt.
+/// Most characters of the subject above the prompt.
 const SUBJECT_CHARS_MAX: usize = 100;
 
-/// Asks on standard error and reads one line. Where there is no terminal, there is nobody to ask.
+/// Asks on standard error and reads one line. Without a terminal there is no answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AtTerminal {
     pub(super) out: Output,
@@ -37,15 +37,15 @@ impl Consent for AtTerminal {
     }
 }
 
-/// A question on the screen, and how much of it was shown.
+/// A question on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// All of it.
+    /// Whether all of it was shown.
     is_whole: bool,
 }
 
 impl Asked {
-    /// Shows a question, and what may be answered.
+    /// Shows a question and the possible answers.
     pub(super) fn about(request: &ApprovalRequest, out: &Output) -> Self {
         show::question(request, out);
         let asked = Self { is_whole: !is_cut(request) };
@@ -53,22 +53,24 @@ impl Asked {
         asked
     }
 
-    /// Whether a line asks for more, or is a yes before everything that would leave was shown. Then it
-    /// is no answer, and what was typed behind it is to be forgotten before the rest is shown.
+    /// Whether a line asks for more, or approves before the whole request was shown.
+    ///
+    /// Such a line is not an answer. Input typed after it has to be discarded before the rest is
+    /// shown.
     pub(super) fn wants_more(self, request: &ApprovalRequest, line: Option<&str>) -> bool {
         let asks = line.is_some_and(|line| line.trim() == "?");
         let is_yes = parse(line, request.rule.is_some()).is_yes();
         (asks && request.request.is_some()) || (is_yes && !self.is_whole)
     }
 
-    /// Shows everything that would leave, and what may be answered.
+    /// Shows the whole outgoing request and the possible answers.
     pub(super) fn show_rest(&mut self, request: &ApprovalRequest, out: &Output) {
         show::whole_request(request, out);
         self.is_whole = true;
         self.prompt(request, out);
     }
 
-    /// What may be answered: "always" only where a rule would help.
+    /// Prints the possible answers. "always" is offered only if a rule would help.
     fn prompt(self, request: &ApprovalRequest, out: &Output) {
         if let Some(line) = subject_line(request, SUBJECT_CHARS_MAX) {
             out.block(&line);
@@ -83,8 +85,8 @@ impl Asked {
     }
 }
 
-/// Reads an answer. Only a clear yes is one: neither an empty line nor the end of the input is, nor
-/// a word that was not offered.
+/// Parses an answer. Only an explicit yes approves, never an empty line, the end of input, or an
+/// answer that was not offered.
 pub(super) fn parse(line: Option<&str>, offers_always: bool) -> Answer {
     let line = line.unwrap_or_default().trim();
     match line.to_ascii_lowercase().as_str() {
@@ -95,14 +97,15 @@ pub(super) fn parse(line: Option<&str>, offers_always: bool) -> Answer {
     }
 }
 
-/// What stands behind the no, for the model.
+/// Returns the text after a no. It is the reason that the model receives.
 fn reason(line: &str) -> Option<String> {
     let rest = line.split_once([',', ' ']).map(|(_, rest)| rest.trim())?;
     (!rest.is_empty()).then(|| rest.to_owned())
 }
 
-/// Shows what has changed about a plugin since it was agreed to, and asks whether that is agreed to.
-/// Where nobody can be asked, it is not.
+/// Shows what has changed about a plugin since it was accepted, and asks for confirmation.
+///
+/// Without a terminal the change is not accepted.
 pub(super) fn agrees_to_change(plugin: &PluginName, differences: &[String], out: &Output) -> bool {
     out.warn(&format!("{plugin} has changed since you accepted it"));
     differences.iter().for_each(|difference| out.block(&text::one_line(difference)));
@@ -115,7 +118,7 @@ pub(super) fn agrees_to_change(plugin: &PluginName, differences: &[String], out:
     says_yes(out)
 }
 
-/// Reads a line from the terminal, and whether it is a yes to the question that was shown.
+/// Reads a line from the terminal. Returns whether it confirms a question that was visible.
 pub(super) fn says_yes(out: &Output) -> bool {
     out.is_seen() && matches!(parse(read_line().as_deref(), false), Answer::Once)
 }
@@ -163,7 +166,7 @@ mod tests {
         }
     }
 
-    /// A question about a request with a query of so many characters.
+    /// A question about a request whose query has `chars` characters.
     fn request(chars: usize) -> ApprovalRequest {
         let shown = RequestPreview {
             method: Some("GET".to_owned()),

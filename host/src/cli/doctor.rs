@@ -1,5 +1,6 @@
-//! `sallyport doctor`: is everything in place? Each check has an id, a status and a remedy. Nothing
-//! is changed but the cache, and no key is shown.
+//! `sallyport doctor`: checks the installation. Each check has an id, a status and a remedy.
+//!
+//! Only the cache may change. No key is printed.
 
 use std::path::Path;
 
@@ -23,10 +24,10 @@ use super::{
     output::Output,
 };
 
-/// Largest audit that is checked whole: a few seconds of work.
+/// Largest store whose audit is verified, in bytes. This takes a few seconds.
 const AUDIT_CHECKED_BYTES_MAX: u64 = 64 << 20;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Check {
     id: &'static str,
@@ -116,7 +117,7 @@ fn configuration(settings: &Settings) -> Check {
     Check::ok("configuration", format!("{} {is}", file.display()))
 }
 
-/// What the project around the working folder says, and whether it is believed.
+/// Checks the configuration of the project around the current folder, and whether it is trusted.
 fn project(settings: &Settings) -> Option<Check> {
     let project = settings.project.as_ref()?;
     let trust = match project.is_trusted {
@@ -140,7 +141,8 @@ fn policy(settings: &Settings) -> Check {
     Check::ok("policy", finding)
 }
 
-/// Secrets without a value: what needs them fails only when it runs.
+/// Reports secrets without a value. They are only a warning because a plugin fails only when it
+/// needs one.
 fn secrets(settings: &Settings, registry: &Registry) -> Vec<Check> {
     let vault = Vault::new(settings.env.clone());
     let policy = registry.gate().standing.present().policy;
@@ -153,7 +155,7 @@ fn secrets(settings: &Settings, registry: &Registry) -> Vec<Check> {
     unresolved.collect()
 }
 
-/// The record of earlier runs. Looking at it makes none.
+/// Verifies the audit. The check adds no record.
 fn audit(settings: &Settings) -> Check {
     let id = "audit";
     let folder = &settings.paths.state;
@@ -178,7 +180,7 @@ fn audit(settings: &Settings) -> Check {
     }
 }
 
-/// The conversations that are kept. Looking at them makes no database.
+/// Counts the stored sessions. The check creates no database.
 fn sessions(settings: &Settings) -> Check {
     let id = "sessions";
     if folder_bytes(&settings.paths.state).is_none() {
@@ -199,7 +201,7 @@ fn sessions(settings: &Settings) -> Check {
     }
 }
 
-/// What `chat` will find to draw on, and to ask at.
+/// Checks the terminal that `chat` would use.
 fn terminal(settings: &Settings, out: &Output) -> Check {
     let id = "terminal";
     if !out.can_ask {
@@ -222,7 +224,7 @@ fn terminal(settings: &Settings, out: &Output) -> Check {
     }
 }
 
-/// How much a folder holds of the store; `None` when there is nothing of it.
+/// Returns the total size of the store's files in bytes, or `None` if there are none.
 fn folder_bytes(folder: &Path) -> Option<u64> {
     if folder.is_file() {
         return Some(0);
@@ -314,7 +316,7 @@ fn plugins(registry: &Registry) -> Vec<Check> {
     checks
 }
 
-/// A plugin that can be called; whether it can do its work is for the policy to say.
+/// Checks a plugin that can be called, and whether the policy grants what it needs.
 fn ready(entry: &Entry) -> Check {
     let name = entry.name();
     let lacking = entry.grant().ungranted();
@@ -331,7 +333,7 @@ fn ready(entry: &Entry) -> Check {
     Check::warning("plugin", finding, remedy)
 }
 
-/// Rules that allow more than anybody can have looked at.
+/// Reports rules that allow more than the user can have reviewed.
 fn wide_rules(registry: &Registry) -> Vec<Check> {
     let policy = registry.gate().standing.present().policy;
     let wide = policy.wide().map(|remark| {
@@ -368,7 +370,7 @@ fn standing(wall: Wall) -> &'static str {
     }
 }
 
-/// The walls around scripts that are programs of this machine. Who has none needs none.
+/// Checks the sandbox of native scripts. A missing one matters only if there is such a script.
 fn scripts(registry: &Registry) -> Check {
     let id = "scripts";
     let missing: Vec<String> =

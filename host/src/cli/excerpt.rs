@@ -1,7 +1,7 @@
-//! The line of a file that an error is about, with a mark under the place: for people at a terminal.
+//! Draws the line of a file that an error refers to, with a mark under the place, for terminals.
 //!
-//! What stands in quotation marks elsewhere on the line is left out, and so is the value of a key: a
-//! mistake often stands beside a password, and terminals are looked at over shoulders.
+//! Quoted text elsewhere on the line is left out, and so is the value of a secret key: a mistake is
+//! often next to a password, and others may see the screen.
 
 use std::{
     fmt,
@@ -18,16 +18,16 @@ use sallyport_policy::Place;
 use sallyport_runtime::config::shown::is_secret;
 use sallyport_untrusted_file as untrusted_file;
 
-/// Longest file of which a line is shown; the parser reads less.
+/// Longest file from which a line is shown, in bytes. The parser's limit is lower.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Longest part of a line that is shown, in characters: what fits on most screens twice.
+/// Longest part of a line that is shown, in characters: two lines on most screens.
 const LINE_CHARS_MAX: usize = 160;
 
-/// What stands in place of what is left out.
+/// Replacement for omitted text.
 const LEFT_OUT: &str = "…";
 
-/// A line with the part of it that is marked.
+/// A line split around its marked part.
 #[derive(Debug, PartialEq)]
 struct Marked {
     before: String,
@@ -35,7 +35,7 @@ struct Marked {
     after: &'static str,
 }
 
-/// A marked line as the drawing wants it.
+/// A marked line in the form that the renderer needs.
 #[derive(Debug)]
 struct Drawing {
     place: Place,
@@ -43,7 +43,7 @@ struct Drawing {
     label: LabeledSpan,
 }
 
-/// Draws the line of a place; nothing if it is not there any more.
+/// Draws the line of a place. Returns `None` if it does not exist any more.
 pub(super) fn draw(place: &Place) -> Option<String> {
     let file = untrusted_file::open(Path::new(&place.file)).ok()?.take(FILE_BYTES_MAX);
     let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
@@ -53,7 +53,7 @@ pub(super) fn draw(place: &Place) -> Option<String> {
     let mut drawn = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
     handler.render_report(&mut drawn, &drawing).ok()?;
-    // The message has been printed already.
+    // Skip the message, which has been printed already.
     let lines = drawn.lines().skip_while(|line| !line.contains('╭'));
     Some(lines.map(|line| format!("{}\n", line.trim_end())).collect())
 }
@@ -72,7 +72,7 @@ fn marked(line: &str, column: usize) -> Option<Marked> {
     Some(Marked { before, token, after })
 }
 
-/// The first thing of a line's rest: a string with its quotation marks, or a word.
+/// The first token of the rest of a line: a string with its quotation marks, or a word.
 fn token(rest: &str) -> &str {
     let end = match rest.chars().next() {
         Some(quote @ ('"' | '\'')) => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
@@ -86,7 +86,7 @@ fn token(rest: &str) -> &str {
     &rest[..end]
 }
 
-/// A text without what stands in quotation marks.
+/// Removes quoted text.
 fn without_strings(text: &str) -> String {
     let mut kept = String::new();
     let mut quote = None;
@@ -126,8 +126,8 @@ impl Diagnostic for Drawing {
 }
 
 impl SourceCode for Drawing {
-    /// Whatever is asked for, it is the one line. The heading asks without lines around it, for the
-    /// column.
+    /// Returns the one line, regardless of the span. The header requests no lines of context, and
+    /// only it gets the column.
     fn read_span<'a>(
         &'a self,
         _: &SourceSpan,

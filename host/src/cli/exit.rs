@@ -1,4 +1,4 @@
-//! How a command ends: the exit code, and for failures the words.
+//! Results of commands: exit codes, and messages for failures.
 
 use std::{fmt, process::ExitCode};
 
@@ -23,17 +23,17 @@ use sallyport_store::StoreError;
 pub(super) enum Exit {
     /// Done.
     Done = 0,
-    /// Failed, for a reason that has no code of its own.
+    /// Failed, for a reason without a code of its own.
     Failed = 1,
-    /// The command line made no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// Configuration or policy.
+    /// The configuration or the policy is invalid, or denies the command.
     Policy = 3,
     /// The provider refused the credentials.
     Credentials = 4,
     /// The provider is unreachable.
     Unreachable = 5,
-    /// An approval was needed and nobody was there to ask.
+    /// An approval was needed and no user was connected.
     NobodyToAsk = 6,
     /// A tool failed.
     ToolFailed = 7,
@@ -41,19 +41,19 @@ pub(super) enum Exit {
     Budget = 8,
     /// A plugin was rejected.
     PluginRejected = 9,
-    /// The audit could not be written, whatever else came of it.
+    /// The audit could not be written, regardless of the command's result.
     AuditUnwritten = 10,
     /// The user interrupted.
     Interrupted = 130,
 }
 
-/// A command that could not do what it was asked.
+/// A failure of a command.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) exit: Exit,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// Where a file has the mistake.
+    /// The place of the mistake in a file.
     pub(super) place: Option<Place>,
 }
 
@@ -122,7 +122,7 @@ impl From<SessionError> for Failure {
     }
 }
 
-/// Says also who named the guide: a configuration may have done so long ago.
+/// Adds how a guide is selected. The configuration may have done so long ago.
 fn no_guide(error: GuideError) -> Failure {
     let failure = Failure::from(error);
     let names = "--guide names it, or `guide` under [chat] in the configuration";
@@ -210,7 +210,7 @@ impl From<std::io::Error> for Failure {
 }
 
 impl Exit {
-    /// The code of a command that made one call.
+    /// The exit code for a command that made one call.
     pub(super) fn of_outcome(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Completed(_) => Self::Done,
@@ -223,7 +223,7 @@ impl Exit {
         }
     }
 
-    /// The code of a model that gave no answer.
+    /// The exit code for a model that returned no answer.
     pub(super) fn of_model(error: &ModelError) -> Self {
         match error {
             ModelError::Credentials { .. } => Self::Credentials,
@@ -234,7 +234,7 @@ impl Exit {
         }
     }
 
-    /// The code of a turn.
+    /// The exit code for a turn.
     pub(super) fn of_turn(end: &TurnEnd) -> Self {
         match end {
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Self::Done,

@@ -1,7 +1,7 @@
-//! Reading a value that nobody may look at over a shoulder, nor in the terminal's history.
+//! Reads a secret value without showing it or leaving it in a history.
 //!
-//! A value never comes from an argument, which every process of the machine can read. From a pipe or
-//! a file it is read as it is; at a terminal one line is read without being shown.
+//! A value never comes from an argument, because every process on the machine can read those. A
+//! pipe or a file is read unchanged. At a terminal one line is read without echo.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -16,14 +16,14 @@ use super::{
     output::Output,
 };
 
-/// Longest line that a terminal hands over, in bytes, its end included; the rest of a longer one is
-/// lost without a word.
+/// Longest line that a terminal delivers, in bytes with its end. It silently drops the rest of a
+/// longer one.
 const TERMINAL_LINE_BYTES_MAX: usize = 4096;
 
-/// Reads a value from standard input. `None`: the person interrupted.
+/// Reads a value from standard input. Returns `None` if the user interrupted.
 pub(super) async fn read(prompt: &str, out: &Output) -> Result<Option<Secret>, Failure> {
     let bytes = tokio::select! {
-        // Listened to before the terminal is changed, so that it is changed back in any case.
+        // Poll the signal first, so that the terminal is restored in any case.
         biased;
         () = compose::interrupted() => {
             out.note("interrupted");
@@ -47,7 +47,7 @@ async fn ask(prompt: &str, out: &Output) -> io::Result<Zeroizing<Vec<u8>>> {
     tokio::task::spawn_blocking(read_bytes).await.map_err(io::Error::other)?
 }
 
-/// At a terminal, a line is all there is to read; a pipe is read to its end.
+/// Reads one line at a terminal, or all of a pipe.
 fn read_bytes() -> io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(VALUE_BYTES_MAX + 1));
     let mut stdin = io::stdin().lock();
@@ -59,7 +59,7 @@ fn read_bytes() -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-/// A terminal that does not show what is typed, for as long as this lives.
+/// Guard that disables echo on a terminal.
 struct Hidden {
     before: Termios,
 }
@@ -77,7 +77,7 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // A terminal that went away needs no restoring.
+        // A terminal that is gone needs no restoring.
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
     }
 }

@@ -1,4 +1,4 @@
-//! Questions about calls, one card after another.
+//! Questions about calls, shown one card at a time.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use super::{
     view,
 };
 
-/// A question that is open.
+/// An open question.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) id: u64,
@@ -23,11 +23,11 @@ pub(super) struct Question {
     pub(super) request: ApprovalRequest,
 }
 
-/// All questions that are open: the first is on the screen.
+/// All open questions. The first one is on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     open: VecDeque<Question>,
-    /// What the keyboard was asked about the first, and has not answered.
+    /// The pending request to the keyboard about the first question.
     ticket: Option<Ticket>,
 }
 
@@ -36,7 +36,7 @@ impl Questions {
         self.open.is_empty()
     }
 
-    /// The one on the screen, if it is this one.
+    /// Returns the question on the screen if it has this id.
     fn shown(&self, id: u64) -> Option<&Question> {
         self.open.front().filter(|question| question.id == id)
     }
@@ -50,7 +50,7 @@ impl Chat<'_> {
         }
     }
 
-    /// A question needs no answer any more.
+    /// Removes a question that needs no answer any more.
     pub(super) fn close_question(&mut self, id: u64) {
         let was_shown = self.questions.shown(id).is_some();
         self.questions.open.retain(|question| question.id != id);
@@ -64,8 +64,10 @@ impl Chat<'_> {
         self.resume();
     }
 
-    /// Shows the card of the first question. A line that is being typed is put off: what is asked
-    /// when nobody has said anything, by a timer that fires, would else wait behind it.
+    /// Shows the card of the first question.
+    ///
+    /// It interrupts a line that is being typed, because a question from a timer would otherwise
+    /// wait until the line is complete.
     fn ask(&mut self) {
         let Some(Question { id, position, request }) = self.questions.open.front() else { return };
         if let Some(line) = self.line {
@@ -110,7 +112,8 @@ impl Chat<'_> {
         self.decide(id, answer).await;
     }
 
-    /// A yes is told at once; a no is told by how the call ends.
+    /// Sends an answer. An approval is shown immediately. A denial shows in the outcome of the
+    /// call.
     async fn decide(&mut self, id: u64, answer: Answer) {
         let words = yes(&answer);
         if let (Some(words), Some(question)) = (words, self.questions.shown(id)) {
@@ -120,7 +123,7 @@ impl Chat<'_> {
         self.send(Command::ProvideConfirmation { id, answer }).await;
     }
 
-    /// The arguments that a question is about, as they are edited.
+    /// Returns the arguments of a question's call, in the form in which they are edited.
     fn arguments(&self, id: u64) -> Option<String> {
         let question = self.questions.shown(id)?;
         Some(editable(&question.request.call.arguments))
@@ -139,7 +142,7 @@ impl Chat<'_> {
         self.questions.ticket = Some(self.keyboard.read(prompt, Begin::With(initial), reply));
     }
 
-    /// Arguments that stay as they were are shown again: nothing was decided by looking at them.
+    /// Takes edited arguments. Unchanged ones decide nothing, so the card is shown again.
     pub(super) async fn take_arguments(&mut self, id: u64, input: Input) {
         let Some(before) = self.arguments(id) else { return };
         self.questions.ticket = None;
@@ -168,7 +171,7 @@ impl Chat<'_> {
     }
 }
 
-/// A yes, in words.
+/// Describes an approval.
 fn yes(answer: &Answer) -> Option<&'static str> {
     match answer {
         Answer::Once => Some("allowed once"),

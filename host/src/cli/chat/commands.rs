@@ -1,4 +1,4 @@
-//! What a line does: words go to the model, slash commands are obeyed here.
+//! Handling of a line: text goes to the model, slash commands run here.
 
 use std::{io, path::PathBuf};
 
@@ -41,8 +41,8 @@ impl Chat<'_> {
         }
     }
 
-    /// Sends words to the model, with the files that they mention. A line that cannot be sent is
-    /// there again.
+    /// Sends a message with the files that it mentions. If that fails, the line is in the editor
+    /// again.
     async fn submit(&mut self, text: &str, line: &str, is_pinned: bool) {
         match attached::message(text, &self.disk) {
             Ok((mut input, told)) => {
@@ -133,17 +133,17 @@ impl Chat<'_> {
         lines
     }
 
-    /// Whether the session is still there: another process may have removed it.
+    /// Whether the session is still stored. Another process may have removed it.
     pub(super) fn can_come_back(&self) -> bool {
         session::kept(self.settings, &self.talk.session.session_id).is_some()
     }
 
-    /// The command that goes on with the session.
+    /// The command that resumes the session.
     pub(super) fn resumption(&self) -> String {
         format!("sallyport chat --session {}", self.talk.session.session_id)
     }
 
-    /// Writes the session into a file that was not there before.
+    /// Writes the session to a new file and never overwrites one.
     fn save(&self, path: Option<PathBuf>) -> Vec<Line> {
         let named = path.unwrap_or_else(|| format!("{}.md", self.talk.session.session_id).into());
         let path = self.disk.full(&named);
@@ -175,7 +175,7 @@ impl Chat<'_> {
         last.into_iter().chain([session]).collect()
     }
 
-    /// Who the assistant is.
+    /// Describes the assistant.
     fn guide(&self) -> Vec<Line> {
         let Some(guide) = &self.manner.guide else {
             return note("No guide is set. Start with --guide NAME to set one.");
@@ -241,7 +241,7 @@ fn counted(count: u32, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Money as people write it: at least cents, and as exact as it is known.
+/// Formats an amount with at least two decimals, and with as many as it needs.
 fn dollars(cost: Cost) -> String {
     let part = format!("{:06}", cost.micro_usd % 1_000_000);
     let (cents, rest) = part.split_at(2);

@@ -1,31 +1,32 @@
-//! The records of the present session, at hand for whoever wants to look at them.
+//! In-memory records of the current session.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sallyport_contract::BoxFuture;
 use sallyport_session::{Journal, JournalError, Record};
 
-/// All records of a session so far. Clones look at the same ones.
+/// All records of a session so far. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Records(Arc<Mutex<Vec<Record>>>);
 
 impl Records {
-    /// Those that are there already.
+    /// Wraps existing records.
     pub(super) fn of(records: Vec<Record>) -> Self {
         Self(Arc::new(Mutex::new(records)))
     }
 
-    /// A copy of them; what is large in it is shared.
+    /// Returns a copy of the records. Large contents are shared.
     pub(super) fn all(&self) -> Vec<Record> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// A journal that keeps its records at hand too.
+/// A journal that also keeps its records in memory.
 pub(super) struct Copied {
     pub(super) inner: Box<dyn Journal>,
     pub(super) records: Records,
-    /// Records of a write that failed come again, so that only what is new of them is added.
+    /// Number of records in a failed write. The next write repeats them, so they are not added
+    /// again.
     pub(super) failed: usize,
 }
 
@@ -46,7 +47,7 @@ impl Journal for Copied {
 mod tests {
     use super::*;
 
-    /// Fails as often as it is told.
+    /// A journal whose first writes fail.
     struct Failing(usize);
 
     impl Journal for Failing {

@@ -1,16 +1,17 @@
-//! The gate asks at one place for as long as the program runs; the sessions that answer come and go.
+//! Connects the gate, which lives as long as the program, to the current session, which answers its
+//! questions.
 
 use std::sync::{Mutex, PoisonError};
 
 use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent};
 use sallyport_session::{Approvals, Desk, NobodyToAsk, approval};
 
-/// Where the gate asks: at the desk of the present session.
+/// Forwards the gate's questions to the current session.
 #[derive(Debug, Default)]
 pub(super) struct Reception(Mutex<Option<Desk>>);
 
 impl Reception {
-    /// Sends questions to a new session from here on; what is returned is for it.
+    /// Sends all further questions to a new session, through the returned channel.
     pub(super) fn redirect(&self) -> Approvals {
         let (desk, approvals) = approval::channel();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);

@@ -1,4 +1,4 @@
-//! Everything that happens beside the session: keys, signals, what calls do, and the time.
+//! Inputs other than session events: keys, signals, notices about calls, and the timer.
 
 use std::{io, time::Duration};
 
@@ -11,22 +11,22 @@ use tokio::{
 
 use crate::cli::watch::Aside;
 
-/// How often the spinner moves.
+/// Interval between movements of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What came from the keyboard.
+/// Input from the keyboard.
 pub(super) enum Typed {
-    /// A line, or what came in its place.
+    /// A line, or the reason why there is none.
     Line(Input),
-    /// A key that answers a question.
+    /// A key that answers the question with this id.
     Key(u64, Answer),
-    /// Other arguments for the call that a question is about.
+    /// Edited arguments for the call of a question.
     Arguments(u64, Input),
-    /// Why the answer to a question is no.
+    /// The reason for a denial.
     Reason(u64, Input),
 }
 
-/// Where everything arrives that is no event of the session.
+/// Receivers of all inputs that are not session events.
 pub(super) struct Ears {
     pub(super) typed: UnboundedReceiver<Typed>,
     pub(super) asides: UnboundedReceiver<Aside>,

@@ -1,4 +1,4 @@
-//! The first and the last words of a session.
+//! Messages at the beginning and the end of a session.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use sallyport_terminal::{editor::Vocabulary, style::Line};
 
 use super::{person::Chat, talk::Talk, view::note, waiting::Waiting};
 
-/// How many turns of a session that goes on are shown: enough to know what it was about.
+/// Number of turns shown from a resumed session. They suffice to recall the topic.
 const TURNS_SHOWN: usize = 2;
 
-/// Most characters of an input or an answer of them.
+/// Most characters shown of an input or an answer.
 const SAID_CHARS_MAX: usize = 400;
 
 impl Chat<'_> {
@@ -32,7 +32,7 @@ impl Chat<'_> {
         self.view.print(&recalled(&turns));
     }
 
-    /// Goes over to another session, and returns the one before.
+    /// Switches to another session and returns the previous one.
     pub(super) fn renew(&mut self, talk: Talk) -> Talk {
         self.waiting = Waiting::default();
         self.last_turn = None;
@@ -41,7 +41,7 @@ impl Chat<'_> {
         std::mem::replace(&mut self.talk, talk)
     }
 
-    /// How to come back, if there is something to come back to.
+    /// Explains how to resume the session if it can be resumed.
     pub(super) fn farewell(&self) -> Option<String> {
         let was_anything_said = !history::turns(&self.talk.records.all()).is_empty();
         let is_kept = self.talk.is_kept && was_anything_said;
@@ -49,7 +49,7 @@ impl Chat<'_> {
         is_there.then(|| format!("Resume with: {}", self.resumption()))
     }
 
-    /// The models that have a name: those of the configuration, and plugins that stand for one.
+    /// Lists the models that have a name: those of the configuration, and provider plugins.
     pub(super) fn models(&self) -> Vec<String> {
         let configured = self.settings.models.entries.keys().cloned();
         let plugins = self.roles.playing(Role::Provider);
@@ -66,7 +66,7 @@ impl Chat<'_> {
     }
 }
 
-/// The last turns of a session that goes on.
+/// The last turns of a resumed session.
 fn recalled(turns: &[PastTurn]) -> Vec<Line> {
     let first = turns.len().saturating_sub(TURNS_SHOWN);
     let earlier = match first {

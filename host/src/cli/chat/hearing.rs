@@ -1,4 +1,4 @@
-//! What the session says, and how it looks.
+//! Display of session events.
 
 use sallyport_contract::{CallReport, Outcome, services, text};
 use sallyport_model::{Delta, ModelError};
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::cli::show;
 
-/// Most characters of an input that are told again.
+/// Most characters of an input that are shown again.
 const INPUT_CHARS_MAX: usize = 60;
 
-/// Most characters of why a call did not complete.
+/// Most characters of the reason why a call did not complete.
 const REASON_CHARS_MAX: usize = 300;
 
 impl Chat<'_> {
@@ -41,14 +41,14 @@ impl Chat<'_> {
         }
     }
 
-    /// The status line, wherever the person is not being asked or typing.
+    /// Shows the status line, unless the user is typing or a question is open.
     pub(super) fn show_waiting(&self) {
         if self.doing != Doing::Nothing && self.questions.is_empty() {
             self.view.status(self.waiting.status());
         }
     }
 
-    /// Whether it is the last word on what is going on.
+    /// Whether an event ends the current activity.
     fn is_end(&self, event: &Event) -> bool {
         match self.doing {
             Doing::Nothing => false,
@@ -68,7 +68,8 @@ impl Chat<'_> {
         }
     }
 
-    /// It is the person's turn again.
+    /// Ends the current activity. The turn is pinned if that was requested. Otherwise the user can
+    /// type again.
     async fn rest(&mut self) {
         self.view.finish();
         if self.doing == (Doing::Turn { is_pinned: true }) && self.next.is_none() {
@@ -102,7 +103,7 @@ impl Chat<'_> {
         self.view.settle();
     }
 
-    /// Shows what a plugin says. What is to be said aloud rings.
+    /// Shows a notice from a plugin. The bell rings for one that is to be spoken.
     fn announce(&self, notice: &services::Notice) {
         self.tell(&view::noticed(notice));
         if notice.speech.is_some() {
@@ -122,7 +123,7 @@ impl Chat<'_> {
         self.tell(&lines);
     }
 
-    /// The policy text that would lift a refusal, if any would.
+    /// The policy text that would allow a denied call, if there is one.
     fn fix(&self, fix: Option<&str>) -> Vec<Line> {
         let Some(fix) = fix else { return Vec::new() };
         let place = show::where_to_put(fix, self.settings.policy.user_file());
@@ -134,7 +135,7 @@ impl Chat<'_> {
         self.last_turn = Some(usage);
         self.is_streamed = false;
         if matches!(end, TurnEnd::InputRefused(_)) {
-            // Nothing was said that could be pinned.
+            // A refused input leaves no turn to pin.
             self.doing = Doing::Turn { is_pinned: false };
         }
         if let TurnEnd::Spoken { text } = end {
@@ -148,12 +149,12 @@ impl Chat<'_> {
     }
 }
 
-/// A cancelled call says all in its one word.
+/// Whether a reason adds to the outcome. A cancelled call has none.
 fn says_more(outcome: &Outcome) -> bool {
     !matches!(outcome, Outcome::Completed(_) | Outcome::Cancelled)
 }
 
-/// How a turn ended, where its answer does not say it.
+/// Describes the end of a turn if its answer does not.
 fn ending(end: &TurnEnd) -> Vec<Line> {
     match end {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Vec::new(),
@@ -170,7 +171,7 @@ fn ending(end: &TurnEnd) -> Vec<Line> {
     }
 }
 
-/// What is different from now on.
+/// Describes a change to the session.
 fn changed(event: &Event) -> Vec<Line> {
     match event {
         Event::Undone { text } => {

@@ -1,7 +1,7 @@
-//! A session line by line: what comes through a pipe, or from a terminal that obeys nothing.
+//! A session line by line, for pipes and for terminals without escape sequences.
 //!
-//! Lines come from a thread of their own, since reading a terminal blocks. What a line means depends
-//! on what the session waits for: input, or the answer to a question.
+//! Reading a terminal blocks, so a separate thread reads the lines. A line is either input or the
+//! answer to a question, depending on what the session waits for.
 
 use std::{pin::pin, sync::Arc};
 
@@ -25,7 +25,7 @@ use crate::cli::{
     watch::Watch,
 };
 
-/// Lines that were typed ahead.
+/// Most lines that are read ahead.
 const LINES_WAITING_MAX: usize = 16;
 
 const HELP: &str = "\
@@ -44,7 +44,7 @@ struct Chat<'a> {
     verbose: bool,
     /// Files for the first message.
     files: Vec<Attachment>,
-    /// The question that is open, and how much of it was shown.
+    /// The open question, with the extent to which it was shown.
     question: Option<(u64, ApprovalRequest, Asked)>,
     busy: bool,
     streamed: bool,
@@ -89,7 +89,7 @@ pub(super) async fn chat(
     session.stop_listening().await;
     timekeeper.stop().await;
     drop(session);
-    // Nothing leads to the session any more, so it ends, once it has done what it still owes.
+    // Without a handle the session ends after its remaining work.
     while let Some(event) = events.recv().await {
         if let Event::Noticed { notice } = event {
             out.notice(&notice);
@@ -105,13 +105,13 @@ impl Chat<'_> {
         let mut terminated = pin!(compose::terminated());
         self.prompt();
         loop {
-            // What was typed ahead, or piped in, waits until the present turn is over.
+            // Input that was typed ahead or piped waits for the end of the current turn.
             let listening = more_lines && (!self.busy || self.question.is_some());
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => {
                         if matches!(event, Event::ApprovalNeeded { .. }) && self.out.can_ask {
-                            // What was typed before the question was shown is no answer to it.
+                            // Discard earlier input: it cannot be an answer to this question.
                             self.out.forget_typed();
                             while lines.try_recv().is_ok() {}
                         }
@@ -173,7 +173,7 @@ impl Chat<'_> {
         }
     }
 
-    /// A mistyped command is never sent to the model.
+    /// Refuses a mistyped command, so that it never goes to the model.
     fn unknown(&self, command: &str) {
         let near = sallyport_policy::source::nearest(command, COMMANDS);
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
@@ -231,7 +231,7 @@ impl Chat<'_> {
         }
     }
 
-    /// Shows what a plugin says, on a line of its own also where a prompt or an answer stands.
+    /// Shows a notice from a plugin. It starts a new line even after a prompt or a partial answer.
     fn announce(&self, notice: &services::Notice) {
         if self.streamed || (self.out.can_ask && !self.busy) {
             self.out.note("");
@@ -242,7 +242,7 @@ impl Chat<'_> {
         }
     }
 
-    /// Only a person at a terminal can say yes; a line from a pipe was written before the question.
+    /// Asks only at a terminal, because a line from a pipe was written before the question.
     async fn ask(&mut self, id: u64, request: ApprovalRequest) {
         if self.out.can_ask {
             let asked = Asked::about(&request, self.out);
@@ -262,7 +262,7 @@ impl Chat<'_> {
         }
     }
 
-    /// The present turn is finished first: whoever pipes questions in wants all the answers.
+    /// Leaves after the current turn, so that all piped questions are answered.
     async fn leave(&mut self) {
         self.leaving = true;
         if self.question.is_some() {
@@ -270,7 +270,7 @@ impl Chat<'_> {
         }
     }
 
-    /// When the session has ended, its last event says so.
+    /// Sends a command. Errors are ignored: the last event reports the end of the session.
     async fn send(&self, command: Command) {
         let _ = self.handle.send(command).await;
     }

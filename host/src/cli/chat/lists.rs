@@ -1,4 +1,4 @@
-//! What there is, as lists: tools, plugins and what they may do, models.
+//! Lists of tools, plugins, grants and models.
 
 use anstyle::Style;
 use sallyport_contract::{PluginName, ToolSpec, Toolbox, text};
@@ -11,7 +11,7 @@ use crate::cli::{plugin, show};
 /// Most characters of a description in a list.
 const DESCRIPTION_CHARS_MAX: usize = 80;
 
-/// The tools, or those in which all of some words occur.
+/// Lists the tools, or those that match all of the words.
 pub(super) fn tools(registry: &Registry, words: Option<&str>) -> Vec<Line> {
     let words: Vec<String> =
         words.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
@@ -33,7 +33,7 @@ fn fits(tool: &ToolSpec, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word))
 }
 
-/// The plugins and what became of them, or one with its tools.
+/// Lists the plugins with their states, or one plugin with its tools.
 pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Line> {
     if let Some(name) = name {
         return one(registry, name, |entry| {
@@ -58,7 +58,7 @@ pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Lin
     if lines.is_empty() { note("there is no plugin") } else { lines }
 }
 
-/// What the policy lets each plugin do, or one.
+/// Lists what the policy grants to each plugin, or to one.
 pub(super) fn grants(registry: &Registry, name: Option<&PluginName>) -> Vec<Line> {
     if let Some(name) = name {
         return one(registry, name, powers);
@@ -73,7 +73,7 @@ pub(super) fn grants(registry: &Registry, name: Option<&PluginName>) -> Vec<Line
     if lines.is_empty() { note("there is no plugin") } else { lines }
 }
 
-/// The models by name, the present one marked.
+/// Lists the models by name and marks the current one.
 pub(super) fn models(models: &[String], present: &str) -> Vec<Line> {
     let known = models.iter().map(String::as_str);
     let other = known.clone().all(|name| name != present).then_some(present);

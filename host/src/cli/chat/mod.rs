@@ -1,8 +1,7 @@
 //! `sallyport chat`: a session at the terminal.
 //!
-//! Where a person sits, it is a conversation with a line editor, an answer that appears as it is
-//! written, and cards that ask; where lines come from a pipe or a terminal obeys nothing, it goes
-//! line by line. With `--ui` a plugin takes the place of both (`cli/listen`).
+//! At a terminal it has a line editor, streamed answers, and cards for approvals. With a pipe or a
+//! dumb terminal it works line by line. With `--ui` a plugin replaces both (`cli/listen`).
 
 mod asking;
 mod commands;
@@ -46,7 +45,7 @@ pub(super) async fn chat(
     }
 }
 
-/// What all three streams together can show.
+/// Returns the capabilities that all three streams share.
 fn look(out: &Output) -> Look {
     let all = out.stdout_is_terminal && out.stderr_is_terminal && std::io::stdin().is_terminal();
     let env = Env::of_process();

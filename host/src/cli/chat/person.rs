@@ -1,5 +1,4 @@
-//! A conversation with a person at a terminal: what they type, what the session says, and what
-//! else happens, one thing after another.
+//! Interactive chat: handles keys, session events and all other inputs one at a time.
 
 use std::{panic, sync::Arc};
 
@@ -34,25 +33,25 @@ use crate::cli::{
     watch::{Aside, Watch},
 };
 
-/// What is going on.
+/// The current activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
-    /// Nothing: the person can type.
+    /// None. The user can type.
     Nothing,
-    /// A turn, which is pinned when it is over, or not.
+    /// A turn. `is_pinned` pins it at its end.
     Turn { is_pinned: bool },
-    /// The session does something between turns.
+    /// An operation of the session between turns.
     Errand,
 }
 
-/// What comes after the present session.
+/// The action after the current session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Leave,
     New,
 }
 
-/// The person's side of a session.
+/// The user's side of a session.
 pub(super) struct Chat<'a> {
     pub(super) settings: &'a Settings,
     pub(super) registry: &'a Registry,
@@ -63,7 +62,7 @@ pub(super) struct Chat<'a> {
     pub(super) disk: Disk,
     pub(super) talk: Talk,
     pub(super) roles: Arc<Roles>,
-    /// Who answers, in any session and in this one, and the name by which they were chosen.
+    /// The model: for any session, for this session, and the name that selected it.
     pub(super) voice: ModelHandle,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) model_name: String,
@@ -71,11 +70,11 @@ pub(super) struct Chat<'a> {
     pub(super) next: Option<Next>,
     /// The line that is being typed.
     pub(super) line: Option<Ticket>,
-    /// What was typed of it when a question came in between.
+    /// The text of a line that a question interrupted.
     pub(super) put_off: Option<String>,
     pub(super) questions: Questions,
     pub(super) waiting: Waiting,
-    /// Something of the present answer is on the screen already.
+    /// Whether part of the current answer is on the screen.
     pub(super) is_streamed: bool,
     /// Files for the next message.
     pub(super) files: Vec<Attachment>,
@@ -116,7 +115,7 @@ pub(super) async fn chat(
     }))
 }
 
-/// Talks at the terminal in one session after another, and returns the last words.
+/// Runs one session after another at the terminal. Returns the farewell message.
 async fn talk_at(
     stage: &Stage<'_>,
     voice: ModelHandle,
@@ -143,7 +142,7 @@ async fn talk_at(
     let farewell = chat.farewell();
     let Chat { keyboard, talk, view, .. } = chat;
     view.finish();
-    // From here on the terminal is as it was found.
+    // This restores the terminal's modes.
     drop(keyboard);
     talk.close(events, stage.tools.registry()).await;
     Ok(farewell)
@@ -175,7 +174,7 @@ fn keyboard(
     Ok(keyboard)
 }
 
-/// What a panic prints is to be read on a terminal that is as it was found.
+/// Restores the terminal on a panic, so that the message is readable.
 fn restore_after_panic(original: Original) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -220,7 +219,7 @@ impl<'a> Chat<'a> {
         })
     }
 
-    /// Talks until the person wants something else.
+    /// Handles inputs until the user leaves or starts a new session.
     async fn converse(&mut self, events: &mut Events, ears: &mut Ears) -> Next {
         self.listen(Begin::With(String::new()));
         loop {
@@ -252,7 +251,7 @@ impl<'a> Chat<'a> {
         self.line = Some(self.keyboard.read(prompt, begin, reply));
     }
 
-    /// Goes on with a line that was put off, when nothing is asked any more.
+    /// Resumes an interrupted line once no question is open.
     pub(super) fn resume(&mut self) {
         let is_free = self.line.is_none() && self.questions.is_empty();
         if let Some(begun) = self.put_off.take_if(|_| is_free) {
@@ -279,7 +278,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// Ctrl-C while no line is typed.
+    /// Handles Ctrl-C while no line is typed.
     async fn interrupt(&mut self) {
         match self.doing {
             Doing::Nothing => self.next = Some(Next::Leave),
@@ -287,7 +286,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// Ends what is going on, and then the program.
+    /// Ends the current activity, and then the program.
     pub(super) async fn leave(&mut self) {
         self.next = Some(Next::Leave);
         if self.doing != Doing::Nothing {
@@ -295,10 +294,11 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// Shows something beside the answer.
+    /// Shows lines next to the answer, or above the line that is being typed.
     pub(super) fn tell(&self, lines: &[Line]) {
         if self.line.is_some() {
-            // What does not fit any more would not be read either.
+            // Lines beyond the printer's limit are dropped. The user could not read that many
+            // either.
             let _ = self.keyboard.printer().print(lines);
         } else {
             self.view.print(lines);
@@ -322,7 +322,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// When the session has ended, the end of its events says so.
+    /// Sends a command. Errors are ignored: the end of the events reports the end of the session.
     pub(super) async fn send(&self, command: Command) {
         let _ = self.talk.session.handle.send(command).await;
     }

@@ -1,4 +1,4 @@
-//! One session after another, and what each of them shares.
+//! Sessions that follow one another, and their shared parts.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::cli::{args::ChatArgs, compose, exit::Failure, output::Output};
 
-/// What every session of the program is made with.
+/// The parts that all sessions of the program share.
 pub(super) struct Stage<'a> {
     pub(super) args: &'a ChatArgs,
     pub(super) settings: &'a Settings,
@@ -30,15 +30,15 @@ pub(super) struct Stage<'a> {
 /// One session.
 pub(super) struct Talk {
     pub(super) session: HostSession,
-    /// Who answered when it began.
+    /// The model at the start of the session.
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) records: Records,
-    /// Whether somebody can come back to it.
+    /// Whether it can be resumed.
     pub(super) is_kept: bool,
 }
 
 impl Stage<'_> {
-    /// Begins a session, or goes on with one.
+    /// Starts or resumes a session.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Stage<'_> {
         Ok((Talk { session, model, records, is_kept }, events))
     }
 
-    /// What was said before.
+    /// Returns the earlier records of a resumed session.
     fn said(&self, which: &SessionSelector, session_id: &str) -> Result<Records, Failure> {
         match which {
             SessionSelector::New | SessionSelector::Ephemeral => Ok(Records::default()),
@@ -74,12 +74,12 @@ impl Stage<'_> {
 }
 
 impl Talk {
-    /// The kind of session that follows this one.
+    /// Selects the kind of session that follows this one.
     pub(super) fn another(&self) -> SessionSelector {
         if self.is_kept { SessionSelector::New } else { SessionSelector::Ephemeral }
     }
 
-    /// Ends the session with what plugins keep for it, and waits until its last record is written.
+    /// Ends the session once its last record is written, and then the plugins' instances for it.
     pub(super) async fn close(self, events: Events, registry: &Registry) {
         let session_id = self.session.session_id.clone();
         self.session.close(events).await;

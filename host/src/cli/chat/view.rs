@@ -1,4 +1,4 @@
-//! What a person sees: the screen, shared with the thread of the keyboard.
+//! The user's view: the screen, shared with the keyboard's thread.
 
 use std::{
     io::{self, Stdout},
@@ -22,8 +22,7 @@ const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// The screen. Clones draw on the same one.
 ///
-/// A terminal that cannot be written to is gone, which is noticed where it is read; so nobody is
-/// told here.
+/// Errors are ignored: the next read reports a terminal that is gone.
 #[derive(Debug, Clone)]
 pub(super) struct View {
     screen: Arc<Mutex<Screen<Stdout>>>,
@@ -36,7 +35,7 @@ impl View {
         Self { screen: Arc::new(Mutex::new(screen)), began: Instant::now() }
     }
 
-    /// The time on the clock of the spinner.
+    /// Elapsed time on the clock of the spinner.
     pub(super) fn now(&self) -> Duration {
         self.began.elapsed()
     }
@@ -45,22 +44,22 @@ impl View {
         self.draw(|screen| screen.print(lines));
     }
 
-    /// The next piece of an answer.
+    /// Shows the next piece of an answer.
     pub(super) fn text(&self, piece: &str) {
         self.draw(|screen| screen.text(piece));
     }
 
-    /// The next piece of the reasoning.
+    /// Shows the next piece of the reasoning.
     pub(super) fn reasoning(&self, piece: &str) {
         self.draw(|screen| screen.reasoning(piece));
     }
 
-    /// All of the text that was arriving is there.
+    /// Makes the arriving text final.
     pub(super) fn settle(&self) {
         self.draw(Screen::settle);
     }
 
-    /// Nothing is alive any more.
+    /// Ends the text and removes the live region.
     pub(super) fn finish(&self) {
         self.draw(Screen::finish);
     }
@@ -69,7 +68,7 @@ impl View {
         self.draw(|screen| screen.status(status));
     }
 
-    /// Rings for something that is to be heard.
+    /// Rings the bell, for a notice that is to be spoken.
     pub(super) fn ring(&self) {
         self.draw(Screen::ring);
     }
@@ -88,13 +87,13 @@ impl View {
     }
 }
 
-/// How large the terminal is at this moment.
+/// Returns the current size of the terminal.
 fn size() -> Size {
     let size = rustix::termios::tcgetwinsize(io::stdout());
     size.map_or(Size::new(0, 0), |size| Size::new(size.ws_col, size.ws_row))
 }
 
-/// A text beside the answer, on as many lines as it has.
+/// Lines of secondary text, dimmed.
 pub(super) fn note(text: &str) -> Vec<Line> {
     text.lines().map(|line| Line::styled(text::one_line(line), DIM)).collect()
 }
@@ -111,7 +110,7 @@ pub(super) fn hint(hint: &str) -> Line {
     named("hint:", CYAN, hint)
 }
 
-/// What a plugin says, with its name before each line.
+/// The notice of a plugin. Each line starts with the plugin's name.
 pub(super) fn noticed(notice: &Notice) -> Vec<Line> {
     let speaker = format!("{}:", show::speaker(notice));
     show::lines(notice).iter().map(|line| named(&speaker, CYAN, line)).collect()
@@ -124,7 +123,7 @@ pub(super) fn pair(name: &str, width: usize, explanation: &str) -> Line {
     line
 }
 
-/// A text to be copied, such as a line of policy.
+/// Indented text for copying, such as policy rules.
 pub(super) fn block(block: &str) -> Vec<Line> {
     block.lines().map(|line| Line::plain(format!("    {}", text::one_line(line)))).collect()
 }

@@ -1,4 +1,4 @@
-//! What is being waited for, in the words of the status line.
+//! Tracks the current activity for the status line.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use sallyport_model::{Delta, Usage};
 use sallyport_session::{Event, State};
 use sallyport_terminal::screen::{Activity, Status};
 
-/// What is being waited for.
+/// The current activity.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     activity: Option<Activity>,
     since: Duration,
     tokens: u64,
-    /// Calls that have not ended: id and tool.
+    /// Unfinished calls, as id and tool.
     calls: Vec<(String, String)>,
 }
 
 impl Waiting {
-    /// Heeds what happened in the session.
+    /// Updates the activity after a session event.
     pub(super) fn heed(&mut self, event: &Event, now: Duration) {
         match event {
             Event::State(state) => self.enter(*state, now),
@@ -39,7 +39,7 @@ impl Waiting {
         }
     }
 
-    /// A running call turns to a host.
+    /// Records that a running call waits for a host.
     pub(super) fn turn_to(&mut self, call_id: &str, host: String, now: Duration) {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
@@ -47,7 +47,7 @@ impl Waiting {
         }
     }
 
-    /// A running call says how far it has come. It goes on, and so does its time.
+    /// Records the progress of a running call. The elapsed time continues.
     fn come_further(&mut self, call_id: &str, progress: &Progress) {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
@@ -55,7 +55,7 @@ impl Waiting {
         }
     }
 
-    /// What the status line says; nothing while the person is waited for.
+    /// Returns the status, or `None` while the session waits for the user.
     pub(super) fn status(&self) -> Option<Status> {
         let activity = self.activity.clone()?;
         let tokens = Some(self.tokens).filter(|tokens| *tokens > 0);
@@ -96,7 +96,7 @@ impl Waiting {
         Activity::Calling { tools: self.calls.iter().map(|(_, tool)| tool.clone()).collect() }
     }
 
-    /// What goes on keeps its beginning.
+    /// Starts an activity. One that is already current keeps its start time.
     fn begin(&mut self, activity: Activity, now: Duration) {
         if self.activity.as_ref() != Some(&activity) {
             (self.activity, self.since) = (Some(activity), now);
@@ -104,14 +104,14 @@ impl Waiting {
     }
 }
 
-/// Tokens read and written.
+/// Total tokens read and written.
 pub(super) fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
-/// How far a call has come: `reading the file, 40 %`.
+/// Formats the progress of a call, such as `reading the file, 40 %`.
 fn words(progress: &Progress) -> String {
-    // It is a share of one, which fits whatever it is rounded to.
+    // The part is a fraction of 1, so rounding is harmless.
     let part = progress.part.map(|part| format!("{:.0} %", part.clamp(0.0, 1.0) * 100.0));
     let message = progress.message.as_deref().map(text::one_line);
     match (message, part) {
@@ -122,7 +122,7 @@ fn words(progress: &Progress) -> String {
     }
 }
 
-/// A wait as a person says it: a part of a second counts as a whole one.
+/// Formats a wait in whole seconds, rounded up.
 fn seconds(wait: Duration) -> String {
     let part = u64::from(wait.subsec_nanos() > 0);
     format!("{} s", wait.as_secs().saturating_add(part))
@@ -145,8 +145,7 @@ mod tests {
         Event::CallFinished { call_id, tool, report: Outcome::Cancelled.into() }
     }
 
-    /// Heeds one event after another, a second apart, and returns what is waited for at the end and
-    /// since when.
+    /// Feeds events one second apart. Returns the final activity and its start.
     fn after(events: &[Event]) -> Option<(Activity, u64)> {
         let mut waiting = Waiting::default();
         for (second, event) in (0..).zip(events) {

@@ -1,7 +1,7 @@
-//! What a session tells, as JSON for programs: one object for each event.
+//! Session events as JSON for programs: one object per event.
 //!
-//! The form is published, see `sallyport schema`, and made from these very types. A reader may rely
-//! on everything in it: fields and kinds are added within a version, never taken away or changed.
+//! The format is published (`sallyport schema`) and generated from these types. Readers may rely on
+//! all of it: within a version, fields and kinds are added but never removed or changed.
 
 mod parts;
 
@@ -18,7 +18,7 @@ use parts::{Problem, StateWord, Tokens, TurnFigures, milliseconds};
 
 pub(super) use parts::FinishedCall;
 
-/// Version of the form. It changes when a reader of the earlier one could be misled.
+/// Version of the format. It changes whenever it could mislead a reader of the previous one.
 pub(super) const VERSION: u32 = 1;
 
 /// One line: an event with the version of its form.
@@ -53,7 +53,7 @@ pub(super) enum Told {
     },
     /// A turn begins.
     TurnStarted {
-        /// SessionSelector, from 1.
+        /// Number of the turn, from 1.
         turn: usize,
         /// The words of the input.
         text: String,
@@ -75,7 +75,7 @@ pub(super) enum Told {
     },
     /// The provider could not answer and is asked again after a wait.
     Retry {
-        /// SessionSelector attempt comes next, from 2.
+        /// Number of the next attempt, from 2.
         attempt: u32,
         /// How long until then.
         wait_ms: u64,
@@ -158,7 +158,7 @@ pub(super) enum Told {
     },
     /// A turn stays in the model's sight.
     Pinned {
-        /// SessionSelector, from 1.
+        /// Number of the turn, from 1.
         turn: usize,
     },
     /// A running call says how far it has come.
@@ -232,7 +232,7 @@ pub(super) struct Summary {
     notices: Vec<String>,
 }
 
-/// Returns an event as it is told; `None` for the end of a turn, which [`ending`] tells.
+/// Converts an event. Returns `None` for the end of a turn, which [`ending`] converts.
 pub(super) fn told(event: &Event) -> Option<Told> {
     Some(match event.clone() {
         Event::State(state) => Told::State { state: state.into() },
@@ -272,7 +272,7 @@ pub(super) fn told(event: &Event) -> Option<Told> {
     })
 }
 
-/// Returns the end of a turn as it is told, with the code that the program ends with.
+/// Converts the end of a turn, with the exit code of the program.
 pub(super) fn ending(session_id: &str, end: &TurnEnd, usage: &TurnUsage, exit: Exit) -> Told {
     Told::TurnEnded(Ending {
         session_id: session_id.to_owned(),
@@ -289,7 +289,7 @@ pub(super) fn ending(session_id: &str, end: &TurnEnd, usage: &TurnUsage, exit: E
 }
 
 impl Told {
-    /// Adds to the end of a turn without an answer what had arrived of one.
+    /// Adds the text that had arrived to the end of a turn without an answer.
     pub(super) fn with_arrived(mut self, arrived: &str) -> Self {
         if let Self::TurnEnded(ending) = &mut self
             && ending.error.is_some()
@@ -363,7 +363,7 @@ impl From<&Failure> for Told {
 }
 
 impl Summary {
-    /// Puts together what came before the end with the end.
+    /// Combines the end of a run with the calls and notices before it.
     pub(super) fn new(last: Told, calls: Vec<FinishedCall>, notices: Vec<String>) -> Self {
         Self { last: last.into(), calls, notices }
     }

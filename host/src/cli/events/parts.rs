@@ -1,4 +1,4 @@
-//! What events consist of.
+//! Parts of events.
 
 use std::time::Duration;
 

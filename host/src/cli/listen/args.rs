@@ -1,4 +1,4 @@
-//! The flags of `sallyport listen`, and what it has in common with `chat --ui`.
+//! The flags of `sallyport listen`, and the parts shared with `chat --ui`.
 
 use std::collections::BTreeSet;
 
@@ -27,22 +27,22 @@ pub(in super::super) struct ListenArgs {
     pub(in super::super) session: SessionArgs,
 }
 
-/// What was asked for, in either command.
+/// The options of either command.
 pub(super) struct Plan<'a> {
-    /// SessionSelector listeners; none at all in a chat.
+    /// The selected listeners. A chat has none.
     pub(super) listeners: Listeners<'a>,
     pub(super) ui: Option<&'a str>,
-    /// The secret that is the token of the listeners.
+    /// Name of the secret that is the listeners' token.
     pub(super) token: Option<&'a str>,
     pub(super) model: &'a ModelArgs,
     pub(super) session: &'a SessionArgs,
 }
 
-/// SessionSelector listeners take part.
+/// Selection of listeners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listeners<'a> {
     None,
-    /// Those that are granted something to listen to.
+    /// Those with a `listen` grant.
     Granted,
     Named(&'a [String]),
 }
@@ -57,7 +57,7 @@ impl<'a> Plan<'a> {
         Self { listeners, ui, token, model: &args.model, session: &args.session }
     }
 
-    /// The command that attends like this, for another time.
+    /// Returns the command line that starts such a session again.
     pub(super) fn command(&self) -> String {
         let ui = self.ui.map(|ui| format!(" --ui {ui}")).unwrap_or_default();
         let listeners = match self.listeners {

@@ -1,4 +1,4 @@
-//! The terminal as a UI of a plugin draws on it: lines, and one status below them.
+//! The terminal as a UI plugin draws on it: lines, and one status line below them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,10 +7,10 @@ use sallyport_runtime::roles::ui::Canvas;
 
 use crate::cli::output::Output;
 
-/// Most characters of a status: it has to stay on one line.
+/// Most characters of a status, so that it fits on one line.
 const STATUS_CHARS_MAX: usize = 72;
 
-/// The terminal, or whatever stands in its place.
+/// The terminal, or a redirected output.
 #[derive(Debug)]
 pub(super) struct Screen {
     out: Output,
@@ -22,7 +22,7 @@ impl Screen {
         Self { out, status: Mutex::default() }
     }
 
-    /// Prints something, with the status out of the way.
+    /// Prints while the status line is hidden.
     pub(super) fn with<T>(&self, print: impl FnOnce(&Output) -> T) -> T {
         let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         if status.is_some() {
@@ -41,7 +41,8 @@ impl Canvas for Screen {
         self.with(|out| out.drawn(text, style));
     }
 
-    /// Where nobody watches, there is no status: it would be a file full of them.
+    /// Sets the status line. In a file, each change would be another line, so only a terminal has
+    /// one.
     fn status(&self, text: Option<&str>) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.out.stderr_is_terminal || (status.is_none() && text.is_none()) {
