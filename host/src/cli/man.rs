@@ -1,4 +1,4 @@
-//! `sallyport man`: the manual, made from the same definition as the help.
+//! `sallyport man`: manual pages, generated from the definition of the help.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use super::{
     output::Output,
 };
 
-/// Writes a page for every command into a folder; without one, prints the first page.
+/// Writes a page per command into a folder. Without a folder, prints the first page.
 pub(super) fn man(folder: Option<&Path>, out: &Output) -> Result<Exit, Failure> {
     let Some(folder) = folder else {
         let mut page = Vec::new();

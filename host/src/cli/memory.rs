@@ -1,4 +1,4 @@
-//! `sallyport memory`: what is remembered of earlier conversations, for the memory `vector-db`.
+//! `sallyport memory`: memories of earlier conversations, which the memory `vector-db` uses.
 
 use clap::Subcommand;
 use sallyport_contract::text;
@@ -14,13 +14,13 @@ use super::{
     session::moment,
 };
 
-/// Most memories that are looked through; as many as are kept.
+/// Most memories that are searched for a session, which is as many as are stored.
 const LISTED_MAX: usize = 20_000;
 
-/// Most characters of a memory that a list shows; as JSON it is whole.
+/// Most characters of a memory in a list. JSON output contains all of it.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// What can be done with memories.
+/// Commands for memories.
 #[derive(Debug, Subcommand)]
 pub(super) enum MemoryCommand {
     /// List the memories, newest first
@@ -101,7 +101,8 @@ fn listed(store: &Store, session: Option<&str>, number: usize) -> Result<Vec<Mem
     Ok(memories)
 }
 
-/// Forgets what comes from the one session whose id begins so; it may have been removed itself.
+/// Deletes the memories of the one session whose id starts with `id`. The session itself may have
+/// been removed.
 fn of_session(store: &Store, id: &str, yes: bool, out: &Output) -> Result<Option<usize>, Failure> {
     let memories = listed(store, Some(id), LISTED_MAX)?;
     let Some(first) = memories.first() else { return Ok(Some(0)) };
@@ -123,7 +124,7 @@ fn everything(store: &Store, yes: bool, out: &Output) -> Result<Option<usize>, F
     Ok(Some(store.memories().forget(USER, Forget::All)?))
 }
 
-/// Says how many were forgotten; nothing when nobody wanted it after all.
+/// Reports the number of deleted memories, or nothing if the user declined.
 fn told(count: Option<usize>, out: &Output) -> Exit {
     match count {
         None => Exit::Done,

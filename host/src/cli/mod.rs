@@ -1,7 +1,7 @@
-//! The command line: which commands there are, and how each ends.
+//! The command line: dispatches commands and maps their results to exit codes.
 //!
-//! The answer of a command goes to standard output, everything else to standard error. Nothing is
-//! coloured and nobody is asked unless there is a terminal.
+//! The answer of a command goes to standard output and everything else to standard error. Without a
+//! terminal there are no colours and no questions.
 
 mod args;
 mod attached;

@@ -1,4 +1,4 @@
-//! `sallyport model`: which models there are, which one is used, and whether it can be used.
+//! `sallyport model`: lists models, and checks that one can be used.
 
 mod plugin_check;
 
@@ -24,7 +24,7 @@ use super::{
     output::Output,
 };
 
-/// What can be done with models.
+/// Commands for models.
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelCommand {
     /// List the models of the configuration, and which one is used
@@ -65,7 +65,7 @@ pub(super) async fn model(
     Ok(Exit::Done)
 }
 
-/// A model of the list.
+/// A model in the list.
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     name: &'a str,
@@ -74,7 +74,7 @@ struct Shown<'a> {
     used: bool,
 }
 
-/// The models of the configuration; behind them the one that is used, when it is no table's.
+/// Returns the models of the configuration. The current model is added if it has no table there.
 fn shown(settings: &Settings) -> Vec<Shown<'_>> {
     let used = &settings.chosen;
     let entries = settings.models.entries.iter();
@@ -221,18 +221,18 @@ async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<Step>, Failur
     let steps = catalog::check(&endpoint).await;
     Ok(match voice {
         Ok(_) => steps.into_iter().map(|step| advised(step, chosen)).collect(),
-        // The steps tell already what is wrong with the settings.
+        // The steps report already what is wrong with the settings.
         Err(_) => steps,
     })
 }
 
-/// The built-in matcher is always there.
+/// The result for the built-in matcher, which is always available.
 fn built_in() -> Step {
     let detail = "the built-in matcher needs no server and no key".to_owned();
     Step { id: "answer", status: Status::Ok, detail, remedy: None }
 }
 
-/// Where the key and the address come from is known here only.
+/// Adds remedies that name the origin of the key and the address. The steps do not know it.
 fn advised(step: Step, chosen: &Chosen) -> Step {
     let remedy = match (step.status, step.id) {
         (Status::Failed, "credentials") => Some(chosen.key_advice()),
@@ -242,7 +242,7 @@ fn advised(step: Step, chosen: &Chosen) -> Step {
     Step { remedy, ..step }
 }
 
-/// The first step that failed is the reason.
+/// The exit code follows from the first step that failed.
 fn exit(steps: &[Step]) -> Exit {
     let failed = steps.iter().find(|step| step.status == Status::Failed);
     match failed.map(|step| step.id) {

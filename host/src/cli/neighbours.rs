@@ -1,8 +1,8 @@
-//! Commands and flags that other programs of the kind have, and what they are called here.
+//! Commands and flags of similar programs, with their equivalents here.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
-/// A word of another program, and what to do here instead.
+/// Words of other programs, with what to do here instead.
 #[rustfmt::skip]
 const WORDS: [(&str, &str); 34] = [
     ("plugins", "`sallyport plugin list` shows the plugins"),
@@ -44,7 +44,7 @@ const WORDS: [(&str, &str); 34] = [
 const ALLOW: &str = "nothing is allowed all at once here: `sallyport policy grant` allows one \
     thing, and `sallyport policy learn` proposes what was missing";
 
-/// What to do instead, when a command line was written for another program.
+/// Returns a hint if the command line was written for another program.
 pub(super) fn hint(error: &Error) -> Option<&'static str> {
     let kind = match error.kind() {
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,

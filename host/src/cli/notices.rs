@@ -1,4 +1,4 @@
-//! What a host reports about itself, in words for the terminal.
+//! Messages for what a host reports about itself.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -10,13 +10,13 @@ use sallyport_runtime::HostNotice;
 
 use super::output::Output;
 
-/// Waits that are shorter than this are not worth a word.
+/// Waits shorter than this are not reported.
 const SILENT_WAIT: Duration = Duration::from_millis(400);
 
-/// Longest line about what is being compiled.
+/// Longest line about compilation, in characters.
 const PROGRESS_CHARS_MAX: usize = 76;
 
-/// Shows notices, and how far compiling has come: a line that changes on a terminal, one line
+/// Prints notices and the progress of compilation: a changing line at a terminal, one line
 /// elsewhere.
 pub(super) struct NoticePrinter {
     out: Output,

@@ -1,11 +1,11 @@
-//! Everything that is printed goes through here.
+//! All output of the program.
 //!
-//! Standard output carries the answer of a command, standard error everything else. Text from
-//! plugins, models and servers is made visible first, so that no control sequence of theirs reaches
-//! the terminal, and errors, warnings and hints stay on one line each, so that no text of theirs looks
-//! like another line of ours. Colour is left out when nobody would see it.
+//! Standard output carries the answer of a command and standard error everything else. Text from
+//! plugins, models and servers is escaped first, so that none of their control sequences reaches
+//! the terminal. Errors, warnings and hints stay on one line, so that foreign text cannot imitate
+//! another message. Colours are left out if they would not be visible.
 //!
-//! Nothing here fails: what could not be written is told once, at the end of the program (`finish`).
+//! No method here fails. `finish` reports lost output once, at the end of the program.
 
 use std::{
     io::{self, IsTerminal},
@@ -54,14 +54,14 @@ const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// The two streams of the program.
+/// The standard output streams of the program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {
-    /// Whether somebody watches standard output.
+    /// Whether standard output is a terminal.
     pub(super) stdout_is_terminal: bool,
-    /// Whether somebody can be asked: both ends of the conversation are a terminal.
+    /// Whether the user can be asked: standard input and standard error are terminals.
     pub(super) can_ask: bool,
-    /// Whether somebody watches standard error.
+    /// Whether standard error is a terminal.
     pub(super) stderr_is_terminal: bool,
 }
 
@@ -75,32 +75,32 @@ impl Output {
         }
     }
 
-    /// A line of the answer, or the end of one that came in pieces.
+    /// Prints a line of the answer, or the end of one that came in pieces.
     pub(super) fn line(&self, line: &str) {
         println!("{}{}", pieces().finish(), text::visible(line));
     }
 
-    /// A heading within the answer.
+    /// Prints a heading within the answer.
     pub(super) fn heading(&self, text: &str) {
         println!("{BOLD}{text}{BOLD:#}");
     }
 
-    /// A name with its explanation, in two columns.
+    /// Prints a name with its explanation, in two columns.
     pub(super) fn pair(&self, name: &str, width: usize, text: &str) {
         println!("  {CYAN}{:width$}{CYAN:#}  {}", text::one_line(name), text::one_line(text));
     }
 
-    /// A piece of a model's answer, while it arrives.
+    /// Prints a piece of a model's answer as it arrives.
     pub(super) fn piece(&self, piece: &str) {
         print!("{}", pieces().push(piece));
     }
 
-    /// A whole answer of a model.
+    /// Prints a whole answer of a model.
     pub(super) fn answer(&self, answer: &str) {
         println!("{}", text::prose(answer));
     }
 
-    /// What a plugin draws: whole lines, in one of a few meanings.
+    /// Prints whole lines that a plugin draws, styled by their meaning.
     pub(super) fn drawn(&self, drawn: &str, meaning: services::Style) {
         let style = match meaning {
             services::Style::Plain => Style::new(),
@@ -114,44 +114,45 @@ impl Output {
         }
     }
 
-    /// Words that stand in the last line until there are others, or none.
+    /// Replaces the status line, or erases it.
     pub(super) fn status(&self, words: Option<&str>) {
         let words = words.map(text::one_line).unwrap_or_default();
         eprint!("\r\u{1b}[2K{DIM}{words}{DIM:#}");
     }
 
-    /// A JSON document.
+    /// Prints a JSON document.
     pub(super) fn json(&self, value: &Value) {
         println!("{}", text::visible_json(&format!("{value:#}")));
     }
 
-    /// A JSON document on one line, for lists of them.
+    /// Prints a JSON document on one line, for lists.
     pub(super) fn json_line(&self, value: &Value) {
         println!("{}", text::visible_json(&value.to_string()));
     }
 
-    /// Generated text such as completions, as it is.
+    /// Prints generated text, such as completions, unchanged.
     pub(super) fn generated(&self, text: &[u8]) {
         STDOUT.write_bytes(text);
     }
 
-    /// A line beside the answer.
+    /// Prints a line that is not part of the answer.
     pub(super) fn note(&self, line: &str) {
         eprintln!("{DIM}{}{DIM:#}", text::visible(line));
     }
 
-    /// A piece beside the answer, without a line break.
+    /// Prints text that is not part of the answer, without a line break.
     pub(super) fn aside(&self, piece: &str) {
         eprint!("{DIM}{}{DIM:#}", text::visible(piece));
     }
 
-    /// Something that is off but stops nothing.
+    /// Prints a warning.
     pub(super) fn warn(&self, message: &str) {
         eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::one_line(message));
     }
 
-    /// What a plugin says beside the answer, with its name before each line. What is to be heard rings
-    /// where somebody sits.
+    /// Prints the notice of a plugin, with the plugin's name in front of each line.
+    ///
+    /// At a terminal the bell rings for a notice that is to be spoken.
     pub(super) fn notice(&self, notice: &services::Notice) {
         let mut bell = "";
         if notice.speech.is_some() && self.stderr_is_terminal {
@@ -164,41 +165,41 @@ impl Output {
         }
     }
 
-    /// Something that waits for the person.
+    /// Prints a question that waits for the user.
     pub(super) fn question(&self, question: &str) {
         eprintln!("{YELLOW}approval:{YELLOW:#} {}", text::one_line(question));
     }
 
-    /// Forgets what was typed before a question was on the screen: it was not meant for it.
+    /// Discards input typed before a question was visible. It was not meant as the answer.
     pub(super) fn forget_typed(&self) {
-        // Without a terminal nobody is asked.
+        // Errors are ignored: without a terminal there are no questions.
         let _ = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
     }
 
-    /// Whether all that was printed to standard error so far could be seen: a question that could not
-    /// be shown is answered by nobody.
+    /// Whether all output to standard error was written. A question that could not be shown counts
+    /// as unanswered.
     pub(super) fn is_seen(&self) -> bool {
         STDERR.loss().is_none()
     }
 
-    /// A block of text to be copied, such as a policy line.
+    /// Prints an indented block for copying, such as policy lines.
     pub(super) fn block(&self, block: &str) {
         for line in block.lines() {
             eprintln!("    {}", text::visible(line));
         }
     }
 
-    /// What to do about something.
+    /// Prints a hint on how to fix a problem.
     pub(super) fn hint(&self, hint: &str) {
         eprintln!("{CYAN}hint:{CYAN:#} {}", text::one_line(hint));
     }
 
-    /// Whether somebody watches standard error who wants it in colours.
+    /// Whether standard error is a terminal with colours enabled.
     fn stderr_is_colourful(&self) -> bool {
         self.stderr_is_terminal && STDERR.colours() != ColorChoice::Never
     }
 
-    /// An error with its way out, and the code to end with.
+    /// Prints a failure with its hint. Returns the exit code.
     pub(super) fn failure(&self, failure: &Failure) -> Exit {
         self.error(&failure.message);
         let drawn = failure.place.as_ref().filter(|_| self.stderr_is_colourful());
@@ -211,12 +212,12 @@ impl Output {
         failure.exit
     }
 
-    /// An error.
+    /// Prints an error.
     pub(super) fn error(&self, message: &str) {
         eprintln!("{RED}error:{RED:#} {}", text::one_line(message));
     }
 
-    /// What clap has to say: help and version are answers, the rest are errors.
+    /// Prints a message of clap: help and version as answers, everything else as errors.
     pub(super) fn usage(&self, error: &clap::Error) -> Exit {
         let words = error.render();
         match error.use_stderr() {
@@ -229,8 +230,8 @@ impl Output {
         if error.use_stderr() { Exit::Usage } else { Exit::Done }
     }
 
-    /// Tells what could not be written, and returns the code to end with: that of the command, unless
-    /// it would hide that somebody has not seen all of the output.
+    /// Reports lost output. Returns the exit code: the command's own, unless it would hide that
+    /// output is missing.
     pub(super) fn finish(&self, exit: Exit) -> Exit {
         let is_fine = matches!(exit, Exit::Done | Exit::Interrupted);
         let stdout = loss(&STDOUT, self.stdout_is_terminal);
@@ -241,30 +242,30 @@ impl Output {
         let stderr = loss(&STDERR, self.stderr_is_terminal);
         match (stdout, stderr) {
             (Some(Loss::Failed(_)), _) | (_, Some(Loss::Failed(_))) if is_fine => Exit::Failed,
-            // It was stopped because nobody reads any more, which is how `| head` ends it.
+            // A closed pipe is a normal end, because `| head` ends the program this way.
             (Some(Loss::ReaderGone), _) if is_fine => Exit::Done,
             _ => exit,
         }
     }
 }
 
-/// The text of a model that arrives in pieces at standard output.
+/// Text of a model that arrives in pieces on standard output.
 fn pieces() -> MutexGuard<'static, Prose> {
     static PIECES: LazyLock<Mutex<Prose>> = LazyLock::new(Mutex::default);
     PIECES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until nobody can see what is printed to standard output: what goes on then is for nobody.
+/// Waits until standard output is lost. Further work would have no reader.
 pub(super) async fn stdout_is_lost() {
     STDOUT.lost().await;
 }
 
-/// How a stream came to its end.
+/// The reason why a stream was lost.
 #[derive(Clone, Copy)]
 enum Loss {
-    /// Whoever read it has gone: a closed pipe, or a terminal that hung up.
+    /// The reader is gone: a closed pipe, or a terminal that hung up.
     ReaderGone,
-    /// It could not be written.
+    /// A write failed.
     Failed(&'static io::Error),
 }
 

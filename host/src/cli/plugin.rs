@@ -1,4 +1,4 @@
-//! `sallyport plugin list|show`: what is installed, what it asks for, what it gets.
+//! `sallyport plugin list|show|accept`: installed plugins with their requests and grants.
 
 use sallyport_contract::text;
 use sallyport_policy::{Instance, Role};
@@ -26,7 +26,7 @@ pub(super) async fn plugin(
     let settings = compose::settings(flags)?;
     let registry = match command {
         PluginCommand::List(_) => compose::registry(&settings, out).await?,
-        // What is shown, or accepted, is the whole of a plugin.
+        // A plugin is shown and accepted only as a whole, so wait for its compilation.
         PluginCommand::Accept { .. } | PluginCommand::Show { .. } => {
             compose::whole_registry(&settings, out).await?
         }
@@ -74,7 +74,7 @@ fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
     }
 }
 
-/// What a plugin offers, or why it cannot be used.
+/// Describes what a plugin offers, or why it cannot be used.
 pub(super) fn state(entry: &Entry) -> String {
     match entry.state() {
         State::Ready => offers(entry),
@@ -86,7 +86,7 @@ pub(super) fn state(entry: &Entry) -> String {
     }
 }
 
-/// Its tools, counted, and the other parts that it plays.
+/// The number of its tools, and its other roles.
 fn offers(entry: &Entry) -> String {
     let tools = match entry.tools().len() {
         0 => None,
@@ -132,19 +132,19 @@ fn show(entry: &Entry, out: &Output) {
     }
 }
 
-/// The parts that it plays.
+/// The names of its roles.
 fn roles(entry: &Entry) -> Vec<&'static str> {
     entry.manifest().roles.iter().map(|role| role.word()).collect()
 }
 
-/// A warm instance with what it holds.
+/// Describes a warm instance.
 pub(super) fn instance(info: &InstanceInfo) -> String {
     let mebibytes = info.memory_bytes as f64 / f64::from(1 << 20);
     let session = text::one_line(&info.session_id);
     format!("session {session}: {mebibytes:.1} MiB, idle for {:.0?}", info.idle)
 }
 
-/// Agrees to a plugin as it is now. A changed one has only been asked for its tools.
+/// Accepts a plugin in its current state. A changed one has so far only been asked for its tools.
 fn accept(
     registry: &Registry,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! `sallyport schema`: the published forms of what programs read and write.
+//! `sallyport schema`: the published formats for programs.
 
 use sallyport_runtime::config;
 use schemars::schema_for;

@@ -1,4 +1,4 @@
-//! `sallyport secret list|check|set|remove`: the values behind the names of the policy.
+//! `sallyport secret list|check|set|remove`: the values of the policy's secrets.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::{
     output::Output,
 };
 
-/// Every secret that the policy names.
+/// Every secret in the policy.
 type Sources = BTreeMap<String, SecretSource>;
 
 pub(super) async fn secret(
@@ -81,7 +81,7 @@ fn to_json(vault: &Vault, name: &str, place: &SecretSource) -> Value {
     })
 }
 
-/// Every secret without a value is told, not only the first.
+/// Reports every secret without a value, not only the first.
 fn check(vault: &Vault, sources: &Sources, out: &Output) -> Exit {
     let mut exit = Exit::Done;
     for (name, place) in sources {
@@ -102,7 +102,7 @@ async fn set(
     place: &SecretSource,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    // Nobody should type a value that has nowhere to go.
+    // Check the place first, because the user should not type a value that cannot be stored.
     writable(name, place)?;
     let prompt = format!("value of {name} (it is not shown): ");
     let Some(value) = hidden::read(&prompt, out).await? else { return Ok(Exit::Interrupted) };

@@ -1,6 +1,7 @@
-//! Who takes part in a session beside the model: found, checked, and with their addresses taken.
+//! Participants of a session other than the model: finds them, checks them and binds their
+//! addresses.
 //!
-//! Whatever cannot work is told here, before the session begins and before any plugin runs.
+//! Every problem is reported here, before the session begins and any plugin runs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,7 +31,7 @@ use super::{
 };
 use crate::cli::exit::{Exit, Failure};
 
-/// A UI that was chosen.
+/// The selected UI.
 pub(super) struct Show {
     pub(super) player: Player,
     pub(super) seat: Arc<UiSeat>,
@@ -39,20 +40,20 @@ pub(super) struct Show {
     pub(super) has_page: bool,
 }
 
-/// Everybody who takes part.
+/// All participants.
 pub(super) struct Cast {
     pub(super) roles: Arc<Roles>,
     pub(super) session_id: String,
     pub(super) ui: Option<Show>,
     pub(super) ears: Vec<Arc<Ear>>,
-    /// SessionSelector of the ears hears standard input.
+    /// The listener that reads standard input.
     pub(super) stdin: Option<Arc<Ear>>,
     pub(super) servers: Vec<Server>,
     pub(super) inputs: mpsc::Receiver<UserMessage>,
     places: Vec<String>,
 }
 
-/// What all of them share while they are gathered.
+/// Shared parts while the participants are gathered.
 struct Backstage<'a> {
     roles: &'a Arc<Roles>,
     session_id: &'a str,
@@ -60,7 +61,7 @@ struct Backstage<'a> {
     tell: Tell,
 }
 
-/// Something that is listened to, and by whom.
+/// An address or stream, with the plugin that serves it.
 struct Door {
     player: Player,
     grant: ListenGrant,
@@ -98,12 +99,12 @@ impl Cast {
         Ok(Self { roles, session_id, ui, ears, stdin, servers, inputs, places })
     }
 
-    /// Where there is something to go to, a sentence each.
+    /// Describes each address that can be used, one sentence each.
     pub(super) fn places(&self) -> Vec<String> {
         self.places.clone()
     }
 
-    /// That the UI asks for more than it may, if so: nobody would understand why it has no buttons.
+    /// Returns a message if the UI requests more than its grant. It explains missing buttons.
     pub(super) fn watching(&self) -> Option<String> {
         let show = self.ui.as_ref().filter(|show| !show.may_confirm)?;
         let grant = show.player.grant()?;
@@ -143,7 +144,7 @@ impl Backstage<'_> {
             Listeners::None => Vec::new(),
             Listeners::Granted => self.granted()?,
             Listeners::Named(names) => {
-                // One that is named twice listens once.
+                // A listener that is named twice listens once.
                 let names: BTreeSet<&String> = names.iter().collect();
                 let found = names.into_iter().map(|name| self.roles.player(name, Role::Listener));
                 found.collect::<Result<Vec<_>, _>>().map_err(Failure::from)?
@@ -165,7 +166,7 @@ impl Backstage<'_> {
         Ok(ears)
     }
 
-    /// All that may listen to something. There has to be one.
+    /// Returns all listeners with a `listen` grant. There must be at least one.
     fn granted(&self) -> Result<Vec<Player>, Trouble> {
         let playing = self.roles.playing(Role::Listener);
         let granted = playing.filter(|entry| !entry.grant().listen().is_empty());
@@ -203,7 +204,7 @@ impl Backstage<'_> {
         Ok(())
     }
 
-    /// Takes every address. Nothing is served yet.
+    /// Binds every address. No request is served yet.
     async fn open(
         &self,
         doors: &[Door],
@@ -268,7 +269,7 @@ fn gone(player: &Player) -> Failure {
     Failure::new(Exit::PluginRejected, format!("{} is not there any more", player.name()))
 }
 
-/// Two plugins cannot have the same place.
+/// Refuses two plugins at the same place.
 fn check_shared(doors: &[Door]) -> Result<(), Failure> {
     for (index, door) in doors.iter().enumerate() {
         let same = |other: &&Door| is_same(&other.grant, &door.grant);
@@ -282,8 +283,10 @@ fn check_shared(doors: &[Door]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether two grants name one place. At a port that is written down requests and web sockets are
-/// not kept apart either, because nobody could tell from an address which plugin answers.
+/// Whether two grants name the same place.
+///
+/// At a fixed port this includes an HTTP grant and a WebSocket grant: the address would not show
+/// which plugin answers.
 fn is_same(one: &ListenGrant, other: &ListenGrant) -> bool {
     let is_same_kind = one.kind == other.kind;
     match (&one.at, &other.at) {
@@ -296,7 +299,7 @@ fn is_same(one: &ListenGrant, other: &ListenGrant) -> bool {
     }
 }
 
-/// What opens the doors of this run.
+/// The access keys of this run.
 struct Keys {
     ui: Arc<Key>,
     programs: Arc<Key>,
@@ -320,7 +323,7 @@ fn random(holder: Holder) -> Result<Key, Failure> {
     Key::random(holder).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
 }
 
-/// The key of programs: a secret of the user's, or a new one.
+/// The key for programs: a secret of the user's, or a random one.
 fn key(token: Option<&str>, roles: &Roles) -> Result<Key, Failure> {
     let Some(name) = token else {
         return random(Holder::Programs);
@@ -339,13 +342,14 @@ fn key(token: Option<&str>, roles: &Roles) -> Result<Key, Failure> {
 }
 
 impl Door {
-    /// Whether it takes requests that no person makes by hand.
+    /// Whether it serves requests that programs send.
     fn is_for_programs(&self) -> bool {
         matches!((&self.part, self.grant.kind), (Part::Ear(_), ListenKind::Http))
     }
 }
 
-/// Where a door is: with the key in it where somebody can go there with the address alone.
+/// Describes the address of a door. It includes the key where the address alone is enough to
+/// connect.
 fn place(door: &Door, addr: SocketAddr, key: &Key) -> Option<String> {
     let (at, name) = (door.grant.at.as_ref()?, door.player.name());
     Some(match (&door.part, door.grant.kind) {
@@ -360,7 +364,7 @@ fn place(door: &Door, addr: SocketAddr, key: &Key) -> Option<String> {
     })
 }
 
-/// Why an address cannot be had.
+/// Explains why an address cannot be bound.
 fn taken(door: &Door, error: &io::Error) -> Failure {
     let (grant, place) = (&door.grant, &door.grant.place);
     let why = match error.kind() {

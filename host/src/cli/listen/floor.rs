@@ -1,8 +1,8 @@
 //! A session that plugins attend, from its first event to its last.
 //!
-//! One loop hears everybody: the session, those who bring input, the UI, the terminal. Inputs wait
-//! until the present turn is over; answers go to the UI, or are printed, and go back to the
-//! connection that the input came from.
+//! One loop handles the session's events, the inputs, the UI and the terminal. Inputs wait for the
+//! end of the current turn. Answers go to the UI or are printed, and go back to the connection of
+//! the input.
 
 mod shown;
 
@@ -50,21 +50,21 @@ use crate::cli::{
     run,
 };
 
-/// Longest wait, at the end, for connections to be closed and plugins to be told.
+/// Longest wait at the end for connections to close and for plugins to handle it.
 const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// How often it is looked at whether all that was piped in has been dealt with.
+/// Interval of checks whether all piped input has been handled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What somebody is sent whose input got no answer. Why is for the person alone.
+/// Reply to an input without an answer. The reason is for the user only.
 const NO_ANSWER: &str = "There was no answer.";
 
-/// Where lines of standard input go, if they are read at all.
+/// Destination of lines from standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Typing {
-    /// To a listener; nobody else reads them.
+    /// A listener is the only reader.
     Listener,
-    /// To the UI, and to questions at the terminal.
+    /// The UI, and questions at the terminal.
     Person,
     Nobody,
 }
@@ -77,26 +77,26 @@ pub(super) struct Floor<'a> {
     cast: Cast,
     ui: Option<UiPlayer>,
     questions: Questions,
-    /// How much was shown of the question that is first at the terminal.
+    /// The extent to which the first question at the terminal was shown.
     asked: Option<Asked>,
     typing: Typing,
-    /// What is typed or piped in, unless a listener hears it, until it ends.
+    /// Typed or piped lines, until they end. `None` if a listener reads them.
     lines: Option<mpsc::Receiver<Line>>,
     has_typed: bool,
     can_ask: bool,
-    /// The present turn, with where its input came from.
+    /// The current turn, with the origin of its input.
     turn: Option<Option<Origin>>,
     is_streamed: bool,
-    /// It ends as soon as nothing is going on: at once, or when all that was piped in is done.
+    /// Whether the session is ending: immediately, or after all piped input.
     leaving: Option<Leaving>,
     exit: Exit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
-    /// Nothing more is begun.
+    /// No further turn is started.
     Now,
-    /// What came is dealt with first.
+    /// Pending input is handled first.
     Done,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Holds the session until it is to end.
+    /// Runs the session to its end.
     pub(super) async fn hold(mut self, mut events: Events) -> Result<Exit, Trouble> {
         let mut tasks = JoinSet::new();
         let mut stop = pin!(compose::interrupted());
@@ -161,8 +161,9 @@ impl<'a> Floor<'a> {
         began.map(|()| self.exit)
     }
 
-    /// Has the gate decide about the UI and tells the listeners that they begin. Either may ask, so
-    /// events are heard meanwhile, and answers.
+    /// Asks the gate to admit the UI, and starts the listeners.
+    ///
+    /// Either may need an approval, so events and answers are handled meanwhile.
     async fn begin(
         &mut self,
         events: &mut mpsc::Receiver<Event>,
@@ -202,7 +203,7 @@ impl<'a> Floor<'a> {
                 }
             }
         };
-        // A question about a role is not for the UI.
+        // The UI does not get questions about a role.
         early.retain(|event| !matches!(event, UiEvent::ToolCallRequested(_)));
         if let (Some(call), Some(show)) = (admitted, &self.cast.ui) {
             let ui = UiPlayer::begin(show.player.clone(), call, Arc::clone(&show.seat));
@@ -250,7 +251,7 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Begins to read standard input for a listener, if one hears it.
+    /// Starts to read standard input for the listener that handles it, if there is one.
     fn attend_stdin(&self, tasks: &mut JoinSet<()>) -> Option<oneshot::Receiver<()>> {
         let ear = self.cast.stdin.as_ref().filter(|_| self.typing == Typing::Listener)?;
         let screen = Arc::clone(&self.screen);
@@ -260,13 +261,13 @@ impl<'a> Floor<'a> {
         Some(ended)
     }
 
-    /// Lines from a pipe wait until all before them has come to its end; what a person types is for
-    /// the present turn as well.
+    /// Whether a line may be read. Piped lines wait for all earlier work, but typed ones may
+    /// concern the current turn.
     fn is_listening(&self) -> bool {
         self.leaving.is_none() && (self.can_ask || self.is_quiet())
     }
 
-    /// Whether nothing is going on.
+    /// Whether the session is idle.
     fn is_quiet(&self) -> bool {
         let ui_is_idle = self.ui.as_ref().is_none_or(UiPlayer::is_idle);
         self.turn.is_none() && ui_is_idle && self.cast.inputs.is_empty()
@@ -280,14 +281,14 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Whether the end of standard input is the end: somebody has left the terminal, or nothing else
-    /// is left that could say anything. Where nobody ever typed, a page may still be opened.
+    /// Whether the end of standard input ends the session: the user left the terminal, or no other
+    /// input is possible. Without any typed line a page may still be opened.
     fn ends_with_lines(&self) -> bool {
         let has_page = self.cast.ui.as_ref().is_some_and(|show| show.has_page);
         self.can_ask || (self.cast.ears.is_empty() && (self.has_typed || !has_page))
     }
 
-    /// What was typed before a question was shown is no answer to it.
+    /// Discards input that was typed before the question was shown.
     fn forget_typed(&mut self) {
         if let (true, Some(lines)) = (self.can_ask, &mut self.lines) {
             self.screen.with(|out| out.forget_typed());
@@ -295,7 +296,7 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Shows the question that is first at the terminal.
+    /// Shows the first question at the terminal.
     fn ask(&mut self) {
         self.forget_typed();
         if let Some(request) = self.questions.asked() {
@@ -317,7 +318,7 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Takes a line, or the end of all.
+    /// Handles a line, or the end of standard input.
     async fn hear(&mut self, line: Option<Line>) {
         if let Some(line) = line {
             self.has_typed = true;
@@ -367,7 +368,7 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Goes on without the UI: what it has left open is answered by nobody.
+    /// Continues without the UI and denies its open questions.
     async fn lose_ui(&mut self, why: &str) {
         self.ui = None;
         let show = self.cast.ui.as_ref();
@@ -397,7 +398,7 @@ impl<'a> Floor<'a> {
                         ui::events(&event).into_iter().for_each(|event| ui.tell(event));
                         self.forget_typed();
                     }
-                    // One after another: an answer is to the question that is shown.
+                    // Show one question at a time, so that each answer belongs to the one shown.
                     (Answers::Terminal, _) if self.questions.is_first(confirmation_id) => {
                         self.ask()
                     }
@@ -440,14 +441,15 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Whether the answer is written to where it would be printed: by who hears standard input.
+    /// Whether the listener on standard input writes the answer where it would otherwise be
+    /// printed.
     fn is_heard(&self, origin: &Origin) -> bool {
         let is_answer = |ear: &Arc<Ear>| *ear.player.name() == origin.plugin;
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
         is_stdin && self.cast.stdin.as_ref().is_some_and(is_answer)
     }
 
-    /// Says what was taken and is not dealt with: whoever brought it was told that it was taken.
+    /// Warns about accepted inputs that got no answer.
     fn tell_what_waits(&mut self) {
         self.cast.inputs.close();
         let waiting = std::iter::from_fn(|| self.cast.inputs.try_recv().ok()).count();
@@ -457,7 +459,7 @@ impl<'a> Floor<'a> {
         }
     }
 
-    /// Lets everybody go: who is connected, who listened, who showed.
+    /// Ends the UI, the connections and the listeners.
     async fn part(&mut self, mut tasks: JoinSet<()>) {
         if let Some(ui) = self.ui.take() {
             ui.close().await;
@@ -472,12 +474,12 @@ impl<'a> Floor<'a> {
                 ear.stop().await;
             }
         };
-        // A plugin that takes longer is not told.
+        // A plugin that takes longer gets no notification.
         let _ = tokio::time::timeout(FAREWELL_TIME_MAX, farewell).await;
         tasks.shutdown().await;
     }
 
-    /// When the session has ended, its last event says so.
+    /// Sends a command. Errors are ignored: the last event reports the end of the session.
     async fn send(&self, command: Command) {
         let _ = self.session.handle.send(command).await;
     }

@@ -1,10 +1,9 @@
-//! A session that plugins attend: `sallyport listen`, which listeners feed, and `chat --ui`, which a
+//! Sessions that plugins attend: `sallyport listen`, which listeners feed, and `chat --ui`, which a
 //! plugin shows.
 //!
-//! Both are one thing with another cast: who brings input, who shows what happens, who answers
-//! questions. [`cast`] finds the plugins and takes the addresses that they are granted, before
-//! anything starts; [`floor`] is the session from its first event to its last; what a UI draws goes
-//! to the [`canvas`].
+//! They differ only in the participants: the source of input, the display, and the answers to
+//! questions. [`cast`] finds the plugins and binds their granted addresses before anything starts.
+//! [`floor`] runs the session from its first event to its last. A UI draws on the [`canvas`].
 
 mod args;
 mod canvas;
@@ -39,10 +38,10 @@ use canvas::Screen;
 use cast::Cast;
 use floor::Floor;
 
-/// Why there is no session.
+/// The reason why the session cannot start.
 enum Trouble {
     Failure(Failure),
-    /// The policy does not grant what a plugin was chosen for.
+    /// The policy does not grant the selected role to a plugin.
     Denied(Box<Denial>),
 }
 
@@ -58,7 +57,7 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// Runs a session that listeners feed.
+/// Runs a session with input from listeners.
 pub(super) async fn listen(
     flags: &Flags,
     args: &ListenArgs,
@@ -68,7 +67,7 @@ pub(super) async fn listen(
     attend(flags, &Plan::of_listen(args), watch, out).await
 }
 
-/// Runs a session that a plugin shows.
+/// Runs a session with a plugin as its UI.
 pub(super) async fn chat(
     flags: &Flags,
     args: &ChatArgs,
@@ -114,7 +113,7 @@ async fn attend(
     compose::close(tools, out).await.end(exit)
 }
 
-/// Says how to come back, if there is something to come back to.
+/// Prints how to resume the session if it can be resumed.
 fn tell_way_back(plan: &Plan<'_>, settings: &Settings, session_id: &str, out: &Output) {
     let session = sessions::kept(settings, session_id);
     if session.is_some_and(|session| session.used.turns > 0) {
@@ -138,7 +137,7 @@ fn settle(
     }
 }
 
-/// Says who is here, and where to go.
+/// Prints the model, the tools and the addresses.
 fn announce(cast: &Cast, model: &str, tools: &Host, out: &Output) {
     let end = if std::io::stdin().is_terminal() { " · Ctrl-C to leave" } else { "" };
     out.note(&format!("{model} · {} tools{end}", tools.registry().tools().len()));

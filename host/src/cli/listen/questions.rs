@@ -1,8 +1,9 @@
-//! Who answers the questions of a session that plugins attend.
+//! Decides who answers the questions of a session that plugins attend.
 //!
-//! A UI answers when the policy lets it, and when somebody can be behind it: a page, or a terminal;
-//! lines from a pipe were written before the question. No UI answers for a plugin in its role, since
-//! that may be itself, nor a question that cannot be told to it whole. The terminal answers where there is no such UI; else nobody does.
+//! A UI answers if the policy allows it and if a user can be behind it: through a page or a
+//! terminal. Lines from a pipe were written before the question. A UI never answers for a plugin's
+//! role, because that plugin may be the UI itself, and never answers a question that does not fit
+//! into its event. Without such a UI the terminal answers, and otherwise the call is denied.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,7 +11,7 @@ use sallyport_contract::ApprovalRequest;
 use sallyport_policy::question::ROLE_PREFIX;
 use sallyport_runtime::roles::ui;
 
-/// Who can answer at this moment.
+/// The current source of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
     Ui,
@@ -18,13 +19,13 @@ pub(super) enum Answers {
     Nobody,
 }
 
-/// Who can answer, and what is open.
+/// The source of answers, and the open questions.
 #[derive(Debug)]
 pub(super) struct Questions {
     answers: Answers,
-    /// Those that the UI has.
+    /// Questions that the UI shows.
     with_ui: BTreeSet<u64>,
-    /// Those at the terminal, of which the first is shown.
+    /// Questions at the terminal. The first one is shown.
     at_terminal: VecDeque<(u64, ApprovalRequest)>,
 }
 
@@ -33,7 +34,7 @@ impl Questions {
         Self { answers, with_ui: BTreeSet::new(), at_terminal: VecDeque::new() }
     }
 
-    /// Who is to answer a question.
+    /// Registers a question and returns who answers it.
     pub(super) fn open(&mut self, id: u64, request: &ApprovalRequest) -> Answers {
         let is_of_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         match self.answers {
@@ -65,17 +66,17 @@ impl Questions {
         !self.at_terminal.is_empty()
     }
 
-    /// The first question at the terminal.
+    /// Returns the first question at the terminal.
     pub(super) fn asked(&self) -> Option<&ApprovalRequest> {
         self.at_terminal.front().map(|(_, request)| request)
     }
 
-    /// Takes the first question at the terminal, to be answered.
+    /// Takes the first question at the terminal.
     pub(super) fn take_asked(&mut self) -> Option<(u64, ApprovalRequest)> {
         self.at_terminal.pop_front()
     }
 
-    /// Nobody sits at the terminal any more. Returns the questions that stand there.
+    /// Records that the terminal cannot answer any more. Returns its open questions.
     pub(super) fn without_terminal(&mut self) -> Vec<u64> {
         if self.answers == Answers::Terminal {
             self.answers = Answers::Nobody;
@@ -83,7 +84,7 @@ impl Questions {
         self.at_terminal.drain(..).map(|(id, _)| id).collect()
     }
 
-    /// The UI is gone: from here on nobody answers in its place. Returns what it has left open.
+    /// Records that the UI is gone and that nothing replaces it. Returns its open questions.
     pub(super) fn without_ui(&mut self) -> BTreeSet<u64> {
         if self.answers == Answers::Ui {
             self.answers = Answers::Nobody;

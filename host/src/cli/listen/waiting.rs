@@ -1,4 +1,4 @@
-//! What a session that plugins attend waits for, where there may be nothing to wait for.
+//! Optional inputs of a session that plugins attend. A missing one is pending forever.
 
 use std::future;
 

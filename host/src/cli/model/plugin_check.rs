@@ -1,4 +1,4 @@
-//! Whether a plugin that stands for a model can be used, step by step.
+//! Checks step by step whether a provider plugin can be used.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ use sallyport_runtime::{
 
 use crate::cli::{compose, consent, exit::Failure, output::Output, watch::Watch};
 
-/// What it is asked. It costs a few tokens.
+/// The question for the model. It costs a few tokens.
 const QUESTION: &str = "Answer with the one word: yes";
 
-/// Most of an answer that is shown.
+/// Most characters of the answer that are shown.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Goes the way of a conversation: is there such a plugin, and does it answer. The run passes the
-/// gate and is written down like any other.
+/// Follows the path of a conversation: finds the plugin and asks it a question.
+///
+/// The run passes the gate and is recorded like any other.
 pub(super) async fn steps(
     plugin: &PluginModel,
     settings: &Settings,

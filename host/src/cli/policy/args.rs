@@ -1,4 +1,4 @@
-//! The flags of the policy's commands, as clap reads them.
+//! The flags of the policy commands, parsed by clap.
 
 use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
 use sallyport_contract::Decision;
@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::cli::args::OutputArgs;
 
-/// What `--to-private` says when it names no range.
+/// Value of `--to-private` without a range.
 pub(super) const OWN_RANGE: &str = "own";
 
 #[derive(Debug, Subcommand)]
@@ -251,7 +251,7 @@ pub(in crate::cli) struct RevokeArgs {
     pub(super) yes: bool,
 }
 
-/// What a rule says.
+/// The decision of a rule.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum DecisionWord {
     Allow,
@@ -269,7 +269,7 @@ impl From<DecisionWord> for Decision {
     }
 }
 
-/// Reads the name of a capability.
+/// Parses the name of a capability.
 fn capability(text: &str) -> Result<Capability, String> {
     let found = Capability::ALL.into_iter().find(|one| one.word() == text);
     found.ok_or_else(|| {

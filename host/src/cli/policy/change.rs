@@ -1,4 +1,4 @@
-//! A change of the user's policy: shown, agreed to, written whole, and put on record.
+//! A change to the user's policy: shown, confirmed, written atomically, and recorded.
 
 use std::path::Path;
 
@@ -17,18 +17,18 @@ use crate::cli::{
     output::Output,
 };
 
-/// A change that somebody asks for.
+/// A requested change.
 pub(super) struct Wish<'a> {
-    /// The plugin, or the pattern of several.
+    /// The plugin, or a pattern that matches several.
     pub(super) plugin: &'a str,
-    /// What it does, for the record: `grants GET https://example.org/`.
+    /// Description for the record, such as `grants GET https://example.org/`.
     pub(super) what: String,
-    /// Whether it is agreed to already.
+    /// Whether the user has already confirmed it.
     pub(super) yes: bool,
 }
 
-/// Changes the user's policy if the result is sound with the other files, and if whoever is there
-/// agrees. Returns whether something was written.
+/// Changes the user's policy if the result is valid together with the other files and the user
+/// confirms. Returns whether the file was written.
 pub(super) fn change(
     settings: &Settings,
     wish: &Wish<'_>,
@@ -74,7 +74,7 @@ fn unusable(file: &Path, error: &std::io::Error) -> Failure {
     failure.with_hint("check the path and its permissions")
 }
 
-/// What is wrong with the file is a mistake of the policy, all else one of the command line.
+/// A fault in the file is a policy error. All others are usage errors.
 fn uneditable(file: &Path, error: &EditError) -> Failure {
     let failure = match error {
         EditError::Syntax { .. } | EditError::Shape { .. } => {

@@ -1,5 +1,5 @@
-//! `sallyport policy check`: reads the policy, says what it comes to, what in it has no effect or
-//! reaches far, and which plugins lack what they request.
+//! `sallyport policy check`: reports grants, decisions, entries without effect, wide entries, and
+//! plugins that lack what they request.
 
 use sallyport_contract::{Decision, ToolId, text};
 use sallyport_policy::{Installed, Policy, Remark, SharedLimits};
@@ -34,7 +34,7 @@ pub(super) async fn check(
     Ok(Exit::Done)
 }
 
-/// The plugins that are installed, with their tools.
+/// The installed plugins with their tools.
 pub(super) fn installed(registry: &Registry) -> Installed {
     let tools = |entry: &Entry| entry.tools().iter().map(|tool| tool.id.tool.clone()).collect();
     registry.entries().map(|entry| (entry.name().clone(), tools(entry))).collect()
@@ -101,7 +101,7 @@ fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
     }
 }
 
-/// What becomes of calls of a tool, and why.
+/// Returns the likely decision about calls of a tool, with the reason.
 fn outlook(entry: &Entry, policy: &Policy, tool: &ToolId) -> (Decision, String) {
     match entry.barrier() {
         Some(denial) => (Decision::Deny, denial.why),

@@ -1,4 +1,4 @@
-//! `sallyport policy test`: the examples of all rules, and how they came out.
+//! `sallyport policy test`: the examples of all rules, with their results.
 
 use sallyport_policy::ExampleResult;
 use sallyport_runtime::{config::Settings, gate::Standing};
@@ -10,8 +10,8 @@ use crate::cli::{
     output::Output,
 };
 
-/// Runs the command. An example that does not come out is a mistake in the policy, which then cannot
-/// be read at all; so whatever is shown here came out.
+/// Runs the command. A policy with a failing example is rejected when it is read, so every example
+/// shown here passes.
 pub(super) fn test(settings: &Settings, format: Format, out: &Output) -> Result<Exit, Failure> {
     let standing = Standing::read(settings.policy.clone(), Box::new(|_| {}))?;
     let results: Vec<ExampleResult> = standing.present().policy.examples().collect();

@@ -21,21 +21,21 @@ use crate::cli::{
     show,
 };
 
-/// What a question is about.
+/// The subject of a question.
 enum Situation {
-    /// Making a call.
+    /// A call of the tool.
     Call,
-    /// A request of a running call: its method and its URL, as they were written.
+    /// A request during a call: its method and URL, as written by the user.
     Net(String, String),
     /// An access to a file.
     Path(String, Access),
-    /// Opening a page in the browser.
+    /// A page that the plugin opens in the browser.
     OpenUrl(Url),
-    /// Something that only a capability lets a plugin do.
+    /// An action that needs a capability.
     Capability(Capability),
 }
 
-/// One answer, and the tools that it holds for.
+/// One explanation, and the tools that it applies to.
 struct Answer {
     who: String,
     explanation: Explanation,
@@ -54,7 +54,7 @@ pub(super) async fn explain(
     let tools = tools(entry, tool, &situation)?;
     remark(entry, &tools, &situation, &arguments, out);
     let answers = answers(&registry, entry, &tools, &situation, &arguments);
-    // A call that may be made is refused what the plugin lacks as soon as it reaches for it.
+    // An allowed call still fails when it uses something that the plugin is not granted.
     let lacking = matches!(situation, Situation::Call).then_some(entry);
     match args.output.output {
         Format::Json => out.json(&answers.iter().map(|a| to_json(a, lacking)).collect::<Value>()),
@@ -85,7 +85,7 @@ fn situation(args: &ExplainArgs) -> Result<Situation, Failure> {
     Ok(asked.into_iter().flatten().next().unwrap_or(Situation::Call))
 }
 
-/// The URL is not read here: what a repaired one would be allowed says nothing about this one.
+/// Leaves the URL unparsed, because a decision about a repaired URL would not apply to this one.
 fn request_of(request: &str) -> Result<Situation, Failure> {
     let parts = request.split_once(' ').filter(|(_, url)| url.contains("://"));
     parts.map(|(method, url)| Situation::Net(method.to_owned(), url.to_owned())).ok_or_else(|| {
@@ -104,7 +104,7 @@ fn arguments(text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// The tools that the question is about: one, or, where that makes sense, all of the plugin.
+/// Returns the tools that the question is about: one, or all of the plugin if that makes sense.
 fn tools(
     entry: &Entry,
     tool: Option<ToolId>,
@@ -131,13 +131,13 @@ fn tools(
     }
 }
 
-/// What a plugin does beside its tools: its runs in a role.
+/// The runs of a plugin other than tool calls: those in a role.
 fn runs(plugin: &PluginName) -> Vec<ToolId> {
     let run = |role| format!("{plugin}.{ROLE_PREFIX}{role}").parse().expect("it is a tool's id");
     ROLE_RUNS.into_iter().map(run).collect()
 }
 
-/// Says what would stop the call before the policy is asked.
+/// Warns about problems that would stop the call before the policy is evaluated.
 fn remark(entry: &Entry, tools: &[ToolId], situation: &Situation, arguments: &Value, out: &Output) {
     if let Some((trouble, hint)) = entry.state().trouble(entry.name()) {
         out.warn(&format!("no tool of {} can be called: it {trouble}", entry.name()));
@@ -159,7 +159,7 @@ fn remark(entry: &Entry, tools: &[ToolId], situation: &Situation, arguments: &Va
     }
 }
 
-/// The answers, one for all tools that have the same.
+/// Returns the explanations. Tools with the same explanation share one.
 fn answers(
     registry: &Registry,
     entry: &Entry,
@@ -200,7 +200,7 @@ fn print(answer: &Answer, lacking: Option<&Entry>, settings: &Settings, out: &Ou
     let Answer { who, explanation } = answer;
     let decision = explanation.decision.word();
     out.line(&format!("{who}: {decision}, {}", text::one_line(&explanation.reason)));
-    // A call that is denied comes to nothing else.
+    // A denied call never reaches the missing grants.
     let lacking = lacking.filter(|_| explanation.decision < Decision::Deny);
     if let Some(entry) = lacking.filter(|entry| entry.grant().lacks_something_needed()) {
         out.line(&format!(

@@ -1,4 +1,4 @@
-//! `sallyport policy grant`: adds one thing to what a plugin may do.
+//! `sallyport policy grant`: adds one grant for a plugin.
 
 use sallyport_contract::{Decision, PluginName, text};
 use sallyport_policy::{
@@ -60,8 +60,8 @@ pub(super) async fn grant(
     Ok(Exit::Done)
 }
 
-/// Refuses a rule that is about nothing which is installed, and binds it to the component where that
-/// is asked for.
+/// Refuses a rule that matches nothing installed, and binds it to the component's digest if
+/// requested.
 async fn checked_rule(
     settings: &Settings,
     whose: &Whose,
@@ -89,7 +89,7 @@ async fn checked_rule(
         Whose::Several(_) => None,
     };
     let rule = RuleText { digest, ..rule };
-    // The policy of this rule alone: what it says about itself is what speaks against the rule.
+    // Check the rule in a policy of its own, so that all remarks are about it.
     let alone = Policy::of_user("policy", &rule.to_string(), None).map_err(|error| Failure {
         hint: error.hint,
         ..Failure::new(Exit::Usage, error.message)
@@ -106,7 +106,7 @@ async fn checked_rule(
     }
 }
 
-/// Refuses what could not have the effect that is meant.
+/// Refuses an addition that could not have the intended effect.
 async fn checked(
     settings: &Settings,
     plugin: &PluginName,
@@ -137,7 +137,7 @@ fn unfit(error: &EditError) -> Failure {
     Failure { hint: error.hint(), ..Failure::new(Exit::Usage, error.to_string()) }
 }
 
-/// What is not written, because nothing would come of it.
+/// The failure for an entry that would have no effect.
 fn pointless(message: String, remedy: Option<String>) -> Failure {
     let otherwise = "pass --force to write it anyway";
     let hint = remedy.map_or(otherwise.to_owned(), |remedy| format!("{remedy}; {otherwise}"));
@@ -205,7 +205,7 @@ fn secret(args: &GrantArgs) -> Option<Addition> {
             header: header.clone(),
             format: args.format.clone(),
         },
-        // The flags are read so that it is one of the two ways.
+        // Clap ensures that exactly one of the two ways is given.
         _ => SecretWayText::Reveal,
     };
     Some(Addition::Secret(SecretAddition { name, way }))
@@ -229,7 +229,7 @@ fn pair(text: &str, what: &str) -> Result<(String, String), Failure> {
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// An addition, for the record.
+/// Describes an addition for the record.
 fn in_words(addition: &Addition) -> String {
     match addition {
         Addition::Net(net) => net.pattern.clone(),

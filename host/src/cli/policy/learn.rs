@@ -1,8 +1,7 @@
-//! `sallyport policy learn`: runs a command, and proposes what a plugin was refused in it.
+//! `sallyport policy learn`: runs a command, and proposes grants for what a plugin was refused.
 //!
-//! Nothing is granted for the run: it meets the policy as it is. What it was refused becomes the
-//! least grant that would have let it through, which a person agrees to, and the command runs again,
-//! until nothing is refused.
+//! The run itself gets no extra grants. Its refusals become the least grant that would have allowed
+//! them, the user confirms it, and the command runs again until nothing is refused.
 
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ use crate::cli::{
     watch::{Notebook, Watch},
 };
 
-/// Most runs. A plugin that is refused something new each time asks for more than it says.
+/// Most runs. A plugin that is refused something new every time needs more than it declares.
 const RUNS_MAX: usize = 8;
 
 /// Runs the command.
@@ -49,7 +48,7 @@ pub(super) fn learn(
     };
     let flags = inner_flags(flags, &inner);
     let settings = compose::settings(&flags)?;
-    // A name that is misspelt would be refused nothing.
+    // Check the name first: a misspelt plugin would appear to be refused nothing.
     compose::on_this_thread(proposal(&settings, &plugin, &[], out))?;
     for _ in 0..RUNS_MAX {
         let notebook = Arc::new(Notebook::default());
@@ -72,7 +71,7 @@ pub(super) fn learn(
     Err(Failure::new(Exit::Failed, message).with_hint("run `sallyport audit show` to see what"))
 }
 
-/// Flags of the inner command go before those around it.
+/// Combines the flags. Those of the inner command take precedence.
 fn inner_flags(outer: &Flags, inner: &Args) -> Flags {
     let inner = inner.flags();
     let own_dirs = !inner.plugin_dirs.is_empty();
@@ -100,8 +99,9 @@ fn run_once(
     }
 }
 
-/// Shows the least grant for what was refused, and writes it if that is agreed to. Returns whether
-/// another run may go further.
+/// Shows the least grant for the refusals, and writes it after confirmation.
+///
+/// Returns whether another run may succeed.
 fn propose(
     settings: &Settings,
     plugin: &PluginName,
@@ -127,7 +127,7 @@ fn propose(
     change(settings, &Wish { plugin: plugin.as_str(), what, yes }, |text| proposal.apply(text), out)
 }
 
-/// The proposal, and the command for a folder that it cannot name.
+/// Returns the proposal, and the command for a folder that only the user can choose.
 async fn proposal(
     settings: &Settings,
     plugin: &PluginName,
@@ -141,7 +141,8 @@ async fn proposal(
     let mut lacks_folder = false;
     for denial in refused {
         let need = Need::of_refusal(plugin, denial);
-        // What only the plugin saw, and the host knows how to lift, is a path in no folder.
+        // A refused path, or a refusal with a fix but no need, is about a path in no granted
+        // folder.
         lacks_folder |= matches!((&need, &denial.fix), (Some(Need::Path { .. }) | None, Some(_)));
         match need {
             Some(need) => learned.note(need),
@@ -158,7 +159,7 @@ async fn proposal(
     Ok((proposal, folder))
 }
 
-/// The command that grants a folder of the operator's choice, if the manifest leaves it to them.
+/// Returns the command that grants a folder of the user's choice, if the manifest requests one.
 fn folder_command(manifest: &Manifest) -> Option<String> {
     let requests = manifest.request.fs.iter().filter(|request| request.path.is_none());
     let flag = match requests.map(|request| request.access).max()? {
@@ -168,7 +169,7 @@ fn folder_command(manifest: &Manifest) -> Option<String> {
     Some(format!("sallyport policy grant {} {flag} FOLDER --mount /PATH", manifest.name))
 }
 
-/// What was refused, for the record, which is cut where it is long.
+/// Describes the refusals for the record, which cuts long text.
 fn in_words(refused: &[Denial]) -> String {
     let mut acts: Vec<&str> = refused.iter().map(|denial| denial.what.as_str()).collect();
     acts.dedup();

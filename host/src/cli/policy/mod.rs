@@ -1,4 +1,4 @@
-//! `sallyport policy …`: what the policy says, why it says so, and how to change it.
+//! `sallyport policy …`: checks, explains and changes the policy.
 
 mod args;
 mod change;
@@ -20,7 +20,7 @@ use super::{
     watch::Watch,
 };
 
-/// What stands for any name in a pattern, and alone for every plugin or every tool.
+/// Matches any characters in a pattern, and alone every plugin or every tool.
 const WILDCARD: &str = "*";
 
 /// Runs the command.
@@ -43,16 +43,16 @@ pub(super) fn policy(
             compose::on_this_thread(grant::grant(&settings()?, args, out))
         }
         PolicyCommand::Revoke(args) => revoke::revoke(&settings()?, args, out),
-        // It runs other commands, each with settings and threads of its own.
+        // Learning starts other commands, each with its own settings and threads.
         PolicyCommand::Learn(args) => learn::learn(flags, args, watch, out),
     }
 }
 
-/// Whom a change of the policy is about.
+/// The plugins that a change of the policy applies to.
 enum Whose {
     /// One plugin.
     One(PluginName),
-    /// Every plugin whose name fits a pattern.
+    /// Every plugin whose name matches a pattern.
     Several(String),
 }
 
@@ -75,7 +75,7 @@ impl Whose {
         self.as_str() == WILDCARD
     }
 
-    /// Their tools as a rule names them: one, or `*` for all.
+    /// Returns their tools in the notation of rules: one tool, or `*` for all.
     fn tools(&self, tool: &str) -> String {
         match self.is_everybody() && tool == WILDCARD {
             true => WILDCARD.to_owned(),

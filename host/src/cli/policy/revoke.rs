@@ -1,4 +1,4 @@
-//! `sallyport policy revoke`: takes one thing, or all, away from what a plugin may do.
+//! `sallyport policy revoke`: removes one grant of a plugin, or all of them.
 
 use sallyport_policy::edit::{self, RuleTarget, Target};
 use sallyport_runtime::config::Settings;
@@ -55,7 +55,7 @@ fn rule(whose: &Whose, args: &RevokeArgs) -> Option<RuleTarget> {
     })
 }
 
-/// What is to go, also in words for the record.
+/// Returns the entry to remove, and its description for the record.
 fn target(args: &RevokeArgs) -> (Target, String) {
     let named = [
         (&args.net, Target::Net as fn(String) -> Target, ""),

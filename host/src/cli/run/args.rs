@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use crate::cli::args::{FileArgs, ModelArgs, SessionArgs};
 
-/// What a tape says itself.
+/// Arguments whose values come from the recording.
 const NOT_WITH_REPLAY: [&str; 19] = [
     "prompt",
     "attach",
@@ -65,7 +65,7 @@ pub(in super::super) struct RunArgs {
     pub(in super::super) emit_needed_grants: bool,
 }
 
-/// How `run` prints.
+/// The output format of `run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in super::super) enum RunFormat {
     /// The answer

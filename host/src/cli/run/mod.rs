@@ -1,4 +1,4 @@
-//! `sallyport run PROMPT`: one question, one answer. It never waits for somebody who is not there.
+//! `sallyport run PROMPT`: one question and one answer. It never waits for an absent user.
 
 mod args;
 mod question;
@@ -33,12 +33,12 @@ use report::Report;
 pub(super) use args::RunArgs;
 pub(super) use report::print_end;
 
-/// A session that is ready to be asked.
+/// A session that is ready for input.
 struct Stage<'a> {
     session: HostSession,
     events: Events,
     reel: Reel,
-    /// For hints about the policy; a tape has none.
+    /// The source of hints about the policy. A recording has none.
     settings: Option<&'a Settings>,
 }
 
@@ -76,18 +76,18 @@ async fn ask(
     };
     let tools = compose::open_host(&settings, consent, Selection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
-    // What is recorded is not disturbed: what is due waits.
+    // Timers wait during a recording, so that they do not disturb it.
     let timekeeper = args.record.is_none().then(|| tools.keep_time());
     let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await;
     let parts = config.map_err(Failure::from).and_then(|config| {
-        // Questions are answered at the terminal, or not at all: none comes by way of the session.
+        // Approvals are answered at the terminal or not at all, so none comes through the session.
         let (_, approvals) = session::approval::channel();
         let parts = tools.session_parts(talk, &config, &voice, approvals)?;
         recorded(args, parts, &tools)
     });
     let stage = parts.and_then(|(parts, reel)| {
-        // What is recorded hears nothing, so that it can be played again: what is said meanwhile
-        // waits for the session to be resumed.
+        // A recorded session gets no notices, because a replay could not repeat them. They wait
+        // until it is resumed.
         let listens = matches!(reel, Reel::None);
         let started = started(&parts);
         let (session, events) = tools.begin(parts, listens)?;
@@ -108,7 +108,7 @@ async fn ask(
     compose::close(tools, out).await.end(result)
 }
 
-/// Puts a tape around a session if that was asked for.
+/// Records the session if requested.
 fn recorded(args: &RunArgs, live: Parts, tools: &Host) -> Result<(Parts, Reel), Failure> {
     let Some(path) = &args.record else { return Ok((live, Reel::None)) };
     let gate = Arc::clone(tools.registry().gate());
@@ -122,7 +122,7 @@ fn recorded(args: &RunArgs, live: Parts, tools: &Host) -> Result<(Parts, Reel), 
     Ok((Parts { model, toolbox, recall, ..live }, Reel::Records(recording)))
 }
 
-/// What is told first of a session.
+/// The first event of a session.
 fn started(parts: &Parts) -> Told {
     Told::SessionStarted {
         session_id: parts.options.session_id.clone(),
@@ -132,11 +132,11 @@ fn started(parts: &Parts) -> Told {
     }
 }
 
-/// Plays a tape: its inputs, one after another.
+/// Replays the inputs of a recording in order.
 async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
     let tape = tape::read(file)?;
     let (inputs, options) = (tape.inputs().to_vec(), tape.options());
-    // Whatever was secret is not on a tape, so nothing has to be hidden.
+    // A recording contains no secrets, so nothing has to be redacted.
     let player = Replay::new(tape, Redactor::none());
     let (_, approvals) = session::approval::channel();
     let (model, toolbox) = (player.model(), player.toolbox());
@@ -158,7 +158,7 @@ impl Stage<'_> {
     async fn turn(&mut self, input: UserMessage, report: &mut Report<'_>) -> Result<Exit, Failure> {
         self.reel.input(&input);
         self.send(Command::SubmitInput { input }).await?;
-        // Once is enough: a reason that lasts, such as a closed pipe, would be heard for ever.
+        // Cancel only once. A lasting reason, such as a closed pipe, would repeat forever.
         let mut is_called_off = false;
         loop {
             let event = tokio::select! {
@@ -187,7 +187,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Hears no plugin any more; what they have said until now is told.
+    /// Stops listening to plugins and reports the notices that have arrived.
     async fn stop_hearing(&mut self, report: &mut Report<'_>) {
         self.session.stop_listening().await;
         while let Ok(event) = self.events.try_recv() {
@@ -200,7 +200,7 @@ impl Stage<'_> {
     }
 }
 
-/// Waits until the turn is to be called off: by the person, or as it was on the tape.
+/// Waits until the turn is cancelled, by the user or by the recording.
 async fn called_off(reel: &Reel) {
     tokio::select! {
         () = compose::interrupted() => {}

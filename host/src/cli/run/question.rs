@@ -1,8 +1,8 @@
-//! The question of a run: words of the command line, standard input, files.
+//! The question of a run: words of the command line, standard input, and files.
 //!
-//! Standard input belongs to the question whenever it is not a terminal: `run explain < log` asks
-//! about the log. It is read to its end, since half a text is another text; a person who wonders
-//! what is waited for is told.
+//! Standard input is part of the question unless it is a terminal: `run explain < log` asks about
+//! the log. It is read to its end: half a text can mean something else. A slow input is reported to
+//! the user.
 
 use std::{
     io::{self, IsTerminal, Read},
@@ -21,18 +21,18 @@ use crate::cli::{
     output::Output,
 };
 
-/// Longest text that is taken from standard input, in bytes; a longer one is read no further.
+/// Longest text from standard input, in bytes. Reading stops beyond it.
 const STDIN_BYTES_MAX: u64 = 1024 * 1024;
 
-/// How long standard input may say nothing before the person is told that it is waited for. A
-/// program that is slower than this is not rare, so it is a remark and not an error.
+/// Time without the end of standard input before the user is notified. Slower programs are common,
+/// so this is a note and not an error.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 
-/// Returns what is asked.
+/// Returns the question.
 ///
 /// # Errors
 ///
-/// Nothing is asked, or what is asked cannot be read.
+/// There is no question, or a part of it cannot be read.
 pub(super) fn question(
     args: &RunArgs,
     settings: &Settings,
@@ -49,7 +49,7 @@ pub(super) fn question(
     Ok(UserMessage { text, attachments, ..UserMessage::default() })
 }
 
-/// The words first, since they say what to do with the rest.
+/// Joins both parts. The words come first: they are the instruction for the rest.
 fn together(words: String, piped: &str) -> String {
     match (words.trim().is_empty(), piped.trim().is_empty()) {
         (true, _) => piped.to_owned(),
@@ -61,7 +61,7 @@ fn together(words: String, piped: &str) -> String {
     }
 }
 
-/// Longer than any run of backticks in the text, so that nothing in it ends the block.
+/// A fence longer than any run of backticks in the text, so that nothing in it ends the block.
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
@@ -72,7 +72,7 @@ fn piped(out: &Output) -> Result<String, Failure> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes);
-        // Nobody waits any more when the program ends.
+        // The receiver is gone when the program ends.
         let _ = sender.send(read.map(|_| bytes));
     });
     let read = bytes.recv_timeout(SILENCE_MAX).or_else(|_| {

@@ -1,7 +1,7 @@
-//! What is told of a turn, in the form that was asked for.
+//! Reports a turn in the requested format.
 //!
-//! Standard output carries the answer, and in the forms for programs the events; standard error
-//! carries what a person may want to know in any form.
+//! Standard output carries the answer, or the events in the formats for programs. Standard error
+//! carries messages for the user in any format.
 
 use std::{mem, time::Duration};
 
@@ -20,18 +20,18 @@ use crate::cli::{
     show,
 };
 
-/// Stands behind an answer that never came to its end.
+/// Printed after an answer that is incomplete.
 const INCOMPLETE: &str = "[incomplete: the answer broke off here]";
 
-/// Tells what happens, and remembers of it what the end depends on.
+/// Reports events, and keeps what the end of the turn depends on.
 pub(super) struct Report<'a> {
     args: &'a RunArgs,
     out: &'a Output,
     verbose: bool,
     streamed: bool,
-    /// What has arrived of the answer that is being written.
+    /// The received part of the current answer.
     arrived: String,
-    /// Whether the last line says that a provider is waited for.
+    /// Whether the status line shows a wait for the provider.
     waits: bool,
     denials: Vec<Denial>,
     nobody_to_ask: bool,
@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Tells something that is no event of the session itself.
+    /// Reports something that is not an event of the session itself.
     pub(super) fn tell(&mut self, told: Told) {
         match self.args.output {
             RunFormat::Text => {}
@@ -68,7 +68,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Tells what happens.
+    /// Reports an event of the session.
     pub(super) fn take(&mut self, event: &Event) {
         self.remember(event);
         self.show(event);
@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Tells how the turn ended, and returns the code to end with.
+    /// Reports the end of the turn, and returns the exit code.
     pub(super) fn end(
         &mut self,
         session_id: &str,
@@ -97,7 +97,8 @@ impl<'a> Report<'a> {
         exit
     }
 
-    /// Tells that there is no turn, or no end of it. The words for the person come from elsewhere.
+    /// Reports that the turn did not start or did not end. The caller prints the message for the
+    /// user.
     pub(super) fn fail(&mut self, failure: &Failure) {
         self.last(failure.into());
     }
@@ -128,7 +129,7 @@ impl<'a> Report<'a> {
                 self.any_failed |= !matches!(report.outcome, Outcome::Completed(_));
                 let Outcome::Denied(denial) = &report.outcome else { return };
                 self.nobody_to_ask |= denial.nobody_to_ask;
-                // Two calls that miss the same grant are helped by the same text.
+                // Two calls that lack the same grant have the same fix.
                 if !self.denials.iter().any(|seen| seen.fix == denial.fix) {
                     self.denials.push(denial.clone());
                 }
@@ -144,7 +145,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A wait is shown while it lasts where somebody watches, and kept where nobody does.
+    /// Shows a wait: as a status at a terminal, and as a line elsewhere.
     fn show_wait(&mut self, wait: Duration, reason: &str) {
         let words = show::retry(wait, reason);
         self.waits = self.out.stderr_is_terminal;
@@ -177,12 +178,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A person who watches sees words as they come; a program gets whole answers.
+    /// Whether the answer is printed as it arrives. Programs get whole answers.
     fn streams(&self) -> bool {
         self.prints_answer() && !self.args.emit_needed_grants && self.out.stdout_is_terminal
     }
 
-    /// Whether standard output is for the answer alone.
+    /// Whether standard output is only for the answer.
     fn prints_answer(&self) -> bool {
         self.args.output == RunFormat::Text
     }
@@ -205,8 +206,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What had arrived of an answer that never came to its end belongs to the person all the same,
-    /// and says of itself that it is not all.
+    /// Prints the received part of an incomplete answer, with a mark.
     fn show_arrived(&self, end: &TurnEnd) {
         let is_answer = matches!(end, TurnEnd::Answered { .. } | TurnEnd::Spoken { .. });
         if is_answer || self.arrived.is_empty() || !self.prints_answer() {
@@ -233,7 +233,7 @@ fn to_value(told: &impl Serialize) -> Value {
     serde_json::to_value(told).expect("texts, numbers and JSON can always be written")
 }
 
-/// What a plugin that stands for the model was denied.
+/// Returns the denial of a provider plugin.
 fn denial_of_model(end: &TurnEnd) -> Option<Denial> {
     match end {
         TurnEnd::ModelFailed(ModelError::Denied { provider, message, fix, nobody_to_ask }) => {
@@ -244,8 +244,9 @@ fn denial_of_model(end: &TurnEnd) -> Option<Denial> {
     }
 }
 
-/// Prints how a turn ended. What was streamed has been printed already. The settings say which model
-/// was chosen, as far as there was a choice.
+/// Prints the end of a turn, without text that was already streamed.
+///
+/// The settings are used for hints about the selected model.
 pub(in super::super) fn print_end(
     end: &TurnEnd,
     streamed: bool,
@@ -273,8 +274,8 @@ pub(in super::super) fn print_end(
     }
 }
 
-/// What can be done about a model that gave no answer. Whoever chose it knows which variable or
-/// which line of the configuration it is about.
+/// Returns a hint for a model that returned no answer. The selected model adds the variable or the
+/// configuration line in question.
 fn advice(error: &ModelError, asked: Option<&Chosen>) -> String {
     match (error, asked) {
         (ModelError::Credentials { .. }, Some(asked)) => asked.key_advice(),

@@ -1,4 +1,4 @@
-//! The list: what is said, and what has to come of it.
+//! The list: sentences with their expected results.
 
 use std::{
     fs, io,
@@ -13,19 +13,19 @@ use sallyport_policy::{
 use sallyport_runtime::config::{self, ConfigError};
 use serde_json::{Map, Value};
 
-/// The list that is said unless another is named.
+/// The default list.
 const EVERYDAY: &str = include_str!("everyday.toml");
 
-/// What the list of the program is called in messages.
+/// Name of the default list in messages.
 const EVERYDAY_NAME: &str = "the built-in list";
 
-/// What stands for the folder of the test in its policy.
+/// Placeholder for the test folder in its policy.
 const FOLDER: &str = "{folder}";
 
-/// The home of the test, below its folder.
+/// The home of the test, inside its folder.
 pub(super) const HOME: &str = "sallyport";
 
-/// The words for how a call can end.
+/// Names of the outcomes of a call.
 const OUTCOMES: [(&str, &str); 6] = [
     ("completed", "completed"),
     ("failed", "failed"),
@@ -35,30 +35,30 @@ const OUTCOMES: [(&str, &str); 6] = [
     ("cancelled", "cancelled"),
 ];
 
-/// A list of sentences, with what they need.
+/// A list of sentences, with the files and the policy that they need.
 pub(super) struct List {
-    /// The policy's text.
+    /// Text of the policy.
     policy: String,
-    /// Files below the folder of the test.
+    /// Files inside the test folder, as path and text.
     files: Vec<(String, String)>,
     pub(super) sentences: Vec<Sentence>,
 }
 
-/// A sentence, and what has to come of it.
+/// A sentence with its expected result.
 pub(super) struct Sentence {
     pub(super) say: String,
-    /// The tool to be called; none may be when absent.
+    /// The expected tool. `None` means that no tool may be called.
     pub(super) tool: Option<ToolId>,
-    /// Arguments that the call has to have, beside others.
+    /// Arguments that the call must have. Others are allowed.
     pub(super) arguments: Map<String, Value>,
-    /// The word for how the call has to end.
+    /// The expected outcome.
     pub(super) outcome: &'static str,
-    /// Words that the answer has to hold.
+    /// Text that the answer must contain, ignoring case.
     pub(super) answer: Option<String>,
 }
 
 impl List {
-    /// Reads a list: of a file, or the one that comes with the program.
+    /// Reads the list in a file, or the default list.
     pub(super) fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = file else { return Ok(Self::parse(EVERYDAY_NAME, EVERYDAY)?) };
         Ok(Self::parse(&path.display().to_string(), &config::read(path, true)?)?)
@@ -76,16 +76,16 @@ impl List {
         })
     }
 
-    /// The policy for a folder.
+    /// Returns the policy for a test folder.
     pub(super) fn policy(&self, folder: &Path) -> String {
         self.policy.replace(FOLDER, &folder.display().to_string())
     }
 
-    /// Writes the files below a folder.
+    /// Writes the files into a folder.
     ///
     /// # Errors
     ///
-    /// One cannot be written, as where another lies in the place of its folder.
+    /// A file cannot be written, for example if another file has the name of its folder.
     pub(super) fn lay_out(&self, folder: &Path) -> io::Result<()> {
         for (name, text) in &self.files {
             let path = folder.join(name);
@@ -114,7 +114,7 @@ fn sentence(section: &mut Section<'_>) -> Result<Sentence, SourceError> {
     Ok(Sentence { say, tool, arguments, outcome: outcome.unwrap_or("completed"), answer })
 }
 
-/// A path that leads nowhere but below the folder.
+/// Parses a path that stays inside the test folder.
 fn below(item: Item<'_>) -> Result<String, SourceError> {
     let place = item.place();
     let path = item.prose()?;

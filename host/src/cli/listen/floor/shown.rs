@@ -1,4 +1,4 @@
-//! What is shown of a session where no plugin shows it, and what is for the person alone.
+//! Output of a session that no plugin shows, and output for the user only.
 
 use sallyport_contract::{Outcome, text};
 use sallyport_model::Delta;
@@ -8,11 +8,11 @@ use sallyport_session::Event;
 use super::Floor;
 use crate::cli::show;
 
-/// Most characters of an input that are shown beside its origin.
+/// Most characters of an input shown with its origin.
 const INPUT_CHARS_MAX: usize = 120;
 
 impl Floor<'_> {
-    /// How a denial could be lifted is for the person alone: no plugin is told.
+    /// Shows the policy that would allow a denied call, to the user only and never to a plugin.
     pub(super) fn show_fix(&self, outcome: &Outcome) {
         if let Outcome::Denied(denial) = outcome {
             let file = self.settings.policy.user_file();
@@ -20,7 +20,7 @@ impl Floor<'_> {
         }
     }
 
-    /// Shows what happens where no plugin does.
+    /// Shows an event if no plugin does.
     pub(super) fn show(&mut self, event: &Event) {
         let is_written = matches!(&self.turn, Some(Some(origin)) if self.is_heard(origin));
         match event {
