@@ -1,4 +1,3 @@
-//! The program: its command line, and all that is ever printed. The host itself is in
-//! `sallyport-runtime`.
+//! The program: its command line and all of its output. The host is in `sallyport-runtime`.
 
 pub mod cli;

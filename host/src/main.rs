@@ -1,7 +1,7 @@
-//! The `sallyport` program; everything is in the library beside it.
+//! The `sallyport` program, a thin wrapper around the library.
 //!
-//! The program starts itself again to compile a plugin, and to stand between itself and a script. As
-//! such a process it does nothing else.
+//! The program also starts itself to compile a plugin and to supervise a script. Such a process
+//! does nothing else.
 
 use std::process::ExitCode;
 

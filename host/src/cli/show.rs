@@ -1,4 +1,4 @@
-//! How calls and questions look to a person, in every front end of the terminal.
+//! Descriptions of calls and questions, shared by all front ends at the terminal.
 
 use std::{path::Path, time::Duration};
 
@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 
-/// One argument is shown up to here, with the number of characters that are not.
+/// Most characters shown of an argument. The rest is counted.
 const ARGUMENT_CHARS_MAX: usize = 500;
 
-/// Most characters of what is reached for in the first line of a question.
+/// Most characters of the subject in the first line of a question.
 const SUBJECT_CHARS_MAX: usize = 400;
 
-/// How a call ended, in a few words: `completed in 12 ms`.
+/// Describes the end of a call, such as `completed in 12 ms`.
 pub(super) fn ending(report: &CallReport) -> String {
-    // What was refused at the gate took no time worth telling.
+    // A call that the gate refused took no time.
     if report.elapsed.is_zero() {
         return report.outcome.word().to_owned();
     }
@@ -32,12 +32,12 @@ pub(super) fn ending(report: &CallReport) -> String {
     }
 }
 
-/// A wait before a provider is asked again.
+/// Describes the wait before the next request to a provider.
 pub(super) fn retry(wait: Duration, reason: &str) -> String {
     format!("retrying in {:.1} s: {}", wait.as_secs_f64(), text::one_line(reason))
 }
 
-/// Why a call did not complete, for the person.
+/// Returns the reason why a call did not complete, for the user.
 pub(super) fn reason(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Completed(_) => None,
@@ -52,7 +52,7 @@ pub(super) fn reason(outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// More about a failure, which no model ever sees.
+/// Returns details of a failure. Models never receive them.
 pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
     match outcome {
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => failure.detail.as_deref(),
@@ -63,15 +63,16 @@ pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
     }
 }
 
-/// Who says something, and how it comes: `timer says aloud, late`. A plugin's name is safe to show.
+/// Names the source of a notice, such as `timer says aloud, late`. A plugin's name is safe to
+/// print.
 pub(super) fn speaker(notice: &Notice) -> String {
     let aloud = if notice.speech.is_some() { " aloud" } else { "" };
     let late = if notice.late { ", late" } else { "" };
     format!("{} says{aloud}{late}", notice.plugin)
 }
 
-/// The lines of what a plugin says; one that comes several times in a row, as of timers that end at the
-/// same moment, is one line that says how often.
+/// Returns the lines of a notice. Repeated lines, such as those of timers that end at the same
+/// time, become one line with a count.
 pub(super) fn lines(notice: &Notice) -> Vec<String> {
     let mut lines: Vec<(&str, usize)> = Vec::new();
     for line in notice.text.lines() {
@@ -87,28 +88,28 @@ pub(super) fn lines(notice: &Notice) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// The lines that would allow what was denied, and where they belong.
+/// Prints the policy text that would allow a denied call, with its place.
 pub(super) fn fix(denial: &Denial, policy_file: &Path, out: &Output) {
     if let Some(fix) = &denial.fix {
         lifted_by(fix, policy_file, out);
     }
 }
 
-/// The policy text that lifts a refusal, with what to do with it.
+/// Prints a policy text with an instruction.
 pub(super) fn lifted_by(fix: &str, policy_file: &Path, out: &Output) {
     out.hint(&format!("to allow this, {}:", where_to_put(fix, policy_file)));
     out.block(fix);
 }
 
-/// What to do with a text that lifts a refusal.
+/// Describes where a policy text belongs.
 pub(super) fn where_to_put(fix: &str, policy_file: &Path) -> String {
-    // The text is complete: a table that is there already would stand twice otherwise.
+    // The text replaces the existing table, which would otherwise occur twice.
     let replaced =
         if fix.starts_with("[plugin.") { " (in place of the same table there)" } else { "" };
     format!("put into {}{replaced}", policy_file.display())
 }
 
-/// The policy text that all that was denied would have needed, as the answer of the command.
+/// Prints the policy text that all denied calls need, as the answer of the command.
 pub(super) fn needed<'d>(denials: impl IntoIterator<Item = &'d Denial>, out: &Output) {
     let text = needed::together(denials.into_iter().filter_map(|denial| denial.fix.as_deref()));
     if text.is_empty() {
@@ -117,7 +118,7 @@ pub(super) fn needed<'d>(denials: impl IntoIterator<Item = &'d Denial>, out: &Ou
     text.lines().for_each(|line| out.line(line));
 }
 
-/// What a person reads before they say yes or no.
+/// Prints everything that the user needs to decide about a question.
 pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     let digest: String = request.plugin_digest.chars().take(12).collect();
     let call = &request.call;
@@ -148,7 +149,7 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     }
 }
 
-/// All that would leave with a request, and nothing else.
+/// Prints the whole outgoing request.
 pub(super) fn whole_request(request: &ApprovalRequest, out: &Output) {
     if let Subject::Access { what } = &request.subject {
         out.question(&format!("{} wants {}", request.call.tool.plugin, text::one_line(what)));
@@ -158,7 +159,7 @@ pub(super) fn whole_request(request: &ApprovalRequest, out: &Output) {
     }
 }
 
-/// Every argument on a line of its own, so that a long one cannot push another out of sight.
+/// Returns one line per argument, so that a long one cannot push another out of sight.
 fn argument_lines(arguments: &str) -> Vec<String> {
     let line = |name: &str, value: &str| {
         let shown = text::excerpt(value, ARGUMENT_CHARS_MAX);
@@ -176,7 +177,7 @@ fn argument_lines(arguments: &str) -> Vec<String> {
     }
 }
 
-/// What a plugin requests and is not granted, a line each, with the command that grants it.
+/// Returns one line per request that is not granted, with the command that grants it.
 pub(super) fn ungranted(entry: &Entry) -> Vec<String> {
     let name = entry.name();
     let line = |request: &UngrantedRequest| match request.flags() {
@@ -188,7 +189,7 @@ pub(super) fn ungranted(entry: &Entry) -> Vec<String> {
     entry.grant().ungranted().iter().map(|request| text::one_line(&line(request))).collect()
 }
 
-/// The same for programs.
+/// Returns the requests that are not granted, as JSON.
 pub(super) fn ungranted_json(entry: &Entry) -> Value {
     let found = entry.grant().ungranted();
     let one = |request: &UngrantedRequest| {

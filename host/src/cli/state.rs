@@ -1,4 +1,4 @@
-//! `sallyport state …`: what plugins keep from call to call.
+//! `sallyport state …`: the persistent state of plugins.
 
 use clap::Subcommand;
 use sallyport_contract::{
@@ -17,13 +17,13 @@ use super::{
     output::Output,
 };
 
-/// Keys that are read from the store at a time.
+/// Keys per page read from the store.
 const PAGE_KEYS: usize = 256;
 
-/// How much of a key a question or an error shows.
+/// Most characters of a key in a question or an error.
 const KEY_CHARS_MAX: usize = 60;
 
-/// What can be done with state.
+/// Commands for state.
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
     /// List the plugins that have state, or the keys of one plugin
@@ -120,7 +120,7 @@ fn list_keys(plugin: &PluginName, keys: &[String], format: Format, out: &Output)
     }
 }
 
-/// A value that is no text is shown as what it is: bytes.
+/// Prints a value. One that is not UTF-8 text is printed in hexadecimal.
 fn print(key: &str, kept: &Kept, format: Format, out: &Output) {
     let shown = std::str::from_utf8(&kept.value);
     match format {

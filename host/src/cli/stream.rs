@@ -1,8 +1,8 @@
-//! The two streams that the program prints to, and whether they could be written.
+//! Standard output and standard error, with their write errors.
 //!
-//! Printing never fails where it happens, because a command has to reach its end in any case: there
-//! the audit is flushed and sessions are closed. The first failure is kept, nothing more is written
-//! to that stream, and the end of the program tells of it.
+//! Printing never fails at the call. A command has to reach its end in any case: the audit is
+//! flushed and sessions are closed there. The first error is kept and ends all output to that
+//! stream. It is reported at the end of the program.
 
 use std::{
     fmt,
@@ -18,24 +18,25 @@ use rustix::{
 };
 use tokio::sync::Notify;
 
-/// Where the answer of a command goes.
+/// Standard output, for the answer of a command.
 pub(super) static STDOUT: OutputStream = OutputStream::new(StreamKind::Stdout);
 
-/// Where everything else goes.
+/// Standard error, for everything else.
 pub(super) static STDERR: OutputStream = OutputStream::new(StreamKind::Stderr);
 
-/// SessionSelector of the two streams.
+/// Identifies one of the two streams.
 #[derive(Debug, Clone, Copy)]
 enum StreamKind {
     Stdout,
     Stderr,
 }
 
-/// One stream of the process. There is one value for each, because its failure is the process's.
+/// An output stream of the process. Its failure affects the whole process, so there is one static
+/// value per stream.
 #[derive(Debug)]
 pub(super) struct OutputStream {
     kind: StreamKind,
-    /// Held while something is written, so that lines of two threads do not mix.
+    /// Held during a write, so that the lines of two threads do not mix.
     writing: Mutex<()>,
     colours: OnceLock<ColorChoice>,
     loss: OnceLock<io::Error>,
@@ -53,7 +54,7 @@ impl OutputStream {
         }
     }
 
-    /// Writes text with its colours, where they are wanted.
+    /// Writes text, with its colours if they are enabled.
     pub(super) fn write(&self, text: fmt::Arguments<'_>) {
         let mut rendered = AutoStream::new(Vec::new(), self.colours());
         // Writing into memory cannot fail.
@@ -61,7 +62,7 @@ impl OutputStream {
         self.write_bytes(&rendered.into_inner());
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub(super) fn write_bytes(&self, bytes: &[u8]) {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.loss().is_some() {
@@ -72,28 +73,28 @@ impl OutputStream {
             StreamKind::Stderr => write_all(io::stderr().as_fd(), bytes),
         };
         if let Err(error) = written {
-            // Nobody else sets it: this thread holds the lock.
+            // Only the thread that holds the lock sets it.
             let _ = self.loss.set(error);
             self.lost.notify_waiters();
         }
     }
 
-    /// Why the stream cannot be written any more, if that is so.
+    /// Returns the error that ended output to the stream.
     pub(super) fn loss(&self) -> Option<&io::Error> {
         self.loss.get()
     }
 
-    /// Waits until the stream cannot be written any more.
+    /// Waits until output to the stream ends with an error.
     pub(super) async fn lost(&self) {
         let mut lost = std::pin::pin!(self.lost.notified());
-        // Registered before the look, so that a loss in between is not missed.
+        // Register first, because a loss after the check would otherwise be missed.
         lost.as_mut().enable();
         if self.loss().is_none() {
             lost.await;
         }
     }
 
-    /// Whether colours are wanted, and by whom.
+    /// Returns the colour setting of the stream.
     pub(super) fn colours(&self) -> ColorChoice {
         *self.colours.get_or_init(|| match self.kind {
             StreamKind::Stdout => AutoStream::choice(&io::stdout()),
@@ -102,8 +103,10 @@ impl OutputStream {
     }
 }
 
-/// Writes all bytes. The standard library's own streams are passed by, because they lose what a
-/// stream does not take at once when another program has made it non-blocking.
+/// Writes all bytes.
+///
+/// It bypasses the standard library's streams because those lose data if another program has made
+/// the stream non-blocking.
 fn write_all(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(stream, bytes) {
@@ -136,7 +139,7 @@ mod tests {
         let to = OwnedFd::from(to);
         let flags = rustix::fs::fcntl_getfl(&to).unwrap();
         rustix::fs::fcntl_setfl(&to, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
-        // More than any pipe holds.
+        // More than the capacity of any pipe.
         let bytes = vec![b'x'; 4 << 20];
         let reader = thread::spawn(move || {
             let mut read = Vec::new();

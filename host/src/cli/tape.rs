@@ -1,4 +1,4 @@
-//! Tapes of runs: the file that one is written to or read from, and what a run does with it.
+//! Recordings of runs: their files, and their use during a run.
 
 use std::{
     fs::{File, OpenOptions},
@@ -17,21 +17,21 @@ use sallyport_untrusted_file as untrusted_file;
 
 use super::exit::{Exit, Failure};
 
-/// What tapes have to do with a run.
+/// The recording of a run.
 pub(super) enum Reel {
-    /// Nothing.
+    /// No recording.
     None,
-    /// One is written.
+    /// The run is recorded.
     Records(Recording),
-    /// One is played.
+    /// A recording is replayed.
     Plays(Replay),
 }
 
-/// Makes the file of a tape: for this user alone, and never in place of another file.
+/// Creates the file of a recording, readable by this user only. It never overwrites a file.
 ///
 /// # Errors
 ///
-/// There is such a file, or it cannot be made.
+/// The file exists or cannot be created.
 pub(super) fn create(path: &Path) -> Result<File, Failure> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.map_err(|error| {
@@ -46,11 +46,11 @@ pub(super) fn create(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// Reads a tape.
+/// Reads a recording.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or it is no tape.
+/// The file cannot be read or is not a recording.
 pub(super) fn read(path: &Path) -> Result<Tape, Failure> {
     let file = untrusted_file::open(path).map_err(|error| {
         Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()))
@@ -62,21 +62,21 @@ pub(super) fn read(path: &Path) -> Result<Tape, Failure> {
 }
 
 impl Reel {
-    /// The person is about to say something.
+    /// Records an input before it is submitted.
     pub(super) fn input(&self, message: &UserMessage) {
         if let Self::Records(recording) = self {
             recording.input(message);
         }
     }
 
-    /// The person is about to call the turn off.
+    /// Records that the turn is cancelled.
     pub(super) fn cancel(&self) {
         if let Self::Records(recording) = self {
             recording.cancel();
         }
     }
 
-    /// An event was told; returns it as it is to be shown.
+    /// Records an event. Returns the event to show.
     pub(super) fn event(&self, event: Event) -> Event {
         match self {
             Self::None => event,
@@ -88,7 +88,7 @@ impl Reel {
         }
     }
 
-    /// Waits until the turn is to be called off, as it was on the tape.
+    /// Waits until the recording cancels the turn.
     pub(super) async fn cancel_due(&self) {
         match self {
             Self::Plays(replay) => replay.cancel_due().await,
@@ -96,11 +96,11 @@ impl Reel {
         }
     }
 
-    /// Ends what is being written, or says whether all went as it is on the tape.
+    /// Finishes a recording, or checks that a replay matched it.
     ///
     /// # Errors
     ///
-    /// The tape could not be written to its end, or something was different.
+    /// The recording could not be written completely, or the replay differed from it.
     pub(super) fn settle(&self) -> Result<(), Failure> {
         match self {
             Self::None => Ok(()),

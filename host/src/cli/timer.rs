@@ -1,4 +1,4 @@
-//! `sallyport timer …`: the timers and reminders that are set, whoever set them.
+//! `sallyport timer …`: timers and reminders of all plugins.
 
 use clap::Subcommand;
 use jiff::Zoned;
@@ -14,13 +14,13 @@ use super::{
     output::Output,
 };
 
-/// Most timers that are shown when not all are asked for: a screen of them. JSON has all.
+/// Most timers in a list without `--all`: one screen. JSON output contains all.
 const SHOWN_MAX: usize = 20;
 
 /// Most characters of a label in a list.
 const LABEL_CHARS_MAX: usize = 60;
 
-/// What can be done with timers.
+/// Commands for timers.
 #[derive(Debug, Subcommand)]
 pub(super) enum TimerCommand {
     /// List the timers of all plugins and sessions, the next to fire first
@@ -63,7 +63,7 @@ pub(super) fn timer(flags: &Flags, command: &TimerCommand, out: &Output) -> Resu
 fn list(timers: &[Timer], most: usize, format: Format, out: &Output) {
     let now = Zoned::now();
     if format == Format::Json {
-        // Whoever reads this would not notice that some are missing.
+        // List all, because a program would not notice that some are missing.
         return out.json(&timers.iter().map(|timer| about(timer, &now)).collect());
     }
     let shown = timers.get(..most).unwrap_or(timers);
@@ -75,7 +75,7 @@ fn list(timers: &[Timer], most: usize, format: Format, out: &Output) {
     }
 }
 
-/// `ID  in 5 minutes  timer  "pasta"  session 1a-2b`.
+/// Formats a timer: `ID  in 5 minutes  timer  "pasta"  session 1a-2b`.
 fn line(timer: &Timer, now: &Zoned) -> String {
     let when = describe(&timer.moment, timer.next_ms, now);
     let label = timer.label.as_deref().map(|label| text::excerpt(label, LABEL_CHARS_MAX));

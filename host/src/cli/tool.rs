@@ -1,4 +1,4 @@
-//! `sallyport tool list|show`: the tools that a model would be offered.
+//! `sallyport tool list|show`: the tools that a model gets.
 
 use sallyport_contract::{ToolId, ToolSpec, Toolbox, text};
 use sallyport_runtime::{

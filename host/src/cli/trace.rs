@@ -1,21 +1,20 @@
-//! `-v`: shows each invocation with its decision, its time and its outcome, and what the plugin
-//! logged.
+//! `-v`: shows each call with its decision, time and outcome, and the plugin's log lines.
 
 use sallyport_contract::{Admitted, CallReport, Effect, text};
 use sallyport_runtime::gate::Tell;
 
 use super::show;
 
-/// Arguments of a call, as far as one line holds them.
+/// Most characters of a call's arguments on its line.
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
-/// Tells of invocations, a line for each thing that happened.
+/// Reports calls, one line per event.
 pub(super) struct Tracer {
     pub(super) tell: Tell,
 }
 
 impl Tracer {
-    /// Tells of a decision.
+    /// Reports a decision.
     pub(super) fn decided(
         &self,
         tool: &str,
@@ -34,7 +33,7 @@ impl Tracer {
         }
     }
 
-    /// Tells of an end, and of what was done until then.
+    /// Reports the end of a call, after its effects.
     pub(super) fn finished(&self, tool: &str, report: &CallReport) {
         for effect in &report.effects {
             (self.tell)(&format!("  {}", effect_line(effect)));

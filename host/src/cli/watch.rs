@@ -1,4 +1,4 @@
-//! What is noted of calls while a command runs: shown to the person, or kept to be learned from.
+//! Observation of calls during a command: shown to the user, or kept for learning.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,30 +14,30 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{consent, notices::NoticePrinter, output::Output, trace::Tracer};
 
-/// Most refusals that are kept of one run; a plugin can ask forever.
+/// Most refusals kept per run. A plugin can repeat requests forever.
 const REFUSALS_MAX: usize = 1000;
 
-/// What is noted of a command's calls.
+/// Settings for the observation of a command's calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
     /// Whether each call is shown.
     pub(super) verbose: bool,
-    /// Where refusals are kept, if anybody wants them.
+    /// Collects refusals, for `policy learn`.
     pub(super) notebook: Option<Arc<Notebook>>,
-    /// Who shows what happens beside the answer, in place of standard error.
+    /// Receives messages other than the answer. `None` sends them to standard error.
     pub(super) asides: Option<UnboundedSender<Aside>>,
 }
 
-/// Something that happens beside the answer.
+/// A message that is not part of the answer.
 #[derive(Debug)]
 pub(super) enum Aside {
-    /// Something is off but stops nothing.
+    /// A warning.
     Warning(String),
-    /// A line about a call, for whoever wants all of them.
+    /// A line about a call, in verbose mode.
     Traced(String),
-    /// Something that a person is to do or to know, for which nobody is to blame.
+    /// Information for the user that is not a warning.
     Told(String),
-    /// A running call turns to somebody outside.
+    /// A running call sends a request to a host.
     Turned {
         /// The call.
         call_id: String,
@@ -47,7 +47,7 @@ pub(super) enum Aside {
 }
 
 impl Watch {
-    /// What a host is opened with.
+    /// Returns the options to open a host with.
     pub(super) fn options(
         &self,
         consent: Arc<dyn Consent>,
@@ -67,7 +67,7 @@ impl Watch {
         }
     }
 
-    /// Who shows what a host reports about itself.
+    /// Returns the sink for notices of the host.
     pub(super) fn notices(&self, out: &Output) -> NoticeSink {
         let (printer, asides) = (NoticePrinter::new(out), self.asides.clone());
         Arc::new(move |notice| match (&asides, notice) {
@@ -77,7 +77,7 @@ impl Watch {
         })
     }
 
-    /// Who sees every call, if anybody wants to.
+    /// Returns the observer of calls, if one is needed.
     fn observer(&self, out: &Output) -> Option<Arc<dyn RunObserver>> {
         let tracer = self.verbose.then(|| Tracer { tell: self.traces(out) });
         let onlooker = Onlooker { tracer, notebook: self.notebook.clone() };
@@ -85,7 +85,7 @@ impl Watch {
         wants.then(|| Arc::new(onlooker) as Arc<dyn RunObserver>)
     }
 
-    /// Who shows lines about calls.
+    /// Returns the function that prints lines about calls.
     fn traces(&self, out: &Output) -> Tell {
         let (asides, out) = (self.asides.clone(), *out);
         Arc::new(move |line| match &asides {
@@ -94,7 +94,7 @@ impl Watch {
         })
     }
 
-    /// Who shows which servers running calls turn to.
+    /// Returns the function that reports the hosts contacted by running calls.
     fn activity(&self) -> Activity {
         match self.asides.clone() {
             Some(asides) => Arc::new(move |call, host| {
@@ -106,14 +106,15 @@ impl Watch {
     }
 }
 
-/// What plugins were refused by the host. What they themselves call a refusal is in it where the host
-/// knows what would lift it: a path that lies in no granted folder never reaches the host, so only the
-/// plugin can say that it was refused.
+/// Refusals by the host.
+///
+/// A denial that the plugin itself returned counts if the host has a fix for it: a path outside
+/// every granted folder never reaches the host, so only the plugin can report it.
 #[derive(Debug, Default)]
 pub(super) struct Notebook(Mutex<Vec<(PluginName, Denial)>>);
 
 impl Notebook {
-    /// What one plugin was refused.
+    /// Returns the refusals of one plugin.
     pub(super) fn refused(&self, plugin: &PluginName) -> Vec<Denial> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_plugin = kept.iter().filter(|(who, _)| who == plugin);
@@ -135,7 +136,7 @@ impl Notebook {
             (Some(first), _) => {
                 std::iter::once(first).chain(refused).for_each(|one| self.note(plugin, one));
             }
-            // The text that lifts a refusal is the host's, whoever said no.
+            // A fix always comes from the host, even if the plugin denied the call.
             (None, Outcome::Denied(denial)) if denial.fix.is_some() => self.note(plugin, denial),
             (None, _) => {}
         }
@@ -149,7 +150,7 @@ impl Notebook {
     }
 }
 
-/// Shows calls and keeps refusals.
+/// Shows calls and collects refusals.
 struct Onlooker {
     tracer: Option<Tracer>,
     notebook: Option<Arc<Notebook>>,

@@ -1,8 +1,8 @@
-//! `sallyport selftest`: everyday sentences through the whole line, without a model or a key.
+//! `sallyport selftest`: runs everyday sentences through all layers, without a model or a key.
 //!
-//! The offline matcher reads each sentence, the session has the call decided by the gate, the sandbox
-//! runs it, and the audit keeps it, all in a home that is made for the test and removed after it. Of
-//! the user's own there are only the plugins.
+//! The offline matcher reads each sentence, the session and the gate decide about the call, the
+//! sandbox runs it, and the audit records it. All of this happens in a temporary home. It uses only
+//! the user's plugins.
 
 mod list;
 mod report;
@@ -28,7 +28,7 @@ use list::List;
 use report::Report;
 use stage::Stage;
 
-/// What the policy calls the folder of the test when it is only shown.
+/// The test folder in a policy that is only printed.
 const SOME_FOLDER: &str = "/tmp/sallyport-selftest";
 
 #[derive(Debug, ClapArgs)]
@@ -82,7 +82,7 @@ enum Presence {
     Unusable(String),
 }
 
-/// A plugin that nobody installed is no fault; one that is there and cannot be used is.
+/// Checks for a tool. A plugin that is not installed is skipped, but an unusable one is a failure.
 fn presence(registry: &Registry, tool: Option<&ToolId>) -> Presence {
     let Some(tool) = tool else { return Presence::There };
     if let Err(Missing::Unknown { message, .. }) = registry.plugin(tool.plugin.as_str()) {

@@ -1,4 +1,4 @@
-//! What is told of the test: for each sentence what was called, how it ended and what was said.
+//! Reports the test: the calls, the outcome and the answer for each sentence.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::cli::{
     output::Output,
 };
 
-/// Lines of an answer that are shown; a page of it helps nobody to see what is wrong.
+/// Most lines of an answer that are shown.
 const ANSWER_LINES_MAX: usize = 6;
 
-/// A line of an answer is shown up to here.
+/// Most characters of a line that are shown.
 const ANSWER_CHARS_MAX: usize = 200;
 
-/// Arguments are shown up to here.
+/// Most characters of the arguments that are shown.
 const ARGUMENTS_CHARS_MAX: usize = 160;
 
-/// What came of a sentence.
+/// The result of a sentence.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) calls: Vec<Call>,
-    /// What was told beside the answer, such as the address of a page that nobody opened.
+    /// Messages other than the answer, such as the address of a page that was not opened.
     pub(super) asides: Vec<String>,
     pub(super) answer: String,
     pub(super) elapsed: Duration,
@@ -36,22 +36,22 @@ pub(super) struct Said {
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) tool: String,
-    /// As the matcher wrote them.
+    /// The arguments, as the matcher wrote them.
     pub(super) arguments: String,
-    /// The word for how it ended; empty while it runs.
+    /// The outcome. It is empty while the call runs.
     pub(super) outcome: &'static str,
-    /// The policy text that would have allowed it.
+    /// The policy text that would have allowed the call.
     pub(super) fix: Option<String>,
 }
 
-/// Whether a sentence did what it should.
+/// Whether a sentence had the expected result.
 enum Verdict {
     Passed,
     Failed(String),
     Skipped(String),
 }
 
-/// What has been told, counted.
+/// The results so far, counted.
 pub(super) struct Report<'a> {
     format: Format,
     out: &'a Output,
@@ -66,7 +66,7 @@ impl<'a> Report<'a> {
         Self { format, out, rows: Vec::new(), passed: 0, failed: 0, skipped: 0 }
     }
 
-    /// Tells of a sentence that was said.
+    /// Reports a sentence that was run.
     pub(super) fn said(&mut self, sentence: &Sentence, said: &Said) {
         let verdict = match expected(sentence, said) {
             Ok(()) => Verdict::Passed,
@@ -75,17 +75,17 @@ impl<'a> Report<'a> {
         self.take(sentence, said, &verdict);
     }
 
-    /// Tells of a sentence that was not said, since its plugin is not there.
+    /// Reports a sentence that was skipped: its plugin is not installed.
     pub(super) fn skipped(&mut self, sentence: &Sentence, why: String) {
         self.take(sentence, &Said::default(), &Verdict::Skipped(why));
     }
 
-    /// Tells of a sentence that was not said, since its plugin cannot be used.
+    /// Reports a sentence that was not run: its plugin cannot be used.
     pub(super) fn unusable(&mut self, sentence: &Sentence, why: String) {
         self.take(sentence, &Said::default(), &Verdict::Failed(why));
     }
 
-    /// Tells how it went in all.
+    /// Reports the totals.
     pub(super) fn end(self, audit: &Verification) -> Result<Exit, Failure> {
         let Self { passed, failed, skipped, .. } = self;
         let is_good = failed == 0 && passed > 0 && audit.is_whole();
@@ -178,7 +178,7 @@ fn row(sentence: &Sentence, said: &Said, verdict: &Verdict) -> Value {
     })
 }
 
-/// Compares what happened with what should have happened.
+/// Compares the result with the expected one.
 fn expected(sentence: &Sentence, said: &Said) -> Result<(), String> {
     match (&sentence.tool, said.calls.as_slice()) {
         (None, []) => {}

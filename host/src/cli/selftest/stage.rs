@@ -1,4 +1,4 @@
-//! Where the sentences are said: a home of its own, with its own policy, and a session in it.
+//! The environment of the sentences: a temporary home with its own policy, and a session.
 
 use std::{path::Path, sync::Arc, time::Instant};
 
@@ -27,22 +27,22 @@ use crate::cli::{
     watch::{Aside, Watch},
 };
 
-/// Variables of the user's that sentences may be about; nothing else is taken along, keys least of all.
+/// The user's variables that sentences may depend on. No others are copied, especially no keys.
 const VARIABLES: [&str; 2] = ["TZ", "LANG"];
 
-/// A session that lasts as long as the test.
+/// A session for the whole test.
 pub(super) struct Stage {
     pub(super) tools: Host,
     settings: Settings,
     session: HostSession,
     events: Events,
-    /// What is told beside the answers.
+    /// Messages other than answers.
     asides: mpsc::UnboundedReceiver<Aside>,
     _folder: TempDir,
 }
 
 impl Stage {
-    /// Makes a home, loads the user's plugins under the policy of the list, and begins a session.
+    /// Creates a home, loads the user's plugins under the list's policy, and starts a session.
     pub(super) async fn new(
         flags: &Flags,
         list: &List,
@@ -63,7 +63,7 @@ impl Stage {
         Ok(Self { tools, settings, session, events, asides, _folder: folder })
     }
 
-    /// Says a sentence, and returns what happened; nothing when the person stops it.
+    /// Runs a sentence and returns the result, or `None` if the user interrupts.
     pub(super) async fn say(&mut self, text: &str) -> Result<Option<Said>, Failure> {
         let begin = Instant::now();
         let mut said = Said::default();
@@ -86,7 +86,7 @@ impl Stage {
         }
     }
 
-    /// What was told since the last sentence.
+    /// Returns the messages since the last sentence.
     fn heard(&mut self) -> Vec<String> {
         let told = std::iter::from_fn(|| self.asides.try_recv().ok());
         let line = |aside| match aside {
@@ -97,7 +97,7 @@ impl Stage {
         told.filter_map(line).collect()
     }
 
-    /// Ends the session, and checks the record of all that was decided and done.
+    /// Ends the session and verifies the audit.
     pub(super) async fn close(self, out: &Output) -> Result<Verification, Failure> {
         self.session.close(self.events).await;
         compose::close(self.tools, out).await.check()?;
@@ -109,7 +109,7 @@ impl Stage {
     }
 }
 
-/// The settings of a user who has only their plugins, and what was compiled of them.
+/// Settings in the test's home with the user's plugins and compilation cache.
 fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failure> {
     list.lay_out(folder)?;
     let home = folder.join(HOME);
@@ -120,7 +120,7 @@ fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failu
     let (home, user) = (text(&home), text(folder));
     let taken = VARIABLES.iter().filter_map(|name| Some((*name, own.env.get(name)?)));
     let variables = taken.chain([(env::HOME, home.as_str()), ("HOME", user.as_str())]);
-    // A folder that nobody named need not exist.
+    // The default folder may be missing.
     let named = own.plugin_dirs_origin != Origin::Default;
     let plugin_dirs = own.plugin_dirs.iter().filter(|dir| named || dir.is_dir()).cloned();
     let flags = Flags {
@@ -131,7 +131,7 @@ fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failu
         ..Flags::default()
     };
     let mut settings = Settings::resolve(&flags, Env::of(variables))?;
-    // No page is opened: its address is told.
+    // Print the address of a page instead of opening it.
     settings.browser.command = Some(browser::NONE.to_owned());
     settings.policy.own.push(own.paths.cache.clone());
     settings.paths.cache = own.paths.cache;
@@ -141,7 +141,7 @@ fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failu
 fn parts(settings: &Settings, talk: OpenedSession, tools: &Host) -> Parts {
     let OpenedSession { session_id, journal, past, .. } = talk;
     let options = session::Options {
-        // A tool's own sentence is the better answer: the matcher has no words of its own.
+        // Use the tool's own sentence, because the matcher composes none.
         spoken: true,
         user_id: Some(USER.to_owned()),
         limits: settings.budget.turn,

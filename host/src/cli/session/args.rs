@@ -19,7 +19,7 @@ pub(in super::super) enum SessionCommand {
     },
 }
 
-/// What is done with sessions without talking in them.
+/// Commands for stored sessions.
 #[derive(Debug, Subcommand)]
 pub(in super::super) enum KeptCommand {
     /// List the sessions, last used first

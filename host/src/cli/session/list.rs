@@ -1,4 +1,4 @@
-//! Many sessions: the list of them, and what is found in them.
+//! Lists of sessions and of search results.
 
 use jiff::{Timestamp, tz::TimeZone};
 use sallyport_contract::text;
@@ -22,7 +22,7 @@ pub(super) fn list(
     let folder = folder().filter(|_| here);
     let filter = SessionFilter { folder: folder.as_deref(), ..SessionFilter::default() };
     let mut sessions = store.sessions().list(&filter)?;
-    // A program that was stopped in its first moment leaves one in which nothing was said.
+    // A program that was stopped right after its start leaves a session without records.
     sessions.retain(|session| session.records > 0);
     sessions.truncate(number.unwrap_or(usize::MAX));
     if format == Format::Json {
@@ -61,7 +61,7 @@ pub(super) fn search(
     Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
 }
 
-/// `ID  2026-01-31 12:00  3 turns  gpt-5  $0.02  what was said first`.
+/// Formats a session: `ID  2026-01-31 12:00  3 turns  gpt-5  $0.02  TITLE`.
 fn line(session: &Session) -> String {
     let Session { id, title, model, used, .. } = session;
     let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
@@ -71,7 +71,7 @@ fn line(session: &Session) -> String {
     format!("{id}  {moment}  {turns:8}  {}{cost}  {title}", text::one_line(model))
 }
 
-/// What is known about a session without its records.
+/// Returns the metadata of a session.
 pub(super) fn about(session: &Session) -> Value {
     json!({
         "id": session.id,
@@ -99,13 +99,13 @@ fn hit(hit: &Hit) -> Value {
     })
 }
 
-/// The place on one line.
+/// Returns the matching text on one line.
 fn snippet(hit: &Hit) -> String {
     let text: String = hit.snippet.iter().map(|piece| piece.text.as_str()).collect();
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// A moment to the minute, in universal time.
+/// Formats a time to the minute, in UTC.
 pub(in super::super) fn moment(at_ms: u64) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     at.map_or_else(

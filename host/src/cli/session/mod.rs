@@ -1,4 +1,4 @@
-//! `sallyport session …`: the sessions that are kept.
+//! `sallyport session …`: stored sessions.
 
 mod args;
 mod list;
@@ -32,7 +32,7 @@ pub(super) use list::moment;
 
 use args::{KeptCommand, YesArgs};
 
-/// Runs a command that talks to nobody.
+/// Runs a command that needs no model.
 pub(super) fn session(flags: &Flags, command: &KeptCommand, out: &Output) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let store = compose::store(&settings)?;
@@ -51,7 +51,7 @@ pub(super) fn session(flags: &Flags, command: &KeptCommand, out: &Output) -> Res
     }
 }
 
-/// The flags of `chat` that go on with a session.
+/// Returns the flags of `chat` that resume a session.
 pub(super) fn resumed(id: &str, model: &ModelArgs, files: &FileArgs) -> ChatArgs {
     let session = SessionArgs { session: Some(id.to_owned()), ..SessionArgs::default() };
     ChatArgs { ui: None, model: model.clone(), files: files.clone(), session }
@@ -79,7 +79,7 @@ fn fork(
     Ok(Exit::Done)
 }
 
-/// How many records the first turns of a session are.
+/// Returns the number of records in the first turns of a session.
 fn shared(records: &[Record], turn: usize) -> Result<usize, Failure> {
     fork_at(records, turn).map(<[Record]>::len).ok_or_else(|| {
         let turns = turns(records).len();
@@ -91,7 +91,7 @@ fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Resu
     let mut sessions: Vec<Session> = Vec::new();
     for id in ids {
         let session = find(store, id)?;
-        // Two starts of one id are one session.
+        // Two prefixes may name the same session.
         if !sessions.iter().any(|known| known.id == session.id) {
             sessions.push(session);
         }

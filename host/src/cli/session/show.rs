@@ -1,4 +1,4 @@
-//! One session: shown to a person, or handed on as a document.
+//! One session: printed for the user, or exported as a document.
 
 use sallyport_contract::text;
 use sallyport_runtime::{history, roles::whose, session::find};
@@ -19,7 +19,7 @@ use super::{
     list::{about, moment},
 };
 
-/// Arguments and results of a call, as far as one line holds them.
+/// Most characters of a call's arguments on its line.
 const VALUE_CHARS_MAX: usize = 160;
 
 pub(super) fn show(store: &Store, id: &str, format: Format, out: &Output) -> Result<Exit, Failure> {
@@ -85,7 +85,7 @@ fn print(turn: &PastTurn, out: &Output) {
     }
 }
 
-/// `clock.get_time {"timezone":"UTC"} → completed`.
+/// Formats a call: `clock.get_time {"timezone":"UTC"} → completed`.
 fn called(call: &PastCall) -> String {
     let arguments = call.edited.as_deref().unwrap_or(&call.arguments);
     let outcome = call.outcome.as_deref().unwrap_or("interrupted");
