@@ -1,7 +1,7 @@
 //! Calls and starts, each as a ratio to bare wasmtime measured in the same run.
 //!
-//! Ours and the baseline take turns in small batches, and the figure is the median over the batches'
-//! ratios, so that noise of the machine hits both alike.
+//! The host and the baseline alternate in small batches. The figure is the median of the batches'
+//! ratios, so the machine's noise affects both alike.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
 
@@ -19,13 +19,13 @@ use sallyport_policy::Manifest;
 use sallyport_runtime::Host;
 use sallyport_sandbox::{ComponentFile, PluginParts, Sandbox, Unattended, raw::Raw};
 
-/// Batches of each measurement; the median of an odd number is one of them.
+/// Batches per measurement. The number is odd, so the median is one of them.
 const BATCHES: usize = 101;
 
-/// Calls in a batch.
+/// Calls per batch.
 const CALLS: usize = 50;
 
-/// Compilations in all; each takes a good part of a second.
+/// Total compilations. Each takes a good part of a second.
 const COMPILATIONS: usize = 5;
 
 fn main() {
@@ -50,12 +50,12 @@ fn small() -> String {
     r#"{"timezone":"Asia/Tokyo"}"#.to_owned()
 }
 
-/// White space is text that has to be checked, copied and parsed like any other.
+/// Pads with white space, which is checked, copied and parsed like any other text.
 fn kilobyte() -> String {
     format!(r#"{{"timezone":"Asia/Tokyo"{}}}"#, " ".repeat(1000))
 }
 
-/// A fresh instance for one call: through the whole host ÷ `InstancePre`, call, drop.
+/// One call in a fresh instance: through the whole host ÷ `InstancePre`, call, drop.
 async fn isolated(host: &Host, raw: &Raw, what: &str, arguments: &str) {
     let ours = async || {
         let call = ToolCall {

@@ -1,8 +1,7 @@
-//! The code interpreter: a first `execute("1+1")` of a conversation, and the next.
+//! The code interpreter: the first `execute("1+1")` of a conversation, and the second.
 //!
-//! The first one begins with a fresh instance of the compiled component from a warm cache; a person
-//! who waits for it should not notice. It is a time and no ratio: what it is compared with is that
-//! person.
+//! The first call instantiates the compiled component from a warm cache. The figure is a time, not
+//! a ratio: the goal is that a waiting user does not notice it.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
 
@@ -16,10 +15,10 @@ use std::{
 use sallyport_contract::{CallContext, Outcome, ToolCall};
 use sallyport_runtime::Host;
 
-/// Conversations that are begun.
+/// Number of conversations.
 const CONVERSATIONS: usize = 101;
 
-/// What a fresh one may take.
+/// Goal for the first call of a conversation.
 const GOAL: Duration = Duration::from_millis(5);
 
 fn main() {
@@ -30,7 +29,7 @@ fn main() {
 
 async fn bench(home: &Path) {
     let host = ground::host(home, "python").await;
-    // The first of all compiles.
+    // The very first call compiles the component.
     execute(&host, "warm").await;
     let (mut fresh, mut warm) = (Vec::new(), Vec::new());
     for conversation in 0..CONVERSATIONS {
@@ -45,7 +44,7 @@ async fn bench(home: &Path) {
     println!("  goal for the first: {GOAL:.0?}");
 }
 
-/// Runs the code in a session, and returns how long that took.
+/// Runs the code in a session and returns the elapsed time.
 async fn execute(host: &Host, session: &str) -> Duration {
     let context = CallContext { session_id: session.to_owned(), ..CallContext::default() };
     let call = ToolCall {

@@ -1,5 +1,5 @@
-//! The ground that benchmarks stand on: a host with one plugin of this repository, an empty policy,
-//! a folder of its own, and the audit that every host keeps.
+//! Set-up that the benchmarks share: a host with one plugin of this repository, an empty policy,
+//! its own folder, and the usual audit log.
 
 use std::path::{Path, PathBuf};
 
