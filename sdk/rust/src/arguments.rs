@@ -1,4 +1,4 @@
-//! From the JSON text of a call to the struct of arguments, with errors that name the argument.
+//! Parsing the JSON arguments of a call into a struct, with errors that name the argument.
 
 use std::{
     cell::Cell,
@@ -18,17 +18,17 @@ use crate::ToolError;
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 pub struct NoArguments {}
 
-/// Finds out whether a type can be the arguments of a tool, as
-/// [`Returned`](crate::output::Returned) does for what it returns.
+/// Detects whether a type can be the arguments of a tool, as [`Returned`](crate::output::Returned)
+/// does for return types.
 #[derive(Debug)]
 pub struct Takes<T>(PhantomData<T>);
 
 impl<T> Takes<T> {
-    /// Stands for the type.
+    /// The value that represents the type.
     pub const TYPE: Self = Self(PhantomData);
 }
 
-/// Data that is no JSON object and has no fields that a model could name.
+/// Data that is not a JSON object, so it has no fields that a model could name.
 pub trait NotAnObject {}
 
 macro_rules! not_objects {
@@ -67,9 +67,9 @@ impl<T, U> NotAnObject for (T, U) {}
 impl<T, U, V> NotAnObject for (T, U, V) {}
 impl<T, U, V, W> NotAnObject for (T, U, V, W) {}
 
-/// What is certainly no struct of arguments.
+/// Types that cannot be a struct of arguments.
 pub trait TakesNoObject<T> {
-    /// Does not compile, and says why.
+    /// Fails to compile, with an error that states the reason.
     fn check(&self)
     where
         T: ToolArguments,
@@ -77,7 +77,7 @@ pub trait TakesNoObject<T> {
     }
 }
 
-/// What may be one.
+/// Types that may be a struct of arguments.
 pub trait TakesObject {
     /// Does nothing.
     fn check(&self) {}
@@ -86,7 +86,7 @@ pub trait TakesObject {
 impl<T: NotAnObject> TakesNoObject<T> for &Takes<T> {}
 impl<T> TakesObject for Takes<T> {}
 
-/// A struct of arguments; nothing implements it, so that what comes here is told what is missing.
+/// A struct of arguments. No type implements this, so the compiler reports what is missing.
 #[diagnostic::on_unimplemented(
     message = "a tool takes a struct of arguments, not `{Self}`",
     label = "make this the field of a struct that derives `Deserialize` and `JsonSchema`",
@@ -98,7 +98,7 @@ pub trait ToolArguments {}
 ///
 /// # Errors
 ///
-/// Text that is not a JSON object, or in which an argument is missing, unknown or of a wrong type.
+/// The text is not a JSON object, or an argument is missing, unknown or of the wrong type.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ToolError> {
     let object: Map<String, Value> = serde_json::from_str(text).map_err(|e| {
         ToolError::InvalidArguments(format!("the arguments are not a JSON object: {e}"))
@@ -112,7 +112,7 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ToolError> {
     })
 }
 
-/// Hands out the arguments one by one and keeps in mind which one is being read.
+/// Deserializes the arguments one by one, and records which one is being read.
 struct Named<'a> {
     object: Map<String, Value>,
     current: &'a Cell<Option<String>>,
@@ -129,7 +129,7 @@ impl<'de> Deserializer<'de> for Named<'_> {
         })
     }
 
-    /// Written out since an enum is read by its own rules: `{"variant": content}`.
+    /// Written out: an enum has its own representation, `{"variant": content}`.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,

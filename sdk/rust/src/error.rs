@@ -1,8 +1,8 @@
-//! Why a call did not work, in the words of the contract.
+//! The errors of tools and of setup.
 
 use std::{error::Error, fmt};
 
-/// Why a call did not work. The text is for the model to read and act on, so say what to do next.
+/// Why a call failed. The model reads the text and acts on it, so state what to do next.
 ///
 /// ```
 /// use sallyport_sdk::ToolError;
@@ -13,29 +13,29 @@ use std::{error::Error, fmt};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolError {
-    /// The arguments do not make sense; say which and why.
+    /// The arguments are invalid; state which ones and why.
     InvalidArguments(String),
-    /// The thing that was asked for does not exist.
+    /// The requested thing does not exist.
     NotFound(String),
-    /// Something that the tool needed was refused.
+    /// Something that the tool needs was denied.
     Denied(String),
     /// The user has to sign in somewhere first.
     AuthRequired(SignIn),
-    /// A service or a setting is missing just now; trying later may help.
+    /// A service or a setting is unavailable at the moment; a later call may succeed.
     Unavailable(String),
     /// Any other failure.
     Failed(String),
-    /// A kind that the contract has no case for.
+    /// A kind of error that the contract does not define.
     Other {
         /// The kind, in lower-case words joined by `-`.
         kind: String,
-        /// What happened.
+        /// The message for the model.
         message: String,
     },
 }
 
 impl ToolError {
-    /// Returns the kind of the error as the contract spells it.
+    /// Returns the kind of the error, as the contract spells it.
     pub fn kind(&self) -> &str {
         match self {
             Self::InvalidArguments(_) => "invalid-arguments",
@@ -62,7 +62,7 @@ impl ToolError {
     }
 }
 
-/// What the user has to sign in to before a call can work.
+/// The sign-in that the user has to complete before a call can succeed.
 ///
 /// ```
 /// use sallyport_sdk::{SignIn, ToolError};
@@ -72,26 +72,26 @@ impl ToolError {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignIn {
-    /// What is missing, for the model and the user to read.
+    /// The message for the model and the user.
     pub message: String,
-    /// Name of the connection that is missing, expired or not sufficient, when it is known.
+    /// Name of the connection that is missing, expired or insufficient, if it is known.
     pub connection: Option<String>,
-    /// What the connection has to allow, in the words of the service.
+    /// The scopes that the connection needs, as the service names them.
     pub scopes: Vec<String>,
 }
 
 impl SignIn {
-    /// Says what is missing.
+    /// Creates a sign-in error with a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), connection: None, scopes: Vec::new() }
     }
 
-    /// Names the connection.
+    /// Sets the name of the connection.
     pub fn connection(self, name: impl Into<String>) -> Self {
         Self { connection: Some(name.into()), ..self }
     }
 
-    /// Adds what the connection has to allow.
+    /// Adds a scope that the connection needs.
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.push(scope.into());
         self
@@ -106,7 +106,7 @@ impl fmt::Display for ToolError {
 
 impl Error for ToolError {}
 
-/// Why a plugin cannot be used for now; what the `setup` function of a plugin returns.
+/// Why a plugin cannot be used at the moment. The plugin's `setup` function returns it.
 ///
 /// ```
 /// use sallyport_sdk::{SetupError, settings};
@@ -120,9 +120,9 @@ impl Error for ToolError {}
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupError {
-    /// These settings have to be given first.
+    /// These settings must be set first.
     MissingSettings(Vec<String>),
-    /// Another reason, for people to read.
+    /// Another reason, for the user to read.
     Unavailable(String),
 }
 

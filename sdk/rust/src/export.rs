@@ -1,6 +1,6 @@
 //! The macro that exports a plugin.
 
-/// Exports the plugin: stands once, at the end of `lib.rs`.
+/// Exports the plugin. Call it once, at the end of `lib.rs`.
 ///
 /// ```
 /// use sallyport_sdk::prelude::*;
@@ -15,7 +15,8 @@
 /// # fn main() {}
 /// ```
 ///
-/// It names what the plugin is, in any order; the component exports that and nothing else:
+/// The keys name the parts of the plugin, in any order. The component exports those parts and
+/// nothing else:
 ///
 /// | key | | |
 /// |---|---|---|
@@ -25,11 +26,11 @@
 /// | `on_timer` | `fn(Firing, &CallContext) -> Result<(), ToolError>` | runs when a timer fires, see [`schedule`](mod@crate::schedule) |
 /// | `provider` | `fn(Request) -> Result<Answer, ProviderError>` | answers like a model, see [`provider`](mod@crate::provider) |
 /// | `listener` | a type with [`Listener`](crate::listener::Listener) | brings input, see [`listener`](mod@crate::listener) |
-/// | `guide` | `fn() -> Persona` | says who the assistant is, see [`guide`](mod@crate::guide) |
-/// | `ui` | a type with [`Ui`](crate::ui::Ui) | is the user's side, see [`ui`](mod@crate::ui) |
+/// | `guide` | `fn() -> Persona` | describes the assistant, see [`guide`](mod@crate::guide) |
+/// | `ui` | a type with [`Ui`](crate::ui::Ui) | is the user interface, see [`ui`](mod@crate::ui) |
 /// | `http` | `fn(Request) -> Response` | answers HTTP requests, see [`serve`](mod@crate::serve) |
 ///
-/// A plugin that wants to look at its settings before it is used, and to say goodbye:
+/// A plugin that checks its settings when it is loaded, and runs code at shutdown:
 ///
 /// ```
 /// use sallyport_sdk::{prelude::*, settings};
@@ -51,8 +52,8 @@
 /// # fn main() {}
 /// ```
 ///
-/// Only functions with [`#[tool]`](macro@crate::tool) can be exported as tools, each under a name
-/// of its own:
+/// Only functions with [`#[tool]`](macro@crate::tool) can be exported as tools, each under a unique
+/// name:
 ///
 /// ```compile_fail
 /// fn roll() -> u8 {
@@ -76,7 +77,7 @@
 /// # fn main() {}
 /// ```
 ///
-/// A key that does not exist, a key that stands twice, and an empty list are errors as well:
+/// An unknown key, a key that is given twice, and an empty list are errors as well:
 ///
 /// ```compile_fail
 /// fn bye() {}
@@ -227,7 +228,8 @@ macro_rules! export_plugin {
 
         const _: () = $crate::__private::used(&<Exported as $crate::__private::Serves>::serve);
 
-        // The trait is of another crate, so only this one can implement it for a type of its own.
+        // Rust's orphan rule: the trait is of another crate, so only the plugin's crate can
+        // implement it for its own type.
         #[cfg(target_family = "wasm")]
         impl $crate::__private::wasip2::exports::http::incoming_handler::Guest for Exported {
             fn handle(

@@ -1,9 +1,9 @@
 //! The folders that a plugin may open.
 //!
-//! Files themselves need no helper: `std::fs` reads and writes below a granted folder, and finds
-//! nothing anywhere else.
+//! Reading and writing files needs no helper: `std::fs` can access the granted folders, and nothing
+//! else.
 
-/// Returns the paths at which folders and files are granted, sorted.
+/// Returns the guest paths of the granted folders and files, sorted and without duplicates.
 ///
 /// ```
 /// use sallyport_sdk::{folders, testing};

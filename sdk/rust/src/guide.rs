@@ -1,6 +1,7 @@
-//! The role of a guide: a plugin that says who the assistant is.
+//! The guide role: a plugin that describes the assistant.
 //!
-//! It is asked once, when a session begins, with its settings and without any grant.
+//! The host calls a guide once, when a session begins. The guide can read its settings, and has no
+//! grants.
 //!
 //! ```
 //! use sallyport_sdk::guide::{MemoryPolicy, Persona};
@@ -19,7 +20,7 @@
 //! # }
 //! ```
 
-/// What a model is shown of a long conversation.
+/// Which part of a long conversation the model sees.
 ///
 /// ```
 /// use sallyport_sdk::guide::MemoryPolicy;
@@ -28,13 +29,13 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// Everything.
+    /// The whole conversation.
     None,
-    /// What was said last.
+    /// The newest turns.
     SlidingWindow,
-    /// A summary of what came before.
+    /// The newest turns, and a summary of the earlier ones.
     Summary,
-    /// What is closest in meaning.
+    /// The newest turns, and the earlier texts that are closest in meaning to the last input.
     VectorDb,
 }
 
@@ -50,7 +51,7 @@ impl MemoryPolicy {
     }
 }
 
-/// Who the assistant is.
+/// A description of the assistant.
 ///
 /// ```
 /// use sallyport_sdk::guide::Persona;
@@ -60,18 +61,18 @@ impl MemoryPolicy {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Persona {
-    /// What the model should be and do.
+    /// The instructions for the model.
     pub system_prompt: String,
-    /// How much its answers may vary, from 0.
+    /// How much the answers may vary, from 0 up.
     pub temperature: Option<f64>,
-    /// What it is shown of a long conversation; the host's own choice without one.
+    /// Which part of a long conversation the model sees; `None` for the host's choice.
     pub memory_policy: Option<MemoryPolicy>,
-    /// What it knows from the start.
+    /// Facts that the assistant knows from the start.
     pub initial_memories: Vec<String>,
 }
 
 impl Persona {
-    /// Makes a persona from what the model should be and do.
+    /// Makes a persona from the instructions for the model.
     pub fn new(system_prompt: impl Into<String>) -> Self {
         Self {
             system_prompt: system_prompt.into(),
@@ -81,17 +82,17 @@ impl Persona {
         }
     }
 
-    /// Says how much the answers may vary.
+    /// Sets how much the answers may vary.
     pub fn temperature(self, temperature: f64) -> Self {
         Self { temperature: Some(temperature), ..self }
     }
 
-    /// Says what the model is shown of a long conversation.
+    /// Sets which part of a long conversation the model sees.
     pub fn memory_policy(self, policy: MemoryPolicy) -> Self {
         Self { memory_policy: Some(policy), ..self }
     }
 
-    /// Adds something that it knows from the start.
+    /// Adds a fact that the assistant knows from the start.
     pub fn remembers(mut self, memory: impl Into<String>) -> Self {
         self.initial_memories.push(memory.into());
         self

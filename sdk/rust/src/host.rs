@@ -1,5 +1,5 @@
-//! The one place that tells a component from a test: in a component these functions are imports,
-//! anywhere else they are the stand-ins of [`testing`](crate::testing).
+//! The functions of the host. In a component they are imports; on other targets they are the fakes
+//! of [`testing`](crate::testing).
 
 #[cfg(target_family = "wasm")]
 pub(crate) use crate::guest::{
@@ -16,7 +16,7 @@ pub(crate) use crate::testing::{
 
 #[cfg(target_family = "wasm")]
 pub(crate) mod http {
-    //! Requests that go out.
+    //! Outgoing requests.
 
     pub(crate) use crate::http::wasi::{Body, open};
 }

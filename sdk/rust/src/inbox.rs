@@ -1,12 +1,12 @@
-//! The way from a listener into the session.
+//! Sending input from a listener to the session.
 //!
-//! For plugins with the role `listener`, while the host runs them as one.
+//! For plugins with the `listener` role, while the host runs them as a listener.
 
 use std::{error::Error, fmt};
 
 use crate::{ToolError, host};
 
-/// Why an input was not taken; `?` turns it into the fitting [`ToolError`].
+/// Why an input was not accepted. `?` converts it into the matching [`ToolError`].
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, inbox::InboxError};
@@ -16,21 +16,21 @@ use crate::{ToolError, host};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboxError {
-    /// No session takes input from this plugin.
+    /// No session accepts input from this plugin.
     NotGranted,
-    /// It is empty or too long.
+    /// The input is empty or too long.
     Invalid {
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// Too much waits already.
+    /// Too many inputs are waiting already.
     Full {
-        /// How much.
+        /// How many.
         reason: String,
     },
-    /// Something else went wrong.
+    /// Another error.
     Failed {
-        /// What.
+        /// What went wrong.
         reason: String,
     },
 }
@@ -60,7 +60,7 @@ impl From<InboxError> for ToolError {
     }
 }
 
-/// Hands an input to the session. `origin` says whose words they are, for people and the model.
+/// Sends an input to the session. `origin` names its author, for the user and the model.
 ///
 /// ```
 /// use sallyport_sdk::{inbox, testing};
@@ -74,7 +74,8 @@ impl From<InboxError> for ToolError {
 ///
 /// # Errors
 ///
-/// No session that listens, an input that is empty or too long, too much that waits.
+/// No session accepts input from this plugin, the input is empty or too long, or too many inputs
+/// are waiting.
 pub fn submit(text: &str, origin: Option<&str>) -> Result<(), InboxError> {
     host::inbox::submit(text, origin)
 }

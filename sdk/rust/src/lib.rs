@@ -1,8 +1,8 @@
 //! Write Sallyport plugins in Rust.
 //!
 //! A tool is a documented struct of arguments and a documented function. Its name, its description
-//! and the schema of its arguments come from them, so they cannot drift apart. This is a whole
-//! plugin:
+//! and the schema of its arguments are generated from them, so the three cannot drift apart. This
+//! is a complete plugin:
 //!
 //! ```
 //! //! Rolls dice.
@@ -39,14 +39,14 @@
 //! The crate of a plugin has `crate-type = ["cdylib"]`, depends on `sallyport-sdk`, `serde` and
 //! `schemars`, and becomes a component with `cargo build --release --target wasm32-wasip2`.
 //!
-//! Files, clocks and random numbers need no helper: `std` and its ecosystem reach them through
-//! WASI. What WASI does not have is here: [`http`], [`settings`], [`secrets`] and [`log`]; what
-//! lasts beyond a call ([`state`](mod@state), [`schedule`], [`session`]); what reaches the person
-//! ([`notify`], [`progress`], [`open_url`]). [`testing`] stands in for the host in tests. Whatever
-//! a plugin does not use does not become an import of its component, and so asks for no grant.
+//! Files, clocks and random numbers need no helper: `std` and its ecosystem access them through
+//! WASI. This crate adds what WASI does not have: [`http`], [`settings`], [`secrets`] and [`log`];
+//! data that lasts beyond a call ([`state`](mod@state), [`schedule`], [`session`]); and messages to
+//! the user ([`notify`], [`progress`], [`open_url`]). [`testing`] replaces the host in tests. A
+//! component only imports the functions that the plugin uses, and needs no grant for the others.
 //!
-//! Beside tools, or instead of them, a plugin can play a role: [`provider`], [`listener`],
-//! [`guide`], [`ui`], and with [`serve`] it answers HTTP requests.
+//! In addition to tools, or instead of them, a plugin can play a role: [`provider`], [`listener`],
+//! [`guide`] or [`ui`]. With [`serve`] it answers HTTP requests.
 //!
 //! Suggested reading order: [`macro@tool`], [`export_plugin!`], [`Output`], [`ToolError`],
 //! [`http`].
@@ -87,7 +87,7 @@ pub use output::{Content, Output, ToolReturn};
 pub use sallyport_sdk_macros::tool;
 pub use tool::{CallContext, Hints, Tool, ToolSpec};
 
-/// What almost every plugin needs.
+/// The items that almost every plugin needs.
 ///
 /// ```
 /// use sallyport_sdk::prelude::*;
@@ -103,7 +103,7 @@ pub mod prelude {
     pub use crate::{CallContext, Output, SetupError, Tool, ToolError, tool};
 }
 
-/// What the macros of this crate expand to; not for use by hand, and free to change.
+/// Items that the macros of this crate expand to. Not for direct use; they may change at any time.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{

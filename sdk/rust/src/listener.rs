@@ -1,8 +1,9 @@
-//! The role of a listener: a plugin that turns signals from outside into input for a session.
+//! The listener role: a plugin that turns signals from outside into input for a session.
 //!
-//! The host holds the sockets; what it listens to, the manifest requests (`[[request.listen]]`) and
-//! the policy grants. Lines and web socket messages arrive as [`Signal`]s, requests of HTTP through
-//! [`serve`](mod@crate::serve). What shall become input goes through [`inbox`](mod@crate::inbox).
+//! The host opens the sockets. The manifest requests them (`[[request.listen]]`) and the policy
+//! grants them. Lines and WebSocket messages arrive as [`Signal`]s, HTTP requests arrive through
+//! [`serve`](mod@crate::serve). The plugin sends input to the session with
+//! [`inbox`](mod@crate::inbox).
 //!
 //! ```
 //! use sallyport_sdk::{inbox, listener::{Listener, Reply, Signal}, prelude::*, testing};
@@ -40,7 +41,7 @@ use serde_json::Value;
 
 use crate::ToolError;
 
-/// Something that happened on a connection.
+/// An event on a connection.
 ///
 /// ```
 /// use sallyport_sdk::listener::Signal;
@@ -50,21 +51,21 @@ use crate::ToolError;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Signal {
-    /// Somebody has connected; their address, or a name for it.
+    /// A client has connected. Contains its address, or a name for it.
     Opened(String),
-    /// A line or a text message came.
+    /// A line or a text message has arrived.
     Text(String),
-    /// A binary message came.
+    /// A binary message has arrived.
     Binary(Vec<u8>),
-    /// The session has answered an input that came from this connection.
+    /// The session has answered an input from this connection. Contains the answer.
     Answered(String),
-    /// The connection is closed.
+    /// The connection was closed.
     Closed,
-    /// Something that only later versions know.
+    /// An event that this version does not know, as JSON.
     Other(Value),
 }
 
-/// What to do with the connection.
+/// An action on the connection.
 ///
 /// ```
 /// use sallyport_sdk::listener::Reply;
@@ -74,24 +75,24 @@ pub enum Signal {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// Send a text message or a line.
+    /// Send a line or a text message.
     Text(String),
     /// Send a binary message.
     Binary(Vec<u8>),
-    /// Close it.
+    /// Close the connection.
     Close,
-    /// Something that only later versions know.
+    /// An action that this version does not know, as JSON.
     Other(Value),
 }
 
-/// A plugin that listens. Its value lives as long as the instance and can also be reached by
-/// [`session::with`](crate::session::with).
+/// A plugin that listens. Its value lives as long as the instance, and
+/// [`session::with`](crate::session::with) can access it.
 pub trait Listener: Default + 'static {
     /// Runs once before the first signal.
     ///
     /// # Errors
     ///
-    /// Why nothing can be listened to.
+    /// The listener cannot start; the error states why.
     fn start(&mut self) -> Result<(), ToolError> {
         Ok(())
     }
@@ -99,12 +100,12 @@ pub trait Listener: Default + 'static {
     /// Runs once after the last signal.
     fn stop(&mut self) {}
 
-    /// Takes one signal. `connection` names where it came from, and is the same for as long as that
-    /// stands.
+    /// Handles one signal, and returns actions on its connection. `connection` identifies the
+    /// connection for as long as it is open.
     ///
     /// # Errors
     ///
-    /// Why the signal could not be dealt with; it goes into the log, and the connection stands.
+    /// The signal could not be handled. The error is logged, and the connection stays open.
     fn handle(&mut self, connection: &str, signal: Signal) -> Result<Vec<Reply>, ToolError> {
         let _ = (connection, signal);
         Ok(Vec::new())

@@ -1,11 +1,11 @@
 //! Lines for the operator's log.
 //!
-//! Models do not see them. The host limits their bytes and shows them under the call that they
-//! belong to, when it is asked to (`-v`).
+//! Models do not see them. The host limits their size, and prints them under the call that they
+//! belong to if the operator asks for them (`-v`).
 
 use std::fmt::Display;
 
-/// How important a line is.
+/// The importance of a line.
 ///
 /// ```
 /// use sallyport_sdk::log::Level;
@@ -16,17 +16,17 @@ use std::fmt::Display;
 pub enum Level {
     /// Very fine detail.
     Trace,
-    /// For the plugin's author.
+    /// Details for the plugin's author.
     Debug,
-    /// Worth knowing.
+    /// Useful information for the operator.
     Info,
-    /// Something is off.
+    /// A possible problem.
     Warn,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
-/// Writes a line of very fine detail.
+/// Logs a line of very fine detail.
 ///
 /// ```
 /// sallyport_sdk::log::trace("entering");
@@ -35,7 +35,7 @@ pub fn trace(message: impl Display) {
     line(Level::Trace, &message);
 }
 
-/// Writes a line for the plugin's author.
+/// Logs a line for the plugin's author.
 ///
 /// ```
 /// sallyport_sdk::log::debug(format!("cache holds {} entries", 3));
@@ -44,7 +44,7 @@ pub fn debug(message: impl Display) {
     line(Level::Debug, &message);
 }
 
-/// Writes a line worth knowing.
+/// Logs a line of useful information.
 ///
 /// ```
 /// use sallyport_sdk::{log, testing};
@@ -56,7 +56,7 @@ pub fn info(message: impl Display) {
     line(Level::Info, &message);
 }
 
-/// Writes a line about something that is off.
+/// Logs a line about a possible problem.
 ///
 /// ```
 /// sallyport_sdk::log::warn("the service answers slowly");
@@ -65,7 +65,7 @@ pub fn warn(message: impl Display) {
     line(Level::Warn, &message);
 }
 
-/// Writes a line about a failure.
+/// Logs a line about a failure.
 ///
 /// ```
 /// sallyport_sdk::log::error("the service sent no JSON");

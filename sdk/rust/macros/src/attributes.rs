@@ -1,4 +1,4 @@
-//! What may stand between the parentheses of `#[tool(…)]`.
+//! The options between the parentheses of `#[tool(…)]`.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -11,10 +11,10 @@ use syn::{
 /// Longest name of a tool, in bytes; the host refuses longer ones.
 const NAME_BYTES_MAX: usize = 128;
 
-/// The words that claim something about a tool, in the order of the SDK's `Hints`.
+/// The hints about a tool, in the order of the SDK's `Hints`.
 const HINTS: [&str; 4] = ["read_only", "destructive", "idempotent", "open_world"];
 
-/// The attribute's contents, checked.
+/// The parsed and checked options.
 #[derive(Default)]
 pub(crate) struct Attributes {
     name: Option<LitStr>,
@@ -31,7 +31,7 @@ impl Attributes {
         }
     }
 
-    /// Returns the expression of the name for people.
+    /// Returns the expression for the title.
     pub(crate) fn title(&self) -> TokenStream {
         match &self.title {
             Some(title) => quote! { ::core::option::Option::Some(#title) },
@@ -39,7 +39,7 @@ impl Attributes {
         }
     }
 
-    /// Returns the expression that makes the SDK's `Hints`.
+    /// Returns the expression for the SDK's `Hints`.
     pub(crate) fn hints(&self) -> TokenStream {
         let given = self.hints.iter().map(|(hint, value)| {
             quote! { #hint: ::core::option::Option::Some(#value) }

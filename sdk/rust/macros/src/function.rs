@@ -1,4 +1,4 @@
-//! From a function to a tool.
+//! Expanding a function to a tool.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -9,7 +9,7 @@ use syn::{
 
 use crate::attributes::Attributes;
 
-/// Returns the function as it was, and beside it a type of the same name that is the tool.
+/// Returns the unchanged function, with a type of the same name that is the tool.
 ///
 /// Types and functions have separate namespaces in Rust, so both can be called `get_time`.
 pub(crate) fn expand(attributes: &Attributes, function: &ItemFn) -> Result<TokenStream> {
@@ -94,7 +94,7 @@ fn implementation(
     })
 }
 
-/// What the function takes.
+/// The parameters of the function.
 struct Inputs<'a> {
     arguments: Option<&'a Type>,
     context: bool,
@@ -130,7 +130,8 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Refuses what is no struct, at the place where it stands in the author's code.
+    /// Rejects arguments that are not a struct, with an error at the parameter in the author's
+    /// code.
     fn check(&self) -> TokenStream {
         let Some(ty) = self.arguments else { return TokenStream::new() };
         quote_spanned! { ty.span() =>
@@ -152,11 +153,11 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Said of arguments that are borrowed: a reference is taken for that to the context.
+/// The message for borrowed arguments. A reference is taken as one to the context.
 const BORROWED: &str = "a tool owns its arguments: put this into a struct that derives \
                         `Deserialize` and `JsonSchema`, with owned types such as `String`";
 
-/// Whether a reference could be one to the context. Texts, lists and numbers are certainly none.
+/// Whether a reference may be to the context. Strings, slices and numbers are not.
 fn may_be_context(reference: &TypeReference) -> bool {
     let Type::Path(path) = &*reference.elem else { return false };
     let Some(last) = path.path.segments.last() else { return false };
@@ -195,7 +196,7 @@ fn returns(output: &ReturnType) -> Result<TokenStream> {
     }
 }
 
-/// Joins the lines of the doc comment; the SDK makes paragraphs of them.
+/// Joins the lines of the doc comment; the SDK forms paragraphs.
 fn doc(attributes: &[Attribute]) -> String {
     let lines: Vec<_> = attributes.iter().filter_map(doc_line).collect();
     lines.join("\n")

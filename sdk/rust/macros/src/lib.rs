@@ -1,7 +1,7 @@
 //! The attribute behind `sallyport_sdk::tool`.
 //!
-//! A crate of its own only because Rust wants procedural macros apart; use it through
-//! `sallyport-sdk`, which also holds the code that the expansion calls.
+//! Rust requires a separate crate for procedural macros. Use it through `sallyport-sdk`, which
+//! contains the code that the expansion calls.
 
 mod attributes;
 mod function;
@@ -9,10 +9,10 @@ mod function;
 use proc_macro::TokenStream;
 use syn::{ItemFn, parse_macro_input};
 
-/// Makes a tool of a function.
+/// Turns a function into a tool.
 ///
-/// The name of the function becomes the name of the tool, its doc comment the description that the
-/// model reads, the type of its argument the schema, and its return value the result.
+/// The function's name becomes the tool's name, its doc comment the description that the model
+/// reads, its argument type the schema, and its return value the result.
 ///
 /// ```
 /// use sallyport_sdk::{prelude::*, testing};
@@ -40,24 +40,24 @@ use syn::{ItemFn, parse_macro_input};
 ///
 /// # The function
 ///
-/// It takes one struct of arguments or none, and then, when it wants to know who is asking,
-/// `&CallContext`. It returns any `Serialize` data, an `Output` of such data, or a `Result` of
-/// either: with a `ToolError`, with an error that converts into one, or with one that has words
-/// (`Display`), such as `String`. When the data derives `JsonSchema` and is an object, the tool declares
-/// the schema of its result as well.
+/// It takes at most one struct of arguments, and then optionally a `&CallContext` that describes
+/// the call. It returns any `Serialize` data, an `Output` of such data, or a `Result` of either.
+/// The error of a `Result` is a `ToolError`, converts into one, or implements `Display`, as
+/// `String` does. If the data derives `JsonSchema` and is an object, the tool also declares the
+/// schema of its result.
 ///
-/// Beside the function stands a type of the same name, the tool, so `greet::spec()` works; a module
-/// or another type of that name cannot stand there too.
+/// The macro keeps the function and adds a type of the same name, the tool, so `greet::spec()`
+/// works. A module or another type of that name would conflict with it.
 ///
 /// # The hints
 ///
-/// `read_only`, `destructive`, `idempotent` and `open_world` are claims about the tool, each alone or
-/// with `= true` or `= false`. `name = "…"` gives the tool another name than the function's,
-/// `title = "…"` a name for people.
+/// `read_only`, `destructive`, `idempotent` and `open_world` are claims about the tool, each
+/// written alone or with `= true` or `= false`. `name = "…"` gives the tool a name other than the
+/// function's. `title = "…"` sets the name that users see.
 ///
 /// # What does not compile
 ///
-/// A tool without a doc comment, since a model chooses tools by their description:
+/// A tool without a doc comment, because a model chooses tools by their descriptions:
 ///
 /// ```compile_fail
 /// use sallyport_sdk::prelude::*;
@@ -66,7 +66,7 @@ use syn::{ItemFn, parse_macro_input};
 /// fn silent() {}
 /// ```
 ///
-/// A hint that does not exist, a name that no tool may have:
+/// An unknown hint, or an invalid tool name:
 ///
 /// ```compile_fail
 /// use sallyport_sdk::prelude::*;
@@ -84,7 +84,7 @@ use syn::{ItemFn, parse_macro_input};
 /// fn act() {}
 /// ```
 ///
-/// Arguments that cannot be read or described, results that cannot be written:
+/// Arguments that cannot be deserialized or described, and results that cannot be serialized:
 ///
 /// ```compile_fail
 /// use sallyport_sdk::prelude::*;
@@ -96,7 +96,7 @@ use syn::{ItemFn, parse_macro_input};
 /// fn act(args: Opaque) {}
 /// ```
 ///
-/// Arguments without names, which a model could not give:
+/// Arguments without names, which a model cannot pass:
 ///
 /// ```compile_fail
 /// use sallyport_sdk::prelude::*;
@@ -118,7 +118,7 @@ use syn::{ItemFn, parse_macro_input};
 /// }
 /// ```
 ///
-/// An error that says nothing; one that has words is a failure of the call:
+/// An error type without a message. A type that has one makes the call fail with that message:
 ///
 /// ```compile_fail
 /// use sallyport_sdk::prelude::*;
@@ -158,7 +158,7 @@ use syn::{ItemFn, parse_macro_input};
 /// }
 /// ```
 ///
-/// Several arguments side by side, `async`, generics, methods:
+/// Several arguments without a struct, `async`, generics, methods:
 ///
 /// ```compile_fail
 /// use sallyport_sdk::prelude::*;

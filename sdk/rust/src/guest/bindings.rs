@@ -1,11 +1,11 @@
-//! What is generated from the contract in `wit/`: one module for what a component can import, one
-//! for each interface that it can export.
+//! Bindings generated from the contract in `wit/`: one module for everything that a component can
+//! import, and one for each interface that it can export.
 //!
-//! Each export is a world of its own, so that a component exports what it names and nothing else.
+//! Each export is a world of its own, so a component exports only the interfaces that it names.
 //! Nothing is generated twice: the worlds share the types of [`tools`] and the imports of
 //! [`powers`].
 
-/// The world of a plugin with tools; it holds what every plugin may import.
+/// The world of a plugin with tools. Contains the imports that every plugin may use.
 #[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
 pub mod tools {
     wit_bindgen::generate!({
@@ -16,8 +16,8 @@ pub mod tools {
     });
 }
 
-/// What a plugin imports that the policy has to grant; a component that uses none of it has no
-/// trace of it.
+/// The imports that the policy has to grant. A component that uses none of them does not import
+/// them.
 pub(crate) mod powers {
     wit_bindgen::generate!({
         path: "../../wit",
@@ -44,7 +44,7 @@ pub(crate) mod powers {
     });
 }
 
-/// What a plugin exports that takes part in loading and shutting down.
+/// The export of a plugin with setup and teardown.
 #[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
 pub mod lifecycle {
     wit_bindgen::generate!({
@@ -63,7 +63,7 @@ pub mod lifecycle {
     });
 }
 
-/// What a plugin exports that is called back by its timers.
+/// The export of a plugin whose timers call it back.
 #[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
 pub mod timers {
     wit_bindgen::generate!({
@@ -85,7 +85,7 @@ pub mod timers {
     });
 }
 
-/// What a plugin exports that answers like a model.
+/// The export of a plugin that answers like a model.
 #[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
 pub mod provider {
     wit_bindgen::generate!({
@@ -104,7 +104,7 @@ pub mod provider {
     });
 }
 
-/// What a plugin exports that brings input.
+/// The export of a plugin that brings input.
 #[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
 pub mod listener {
     wit_bindgen::generate!({
@@ -123,7 +123,7 @@ pub mod listener {
     });
 }
 
-/// What a plugin exports that says who the assistant is.
+/// The export of a plugin that describes the assistant.
 #[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
 pub mod guide {
     wit_bindgen::generate!({
@@ -142,7 +142,7 @@ pub mod guide {
     });
 }
 
-/// What a plugin exports that is the user's side of a session.
+/// The export of a plugin that is the user interface of a session.
 #[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
 pub mod ui {
     wit_bindgen::generate!({

@@ -1,9 +1,9 @@
-//! The imports that reach people and sessions, one small module each.
+//! The imports that reach the user and the session, one small module each.
 
 use super::{bindings::powers::sallyport::plugin as wit, message};
 
 pub(crate) mod notify {
-    //! Messages to the person.
+    //! Messages to the user.
 
     use super::{message, wit::notify as wit};
     use crate::notify::{Audience, Message, NotifyError};
@@ -31,13 +31,13 @@ pub(crate) mod notify {
 }
 
 pub(crate) mod progress {
-    //! How far a call has come.
+    //! The progress of a call.
 
     pub(crate) use super::wit::progress::report;
 }
 
 pub(crate) mod open_url {
-    //! Pages in the browser.
+    //! Opening pages in the browser.
 
     use super::{message, wit::open_url as wit};
     use crate::open_url::{OpenUrlError, Opened};
@@ -45,7 +45,7 @@ pub(crate) mod open_url {
     pub(crate) fn open(url: &str) -> Result<Opened, OpenUrlError> {
         Ok(match wit::open(url)? {
             wit::Opened::Browser => Opened::Browser,
-            // However it is shown, the person has not got the page in front of them yet.
+            // However it was shown, the page is not open in a browser yet.
             wit::Opened::Shown | wit::Opened::Other(_) => Opened::Shown,
         })
     }
@@ -62,7 +62,7 @@ pub(crate) mod open_url {
 }
 
 pub(crate) mod packages {
-    //! Packages of a language.
+    //! Packages of a programming language.
 
     use super::{message, wit::packages as wit};
     use crate::packages::{File, PackageError};
@@ -89,7 +89,7 @@ pub(crate) mod packages {
 }
 
 pub(crate) mod inbox {
-    //! The way from a listener into the session.
+    //! Input from a listener to the session.
 
     use super::{message, wit::inbox as wit};
     use crate::inbox::InboxError;
@@ -117,13 +117,13 @@ pub(crate) mod inbox {
 }
 
 pub(crate) mod provider {
-    //! Words while an answer is being made.
+    //! Text of an answer while it is being made.
 
     pub(crate) use super::wit::deltas::{reasoning, text};
 }
 
 pub(crate) mod ui {
-    //! What a UI tells the session, and what it draws.
+    //! Commands of a UI to the session, and its output.
 
     use super::{
         message,

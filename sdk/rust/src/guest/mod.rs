@@ -1,6 +1,7 @@
-//! The bindings to the contract, and the way between its types and those of this crate.
+//! The bindings to the contract, and conversions between its types and those of this crate.
 //!
-//! Generated types stop here: authors see the types of this crate, which exist on every target.
+//! Generated types are not exposed: authors see the types of this crate, which exist on every
+//! target.
 
 pub(crate) mod bindings;
 pub(crate) mod imports;
@@ -78,12 +79,13 @@ pub(crate) fn granted_folders() -> Vec<String> {
     folders.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Reads JSON of the host. What cannot be read is text that says so to whoever looks at it.
+/// Parses JSON from the host. Text that is not JSON is returned as a string, so that it stays
+/// readable.
 fn value(json: String) -> Value {
     serde_json::from_str(&json).unwrap_or(Value::String(json))
 }
 
-/// Reads what an `other` case says to people: its `message`, or all of it.
+/// Returns the message of an `other` case: its `message` field, or the whole value.
 fn message(json: String) -> String {
     match value(json) {
         Value::Object(mut fields) => match fields.remove("message") {
@@ -99,7 +101,7 @@ fn blob(media_type: String, data: Vec<u8>) -> wit::Blob {
     wit::Blob { media_type, data, name: None, extra: None }
 }
 
-/// Returns a time in milliseconds, the longest there is for what is longer.
+/// Converts a duration to milliseconds, saturating.
 fn milliseconds(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

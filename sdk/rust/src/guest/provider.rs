@@ -79,7 +79,8 @@ impl From<wit::ToolResult> for ToolResult {
     }
 }
 
-/// A picture or a sound of a result; its other parts are in the data or for people.
+/// Converts a picture or a sound of a result. Other parts are in the data, or are for the user
+/// only.
 fn attachment(content: Content) -> Option<Attachment> {
     match content {
         Content::Image(file) | Content::Audio(file) => {

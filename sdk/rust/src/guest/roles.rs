@@ -111,11 +111,11 @@ impl From<wit_ui::Message> for Message {
         let author = match message.author {
             wit_ui::Author::User => Author::User,
             wit_ui::Author::Assistant => Author::Assistant,
-            // Nobody who takes part in the conversation.
+            // An unknown author is not a participant in the conversation.
             wit_ui::Author::Notice | wit_ui::Author::Other(_) => Author::Notice,
         };
         let format = match message.format {
-            // A form that is not known is shown as it is.
+            // An unknown format is shown as plain text.
             wit_ui::Format::Text | wit_ui::Format::Other(_) => Format::Text,
             wit_ui::Format::Markdown => Format::Markdown,
         };
@@ -147,7 +147,7 @@ impl From<wit_ui::Activity> for Activity {
         match activity {
             wit_ui::Activity::Ready => Self::Ready,
             wit_ui::Activity::Thinking => Self::Thinking,
-            // Whatever it does, it takes no input meanwhile.
+            // An unknown activity does not accept input either.
             wit_ui::Activity::Executing | wit_ui::Activity::Other(_) => Self::Executing,
             wit_ui::Activity::WaitingForApproval => Self::WaitingForApproval,
         }

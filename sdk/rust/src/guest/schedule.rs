@@ -1,4 +1,4 @@
-//! Timers, as the host keeps them.
+//! Timers, through the host's imports.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +35,7 @@ pub(crate) fn list() -> Result<Vec<Timer>, ScheduleError> {
     Ok(wit::list_timers()?.into_iter().map(Into::into).collect())
 }
 
-/// A clock before 1970 is a clock that was never set.
+/// Returns the current time in milliseconds since 1970; 0 if the clock was never set.
 pub(crate) fn now_ms() -> u64 {
     milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

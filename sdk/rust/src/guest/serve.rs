@@ -1,4 +1,4 @@
-//! Requests that come in over `wasi:http/incoming-handler`.
+//! Incoming requests over `wasi:http/incoming-handler`.
 
 use wasip2::{
     http::types::{
@@ -15,13 +15,13 @@ use crate::{
     serve::{BODY_BYTES_MAX, Request},
 };
 
-/// How much is read at once.
+/// Most bytes per read.
 const READ_BYTES: u64 = 64 * 1024;
 
-/// How much may be written at once with a flush, by the rules of WASI.
+/// Most bytes that WASI accepts in one blocking write with a flush.
 const WRITE_BYTES_MAX: usize = 4096;
 
-/// Answers one request as the plugin says.
+/// Answers one request with the plugin's handler.
 pub fn handle<P: Serves>(request: IncomingRequest, answer: ResponseOutparam) {
     let response = match read(&request) {
         Ok(request) => P::serve(request),
@@ -93,7 +93,7 @@ fn send(response: Response, answer: ResponseOutparam) {
     }
 }
 
-/// Whoever has gone away gets no more; there is nobody to tell.
+/// Ignores errors: a client that has disconnected cannot receive one.
 fn send_body(outgoing: OutgoingBody, bytes: &[u8]) {
     if let Ok(stream) = outgoing.write() {
         let _ = write(&stream, bytes);

@@ -1,4 +1,4 @@
-//! Keys and values, as the host keeps them.
+//! Keys and values, through the host's imports.
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
-//! Why a request did not work.
+//! Errors of HTTP requests.
 
 use std::{error::Error, fmt, time::Duration};
 
 use crate::{SignIn, ToolError};
 
-/// Why a request did not work; `?` turns it into the fitting [`ToolError`].
+/// Why a request failed. `?` converts it into the matching [`ToolError`].
 ///
-/// The variants name the origin (`https://api.example`) and never the whole URL: a query may hold
-/// what a model should not read.
+/// The variants contain the origin (`https://api.example`) and never the whole URL, because a query
+/// may contain data that a model should not read.
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, http::HttpError};
@@ -22,43 +22,43 @@ use crate::{SignIn, ToolError};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HttpError {
-    /// The URL or a header cannot be sent.
+    /// The URL or a header is invalid.
     Invalid {
         /// What is wrong with it.
         reason: String,
     },
     /// The host refused the request.
     Denied {
-        /// Where it would have gone.
+        /// The origin of the request.
         origin: String,
     },
-    /// No whole answer came in time.
+    /// The complete response did not arrive in time.
     Timeout {
-        /// Where the request went.
+        /// The origin of the request.
         origin: String,
-        /// How long was waited.
+        /// The timeout of the request.
         waited: Duration,
     },
-    /// The answer is longer than the request allows.
+    /// The response is longer than the request allows.
     TooLarge {
-        /// Where the request went.
+        /// The origin of the request.
         origin: String,
-        /// The most that is accepted.
+        /// The longest body that the request allows, in bytes.
         body_bytes_max: usize,
     },
     /// The service could not be reached, or the connection broke.
     Unreachable {
-        /// Where the request went.
+        /// The origin of the request.
         origin: String,
         /// What went wrong.
         reason: String,
     },
-    /// The service answered with a status that is no success.
+    /// The response has a status outside 200 to 299.
     Status {
         /// The status.
         status: u16,
     },
-    /// The answer is not what the plugin understands.
+    /// The body of the response is not in the expected format.
     Body {
         /// What is wrong with it.
         reason: String,

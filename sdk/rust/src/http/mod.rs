@@ -1,8 +1,8 @@
-//! HTTP requests, sent by the host when the policy grants their destination.
+//! HTTP requests, sent by the host if the policy grants their destination.
 //!
-//! [`Request::send`] blocks until the whole answer is there; a call is a fresh instance with
-//! nothing else to do. [`Request::open`] blocks until the answer begins, for bodies that are read
-//! as they arrive. Redirects are not followed: a redirect is an answer like any other, and its
+//! [`Request::send`] blocks until the complete response has arrived; a call has nothing else to do
+//! meanwhile. [`Request::open`] blocks until the response begins, for bodies that are read as they
+//! arrive. Redirects are not followed: a redirect is returned like any other response, because its
 //! target needs a grant of its own.
 //!
 //! ```
@@ -41,15 +41,15 @@ pub use sse::{EVENT_BYTES_MAX, Events, ServerEvent};
 pub(crate) use stream::Room;
 pub use stream::Stream;
 
-/// How long a request may take when it does not say: long enough for a slow service, short enough
-/// to leave time for an answer to the user.
+/// The default timeout of a request: long enough for a slow service, short enough to leave time for
+/// an answer to the user.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an answer may be when the request does not say: an instance holds it in memory whole,
-/// and then again as parsed JSON.
+/// The default limit of a response body, in bytes. A plugin has the body in memory, and often also
+/// as parsed JSON.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What a request does.
+/// The method of a request.
 ///
 /// ```
 /// use sallyport_sdk::http::Method;
@@ -68,7 +68,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Returns the word that goes over the wire.
+    /// Returns the method as it is sent.
     pub fn word(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -99,17 +99,17 @@ impl Method {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a request does nothing until it is sent"]
 pub struct Request {
-    /// What it does.
+    /// The method.
     pub method: Method,
-    /// Where it goes, with its query.
+    /// The URL, with its query.
     pub url: String,
-    /// Names and values, in order.
+    /// The headers as names and values, in order.
     pub headers: Vec<(String, String)>,
-    /// What it carries.
+    /// The body.
     pub body: Vec<u8>,
-    /// How long the whole exchange may take.
+    /// The timeout of the whole exchange, including the body of the response.
     pub timeout: Duration,
-    /// How long the answer's body may be.
+    /// The longest response body that is accepted, in bytes.
     pub body_bytes_max: usize,
 }
 
@@ -135,7 +135,7 @@ pub fn post(url: impl Into<String>) -> Request {
     request(Method::Post, url)
 }
 
-/// Starts a request of any method.
+/// Starts a request with any method.
 ///
 /// ```
 /// use sallyport_sdk::http::{self, Method};
@@ -166,49 +166,49 @@ impl Request {
         self
     }
 
-    /// Carries bytes. Say what they are with a `Content-Type` header.
+    /// Sets the body. Describe its format with a `Content-Type` header.
     pub fn body(self, bytes: impl Into<Vec<u8>>) -> Self {
         Self { body: bytes.into(), ..self }
     }
 
-    /// Carries JSON, with its `Content-Type`.
+    /// Sets the body to JSON, and adds the matching `Content-Type` header.
     pub fn json(self, value: impl Into<Value>) -> Self {
         self.header("Content-Type", "application/json").body(value.into().to_string())
     }
 
-    /// Changes how long the whole exchange may take.
+    /// Sets the timeout of the whole exchange, including the body of the response.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Changes how long the answer's body may be.
+    /// Sets the longest response body that is accepted, in bytes.
     pub fn body_bytes_max(self, body_bytes_max: usize) -> Self {
         Self { body_bytes_max, ..self }
     }
 
-    /// Sends the request and waits for the whole answer, whatever its status.
+    /// Sends the request and waits for the complete response, regardless of its status.
     ///
     /// # Errors
     ///
-    /// A URL or a header that cannot be sent, a refusal of the host, a service that cannot be
-    /// reached or is too slow, an answer that is too long.
+    /// The URL or a header is invalid, the host denies the request, the service cannot be reached
+    /// or is too slow, or the response is too long.
     pub fn send(self) -> Result<Response, HttpError> {
         self.open()?.whole()
     }
 
-    /// Sends the request and waits until its answer begins, whatever its status. The time of the
-    /// request goes on while the body is read.
+    /// Sends the request and waits until the response begins, regardless of its status. The timeout
+    /// of the request also covers reading the body.
     ///
     /// # Errors
     ///
-    /// A URL or a header that cannot be sent, a refusal of the host, a service that cannot be
+    /// The URL or a header is invalid, the host denies the request, or the service cannot be
     /// reached or is too slow.
     pub fn open(self) -> Result<Stream, HttpError> {
         url::split(&self.url)?;
         crate::host::http::open(&self)
     }
 
-    /// Returns scheme and host, the part of the URL that may be shown to a model.
+    /// Returns scheme and host, the part of the URL that a model may see.
     pub(crate) fn origin(&self) -> String {
         match url::split(&self.url) {
             Ok(target) => format!("{}://{}", target.scheme, target.authority),
@@ -221,7 +221,7 @@ impl Request {
     }
 }
 
-/// An answer, whole.
+/// A complete response.
 ///
 /// ```
 /// use sallyport_sdk::http::Response;
@@ -233,16 +233,16 @@ impl Request {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Such as 200.
+    /// The status code, such as 200.
     pub status: u16,
-    /// Names and values, in order. A value that is not text is left out.
+    /// The headers as names and values, in order. A header whose value is not UTF-8 is left out.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// Makes an answer; tests hand these out.
+    /// Makes a response, for tests and for HTTP plugins.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: Vec::new(), body: body.into() }
     }
@@ -253,17 +253,17 @@ impl Response {
         self
     }
 
-    /// Returns the first header of that name, in capitals or not.
+    /// Returns the value of the first header with that name, ignoring case.
     pub fn header_value(&self, name: &str) -> Option<&str> {
         let same = |(header, _): &&(String, String)| header.eq_ignore_ascii_case(name);
         self.headers.iter().find(same).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the answer when its status is a success.
+    /// Returns the response if its status is a success.
     ///
     /// # Errors
     ///
-    /// Any status outside 200 to 299.
+    /// The status is outside 200 to 299.
     pub fn success(self) -> Result<Self, HttpError> {
         match self.status {
             200..=299 => Ok(self),
@@ -271,20 +271,20 @@ impl Response {
         }
     }
 
-    /// Reads the body as text.
+    /// Returns the body as text.
     ///
     /// # Errors
     ///
-    /// A body that is not UTF-8.
+    /// The body is not UTF-8.
     pub fn text(self) -> Result<String, HttpError> {
         String::from_utf8(self.body).map_err(|e| HttpError::Body { reason: e.to_string() })
     }
 
-    /// Reads the body as JSON.
+    /// Parses the body as JSON.
     ///
     /// # Errors
     ///
-    /// A body that is not JSON, or other JSON than the type expects.
+    /// The body is not JSON, or does not match the type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
         serde_json::from_slice(&self.body).map_err(|e| HttpError::Body { reason: e.to_string() })
     }

@@ -1,13 +1,13 @@
-//! Server-sent events: the form in which many services send an answer bit by bit.
+//! Server-sent events, a format in which many services stream an answer.
 
 use std::collections::VecDeque;
 
 use super::{HttpError, stream::Stream};
 
-/// Longest single event, in bytes: more than any service sends in one, and little enough to hold.
+/// Longest single event, in bytes: more than services send, and small enough for memory.
 pub const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// One event.
+/// A server-sent event.
 ///
 /// ```
 /// use sallyport_sdk::{http, testing};
@@ -19,26 +19,26 @@ pub const EVENT_BYTES_MAX: usize = 1024 * 1024;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// What kind it is; empty when the service does not say.
+    /// The event's type; empty if the service does not set one.
     pub name: String,
-    /// What it carries; the lines of several `data` fields stay lines.
+    /// The event's data. Several `data` fields are joined with line feeds.
     pub data: String,
 }
 
-/// The events of an answer, in their order. An event that is cut off at the end is left out, as the
-/// format demands.
+/// The events of a response, in order. An incomplete event at the end is dropped, as the format
+/// requires.
 #[derive(Debug)]
 pub struct Events {
-    /// Nothing after the end, or after an error.
+    /// `None` after the end, or after an error.
     stream: Option<Stream>,
     parser: Parser,
 }
 
-/// From pieces to events.
+/// Parses pieces of a body into events.
 #[derive(Debug, Default)]
 struct Parser {
     line: Vec<u8>,
-    /// A line feed that follows belongs to the end of line before it.
+    /// The last byte was a carriage return, so a following line feed belongs to the same line end.
     after_return: bool,
     began: bool,
     name: String,

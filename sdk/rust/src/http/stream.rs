@@ -1,9 +1,9 @@
-//! An answer that is read while it arrives.
+//! A response that is read while it arrives.
 
 use super::{HttpError, Response, sse::Events};
 use crate::host;
 
-/// An answer whose body is still on its way.
+/// A response whose body is still arriving.
 ///
 /// ```
 /// use sallyport_sdk::{http, testing};
@@ -19,15 +19,15 @@ use crate::host;
 /// ```
 #[derive(Debug)]
 pub struct Stream {
-    /// Such as 200.
+    /// The status code, such as 200.
     pub status: u16,
-    /// Names and values, in order. A value that is not text is left out.
+    /// The headers as names and values, in order. A header whose value is not UTF-8 is left out.
     pub headers: Vec<(String, String)>,
     body: host::http::Body,
     room: Room,
 }
 
-/// How much of the body may still come.
+/// How much of the body may still arrive.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) origin: String,
@@ -45,12 +45,13 @@ impl Stream {
         Self { status, headers, body, room }
     }
 
-    /// Waits for the next piece of the body; there is none after the last. Where a piece ends means
-    /// nothing: not even a character need be whole.
+    /// Waits for the next piece of the body; `None` after the last one. Pieces are split anywhere,
+    /// even within a character.
     ///
     /// # Errors
     ///
-    /// A connection that breaks, a body that takes too long or is longer than the request allows.
+    /// The connection breaks, the timeout of the request expires, or the body is longer than the
+    /// request allows.
     pub fn piece(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
         let Some(piece) = self.body.piece()? else { return Ok(None) };
         self.room.taken_bytes = self.room.taken_bytes.saturating_add(piece.len());
@@ -64,7 +65,7 @@ impl Stream {
         Ok(Some(piece))
     }
 
-    /// Waits for the whole body.
+    /// Waits for the complete body.
     ///
     /// # Errors
     ///
@@ -77,11 +78,11 @@ impl Stream {
         Ok(Response { status: self.status, headers: self.headers, body })
     }
 
-    /// Returns the answer when its status is a success.
+    /// Returns the response if its status is a success.
     ///
     /// # Errors
     ///
-    /// Any status outside 200 to 299.
+    /// The status is outside 200 to 299.
     pub fn success(self) -> Result<Self, HttpError> {
         match self.status {
             200..=299 => Ok(self),

@@ -1,26 +1,26 @@
-//! The three parts of a URL that `wasi:http` wants, and the escaping of query values.
+//! Splitting a URL into the three parts that `wasi:http` takes, and escaping query values.
 
 use std::fmt::Write as _;
 
 use super::HttpError;
 
-/// A URL in parts.
+/// The parts of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     /// `http` or `https`.
     pub(crate) scheme: &'a str,
-    /// Host and perhaps port.
+    /// The host, optionally with a port.
     pub(crate) authority: &'a str,
-    /// Begins with `/`, or with `?` when the URL has no path, or is empty.
+    /// Starts with `/`, or with `?` if the URL has no path, or is empty.
     pub(crate) path_and_query: &'a str,
 }
 
-/// Parts a URL. What the parts hold is the host's to judge; here only what would make them run
-/// into each other is refused.
+/// Splits a URL into its parts. Rejects only what would blur the borders between the parts; the
+/// host checks their contents.
 ///
 /// # Errors
 ///
-/// A URL that is not `http://…` or `https://…`, that names no host or a user, or that holds
+/// The URL does not start with `http://` or `https://`, has no host, has a user, or contains
 /// spaces, control characters or characters outside ASCII.
 pub(crate) fn split(url: &str) -> Result<Target<'_>, HttpError> {
     let invalid = |reason: &str| HttpError::Invalid { reason: reason.to_owned() };
@@ -43,7 +43,7 @@ pub(crate) fn split(url: &str) -> Result<Target<'_>, HttpError> {
     Ok(Target { scheme, authority, path_and_query })
 }
 
-/// Adds `name=value` to a URL, escaped, before its fragment.
+/// Adds `name=value`, percent-encoded, before the fragment of a URL.
 pub(crate) fn push_query(url: &mut String, name: &str, value: &str) {
     let fragment = url.find('#').map_or_else(String::new, |at| url.split_off(at));
     url.push(if url.contains('?') { '&' } else { '?' });
@@ -53,13 +53,14 @@ pub(crate) fn push_query(url: &mut String, name: &str, value: &str) {
     url.push_str(&fragment);
 }
 
-/// Only what RFC 3986 calls unreserved stays as it is: no value can break out of its place.
+/// Escapes everything except the unreserved characters of RFC 3986, so that no value can change the
+/// structure of the URL.
 fn escape(out: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));
         } else {
-            // Writing to a string cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(out, "%{byte:02X}");
         }
     }

@@ -1,4 +1,4 @@
-//! The way out of a component: one request over `wasi:http/outgoing-handler`.
+//! Outgoing requests of a component, over `wasi:http/outgoing-handler`.
 
 use std::time::{Duration, Instant};
 
@@ -22,10 +22,10 @@ use super::{
     url::{self, Target},
 };
 
-/// How much is read or written at once: the guest's memory grows by what is in flight.
+/// Most bytes per read or write. Data in flight takes memory of the guest.
 const CHUNK_BYTES_MAX: u64 = 64 * 1024;
 
-/// One exchange with its deadline.
+/// A request in progress, with its deadline.
 #[derive(Debug)]
 struct Exchange {
     origin: String,
@@ -34,8 +34,9 @@ struct Exchange {
     started: Instant,
 }
 
-/// A body that is still on its way. The fields are dropped in their order, and a stream has to go
-/// before what it belongs to.
+/// A body that is still arriving.
+///
+/// Fields are dropped in their order, and WASI requires that a stream is dropped before its body.
 #[derive(Debug)]
 pub(crate) struct Body {
     stream: InputStream,
@@ -44,7 +45,7 @@ pub(crate) struct Body {
     exchange: Exchange,
 }
 
-/// Sends a request and waits until its answer begins.
+/// Sends a request and waits until the response begins.
 pub(crate) fn open(request: &Request) -> Result<Stream, HttpError> {
     let exchange = Exchange::of(request);
     let outgoing = outgoing(request, url::split(&request.url)?)?;
@@ -98,8 +99,8 @@ fn method(method: Method) -> WasiMethod {
     }
 }
 
-/// Tells the host the same limit that is kept here. A host that cannot keep it says so, and the
-/// exchange's own deadline holds anyway.
+/// Passes the timeout to the host. Errors are ignored, because the exchange checks its own deadline
+/// anyway.
 fn options(request: &Request) -> RequestOptions {
     let nanos = u64::try_from(request.timeout.as_nanos()).ok();
     let options = RequestOptions::new();
@@ -121,7 +122,7 @@ impl Body {
         Ok(Self { stream, _body: body, _response: response, exchange })
     }
 
-    /// Waits for the next piece; there is none after the last.
+    /// Waits for the next piece; `None` after the last one.
     pub(crate) fn piece(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
         loop {
             match self.stream.read(CHUNK_BYTES_MAX) {
@@ -165,7 +166,7 @@ impl Exchange {
         self.wait(stream.subscribe())
     }
 
-    /// Waits until something is ready or the request has used up its time.
+    /// Waits until `ready` fires or the timeout of the request expires.
     fn wait(&self, ready: Pollable) -> Result<(), HttpError> {
         let left = self.timeout.saturating_sub(self.started.elapsed());
         let timer = subscribe_duration(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
@@ -196,7 +197,7 @@ impl Exchange {
         }
     }
 
-    /// A body that is cut off says why only through the error behind the stream.
+    /// Converts an error of a stream. Only the error behind the stream contains the cause.
     fn stream_error(&self, error: StreamError) -> HttpError {
         match error {
             StreamError::Closed => self.unreachable("the connection was closed"),
@@ -218,7 +219,7 @@ impl Exchange {
     }
 }
 
-/// The commonest reasons in plain words; the names of the others speak for themselves.
+/// Describes the most common errors in plain language, and names the others.
 fn words(code: &ErrorCode) -> String {
     match code {
         ErrorCode::DnsError(_) | ErrorCode::DestinationNotFound => {
