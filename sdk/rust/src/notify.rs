@@ -1,13 +1,13 @@
-//! Messages to the person, beside the answers of tools.
+//! Messages to the user, independent of the results of tools.
 //!
-//! A message reaches the conversation that it belongs to, at once if it is open, else when it goes
-//! on. The manifest requests `notify` and the policy grants it.
+//! A message reaches the conversation that it belongs to: immediately if the conversation is open,
+//! otherwise when it continues. The manifest requests `notify` and the policy grants it.
 
 use std::{error::Error, fmt};
 
 use crate::{ToolError, host};
 
-/// Whom a message is for.
+/// The recipient of a message.
 ///
 /// ```
 /// use sallyport_sdk::notify::{Audience, Message};
@@ -16,13 +16,14 @@ use crate::{ToolError, host};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// The conversation that asked; it is kept until that conversation goes on.
+    /// The conversation of the call. The message is kept until that conversation continues.
     Conversation,
-    /// The user, in that conversation if it is open, else in any other of theirs.
+    /// The user: in that conversation if it is open, otherwise in any other of the user's
+    /// conversations.
     User,
 }
 
-/// A message.
+/// A message to the user.
 ///
 /// ```
 /// use sallyport_sdk::notify::{Audience, Message};
@@ -32,32 +33,32 @@ pub enum Audience {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What is shown.
+    /// The text to show.
     pub text: String,
-    /// What is said aloud, where that is possible.
+    /// The sentence to speak, if the session can speak.
     pub speech: Option<String>,
-    /// Whom it is for.
+    /// The recipient.
     pub audience: Audience,
 }
 
 impl Message {
-    /// Makes a message to the conversation that asked.
+    /// Makes a message to the conversation of the call.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), speech: None, audience: Audience::Conversation }
     }
 
-    /// Adds what is said aloud.
+    /// Adds a sentence to speak.
     pub fn speech(self, sentence: impl Into<String>) -> Self {
         Self { speech: Some(sentence.into()), ..self }
     }
 
-    /// Says whom it is for.
+    /// Sets the recipient.
     pub fn to(self, audience: Audience) -> Self {
         Self { audience, ..self }
     }
 }
 
-/// Why a message was not passed on; `?` turns it into the fitting [`ToolError`].
+/// Why a message was not sent. `?` converts it into the matching [`ToolError`].
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, notify::NotifyError};
@@ -66,19 +67,19 @@ impl Message {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotifyError {
-    /// It is not granted to this plugin.
+    /// The policy does not grant `notify` to this plugin.
     NotGranted,
-    /// It is empty or too long.
+    /// The message is empty or too long.
     Invalid {
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// There were too many within a minute.
+    /// The plugin sent too many messages within a minute.
     TooMany {
         /// How many are allowed.
         reason: String,
     },
-    /// It can neither be shown nor kept.
+    /// The message can neither be shown nor kept.
     Unavailable {
         /// Why not.
         reason: String,
@@ -111,7 +112,7 @@ impl From<NotifyError> for ToolError {
     }
 }
 
-/// Passes a message on, or has it kept until somebody is there.
+/// Sends a message, which is kept until a conversation can show it.
 ///
 /// ```
 /// use sallyport_sdk::{notify::{self, Message}, testing};
@@ -124,7 +125,8 @@ impl From<NotifyError> for ToolError {
 ///
 /// # Errors
 ///
-/// No grant, an empty message, too many messages, nobody to take it.
+/// The policy does not grant `notify`, the message is empty or too long, the plugin sent too many
+/// messages, or the message can neither be shown nor kept.
 pub fn send(message: &Message) -> Result<(), NotifyError> {
     host::notify::send(message)
 }

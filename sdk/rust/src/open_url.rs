@@ -1,13 +1,13 @@
-//! Pages in the user's browser.
+//! Opening pages in the user's browser.
 //!
-//! The manifest requests `open-url` and the policy grants it. The person is asked each time unless
-//! the policy says otherwise.
+//! The manifest requests `open-url` and the policy grants it. The user is asked each time, unless
+//! the policy has another rule.
 
 use std::{error::Error, fmt};
 
 use crate::{ToolError, host};
 
-/// What came of it.
+/// How an address was opened.
 ///
 /// ```
 /// use sallyport_sdk::{open_url::{self, Opened}, testing};
@@ -17,13 +17,13 @@ use crate::{ToolError, host};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened {
-    /// The browser has it.
+    /// The browser received the address.
     Browser,
-    /// There is no browser here; the person was shown the address.
+    /// No browser is available. The address was shown to the user.
     Shown,
 }
 
-/// Why a page was not opened; `?` turns it into the fitting [`ToolError`].
+/// Why a page was not opened. `?` converts it into the matching [`ToolError`].
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, open_url::OpenUrlError};
@@ -33,19 +33,19 @@ pub enum Opened {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenUrlError {
-    /// It is not granted to this plugin, or the person said no.
+    /// The policy does not grant it to this plugin, or the user declined.
     Denied {
         /// Why.
         reason: String,
     },
-    /// It is no http or https address.
+    /// The address is not an http or https URL.
     Invalid {
         /// What is wrong with it.
         reason: String,
     },
-    /// Something else went wrong.
+    /// Another error.
     Failed {
-        /// What.
+        /// What went wrong.
         reason: String,
     },
 }
@@ -73,7 +73,7 @@ impl From<OpenUrlError> for ToolError {
     }
 }
 
-/// Opens an http or https address in the user's browser.
+/// Opens an http or https URL in the user's browser.
 ///
 /// ```
 /// use sallyport_sdk::{open_url, testing};
@@ -88,7 +88,7 @@ impl From<OpenUrlError> for ToolError {
 ///
 /// # Errors
 ///
-/// No grant, a person who says no, an address of another kind.
+/// The policy does not grant `open-url`, the user declined, or the URL has another scheme.
 pub fn open(url: &str) -> Result<Opened, OpenUrlError> {
     host::open_url::open(url)
 }

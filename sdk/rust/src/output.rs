@@ -1,4 +1,4 @@
-//! What a tool gives back: data for the model, and what may go with it.
+//! The result of a tool: data for the model, and optional parts.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::{ToolError, schema::Returns};
 
-/// Data for the model to read, with further parts and a sentence to be spoken.
+/// Data for the model, with optional further parts and a sentence to be spoken.
 ///
-/// A tool that has nothing but data returns the data itself; any `Serialize` type will do.
+/// A tool that returns only data can return the data itself, of any `Serialize` type.
 ///
 /// ```
 /// use sallyport_sdk::Output;
@@ -20,15 +20,15 @@ use crate::{ToolError, schema::Returns};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output<T = Value> {
-    /// The result, for the model to read.
+    /// The data, for the model.
     pub data: T,
     /// Further parts, in order.
     pub content: Vec<Content>,
-    /// A sentence to be said to the user as it is, when the session is a spoken one.
+    /// A sentence that is spoken to the user as it is, if the session is a spoken one.
     pub speech: Option<String>,
 }
 
-/// One part of an output beside its data.
+/// A part of an output, in addition to its data.
 ///
 /// ```
 /// use sallyport_sdk::{Content, Output};
@@ -40,27 +40,27 @@ pub struct Output<T = Value> {
 pub enum Content {
     /// Plain text.
     Text(String),
-    /// A picture.
+    /// An image.
     Image {
-        /// Such as `image/png`.
+        /// The media type, such as `image/png`.
         media_type: String,
         /// The bytes of the file.
         data: Vec<u8>,
     },
-    /// A sound.
+    /// An audio clip.
     Audio {
-        /// Such as `audio/ogg`.
+        /// The media type, such as `audio/ogg`.
         media_type: String,
         /// The bytes of the file.
         data: Vec<u8>,
     },
-    /// A reference to something elsewhere, which the host shows and never fetches.
+    /// A link to a resource. The host shows it and never fetches it.
     Link {
-        /// Where it is.
+        /// The address of the resource.
         uri: String,
-        /// Its media type, when known.
+        /// Its media type, if known.
         media_type: Option<String>,
-        /// A name to show.
+        /// The title to show.
         title: Option<String>,
     },
     /// Anything else, as a JSON object with a `type`.
@@ -68,17 +68,17 @@ pub enum Content {
 }
 
 impl<T> Output<T> {
-    /// Starts an output from its data.
+    /// Makes an output from its data.
     pub fn new(data: T) -> Self {
         Self { data, content: Vec::new(), speech: None }
     }
 
-    /// Adds the sentence that is said to the user in a spoken session.
+    /// Adds the sentence that is spoken to the user in a spoken session.
     pub fn speech(self, sentence: impl Into<String>) -> Self {
         Self { speech: Some(sentence.into()), ..self }
     }
 
-    /// Adds a part of plain text.
+    /// Adds a part with plain text.
     pub fn text(self, text: impl Into<String>) -> Self {
         self.part(Content::Text(text.into()))
     }
@@ -90,12 +90,12 @@ impl<T> Output<T> {
     }
 }
 
-/// What a tool may return: any `Serialize` value, an [`Output`] of one, or a `Result` of either.
+/// A return value of a tool: any `Serialize` value, an [`Output`] of one, or a `Result` of either.
 ///
-/// The error of a `Result` is a [`ToolError`], or anything that is turned into one or has words
-/// (`Display`): an `Err` is always a failure of the call.
+/// The error of a `Result` is a [`ToolError`], converts into one, or implements `Display`. An `Err`
+/// always makes the call fail.
 ///
-/// The compiler finds out which `Kind` of the three a type is; nobody names it.
+/// The compiler infers `Kind`; authors do not name it.
 ///
 /// ```
 /// use sallyport_sdk::{Output, ToolError, ToolReturn};
@@ -116,16 +116,16 @@ pub trait ToolReturn<Kind> {
     /// The type of the data.
     type Data;
 
-    /// Turns the data into JSON.
+    /// Converts the data to JSON.
     ///
     /// # Errors
     ///
-    /// What the tool itself returned, or data that JSON cannot hold.
+    /// The error that the tool returned, or data that cannot be represented as JSON.
     fn into_output(self) -> Result<Output, ToolError>;
 }
 
-/// The kinds of return values. Without them the three implementations of [`ToolReturn`] would
-/// overlap in the compiler's eyes: `serde` might one day serialize a `Result`.
+/// Marks plain data. Without such markers the three implementations of [`ToolReturn`] would
+/// overlap, because `serde` might one day serialize a `Result`.
 #[derive(Debug)]
 pub enum Plain {}
 /// See [`Plain`].
@@ -161,46 +161,46 @@ impl<Kind, R: ToolReturn<Kind>> ToolReturn<Fallible<Kind>> for Result<R, ToolErr
     }
 }
 
-/// Finds out what the type of a return value is, by the same means as
-/// `schema::Returns`: a method call tries a type itself before what it refers to.
+/// Detects the kind of a return type, with the same technique as `schema::Returns`: method lookup
+/// tries a type before a reference to it.
 ///
-/// Without this, `Result<T, String>` would be plain data, because `serde` can write it, and its
+/// Without this, `Result<T, String>` would be plain data, because `serde` can serialize it, and its
 /// `Err` would count as success.
 #[derive(Debug)]
 pub struct Returned<T>(PhantomData<T>);
 
 impl<T> Returned<T> {
-    /// Stands for the type.
+    /// The value that represents the type.
     pub const TYPE: Self = Self(PhantomData);
 }
 
-/// A `Result` whose error becomes a [`ToolError`] of a fitting kind.
+/// A `Result` whose error converts into a [`ToolError`] of a matching kind.
 pub trait FailsInKind {
-    /// Says how to settle it.
+    /// Returns the converter for this kind.
     fn kind(&self) -> InKind {
         InKind
     }
 }
 
-/// A `Result` whose error has words and no more.
+/// A `Result` whose error only has a message.
 pub trait FailsInWords {
-    /// Says how to settle it.
+    /// Returns the converter for this kind.
     fn kind(&self) -> InWords {
         InWords
     }
 }
 
-/// A `Result` whose error says nothing that a model could read.
+/// A `Result` whose error has no message for the model.
 pub trait FailsInSilence {
-    /// Says that it cannot be settled.
+    /// Returns the converter for this kind, which does not compile.
     fn kind(&self) -> InSilence {
         InSilence
     }
 }
 
-/// Everything that is no `Result`.
+/// Every type except `Result`.
 pub trait NeverFails {
-    /// Says that nothing has to be settled.
+    /// Returns the converter for this kind, which returns the value as it is.
     fn kind(&self) -> Never {
         Never
     }
@@ -225,29 +225,29 @@ pub struct InSilence;
 pub struct Never;
 
 impl InKind {
-    /// Turns the error into one of its kind.
+    /// Converts the error into a [`ToolError`].
     ///
     /// # Errors
     ///
-    /// What the tool returned.
+    /// The tool's own error.
     pub fn settle<R, E: Into<ToolError>>(self, returned: Result<R, E>) -> Result<R, ToolError> {
         returned.map_err(Into::into)
     }
 }
 
 impl InWords {
-    /// Turns the words of the error into a failure.
+    /// Converts the message of the error into a [`ToolError::Failed`].
     ///
     /// # Errors
     ///
-    /// What the tool returned.
+    /// The tool's own error.
     pub fn settle<R, E: fmt::Display>(self, returned: Result<R, E>) -> Result<R, ToolError> {
         returned.map_err(|error| ToolError::Failed(error.to_string()))
     }
 }
 
 impl InSilence {
-    /// Does not compile, and says why.
+    /// Fails to compile, with an error that states the reason.
     ///
     /// # Errors
     ///
@@ -264,17 +264,17 @@ impl Never {
     }
 }
 
-/// The error of a tool; nothing implements it, so that what comes here is told what is missing.
+/// The error of a tool. No type implements this, so the compiler reports what is missing.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot fail with `{Self}`",
     note = "return a `ToolError`, or an error that implements `Display` or `Into<ToolError>`"
 )]
 pub trait ErrorOfTool {
-    /// Turns it into the error of the contract.
+    /// Converts it into a [`ToolError`].
     fn into_tool_error(self) -> ToolError;
 }
 
-/// Stands for the data that a tool returns once its `Result` is settled.
+/// Represents the data that a tool returns, after its `Result` is unwrapped.
 pub fn returns<R, S: ToolReturn<Kind>, Kind>(_settle: impl FnOnce(R) -> S) -> Returns<S::Data> {
     Returns::TYPE
 }

@@ -1,7 +1,7 @@
-//! Packages of a language, fetched, checked and kept by the host.
+//! Packages of a programming language, which the host fetches, verifies and caches.
 //!
-//! For plugins that run a language of their own. The manifest requests `packages`, and the policy
-//! names which.
+//! For plugins that run an interpreter of their own. The manifest requests `packages`, and the
+//! policy lists the granted ones.
 
 use std::{error::Error, fmt};
 
@@ -17,13 +17,13 @@ use crate::{ToolError, host};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its path within the package, with slashes.
+    /// The path within the package, with `/` as separator.
     pub path: String,
-    /// Its bytes.
+    /// The contents.
     pub data: Vec<u8>,
 }
 
-/// Why a package cannot be had; `?` turns it into the fitting [`ToolError`].
+/// Why a package cannot be fetched. `?` converts it into the matching [`ToolError`].
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, packages::PackageError};
@@ -33,17 +33,17 @@ pub struct File {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackageError {
-    /// It is not granted to this plugin.
+    /// The policy does not grant the package to this plugin.
     Denied {
         /// Why.
         reason: String,
     },
-    /// There is no such package, not in this version, or not in pure Python.
+    /// The package does not exist, not in this version, or not in pure Python.
     NotFound {
-        /// Which it is.
+        /// What does not exist.
         reason: String,
     },
-    /// The index cannot be reached, or what it sent is not what it announced.
+    /// The index cannot be reached, or a download does not match the index.
     Unavailable {
         /// What went wrong.
         reason: String,
@@ -70,7 +70,7 @@ impl From<PackageError> for ToolError {
     }
 }
 
-/// Lists the versions of a package that [`fetch`] would get, the newest first.
+/// Lists the versions of a package that [`fetch`] can return, newest first.
 ///
 /// ```
 /// use sallyport_sdk::{packages, testing};
@@ -84,12 +84,12 @@ impl From<PackageError> for ToolError {
 ///
 /// # Errors
 ///
-/// A package that is not granted, does not exist, or an index that cannot be reached.
+/// The package is not granted or does not exist, or the index cannot be reached.
 pub fn releases(name: &str) -> Result<Vec<String>, PackageError> {
     host::packages::releases(name)
 }
 
-/// Fetches one version of a package, without what it depends on.
+/// Fetches one version of a package, without its dependencies.
 ///
 /// ```
 /// use sallyport_sdk::{packages::{self, File}, testing};
@@ -103,7 +103,7 @@ pub fn releases(name: &str) -> Result<Vec<String>, PackageError> {
 ///
 /// # Errors
 ///
-/// A package that is not granted, does not exist or cannot be fetched.
+/// The package is not granted, does not exist or cannot be fetched.
 pub fn fetch(name: &str, version: &str) -> Result<Vec<File>, PackageError> {
     host::packages::fetch(name, version)
 }

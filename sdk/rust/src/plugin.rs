@@ -1,5 +1,5 @@
-//! What [`export_plugin!`](crate::export_plugin) makes of its list: a table of tools, and a trait
-//! for each role.
+//! The expansion of [`export_plugin!`](crate::export_plugin): a table of tools, and a trait for
+//! each role.
 
 use crate::{
     CallContext, Output, SetupError, Tool, ToolError, ToolSpec,
@@ -10,7 +10,7 @@ use crate::{
     serve,
 };
 
-/// One row of the table.
+/// One entry of the table of tools.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolEntry {
     name: &'static str,
@@ -19,7 +19,7 @@ pub struct ToolEntry {
 }
 
 impl ToolEntry {
-    /// Makes the row of a tool.
+    /// Makes the entry of a tool.
     pub const fn of<T: Tool>() -> Self {
         Self { name: T::NAME, spec: T::spec, call: T::call }
     }
@@ -27,7 +27,7 @@ impl ToolEntry {
 
 /// `tools = […]`.
 pub trait Tools {
-    /// The tools, in the order in which they were written.
+    /// The tools, in the order of the list.
     const TOOLS: &'static [ToolEntry];
 }
 
@@ -37,7 +37,7 @@ pub trait Lifecycle {
     ///
     /// # Errors
     ///
-    /// Why the plugin cannot be used for now.
+    /// The plugin cannot be used at the moment; the error states why.
     fn setup() -> Result<(), SetupError> {
         Ok(())
     }
@@ -52,7 +52,7 @@ pub trait Timed {
     ///
     /// # Errors
     ///
-    /// Why nothing came of it.
+    /// The plugin could not handle the firing; the error states why.
     fn on_timer(firing: Firing, context: &CallContext) -> Result<(), ToolError>;
 }
 
@@ -62,25 +62,25 @@ pub trait Provider {
     ///
     /// # Errors
     ///
-    /// Why there is no answer.
+    /// The provider has no answer; the error states why.
     fn generate(request: Request) -> Result<Answer, ProviderError>;
 }
 
 /// `listener = …`.
 pub trait Listens {
-    /// The type whose value listens.
+    /// The type that listens.
     type Listener: crate::listener::Listener;
 }
 
 /// `guide = …`.
 pub trait Guide {
-    /// Says who the assistant is.
+    /// Describes the assistant.
     fn describe() -> Persona;
 }
 
 /// `ui = …`.
 pub trait Shows {
-    /// The type whose value is the UI.
+    /// The type that is the UI.
     type Ui: crate::ui::Ui;
 }
 
@@ -90,8 +90,8 @@ pub trait Serves {
     fn serve(request: serve::Request) -> Response;
 }
 
-/// Counts something as used. Only a component calls what a role names; on any other target the
-/// compiler would call it dead.
+/// Marks an item as used, because only a component calls it, and other targets would report it as
+/// dead code.
 pub const fn used<T>(_role: &T) {}
 
 /// Lists the tools.
@@ -99,11 +99,11 @@ pub fn list(tools: &[ToolEntry]) -> impl Iterator<Item = ToolSpec> {
     tools.iter().map(|entry| (entry.spec)())
 }
 
-/// Runs the tool of that name.
+/// Runs the tool with that name.
 ///
 /// # Errors
 ///
-/// A tool that does not exist, or what the tool returned.
+/// The tool does not exist, or returned an error.
 pub fn call(
     tools: &[ToolEntry],
     context: &CallContext,
@@ -116,7 +116,7 @@ pub fn call(
     }
 }
 
-/// Tells whether every tool has a name of its own; checked while the plugin is compiled.
+/// Returns whether all names are unique. Evaluated at compile time.
 pub const fn names_differ(tools: &[ToolEntry]) -> bool {
     let mut i = 0;
     while i < tools.len() {

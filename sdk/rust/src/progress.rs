@@ -1,11 +1,12 @@
-//! How far a call has come.
+//! Reporting the progress of a call.
 //!
-//! The manifest requests `progress` and the policy grants it. Without the grant nothing is shown,
-//! and nothing else happens.
+//! The manifest requests `progress` and the policy grants it. Without the grant, reports have no
+//! effect.
 
 use crate::host;
 
-/// Shows how far the call has come: a part from 0 to 1 where that is known, and a few words.
+/// Reports the progress of the call: `part` is the completed fraction from 0 to 1, if known, and
+/// `message` a short text.
 ///
 /// ```
 /// use sallyport_sdk::{progress, testing};

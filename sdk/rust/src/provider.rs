@@ -1,4 +1,4 @@
-//! The role of a provider: a plugin that answers in place of a language model, or asks one.
+//! The provider role: a plugin that answers like a language model, or forwards requests to one.
 //!
 //! ```
 //! use sallyport_sdk::{provider::{self, Answer, Message, ProviderError, Request}, testing};
@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::{CallContext, host, http::HttpError, settings::SettingError};
 
-/// What is to be answered.
+/// A request for an answer.
 ///
 /// ```
 /// use sallyport_sdk::provider::Request;
@@ -36,17 +36,17 @@ use crate::{CallContext, host, http::HttpError, settings::SettingError};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
-    /// Where the request comes from, and how long it may take.
+    /// The origin of the request, and its deadline.
     pub context: CallContext,
-    /// The conversation; the last message is the one to answer.
+    /// The conversation. The answer is to the last message.
     pub history: Vec<Message>,
-    /// The tools that may be called.
+    /// The tools that the answer may call.
     pub tools: Vec<ToolDefinition>,
-    /// How to answer.
+    /// The settings of the answer.
     pub settings: Generation,
 }
 
-/// One message of the conversation.
+/// A message of the conversation.
 ///
 /// ```
 /// use sallyport_sdk::provider::{Message, UserMessage};
@@ -56,99 +56,99 @@ pub struct Request {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// What the model should be and do.
+    /// Instructions for the model.
     System(String),
-    /// What the person said.
+    /// A message of the user.
     User(UserMessage),
-    /// What the model answered.
+    /// An answer of the model.
     Assistant(AnswerMessage),
-    /// What a tool gave back.
+    /// The result of a tool call.
     Tool(ToolResult),
     /// Anything else, as a JSON object with a `role`.
     Other(Value),
 }
 
 impl Message {
-    /// Makes a message of the person's, without files.
+    /// Makes a message of the user, without attachments.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(UserMessage { text: text.into(), attachments: Vec::new() })
     }
 }
 
-/// What a person said.
+/// A message of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserMessage {
-    /// Their words.
+    /// The text.
     pub text: String,
-    /// Files to look at.
+    /// The attached files.
     pub attachments: Vec<Attachment>,
 }
 
-/// A file that goes with a message.
+/// A file that is attached to a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// Such as `image/png`.
+    /// The media type, such as `image/png`.
     pub media_type: String,
     /// The bytes of the file.
     pub data: Vec<u8>,
-    /// Its name without folders, when it has one.
+    /// The file name without folders, if it has one.
     pub name: Option<String>,
 }
 
-/// What the model said.
+/// A message of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnswerMessage {
-    /// Words for the person; may be empty.
+    /// The text for the user; may be empty.
     pub text: String,
-    /// Calls that it wants made.
+    /// The calls that the model requests.
     pub calls: Vec<ToolCall>,
-    /// The provider's own form of this message. It comes back as it was, to this plugin alone.
+    /// The provider's own form of this message. It is returned unchanged, only to this plugin.
     pub opaque: Option<Value>,
 }
 
-/// A call that the model wants made.
+/// A call that the model requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// Unique within the answer.
+    /// An id that is unique within the answer.
     pub id: String,
-    /// One of the names in the list of tools.
+    /// The name of one of the tools in the request.
     pub name: String,
-    /// A JSON object, as the model wrote it.
+    /// The arguments: a JSON object, as the model wrote it.
     pub arguments: String,
 }
 
-/// What a tool gave back.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// The id of the call.
     pub call_id: String,
     /// The tool's name.
     pub name: String,
-    /// The result.
+    /// The data.
     pub content: Value,
-    /// Pictures and sounds that belong to it.
+    /// Images and audio that belong to the result.
     pub attachments: Vec<Attachment>,
     /// True unless the call completed.
     pub failed: bool,
 }
 
-/// A tool that may be called.
+/// A tool that the answer may call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    /// Letters, digits, `_` and `-`, at most 64.
+    /// The name: letters, digits, `_` and `-`, at most 64.
     pub name: String,
-    /// What it does and when to use it.
+    /// What the tool does and when to use it.
     pub description: String,
-    /// JSON Schema of the arguments, an object schema.
+    /// The JSON Schema of the arguments, an object schema.
     pub parameters: Value,
 }
 
-/// How to answer.
+/// The settings of an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Generation {
-    /// Which model, where the provider has several.
+    /// The name of the model, if the provider has several.
     pub model: Option<String>,
-    /// How much the answers may vary, from 0.
+    /// How much the answers may vary, from 0 up.
     pub temperature: Option<f64>,
     /// Longest answer, in tokens.
     pub tokens_max: Option<u64>,
@@ -157,10 +157,10 @@ pub struct Generation {
 /// Why the model stopped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Finish {
-    /// It had said all.
+    /// The answer is complete.
     #[default]
     Stop,
-    /// It wants tools called.
+    /// The model requests tool calls.
     ToolCalls,
     /// The answer was cut at a limit.
     Length,
@@ -170,16 +170,16 @@ pub enum Finish {
     Other(String),
 }
 
-/// What an answer has used.
+/// The tokens that an answer used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens that the model read.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Tokens that the model wrote.
     pub output_tokens: u64,
 }
 
-/// An answer. It is the last one to a question unless it holds calls.
+/// An answer. It is final unless it contains calls.
 ///
 /// ```
 /// use sallyport_sdk::provider::{Answer, Finish};
@@ -189,22 +189,22 @@ pub struct Usage {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// What was said, with all that was pushed as deltas.
+    /// The complete message, including everything that was pushed as deltas.
     pub message: AnswerMessage,
     /// Why the model stopped.
     pub finish: Finish,
-    /// What it has used, when that is known.
+    /// The tokens used, if known.
     pub usage: Option<Usage>,
 }
 
 impl Answer {
-    /// Makes an answer of words alone.
+    /// Makes an answer that only has text.
     pub fn new(text: impl Into<String>) -> Self {
         let message = AnswerMessage { text: text.into(), ..AnswerMessage::default() };
         Self { message, ..Self::default() }
     }
 
-    /// Makes an answer that wants one tool called.
+    /// Makes an answer that requests one tool call.
     ///
     /// ```
     /// use sallyport_sdk::{prelude::*, provider::Answer};
@@ -218,15 +218,15 @@ impl Answer {
         Self { message, finish: Finish::ToolCalls, usage: None }
     }
 
-    /// Tells whether nothing more is to be asked for.
+    /// Returns whether the answer contains no calls.
     pub fn is_final(&self) -> bool {
         self.message.calls.is_empty()
     }
 }
 
-/// Why there is no answer. The text is for the person.
+/// Why a provider has no answer. The user reads the text.
 ///
-/// `?` makes one of what went wrong with a request or a setting.
+/// `?` converts errors of requests and of settings into it.
 ///
 /// ```
 /// use sallyport_sdk::{http::HttpError, provider::ProviderError};
@@ -240,14 +240,15 @@ pub enum ProviderError {
     Credentials(String),
     /// The service cannot be reached.
     Unreachable(String),
-    /// The service wants to be asked later.
+    /// The service is busy; the request may succeed later.
     Busy {
-        /// What it says.
+        /// The message for the user.
         message: String,
-        /// After which time, when it says so.
+        /// The wait that the service asks for, if it states one.
         retry_after: Option<Duration>,
     },
-    /// The service refused this request, or answered something that cannot be understood.
+    /// The request could not be sent or the service refused it, the response was unusable, or a
+    /// setting is wrong.
     Refused(String),
 }
 
@@ -289,17 +290,17 @@ impl From<SettingError> for ProviderError {
     }
 }
 
-/// Words that were shown while an answer was being made; tests read them from
+/// Text that was shown while an answer was being made. Tests read it with
 /// [`testing::deltas`](crate::testing).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// Words for the person.
+    /// Text for the user.
     Text(String),
-    /// The model thinking aloud.
+    /// The model's reasoning.
     Reasoning(String),
 }
 
-/// Shows words for the person while the answer is being made.
+/// Shows text to the user while the answer is being made.
 ///
 /// ```
 /// use sallyport_sdk::{provider::{self, Delta}, testing};
@@ -312,7 +313,7 @@ pub fn text(words: &str) {
     host::provider::text(words);
 }
 
-/// Shows the model thinking aloud while the answer is being made.
+/// Shows the model's reasoning while the answer is being made.
 ///
 /// ```
 /// use sallyport_sdk::{provider::{self, Delta}, testing};

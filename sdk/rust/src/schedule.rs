@@ -1,8 +1,8 @@
 //! Timers that outlive the host.
 //!
-//! A timer is kept on the disk and fires once its time has come, also when the host was down then;
-//! such a firing is marked as late. The manifest requests `schedule`, the policy grants it, and
-//! [`export_plugin!`](crate::export_plugin) names the function that is called back.
+//! A timer is stored on disk and fires at its time. If the host was not running then, the timer
+//! fires later and the firing is marked as late. The manifest requests `schedule`, the policy
+//! grants it, and [`export_plugin!`](crate::export_plugin) names the function to call.
 //!
 //! ```
 //! use std::time::Duration;
@@ -55,29 +55,29 @@ use crate::{ToolError, host};
 pub enum Moment {
     /// Once, at a time in milliseconds since 1970.
     AtMs(u64),
-    /// Once, after some time.
+    /// Once, after a delay.
     In(Duration),
-    /// Again and again, with some time between.
+    /// Repeatedly, at an interval.
     Every(Duration),
-    /// Again and again, by the calendar.
+    /// Repeatedly, by the calendar.
     Calendar {
         /// A cron expression of five fields, or of six with seconds first.
         cron: String,
-        /// An IANA time zone; the host's own without one.
+        /// An IANA time zone; `None` for the host's time zone.
         time_zone: Option<String>,
     },
-    /// A moment that only later versions know.
+    /// A kind of time that this version does not know, as JSON.
     Other(Value),
 }
 
 impl Moment {
-    /// Tells whether the timer fires more than once.
+    /// Returns whether the timer can fire more than once.
     pub fn is_repeated(&self) -> bool {
         matches!(self, Self::Every(_) | Self::Calendar { .. })
     }
 }
 
-/// A timer that is set.
+/// A timer that was set.
 ///
 /// ```
 /// use std::time::Duration;
@@ -91,24 +91,24 @@ impl Moment {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timer {
-    /// Names it; chosen by the host.
+    /// The id, chosen by the host.
     pub id: String,
     /// When it fires.
     pub moment: Moment,
-    /// When it fires next, in milliseconds since 1970.
+    /// The time of its next firing, in milliseconds since 1970.
     pub next_ms: u64,
-    /// A name for people.
+    /// The name that users see.
     pub label: Option<String>,
-    /// What was given when it was set.
+    /// The payload that was passed when the timer was set.
     pub payload: Value,
 }
 
 impl Timer {
-    /// Reads the payload.
+    /// Deserializes the payload.
     ///
     /// # Errors
     ///
-    /// A payload of another type, which an older version of the plugin may have set.
+    /// The payload does not match the type; an older version of the plugin may have set it.
     pub fn payload_as<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         T::deserialize(&self.payload).map_err(|e| {
             ToolError::Failed(format!("what the timer {} carries does not fit: {e}", self.id))
@@ -116,7 +116,7 @@ impl Timer {
     }
 }
 
-/// A timer that fires.
+/// A firing of a timer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -132,20 +132,20 @@ impl Timer {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Firing {
-    /// The timer; of a repeated one, `next_ms` is the next time.
+    /// The timer. For a repeated one, `next_ms` is the time of the next firing.
     pub timer: Timer,
-    /// When it should have fired, in milliseconds since 1970.
+    /// When it was due, in milliseconds since 1970.
     pub due_ms: u64,
-    /// It fires later than it should have, because the host was down or busy.
+    /// The firing is late, because the host was down or busy.
     pub late: bool,
-    /// How many firings of a repeated timer fell into that time beside this one.
+    /// How many other firings of a repeated timer were missed in that time.
     pub missed: u32,
-    /// The host cannot rule out that it has fired for the same time before; such a firing is late
-    /// as well.
+    /// The host cannot rule out that the timer has fired for this time before. Such a firing is
+    /// late as well.
     pub again: bool,
 }
 
-/// Why nothing came of it; `?` turns it into the fitting [`ToolError`].
+/// Why an operation on timers failed. `?` converts it into the matching [`ToolError`].
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, schedule::ScheduleError};
@@ -155,19 +155,19 @@ pub struct Firing {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleError {
-    /// It is not granted to this plugin.
+    /// The policy does not grant `schedule` to this plugin.
     NotGranted,
-    /// The moment is in the past, never comes or comes too often, or a text is too long.
+    /// The time is in the past, never comes or comes too often, or a text is too long.
     Invalid {
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The plugin has as many timers as it may have.
+    /// The plugin has its maximum number of timers.
     QuotaReached {
         /// How many that is.
         reason: String,
     },
-    /// The store cannot be used just now.
+    /// The store cannot be used at the moment.
     Unavailable {
         /// Why not.
         reason: String,
@@ -199,7 +199,7 @@ impl From<ScheduleError> for ToolError {
     }
 }
 
-/// Sets a timer. `label` is for people, `payload` comes back when it fires.
+/// Sets a timer. Users see `label`; the firing contains `payload`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -214,7 +214,9 @@ impl From<ScheduleError> for ToolError {
 ///
 /// # Errors
 ///
-/// No grant, a moment that is past or never comes, too many timers, a store that cannot be used.
+/// The policy does not grant `schedule`, the time is in the past, never comes or comes too often, a
+/// text is too long, the payload cannot be serialized, the plugin has too many timers, or the store
+/// cannot be used.
 pub fn add<T: Serialize + ?Sized>(
     moment: Moment,
     label: Option<&str>,
@@ -225,7 +227,7 @@ pub fn add<T: Serialize + ?Sized>(
     host::schedule::add(moment, label, payload)
 }
 
-/// Cancels a timer. Returns whether there was one.
+/// Cancels a timer. Returns whether it existed.
 ///
 /// ```
 /// use sallyport_sdk::{schedule, testing};
@@ -236,12 +238,12 @@ pub fn add<T: Serialize + ?Sized>(
 ///
 /// # Errors
 ///
-/// No grant, a store that cannot be used.
+/// The policy does not grant `schedule`, or the store cannot be used.
 pub fn cancel(id: &str) -> Result<bool, ScheduleError> {
     host::schedule::cancel(id)
 }
 
-/// Lists this plugin's timers for the present user, the next to fire first.
+/// Lists this plugin's timers for the current user, next to fire first.
 ///
 /// ```
 /// use sallyport_sdk::{schedule, testing};
@@ -252,13 +254,13 @@ pub fn cancel(id: &str) -> Result<bool, ScheduleError> {
 ///
 /// # Errors
 ///
-/// No grant, a store that cannot be used.
+/// The policy does not grant `schedule`, or the store cannot be used.
 pub fn list() -> Result<Vec<Timer>, ScheduleError> {
     host::schedule::list()
 }
 
-/// Returns the time now, in milliseconds since 1970. In a test it is the time of the stand-in,
-/// which only [`testing::pass`](crate::testing) moves.
+/// Returns the current time in milliseconds since 1970. In a test, the time only changes with
+/// [`testing::pass`](crate::testing).
 ///
 /// ```
 /// use std::time::Duration;

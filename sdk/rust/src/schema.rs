@@ -1,7 +1,7 @@
-//! JSON Schemas that every model provider understands, made from types.
+//! JSON Schemas that every model provider accepts, generated from types.
 //!
-//! Providers accept different corners of JSON Schema. What comes out here is the part they share:
-//! no references, no dialect, no titles that repeat a field's name, no number formats.
+//! Providers support different parts of JSON Schema. The schemas made here only use the common
+//! part: no `$schema`, no titles, no number formats, and no references except in recursive types.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use schemars::{
 };
 use serde_json::{Map, Value};
 
-/// Returns the schema of a tool's arguments: always an object schema with `properties`.
+/// Returns the schema of a tool's arguments, with a `type` (`object` by default) and `properties`.
 pub fn parameters<T: JsonSchema>() -> Value {
     let mut schema = plain::<T>(SchemaSettings::draft2020_12().for_deserialize());
     schema.entry("type").or_insert_with(|| "object".into());
@@ -22,7 +22,7 @@ pub fn parameters<T: JsonSchema>() -> Value {
     Value::Object(schema)
 }
 
-/// Joins the lines of a doc comment into paragraphs. List items and indented lines stay lines.
+/// Joins the lines of a doc comment into paragraphs. Keeps list items and indented lines as lines.
 pub fn prose(doc: &str) -> String {
     let mut text = String::new();
     for line in doc.lines().map(str::trim_end) {
@@ -36,26 +36,27 @@ pub fn prose(doc: &str) -> String {
     text.trim().to_owned()
 }
 
-/// Asks a return type for the schema of its data.
+/// Finds the schema of the data that a tool returns.
 ///
-/// Rust has no "if this type has that trait", but method calls try a type itself before a reference
-/// to it: [`Described`] answers for types with a schema, [`Undescribed`] for all others.
+/// Rust cannot test whether a type implements a trait, but method lookup tries a type before a
+/// reference to it: [`Described`] is found for types with a schema, [`Undescribed`] for all others.
 pub struct Returns<T>(PhantomData<T>);
 
 impl<T> Returns<T> {
-    /// Stands for the type.
+    /// The value that represents the type.
     pub const TYPE: Self = Self(PhantomData);
 }
 
 /// Return data with a schema.
 pub trait Described {
-    /// Returns the schema when it is an object schema; hosts take no other for structured data.
+    /// Returns the schema if it is an object schema, because hosts accept no other for structured
+    /// data.
     fn output(&self) -> Option<Value>;
 }
 
-/// Return data without one.
+/// Return data without a schema.
 pub trait Undescribed {
-    /// Returns nothing.
+    /// Returns `None`.
     fn output(&self) -> Option<Value>;
 }
 
@@ -95,7 +96,7 @@ fn simplify(schema: &mut Schema) {
     }
 }
 
-/// An optional number has two types, itself and null.
+/// Whether a schema is of a number. An optional number has two types, its own and `null`.
 fn is_number(schema: &Schema) -> bool {
     let number = |ty: &Value| ty == "number" || ty == "integer";
     match schema.get("type") {

@@ -1,15 +1,15 @@
-//! Secrets that the operator chose to show to this plugin.
+//! Secrets that the operator chose to reveal to this plugin.
 //!
-//! Most plugins need none of this: a secret that goes into a header is put there by the host, and
-//! the plugin sends its requests without it. What is here is for the rest, such as a key that
-//! signs. The manifest requests each secret by its name with `reveal = true`, the policy has to
-//! grant it so, and every use is on record.
+//! Most plugins do not need this module: the host inserts secrets into request headers, and the
+//! plugin sends its requests without them. This module is for other uses, such as a signing key.
+//! The manifest requests each secret by name with `reveal = true`, the policy has to grant that,
+//! and every use is recorded in the audit log.
 
 use std::{error::Error, fmt};
 
 use crate::{ToolError, host};
 
-/// Why a secret could not be read; `?` turns it into the fitting [`ToolError`].
+/// Why a secret could not be read. `?` converts it into the matching [`ToolError`].
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, secrets::SecretError};
@@ -22,14 +22,14 @@ use crate::{ToolError, host};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretError {
-    /// It is not granted to be shown, or there is none of that name.
+    /// The secret does not exist, or the policy does not reveal it to this plugin.
     NotGranted {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
-    /// It is granted, and its value cannot be had just now.
+    /// The secret is granted, but its value is not available at the moment.
     Unavailable {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// Why not.
         reason: String,
@@ -74,7 +74,7 @@ impl From<SecretError> for ToolError {
 ///
 /// # Errors
 ///
-/// A secret that is not shown to this plugin, or whose value cannot be had.
+/// The secret is not revealed to this plugin, or its value is not available.
 pub fn get(name: &str) -> Result<String, SecretError> {
     host::secret(name)
 }

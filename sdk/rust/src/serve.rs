@@ -1,8 +1,8 @@
-//! Requests that come in: pages and hooks that a listener or a UI serves.
+//! Incoming HTTP requests: pages and hooks that a listener or a UI serves.
 //!
-//! The host holds the socket, looks at who asks, and hands whole requests over; this side answers
-//! each with a [`Response`]. Which path a plugin is reached at, the operator chooses, so look at
-//! the end of a path and use relative addresses in pages.
+//! The host opens the socket, checks the client, and passes complete requests to the plugin, which
+//! answers each with a [`Response`]. The operator chooses the path under which a plugin is served,
+//! so match the end of a path, and use relative URLs in pages.
 //!
 //! ```
 //! use sallyport_sdk::{http::Response, serve::Request};
@@ -27,11 +27,11 @@ use serde::de::DeserializeOwned;
 
 use crate::http::Response;
 
-/// How long the body of a request may be: more than any form or hook needs, and little enough to
-/// hold. The glue answers a longer one with status 413 by itself.
+/// Longest body of a request, in bytes: more than any form or hook needs, and small enough for
+/// memory. The SDK answers a longer one with status 413.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// A request, whole.
+/// A complete request.
 ///
 /// ```
 /// use sallyport_sdk::serve::Request;
@@ -43,20 +43,20 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Such as `GET`.
+    /// The method, such as `GET`.
     pub method: String,
-    /// Begins with `/`; without the query.
+    /// The path, without the query. Starts with `/`.
     pub path: String,
-    /// What follows `?`, as it was sent.
+    /// The text after `?`, not decoded.
     pub query: Option<String>,
-    /// Names and values, in order. A value that is not text is left out.
+    /// The headers as names and values, in order. A header whose value is not UTF-8 is left out.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// Makes a request; tests hand these in.
+    /// Makes a request, for tests.
     pub fn new(method: impl Into<String>, path_and_query: &str) -> Self {
         let (path, query) = match path_and_query.split_once('?') {
             Some((path, query)) => (path, Some(query.to_owned())),
@@ -72,31 +72,31 @@ impl Request {
         self
     }
 
-    /// Adds a body.
+    /// Sets the body.
     pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..self }
     }
 
-    /// Returns what follows the last `/` of the path; empty for a path that ends with it.
+    /// Returns the part of the path after the last `/`; empty if the path ends with `/`.
     pub fn last_segment(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns the first header of that name, in capitals or not.
+    /// Returns the value of the first header with that name, ignoring case.
     pub fn header_value(&self, name: &str) -> Option<&str> {
         let same = |(header, _): &&(String, String)| header.eq_ignore_ascii_case(name);
         self.headers.iter().find(same).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the first value of that name in the query, decoded.
+    /// Returns the first value with that name in the query, decoded.
     pub fn query_value(&self, name: &str) -> Option<String> {
         let pairs = self.query.as_deref()?.split('&');
         let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         pairs.find(|(key, _)| decode(key) == name).map(|(_, value)| decode(value))
     }
 
-    /// Returns the media type of the body in lower case, without parameters; empty when there is
-    /// none.
+    /// Returns the media type of the body in lower case, without parameters; empty if the request
+    /// has none.
     ///
     /// ```
     /// use sallyport_sdk::serve::Request;
@@ -109,27 +109,27 @@ impl Request {
         value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 
-    /// Reads the body as text.
+    /// Returns the body as text.
     ///
     /// # Errors
     ///
-    /// A body that is not UTF-8.
+    /// The body is not UTF-8.
     pub fn text(&self) -> Result<&str, BadRequest> {
         std::str::from_utf8(&self.body)
             .map_err(|_| BadRequest { reason: "the body is not UTF-8".to_owned() })
     }
 
-    /// Reads the body as JSON.
+    /// Parses the body as JSON.
     ///
     /// # Errors
     ///
-    /// A body that is not JSON, or other JSON than the type expects.
+    /// The body is not JSON, or does not match the type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, BadRequest> {
         serde_json::from_slice(&self.body).map_err(|e| BadRequest { reason: e.to_string() })
     }
 }
 
-/// Why a request cannot be understood; it turns into an answer with status 400 that says so.
+/// Why a request is invalid. Converts into a response with status 400 that contains the reason.
 ///
 /// ```
 /// use sallyport_sdk::{http::Response, serve::Request};
@@ -157,7 +157,7 @@ impl From<BadRequest> for Response {
     }
 }
 
-/// Makes an answer of JSON.
+/// Makes a JSON response.
 ///
 /// ```
 /// use sallyport_sdk::{prelude::*, serve};
@@ -169,7 +169,7 @@ pub fn json(status: u16, value: &serde_json::Value) -> Response {
     Response::new(status, value.to_string()).header("Content-Type", "application/json")
 }
 
-/// Decodes a part of a query as forms write it. What is no escape stays as it is.
+/// Decodes a part of a query in form encoding. Invalid escapes stay as they are.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,9 +1,9 @@
-//! What an instance remembers from one call to the next.
+//! Values that an instance keeps from one call to the next.
 //!
-//! A plugin runs in a fresh instance for every call, unless its manifest says
-//! `instance = "session"`: then one instance serves a session until it has been idle for a while,
-//! and what is in its memory stays. It is gone when the instance ends, whatever the reason; what
-//! has to last belongs in [`state`](mod@crate::state).
+//! A plugin runs in a fresh instance for every call, unless its manifest sets `instance =
+//! "session"`. Then one instance serves a session until it has been idle for a while, and keeps its
+//! memory. The memory is lost when the instance ends, for any reason. Store data that has to last
+//! in [`state`](mod@crate::state).
 
 use std::{
     any::{Any, TypeId},
@@ -16,10 +16,10 @@ thread_local! {
     static KEPT: RefCell<HashMap<TypeId, Rc<dyn Any>>> = RefCell::default();
 }
 
-/// Works on the one value of a type that this instance keeps. It begins as the type's default.
+/// Passes the instance's value of a type to `work`. The value starts as the type's default.
 ///
-/// A listener or a UI that is exported as a type is that same value, so a function beside it can
-/// look into it.
+/// A listener or a UI that is exported as a type is that same value, so a tool of the same plugin
+/// can access it.
 ///
 /// ```
 /// use sallyport_sdk::{prelude::*, session};
@@ -41,7 +41,7 @@ thread_local! {
 ///
 /// # Panics
 ///
-/// When `work` itself asks for the value of the same type.
+/// `work` asks for the value of the same type, or the type's `Default` calls this function.
 pub fn with<T: Default + 'static, R>(work: impl FnOnce(&mut T) -> R) -> R {
     let kept = KEPT.with_borrow_mut(|kept| {
         kept.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(RefCell::new(T::default()))).clone()

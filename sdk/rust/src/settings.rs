@@ -1,7 +1,7 @@
-//! The plugin's own settings, from `[settings.PLUGIN]` of the host's configuration.
+//! The plugin's own settings, from `[settings.PLUGIN]` in the host's configuration.
 //!
-//! The manifest describes them and the host checks them and fills in defaults, so what arrives here
-//! fits the manifest.
+//! The manifest describes the settings. The host checks them and fills in defaults, so the values
+//! match the manifest.
 
 use std::{error::Error, fmt};
 
@@ -12,8 +12,8 @@ use crate::{SetupError, ToolError, host};
 
 /// Why a setting could not be read.
 ///
-/// In a tool, `?` turns it into [`ToolError::Unavailable`]; in a `setup` function a missing setting
-/// becomes [`SetupError::MissingSettings`].
+/// In a tool, `?` converts it into [`ToolError::Unavailable`]. In a `setup` function, `?` converts
+/// a missing setting into [`SetupError::MissingSettings`].
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, settings::SettingError};
@@ -23,16 +23,16 @@ use crate::{SetupError, ToolError, host};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingError {
-    /// It is not given and has no default.
+    /// The setting is not set and has no default.
     Missing {
         /// The name of the setting.
         key: String,
     },
-    /// It is of another type than the plugin expects.
+    /// The setting has another type than the plugin expects.
     Mismatch {
-        /// The name of the setting, or nothing when all were read at once.
+        /// The name of the setting; `None` if all were read together.
         key: Option<String>,
-        /// What does not fit.
+        /// What does not match.
         reason: String,
     },
 }
@@ -66,7 +66,7 @@ impl From<SettingError> for SetupError {
     }
 }
 
-/// Returns one setting. Ask for an `Option` when it may be missing.
+/// Returns one setting. Use an `Option` if it may be missing.
 ///
 /// ```
 /// use sallyport_sdk::{settings, testing};
@@ -80,7 +80,7 @@ impl From<SettingError> for SetupError {
 ///
 /// # Errors
 ///
-/// A setting that is missing or of another type.
+/// The setting is missing, or does not match the type.
 pub fn get<T: DeserializeOwned>(key: &str) -> Result<T, SettingError> {
     let mismatch = |e: serde_json::Error| SettingError::Mismatch {
         key: Some(key.to_owned()),
@@ -93,7 +93,7 @@ pub fn get<T: DeserializeOwned>(key: &str) -> Result<T, SettingError> {
     }
 }
 
-/// Returns all settings at once, as a struct or a map.
+/// Returns all settings, as a struct or a map.
 ///
 /// ```
 /// use sallyport_sdk::{prelude::*, settings, testing};
@@ -110,7 +110,7 @@ pub fn get<T: DeserializeOwned>(key: &str) -> Result<T, SettingError> {
 ///
 /// # Errors
 ///
-/// Settings that do not fit the type.
+/// The settings do not match the type.
 pub fn all<T: DeserializeOwned>() -> Result<T, SettingError> {
     serde_json::from_str(&host::all_settings())
         .map_err(|e| SettingError::Mismatch { key: None, reason: e.to_string() })
