@@ -1,8 +1,8 @@
-//! What a plugin remembers beyond a call: keys and values of its own, apart for every user.
+//! Persistent state: keys and values of the plugin, separate for each user.
 //!
-//! Values are whatever serde can write as JSON. They are on the disk when a function returns, and
-//! no kill leaves half of one. The manifest requests `state`, and the policy grants it with a
-//! quota.
+//! A value is anything that serde can write as JSON. Once a function returns, the change survives
+//! the end of the host's process, and a killed process never leaves a partial value. The manifest
+//! requests `state`, and the policy grants it with a quota.
 //!
 //! ```
 //! use sallyport_sdk::{prelude::*, state, testing};
@@ -25,14 +25,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{ToolError, host};
 
-/// How often [`update`] tries again when somebody else changes the key at the same moment. Every
-/// try that fails means that another one has succeeded, so this is only reached under a flood.
+/// How often [`update`] tries to change a key while other calls change it. A try only fails if
+/// another one has succeeded, so only a flood of changes reaches this limit.
 pub const ATTEMPTS_MAX: u32 = 32;
 
-/// How many keys are asked for at once.
+/// Most keys per page.
 const PAGE_KEYS: u32 = 256;
 
-/// A value as it is kept.
+/// A stored value.
 ///
 /// ```
 /// use sallyport_sdk::{state, testing};
@@ -44,13 +44,13 @@ const PAGE_KEYS: u32 = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The bytes, as they were set.
+    /// The bytes, as they were stored.
     pub value: Vec<u8>,
-    /// Another number after every change of the key.
+    /// The version of the key, which differs after every change.
     pub version: u64,
 }
 
-/// What a key has to be before it is set.
+/// The condition for setting a key.
 ///
 /// ```
 /// use sallyport_sdk::{state::{self, Expected, StateError}, testing};
@@ -63,13 +63,13 @@ pub struct Entry {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// It does not exist.
+    /// The key does not exist.
     Nothing,
-    /// It exists in this version.
+    /// The key exists in this version.
     Version(u64),
 }
 
-/// Why nothing came of it; `?` turns it into the fitting [`ToolError`]. Nothing has changed then.
+/// Why an operation failed. `?` converts it into the matching [`ToolError`]. Nothing was changed.
 ///
 /// ```
 /// use sallyport_sdk::{ToolError, state::StateError};
@@ -78,34 +78,33 @@ pub enum Expected {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateError {
-    /// It is not granted to this plugin.
+    /// The policy does not grant `state` to this plugin.
     NotGranted,
-    /// A key or a value is longer than is allowed, or a key is empty.
+    /// The key or the value is too long, or the key is empty.
     Invalid {
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// It would not fit any more.
+    /// The value would exceed the quota.
     QuotaReached {
-        /// How much is allowed.
+        /// The size of the quota.
         reason: String,
     },
-    /// The key is in another version than was expected.
+    /// The key has another version than expected.
     Conflict {
-        /// The version it is in; nothing when it is gone.
+        /// Its current version; `None` if the key does not exist.
         present: Option<u64>,
     },
-    /// The store cannot be used just now.
+    /// The store cannot be used at the moment.
     Unavailable {
         /// Why not.
         reason: String,
     },
-    /// What is kept is of another type than the plugin expects, or a value cannot be written as
-    /// JSON.
+    /// The stored value does not match the type, or a value cannot be serialized as JSON.
     Mismatch {
         /// The key.
         key: String,
-        /// What does not fit.
+        /// What does not match.
         reason: String,
     },
 }
@@ -142,7 +141,7 @@ impl From<StateError> for ToolError {
     }
 }
 
-/// Returns what is kept under a key, if anything is.
+/// Returns the value of a key, or `None` if the key does not exist.
 ///
 /// ```
 /// use sallyport_sdk::{state, testing};
@@ -154,12 +153,13 @@ impl From<StateError> for ToolError {
 ///
 /// # Errors
 ///
-/// No grant, a value of another type, a store that cannot be used.
+/// The policy does not grant `state`, the value does not match the type, or the store cannot be
+/// used.
 pub fn get<T: DeserializeOwned>(key: &str) -> Result<Option<T>, StateError> {
     entry(key)?.map(|entry| read(key, &entry)).transpose()
 }
 
-/// Keeps a value for ever.
+/// Stores a value that does not expire.
 ///
 /// ```
 /// use sallyport_sdk::{state, testing};
@@ -172,13 +172,13 @@ pub fn get<T: DeserializeOwned>(key: &str) -> Result<Option<T>, StateError> {
 ///
 /// # Errors
 ///
-/// No grant, a key or a value that is too long, a quota that is reached, a store that cannot be
-/// used.
+/// The policy does not grant `state`, the key or the value is too long, the key is empty, the value
+/// cannot be serialized, the quota is exceeded, or the store cannot be used.
 pub fn set<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<(), StateError> {
     host::state::set(key, &write(key, value)?, None).map(|_version| ())
 }
 
-/// Keeps a value for some time.
+/// Stores a value that expires after `time`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -203,8 +203,10 @@ pub fn set_for<T: Serialize + ?Sized>(
     host::state::set(key, &write(key, value)?, Some(time)).map(|_version| ())
 }
 
-/// Changes a value so that no other change gets lost, and returns the new one. `change` sees what
-/// is kept now; it runs again when somebody else was faster. The new value is kept for ever.
+/// Changes a value without losing a concurrent change, and returns the new value.
+///
+/// `change` receives the current value. It runs again if another call changed the key meanwhile.
+/// The new value does not expire.
 ///
 /// ```
 /// use sallyport_sdk::{state, testing};
@@ -221,7 +223,8 @@ pub fn set_for<T: Serialize + ?Sized>(
 ///
 /// # Errors
 ///
-/// See [`set`]; a conflict only after [`ATTEMPTS_MAX`] tries.
+/// See [`set`]. The stored value may also not match the type, and after [`ATTEMPTS_MAX`] tries the
+/// function returns a conflict.
 pub fn update<T: Serialize + DeserializeOwned>(
     key: &str,
     mut change: impl FnMut(Option<T>) -> T,
@@ -239,7 +242,7 @@ pub fn update<T: Serialize + DeserializeOwned>(
     Err(conflict)
 }
 
-/// Forgets a key. Returns whether there was one.
+/// Deletes a key. Returns whether it existed.
 ///
 /// ```
 /// use sallyport_sdk::{state, testing};
@@ -252,12 +255,12 @@ pub fn update<T: Serialize + DeserializeOwned>(
 ///
 /// # Errors
 ///
-/// No grant, a store that cannot be used.
+/// The policy does not grant `state`, or the store cannot be used.
 pub fn delete(key: &str) -> Result<bool, StateError> {
     host::state::delete(key)
 }
 
-/// Returns the keys that begin with `prefix`, in the order of their bytes.
+/// Returns the keys that start with `prefix`, in byte order.
 ///
 /// ```
 /// use sallyport_sdk::{state, testing};
@@ -272,7 +275,7 @@ pub fn delete(key: &str) -> Result<bool, StateError> {
 ///
 /// # Errors
 ///
-/// No grant, a store that cannot be used.
+/// The policy does not grant `state`, or the store cannot be used.
 pub fn keys(prefix: &str) -> Result<Vec<String>, StateError> {
     let mut keys = Vec::new();
     let mut after = None;
@@ -286,21 +289,21 @@ pub fn keys(prefix: &str) -> Result<Vec<String>, StateError> {
     }
 }
 
-/// Returns the bytes that are kept under a key, with their version.
+/// Returns the bytes of a key with their version, or `None` if the key does not exist.
 ///
 /// # Errors
 ///
-/// No grant, a store that cannot be used.
+/// The policy does not grant `state`, or the store cannot be used.
 pub fn entry(key: &str) -> Result<Option<Entry>, StateError> {
     host::state::get(key)
 }
 
-/// Keeps bytes if the key is as expected, in one step that nothing comes between, for ever or for
-/// some time, and returns their version. [`update`] is this in a loop.
+/// Stores bytes if the key is as expected, atomically, and returns the new version. The value
+/// expires after `time`, if given. [`update`] calls this in a loop.
 ///
 /// # Errors
 ///
-/// See [`set`]; a conflict when the key is not as expected.
+/// See [`set`], except that bytes need no serialization. A conflict if the key is not as expected.
 pub fn compare_and_set(
     key: &str,
     expected: Expected,

@@ -1,12 +1,13 @@
-//! A tool as the host sees it: what it says about itself, and how it is called.
+//! A tool as the host sees it: its description, and how it is called.
 //!
-//! Nobody writes these by hand; [`#[tool]`](macro@crate::tool) makes them from a function.
+//! Authors do not write these by hand: [`#[tool]`](macro@crate::tool) generates them from a
+//! function.
 
 use serde_json::Value;
 
 use crate::{Output, ToolError};
 
-/// Where a call comes from. A tool that wants to know takes `&CallContext` as its last parameter.
+/// The origin of a call. A tool that needs it takes `&CallContext` as its last parameter.
 ///
 /// ```
 /// use sallyport_sdk::prelude::*;
@@ -22,22 +23,23 @@ use crate::{Output, ToolError};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallContext {
-    /// Unique within the session.
+    /// The id of the call, unique within the session.
     pub call_id: String,
-    /// The session that the call belongs to.
+    /// The id of the session.
     pub session_id: String,
-    /// The user on whose behalf the call is made. On a machine of one's own it is always `local`.
+    /// The user for whom the call is made. On a single-user machine it is always `local`.
     pub user_id: String,
-    /// The conversation that the call belongs to. `None` where there is none, as for a single call
-    /// from the command line.
+    /// The id of the conversation; `None` if there is none, as for a single call from the command
+    /// line.
     pub conversation_id: Option<String>,
-    /// Milliseconds that were left at the start of the call until the host stops it.
+    /// The time that the call has, from its start until the host stops it, in milliseconds.
     pub deadline_ms: Option<u64>,
-    /// When the host was started, in milliseconds since 1970, as far as it says so.
+    /// When the host was started, in milliseconds since 1970; `None` if the host does not provide
+    /// it.
     pub host_started_ms: Option<u64>,
 }
 
-/// An author's claims about a tool. They inform people; no decision of the host rests on them.
+/// An author's claims about a tool. They inform users; the host does not base decisions on them.
 ///
 /// ```
 /// use sallyport_sdk::prelude::*;
@@ -56,13 +58,13 @@ pub struct Hints {
     pub read_only: Option<bool>,
     /// The tool may destroy something.
     pub destructive: Option<bool>,
-    /// Calling it twice with the same arguments is the same as calling it once.
+    /// Two calls with the same arguments have the same effect as one.
     pub idempotent: Option<bool>,
-    /// The tool reaches things outside the machine it runs on.
+    /// The tool accesses things outside the machine on which it runs.
     pub open_world: Option<bool>,
 }
 
-/// What a tool says about itself.
+/// The description of a tool.
 ///
 /// ```
 /// use sallyport_sdk::prelude::*;
@@ -79,35 +81,36 @@ pub struct Hints {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Unique within the plugin.
+    /// The name, unique within the plugin.
     pub name: &'static str,
-    /// A short name for people.
+    /// A short name that users see.
     pub title: Option<&'static str>,
-    /// What the tool does and when to use it, for a model to read.
+    /// What the tool does and when to use it, for the model.
     pub description: String,
-    /// JSON Schema of the arguments, an object schema.
+    /// The JSON Schema of the arguments, an object schema.
     pub parameters: Value,
-    /// JSON Schema of the data, when its type derives `JsonSchema` and is an object.
+    /// The JSON Schema of the data, if its type derives `JsonSchema` and is an object.
     pub output: Option<Value>,
-    /// Claims about the tool.
+    /// The author's claims about the tool.
     pub hints: Hints,
 }
 
-/// One function that a model can call.
+/// A function that a model can call.
 ///
-/// [`#[tool]`](macro@crate::tool) gives a type of the function's name to every tool, and this trait
-/// to that type: `get_time(..)` calls the function, `get_time::spec()` describes it.
+/// [`#[tool]`](macro@crate::tool) adds a type with the function's name to every tool, and
+/// implements this trait for it: `get_time(..)` calls the function, `get_time::spec()` describes
+/// the tool.
 pub trait Tool {
     /// The name of the tool.
     const NAME: &'static str;
 
-    /// Describes the tool. The answer is always the same.
+    /// Describes the tool. Always returns the same description.
     fn spec() -> ToolSpec;
 
-    /// Runs the tool on arguments as the host hands them over, a JSON object.
+    /// Runs the tool. `arguments` is a JSON object.
     ///
     /// # Errors
     ///
-    /// Arguments that do not fit, or what the function returned.
+    /// The arguments are invalid, or the function returned an error.
     fn call(context: &CallContext, arguments: &str) -> Result<Output, ToolError>;
 }

@@ -1,8 +1,8 @@
-//! The role of a UI: a plugin that is the user's side of a session.
+//! The UI role: a plugin that is the user interface of a session.
 //!
-//! It receives every event and sends commands. The manifest requests `ui` (with `confirm = true`
-//! when it shall answer questions) and says `instance = "session"`; the policy grants it. It draws
-//! through [`print()`] and [`status`], or serves a page through [`serve`](mod@crate::serve).
+//! A UI receives every event and sends commands. The manifest requests `ui` (with `confirm = true`
+//! if the UI answers questions) and sets `instance = "session"`; the policy grants it. A UI draws
+//! with [`print()`] and [`status`], or serves a page with [`serve`](mod@crate::serve).
 //!
 //! ```
 //! use sallyport_sdk::{testing, ui::{self, Event, Style, Ui}};
@@ -36,7 +36,7 @@ use serde_json::Value;
 
 use crate::host;
 
-/// How a text is written.
+/// The format of a message.
 ///
 /// ```
 /// use sallyport_sdk::ui::Format;
@@ -45,14 +45,14 @@ use crate::host;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As it is.
+    /// Plain text.
     Text,
     /// Markdown.
     Markdown,
 }
 
 impl Format {
-    /// Returns the format in one word.
+    /// Returns the name of the format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -61,7 +61,7 @@ impl Format {
     }
 }
 
-/// Whose words a message holds.
+/// The author of a message.
 ///
 /// ```
 /// use sallyport_sdk::ui::Author;
@@ -70,16 +70,16 @@ impl Format {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
-    /// The person's.
+    /// The user.
     User,
-    /// The model's.
+    /// The model.
     Assistant,
-    /// The host's or a plugin's, beside the conversation.
+    /// The host or a plugin, outside the conversation.
     Notice,
 }
 
 impl Author {
-    /// Returns the author in one word.
+    /// Returns the name of the author.
     pub fn word(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -89,7 +89,7 @@ impl Author {
     }
 }
 
-/// A message that is whole.
+/// A complete message.
 ///
 /// ```
 /// use sallyport_sdk::ui::{Author, Message};
@@ -98,24 +98,24 @@ impl Author {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Whose words.
+    /// The author.
     pub author: Author,
-    /// What they say.
+    /// The text.
     pub content: String,
-    /// How it is written.
+    /// The format of the text.
     pub format: Format,
-    /// Where it came from, when it did not come from this UI.
+    /// The origin of the message, if it does not come from this UI.
     pub origin: Option<String>,
 }
 
 impl Message {
-    /// Makes a message of plain text; tests hand these out.
+    /// Makes a message of plain text, for tests.
     pub fn new(author: Author, content: impl Into<String>) -> Self {
         Self { author, content: content.into(), format: Format::Text, origin: None }
     }
 }
 
-/// A call that somebody has to agree to.
+/// A call that needs the user's confirmation.
 ///
 /// ```
 /// use sallyport_sdk::{prelude::*, ui::CallRequest};
@@ -125,20 +125,20 @@ impl Message {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRequest {
-    /// Names the question in [`confirm`]; it is answered once.
+    /// The id of the question, for [`confirm`]. A question is answered once.
     pub confirmation_id: String,
-    /// The call, by the name that its result has as well.
+    /// The id of the call, which its result has as well.
     pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Value,
-    /// What the plugin could do, or why somebody is asked.
+    /// What the plugin could do, or why the user is asked.
     pub security_warning: Option<String>,
 }
 
 impl CallRequest {
-    /// Makes a request without a warning; tests hand these out.
+    /// Makes a request without a warning, for tests.
     pub fn new(confirmation_id: impl ToString, tool: impl Into<String>, arguments: Value) -> Self {
         Self {
             confirmation_id: confirmation_id.to_string(),
@@ -165,18 +165,19 @@ impl CallRequest {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {
-    /// The call, unique within the session.
+    /// The id of the call, unique within the session.
     pub call_id: String,
     /// The tool, as `plugin.tool`.
     pub tool: String,
-    /// `completed`, `failed`, `denied`, `invalid-arguments`, `timed-out` or `cancelled`.
+    /// The outcome: `completed`, `failed`, `denied`, `invalid-arguments`, `timed-out` or
+    /// `cancelled`.
     pub outcome: String,
-    /// What the model reads of it.
+    /// The data that the model receives.
     pub data: Value,
 }
 
 impl CallResult {
-    /// Tells whether the call did what it should.
+    /// Returns whether the call completed.
     pub fn is_completed(&self) -> bool {
         self.outcome == "completed"
     }
@@ -196,7 +197,7 @@ pub enum Activity {
     Ready,
     /// Waiting for the model.
     Thinking,
-    /// Deciding about calls or making them.
+    /// Deciding about calls, or running them.
     Executing,
     /// Waiting for a confirmation.
     WaitingForApproval,
@@ -214,7 +215,7 @@ impl Activity {
     }
 }
 
-/// Something that happened.
+/// An event of the session.
 ///
 /// ```
 /// use sallyport_sdk::ui::{Activity, Event};
@@ -223,34 +224,34 @@ impl Activity {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A message is whole.
+    /// A message is complete.
     NewMessage(Message),
-    /// A piece of the answer, while it arrives.
+    /// A piece of the answer, as it arrives.
     Delta(String),
     /// A call needs a confirmation.
     ToolCallRequested(CallRequest),
-    /// A question needs no answer any more.
+    /// A question no longer needs an answer. Contains its id.
     ConfirmationClosed(String),
     /// A call has ended.
     ToolCallFinished(CallResult),
-    /// The session takes input.
+    /// The session accepts input.
     ReadyForInput,
-    /// The session now does something else.
+    /// The activity of the session has changed.
     StateChanged(Activity),
-    /// A line that the person typed where the host reads a terminal or standard input.
+    /// A line that the user typed, if the host reads a terminal or standard input.
     Line(String),
-    /// Something that only later versions know.
+    /// An event that this version does not know, as JSON.
     Other(Value),
 }
 
-/// A plugin that is the user's side of a session. Its value lives as long as the instance and can
-/// also be reached by [`session::with`](crate::session::with).
+/// A plugin that is the user interface of a session. Its value lives as long as the instance, and
+/// [`session::with`](crate::session::with) can access it.
 pub trait Ui: Default + 'static {
-    /// Takes one event.
+    /// Handles one event.
     fn on_event(&mut self, event: Event);
 }
 
-/// What a UI tells the session; tests read it from [`testing::commands`](crate::testing).
+/// A command of a UI to the session. Tests read it with [`testing::commands`](crate::testing).
 ///
 /// ```
 /// use sallyport_sdk::ui::Command;
@@ -264,16 +265,16 @@ pub enum Command {
     SubmitInput(String),
     /// Answer a question.
     Confirm {
-        /// Which one.
+        /// The id of the question.
         confirmation_id: String,
         /// The answer.
         approved: bool,
     },
-    /// End the present turn.
+    /// End the current turn.
     Cancel,
 }
 
-/// Why a command was not taken.
+/// Why a command was not accepted.
 ///
 /// ```
 /// use sallyport_sdk::ui::CommandError;
@@ -282,23 +283,23 @@ pub enum Command {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandError {
-    /// The policy does not let this plugin do it.
+    /// The policy does not grant this to the plugin.
     NotGranted,
-    /// There is no such question, or it is answered already.
+    /// The question does not exist, or is answered already.
     NoSuchQuestion,
-    /// It is empty or too long.
+    /// The input is empty or too long.
     Invalid {
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The session takes no more just now.
+    /// The session accepts no more input at the moment.
     Full {
         /// Why not.
         reason: String,
     },
-    /// Something else went wrong.
+    /// Another error.
     Failed {
-        /// What.
+        /// What went wrong.
         reason: String,
     },
 }
@@ -317,11 +318,12 @@ impl fmt::Display for CommandError {
 
 impl Error for CommandError {}
 
-/// Starts a turn.
+/// Submits an input, which starts a turn.
 ///
 /// # Errors
 ///
-/// No grant, an input that is empty or too long, a session that takes no more.
+/// The policy does not grant it, the input is empty or too long, or the session accepts no more
+/// input.
 pub fn submit_input(text: &str) -> Result<(), CommandError> {
     host::ui::submit_input(text)
 }
@@ -339,21 +341,21 @@ pub fn submit_input(text: &str) -> Result<(), CommandError> {
 ///
 /// # Errors
 ///
-/// No grant, a question that does not exist or is answered.
+/// The policy does not grant it, or the question does not exist or is answered already.
 pub fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError> {
     host::ui::confirm(confirmation_id, approved)
 }
 
-/// Ends the present turn.
+/// Ends the current turn.
 ///
 /// # Errors
 ///
-/// No grant, a session that has ended.
+/// The policy does not grant it, or the session has ended.
 pub fn cancel() -> Result<(), CommandError> {
     host::ui::cancel()
 }
 
-/// What a text means that is drawn.
+/// The meaning of a printed text.
 ///
 /// ```
 /// use sallyport_sdk::{testing, ui::{self, Style}};
@@ -363,19 +365,19 @@ pub fn cancel() -> Result<(), CommandError> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Nothing special.
+    /// Ordinary text.
     Plain,
-    /// A heading or something that matters.
+    /// A heading, or important text.
     Strong,
-    /// Beside the point.
+    /// Secondary text.
     Faint,
-    /// Something to look out for.
+    /// A warning.
     Warning,
     /// A failure.
     Failure,
 }
 
-/// Prints whole lines where the host has a screen. Control characters are shown, not obeyed.
+/// Prints complete lines, if the host has a screen. Control characters are shown, not interpreted.
 ///
 /// ```
 /// use sallyport_sdk::{testing, ui::{self, Style}};
@@ -387,7 +389,7 @@ pub fn print(text: &str, style: Style) {
     host::ui::print(text, style);
 }
 
-/// Shows words in place of the last status, below what was printed; `None` removes it.
+/// Shows a status below the printed lines, and replaces the last one; `None` removes it.
 ///
 /// ```
 /// use sallyport_sdk::{testing, ui};

@@ -1,8 +1,8 @@
-//! Stand-ins for the host, so that `cargo test` runs a plugin on the author's machine.
+//! Fakes of the host, so that `cargo test` can run a plugin on the author's machine.
 //!
-//! They belong to the thread that sets them, which is the test that runs there. What no stand-in is
-//! set for is as with an empty policy: no settings, no secrets, no folders, every HTTP request
-//! denied, and nothing of what [`Power`] names.
+//! Each fake belongs to the thread that sets it, which is the thread of the test. Everything else
+//! behaves as with an empty policy: no settings, no secrets, no folders, no [`Power`], and every
+//! HTTP request is denied.
 //!
 //! ```
 //! use sallyport_sdk::{http, prelude::*, testing};
@@ -47,11 +47,11 @@ pub use people::{
 
 type Responder = Box<dyn FnMut(&Request) -> Result<Response, HttpError>>;
 
-/// How much of a body arrives at once: so little that a plugin cannot rely on getting whole lines
-/// or characters.
+/// Bytes of a body that arrive together: so few that a plugin cannot rely on complete lines or
+/// characters.
 const PIECE_BYTES: usize = 7;
 
-/// What a policy grants to a plugin, as far as it needs more than a name.
+/// A capability that a policy grants to a plugin by name alone.
 ///
 /// ```
 /// use sallyport_sdk::{notify::{self, Message}, testing::{self, Power}};
@@ -76,7 +76,7 @@ pub enum Power {
     Packages,
     /// [`inbox`](mod@crate::inbox).
     Inbox,
-    /// [`ui`](mod@crate::ui): to submit input, to answer questions and to cancel.
+    /// [`ui`](mod@crate::ui): submitting input, answering questions and cancelling.
     Ui,
 }
 
@@ -90,7 +90,7 @@ thread_local! {
     static PACKAGES: RefCell<BTreeMap<(String, String), Vec<File>>> = RefCell::default();
 }
 
-/// Grants these powers, in place of those that were granted before.
+/// Grants these powers, and revokes all others.
 ///
 /// ```
 /// use sallyport_sdk::{state, testing::{self, Power}};
@@ -104,9 +104,11 @@ pub fn grant(powers: impl IntoIterator<Item = Power>) {
     POWERS.set(powers.into_iter().collect());
 }
 
-/// Lets time pass: what has expired is forgotten, and the timers that fall due are returned as they
-/// would fire, in their order. One that is more than two seconds overdue is late. A calendar is
-/// treated as "every 24 hours".
+/// Lets time pass. Expired values are deleted, and the timers that become due are returned as
+/// firings, in order of time.
+///
+/// A firing that is more than two seconds overdue is late. A calendar is treated as "every 24
+/// hours".
 ///
 /// ```
 /// use std::time::Duration;
@@ -123,7 +125,7 @@ pub fn pass(time: Duration) -> Vec<Firing> {
     schedule::pass(time)
 }
 
-/// Puts a package into the index.
+/// Adds a package to the index.
 ///
 /// ```
 /// use sallyport_sdk::{packages, testing};
@@ -141,7 +143,7 @@ pub fn package(
     PACKAGES.with_borrow_mut(|packages| packages.insert((name.into(), version.into()), files));
 }
 
-/// Sets the plugin's settings.
+/// Sets the plugin's settings, and replaces earlier ones.
 ///
 /// ```
 /// use sallyport_sdk::{settings, testing};
@@ -152,13 +154,13 @@ pub fn package(
 ///
 /// # Panics
 ///
-/// Settings that are not a JSON object.
+/// `settings` is not a JSON object.
 pub fn settings(settings: Value) {
     let Value::Object(settings) = settings else { panic!("settings are a JSON object") };
     SETTINGS.set(settings);
 }
 
-/// Answers HTTP requests.
+/// Sets the function that answers HTTP requests.
 ///
 /// ```
 /// use sallyport_sdk::{http, testing};
@@ -171,7 +173,7 @@ pub fn http(responder: impl FnMut(&Request) -> Result<Response, HttpError> + 'st
     RESPONDER.set(Some(Box::new(responder)));
 }
 
-/// Gives a secret to the plugin.
+/// Reveals a secret to the plugin.
 ///
 /// ```
 /// sallyport_sdk::testing::secret("pin", "4711-0815");
@@ -181,7 +183,8 @@ pub fn secret(name: impl Into<String>, value: impl Into<String>) {
     SECRETS.with_borrow_mut(|secrets| secrets.insert(name.into(), value.into()));
 }
 
-/// Grants folders, as far as [`folders::granted`](crate::folders::granted) tells.
+/// Sets the paths that [`folders::granted`](crate::folders::granted) returns. Does not create
+/// folders.
 ///
 /// ```
 /// sallyport_sdk::testing::folders(["/notes"]);
@@ -191,7 +194,7 @@ pub fn folders<P: Into<String>>(paths: impl IntoIterator<Item = P>) {
     FOLDERS.set(paths.into_iter().map(P::into).collect());
 }
 
-/// Returns the lines that were logged since it was asked last.
+/// Returns the lines that were logged since the last call.
 ///
 /// ```
 /// use sallyport_sdk::{log, testing};
@@ -206,7 +209,8 @@ pub fn logged() -> Vec<(Level, String)> {
 
 /// Calls a tool as the host does, with arguments as JSON.
 ///
-/// A tool's function can be called directly too; this way also tests how its arguments are read.
+/// A test can also call the tool's function directly. This function also tests how the arguments
+/// are parsed.
 ///
 /// ```
 /// use sallyport_sdk::{prelude::*, testing};
@@ -222,7 +226,7 @@ pub fn logged() -> Vec<(Level, String)> {
 ///
 /// # Errors
 ///
-/// Arguments that do not fit, or what the tool returned.
+/// The arguments are invalid, or the tool returned an error.
 pub fn call<T: Tool>(arguments: Value) -> Result<Output, ToolError> {
     T::call(&CallContext::default(), &arguments.to_string())
 }
@@ -262,7 +266,7 @@ pub(crate) mod stored_packages {
             let reason = format!("the policy does not grant {name}");
             return Err(PackageError::Denied { reason });
         }
-        // The map has the versions as texts; no test has so many that it matters.
+        // Versions are compared as text, which is sufficient for tests.
         let versions: Vec<String> = PACKAGES.with_borrow(|packages| {
             let named = packages.keys().rev().filter(|(package, _)| package == name);
             named.map(|(_, version)| version.clone()).collect()
@@ -284,12 +288,12 @@ pub(crate) mod stored_packages {
 }
 
 pub(crate) mod http_body {
-    //! Answers to requests, which arrive in small pieces.
+    //! Responses to requests, which arrive in small pieces.
 
     use super::{HttpError, PIECE_BYTES, RESPONDER, Request};
     use crate::http::Stream;
 
-    /// What is left of an answer.
+    /// The rest of a response body.
     #[derive(Debug)]
     pub(crate) struct Body(std::vec::IntoIter<u8>);
 
@@ -300,7 +304,8 @@ pub(crate) mod http_body {
         }
     }
 
-    /// Takes the stand-in out while it runs, so that it may itself send requests.
+    /// Takes the responder out while it runs, because it may itself send a request, which is
+    /// denied, or set another responder, which then stays.
     pub(crate) fn open(request: &Request) -> Result<Stream, HttpError> {
         let Some(mut responder) = RESPONDER.take() else {
             return Err(HttpError::Denied { origin: request.origin() });

@@ -1,4 +1,4 @@
-//! What reaches people and sessions is written down, and tests read it.
+//! Records messages, input and output of a plugin, so that tests can read them.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,10 +14,10 @@ use crate::{
     ui::{Command, CommandError, Style},
 };
 
-/// How far a call has come: the part, and a few words.
+/// The progress of a call: the fraction and a message.
 type Step = (Option<f64>, Option<String>);
 
-/// An input for the session, and whose words it is.
+/// An input for the session, and its origin.
 type Input = (String, Option<String>);
 
 thread_local! {
@@ -32,7 +32,7 @@ thread_local! {
     static STATUS: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Returns the messages to the person since it was asked last.
+/// Returns the messages to the user that were sent since the last call.
 ///
 /// ```
 /// use sallyport_sdk::{notify::{self, Message}, testing};
@@ -46,7 +46,7 @@ pub fn noticed() -> Vec<Message> {
     NOTICED.take()
 }
 
-/// Returns how far calls have come since it was asked last.
+/// Returns the progress that was reported since the last call.
 ///
 /// ```
 /// use sallyport_sdk::{progress, testing};
@@ -61,7 +61,7 @@ pub fn progressed() -> Vec<(Option<f64>, Option<String>)> {
     PROGRESSED.take()
 }
 
-/// Returns the addresses that were opened since it was asked last.
+/// Returns the addresses that were opened since the last call.
 ///
 /// ```
 /// use sallyport_sdk::{open_url, testing};
@@ -74,7 +74,7 @@ pub fn opened() -> Vec<String> {
     OPENED.take()
 }
 
-/// Returns the inputs that listeners handed in since it was asked last, each with its origin.
+/// Returns the inputs that listeners submitted since the last call, each with its origin.
 ///
 /// ```
 /// use sallyport_sdk::{inbox, testing};
@@ -87,7 +87,7 @@ pub fn submitted() -> Vec<(String, Option<String>)> {
     SUBMITTED.take()
 }
 
-/// Returns the words that a provider has shown since it was asked last.
+/// Returns the text that a provider has shown since the last call.
 ///
 /// ```
 /// use sallyport_sdk::{provider::{self, Delta}, testing};
@@ -99,7 +99,7 @@ pub fn deltas() -> Vec<Delta> {
     DELTAS.take()
 }
 
-/// Opens a question, which a UI can answer once.
+/// Adds an open question, which a UI can answer once.
 ///
 /// ```
 /// use sallyport_sdk::{testing, ui};
@@ -112,7 +112,7 @@ pub fn question(confirmation_id: impl ToString) {
     QUESTIONS.with_borrow_mut(|questions| questions.insert(confirmation_id.to_string()));
 }
 
-/// Returns the commands of a UI since it was asked last.
+/// Returns the commands that a UI sent since the last call.
 ///
 /// ```
 /// use sallyport_sdk::{testing, ui};
@@ -125,7 +125,7 @@ pub fn commands() -> Vec<Command> {
     COMMANDS.take()
 }
 
-/// Returns what a UI has printed since it was asked last.
+/// Returns the texts that a UI printed since the last call, each with its style.
 ///
 /// ```
 /// use sallyport_sdk::{testing, ui::{self, Style}};
@@ -157,7 +157,7 @@ fn nothing_in(text: &str) -> Option<String> {
 }
 
 pub(crate) mod notify {
-    //! Messages to the person.
+    //! Messages to the user.
 
     use super::{Message, NOTICED, NotifyError, Power, is_granted, nothing_in};
 
@@ -174,7 +174,7 @@ pub(crate) mod notify {
 }
 
 pub(crate) mod progress {
-    //! How far a call has come.
+    //! The progress of a call.
 
     use super::{PROGRESSED, Power, is_granted};
 
@@ -187,7 +187,7 @@ pub(crate) mod progress {
 }
 
 pub(crate) mod open_url {
-    //! Pages in the browser.
+    //! Opening pages in the browser.
 
     use super::{OPENED, OpenUrlError, Opened, Power, is_granted};
 
@@ -206,7 +206,7 @@ pub(crate) mod open_url {
 }
 
 pub(crate) mod inbox {
-    //! The way from a listener into the session.
+    //! Input from a listener to the session.
 
     use super::{InboxError, Power, SUBMITTED, is_granted, nothing_in};
 
@@ -224,7 +224,7 @@ pub(crate) mod inbox {
 }
 
 pub(crate) mod provider {
-    //! Words while an answer is being made.
+    //! Text of an answer while it is being made.
 
     use super::{DELTAS, Delta};
 
@@ -238,7 +238,7 @@ pub(crate) mod provider {
 }
 
 pub(crate) mod ui {
-    //! What a UI tells the session, and what it draws.
+    //! Commands of a UI to the session, and its output.
 
     use super::{
         COMMANDS, Command, CommandError, PRINTED, Power, QUESTIONS, STATUS, Style, is_granted,

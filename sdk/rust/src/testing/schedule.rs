@@ -1,4 +1,4 @@
-//! Timers in memory, and the clock that only tests move.
+//! Timers in memory, and a clock that only tests move.
 
 use std::{
     cell::{Cell, RefCell},
@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::{Power, is_granted};
 use crate::schedule::{Firing, Moment, ScheduleError, Timer};
 
-/// The time at which every test begins: a Sunday in November 2026.
+/// The start time of every test: a Sunday in November 2026.
 const START_MS: u64 = 1_795_305_600_000;
 
-/// A firing that is more than this overdue is late.
+/// A firing that is more overdue than this is late, in milliseconds.
 const LATE_MS: u64 = 2_000;
 
-/// How many timers a plugin may have, as a policy grants that says only `schedule = true`.
+/// Most timers of a plugin under a policy with `schedule = true` and no limit of its own.
 const TIMERS_MAX: usize = 64;
 
-/// How far apart the firings of a calendar are taken to be.
+/// The assumed interval of a calendar.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 #[derive(Default)]

@@ -1,14 +1,14 @@
-//! Keys and values in memory, with the versions, the expiry and the quota of the real ones.
+//! Keys and values in memory, with the versions, the expiry and the quota of the host's store.
 
 use std::{cell::RefCell, collections::BTreeMap, time::Duration};
 
 use super::{Power, is_granted, schedule::now_ms};
 use crate::state::{Entry, Expected, StateError};
 
-/// Most bytes of all keys and values, as a policy grants that says only `state = true`.
+/// Most bytes of all keys and values under a policy with `state = true` and no limit of its own.
 const QUOTA_BYTES: usize = 1024 * 1024;
 
-/// Most bytes of one value, as a policy grants that says only `state = true`.
+/// Most bytes of one value under a policy with `state = true` and no limit of its own.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ thread_local! {
     static STORE: RefCell<Store> = RefCell::default();
 }
 
-/// Works on what is granted and has not expired.
+/// Checks the grant, removes expired values, and runs `work`.
 fn with<R>(work: impl FnOnce(&mut Store) -> Result<R, StateError>) -> Result<R, StateError> {
     if !is_granted(Power::State) {
         return Err(StateError::NotGranted);
