@@ -1,9 +1,9 @@
-//! Big cities and countries that the time zone database does not know by name.
+//! Large cities and countries whose names are missing in the time zone database.
 //!
-//! The database holds one city for each zone, often not the biggest one: Mumbai is not in it, nor
-//! is Beijing. A name with several zones stands here so that the plugin asks back.
+//! The database contains one city per zone, often not the largest one: Mumbai and Beijing are
+//! missing. A name with several zones is listed so that the plugin can ask which one is meant.
 
-/// Names of places, and the zone they have, or the zones that may be meant.
+/// Names of places with their zone, or with the zones that may be meant.
 pub(crate) const CITIES: &[(&[&str], &[&str])] = &[
     // Africa.
     (&["Alexandria"], &["Africa/Cairo"]),
@@ -16,7 +16,7 @@ pub(crate) const CITIES: &[(&[&str], &[&str])] = &[
     (&["Nigeria", "Abuja", "Kano"], &["Africa/Lagos"]),
     (&["Tunisia"], &["Africa/Tunis"]),
     (&["Algeria"], &["Africa/Algiers"]),
-    // America, north.
+    // North America.
     (
         &["New York City", "NYC", "Boston", "Washington", "Washington DC", "Philadelphia"],
         &["America/New_York"],
@@ -37,7 +37,7 @@ pub(crate) const CITIES: &[(&[&str], &[&str])] = &[
     (&["EDT"], &["America/New_York"]),
     (&["CDT"], &["America/Chicago"]),
     (&["MDT"], &["America/Denver"]),
-    // America, south.
+    // South America.
     (&["Rio de Janeiro", "Rio", "Brasilia", "Salvador"], &["America/Sao_Paulo"]),
     (&["Colombia", "Medellin"], &["America/Bogota"]),
     (&["Argentina", "Cordoba"], &["America/Argentina/Buenos_Aires"]),
@@ -112,7 +112,7 @@ pub(crate) const CITIES: &[(&[&str], &[&str])] = &[
     (&["Latvia"], &["Europe/Riga"]),
     (&["Estonia"], &["Europe/Tallinn"]),
     (&["Saint Petersburg", "St Petersburg"], &["Europe/Moscow"]),
-    // Names with several times.
+    // Names with several zones.
     (&["Birmingham"], &["Europe/London", "America/Chicago"]),
     (&["Portland"], &["America/Los_Angeles", "America/New_York"]),
     (&["Georgia"], &["Asia/Tbilisi", "America/New_York"]),

@@ -1,4 +1,4 @@
-//! Tells the time anywhere in the world.
+//! A tool that returns the time anywhere in the world.
 
 mod cities;
 mod zones;
@@ -41,7 +41,8 @@ fn get_time(args: GetTime) -> Result<Output<TimeReport>, ToolError> {
     Ok(report(now, zone))
 }
 
-/// `TZ` is there when the policy grants it. A wrong one is the operator's to notice, not the model's.
+/// Returns the zone in `TZ`, which is set if the policy grants it. An invalid value is logged for
+/// the operator; the model receives UTC.
 fn own_zone(tz: Option<&str>) -> Zone {
     let Some(name) = tz else { return Zone::utc() };
     zones::exact(name.trim_start_matches(':')).map(Zone::own).unwrap_or_else(|| {

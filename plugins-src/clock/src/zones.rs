@@ -1,4 +1,4 @@
-//! From what people call a place to its time zone.
+//! Finds the time zone of a place.
 
 use jiff::{
     Timestamp,
@@ -8,28 +8,28 @@ use sallyport_sdk::ToolError;
 
 use crate::cities::CITIES;
 
-/// How alike two names have to be for one to be suggested in place of the other; below this,
-/// suggestions are noise.
+/// Minimum similarity of a suggested name.
 const LIKENESS_MIN: f64 = 0.7;
 
-/// How many suggestions an error makes: enough for a misspelling, short enough to read.
+/// Maximum number of suggestions in an error.
 const SUGGESTIONS_MAX: usize = 3;
 
-/// How much of an unknown name is compared with the known ones and repeated in an error: no place
-/// has a longer name.
+/// Maximum length of an unknown name that is compared and repeated in an error, in characters.
+/// Names of places are shorter.
 const ECHO_CHARS_MAX: usize = 60;
 
-/// The largest offset in use, that of Kiribati.
+/// The largest offset in use, that of Kiribati, in hours.
 const OFFSET_HOURS_MAX: i32 = 14;
 
-/// A zone and how to speak of it.
+/// A time zone with its names.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Zone {
     /// The rules of its clocks.
     pub(crate) rules: TimeZone,
     /// Its IANA name, or `UTC+02:00`.
     pub(crate) name: String,
-    /// What follows the time in a sentence: ` in Tokyo`, ` UTC`, or nothing for the user's own.
+    /// The text that follows the time in a sentence: ` in Tokyo`, ` UTC`, or nothing for the user's
+    /// own zone.
     pub(crate) spoken: String,
 }
 
@@ -39,7 +39,7 @@ impl Zone {
         Self { rules: TimeZone::UTC, name: "UTC".to_owned(), spoken: " UTC".to_owned() }
     }
 
-    /// Returns a zone that needs no name when it is spoken of.
+    /// Returns a zone that is not named in a sentence.
     pub(crate) fn own(rules: TimeZone) -> Self {
         let name = rules.iana_name().unwrap_or("UTC").to_owned();
         Self { rules, name, spoken: String::new() }
@@ -53,16 +53,16 @@ impl Zone {
     }
 }
 
-/// Returns the zone of exactly that IANA name, in capitals or not.
+/// Returns the zone with that IANA name, ignoring case.
 pub(crate) fn exact(name: &str) -> Option<TimeZone> {
     tz::db().get(name).ok()
 }
 
-/// Finds the zone of a place.
+/// Finds the time zone of a place.
 ///
 /// # Errors
 ///
-/// A place that is unknown, or that has several times at the given moment.
+/// The place is unknown, or has several times at `now`.
 pub(crate) fn find(place: &str, now: Timestamp) -> Result<Zone, ToolError> {
     let place = place.trim();
     if ["utc", "gmt", "z"].iter().any(|utc| place.eq_ignore_ascii_case(utc)) {
@@ -83,7 +83,7 @@ pub(crate) fn find(place: &str, now: Timestamp) -> Result<Zone, ToolError> {
     choose(place, candidates, now)
 }
 
-/// A name for a zone, and the place that it stands for.
+/// A zone's name, and the place that it was found by.
 #[derive(Debug)]
 struct Candidate {
     place: String,
@@ -110,8 +110,8 @@ fn candidates(wanted: &str) -> Vec<Candidate> {
         .collect()
 }
 
-/// Several names of one time are no question: `America/Buenos_Aires` is just the old name of
-/// `America/Argentina/Buenos_Aires`, so the longer one is taken.
+/// Chooses a zone. If all candidates have the same time, the one with the longest path is used:
+/// `America/Buenos_Aires` is the old name of `America/Argentina/Buenos_Aires`.
 fn choose(place: &str, candidates: Vec<Candidate>, now: Timestamp) -> Result<Zone, ToolError> {
     let mut zones: Vec<_> = candidates.into_iter().filter_map(Candidate::zone).collect();
     zones.sort_by_key(|zone| (zone.name.matches('/').count(), zone.name.clone()));
@@ -148,13 +148,14 @@ fn unknown(place: &str) -> ToolError {
     ToolError::NotFound(format!("no time zone and no big city is called {:?}; {hint}", echo(place)))
 }
 
-/// The database also holds `Etc/GMT+5`, which lies five hours *behind* UTC: nobody who writes
-/// "GMT+5" means that.
+/// Excludes zones such as `Etc/GMT+5`, which is five hours *behind* UTC. Users who write "GMT+5"
+/// mean the opposite.
 fn zone_names() -> impl Iterator<Item = String> {
     tz::db().available().map(|name| name.to_string()).filter(|name| !name.starts_with("Etc/"))
 }
 
-/// `Asia/Tokyo` and `Japan` are places, `EST` and `US/Pacific` are not.
+/// Returns how a zone is named in a sentence. `Asia/Tokyo` and `Japan` are places, `EST` and
+/// `US/Pacific` are not.
 fn spoken(zone: &str) -> String {
     match zone.split_once('/') {
         Some(("Brazil" | "Canada" | "Chile" | "Etc" | "Mexico" | "US", _)) => format!(" ({zone})"),
@@ -167,8 +168,8 @@ fn city_of(zone: &str) -> String {
     zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")
 }
 
-/// Returns the text without what people write differently: capitals, accents, `_` for a space, and
-/// words around the place as in "Berlin time".
+/// Normalizes a name: ignores case, accents, `_` for a space, and words around the place, such as
+/// in "Berlin time".
 fn fold(text: &str) -> String {
     let plain: String = text.to_lowercase().chars().map(without_accent).collect();
     let words: Vec<_> =
@@ -204,12 +205,12 @@ fn without_accent(c: char) -> char {
     }
 }
 
-/// "Paris, France" is Paris when nothing is known about the whole.
+/// Returns the part before a comma: "Paris, France" becomes Paris.
 fn before_comma(wanted: &str) -> &str {
     wanted.split(',').next().unwrap_or(wanted).trim()
 }
 
-/// Reads `UTC+2`, `gmt -3:30`, `+0530`. People count eastwards: `UTC+2` is ahead of UTC.
+/// Parses `UTC+2`, `gmt -3:30`, `+0530`. Offsets count eastwards: `UTC+2` is ahead of UTC.
 fn offset(place: &str) -> Option<Offset> {
     let text = place.to_ascii_lowercase().replace('−', "-");
     let text = text.strip_prefix("utc").or(text.strip_prefix("gmt")).unwrap_or(&text).trim_start();

@@ -1,4 +1,4 @@
-//! What a path is: a file, a folder, a link, and its size.
+//! Metadata of a path: its kind, size and time of change.
 
 use std::fs::{self, Metadata};
 
@@ -30,7 +30,7 @@ pub(crate) struct Stat {
 }
 
 impl Kind {
-    /// Returns the kind of what the metadata describes.
+    /// Returns the kind of a path from its metadata.
     pub(crate) fn of(metadata: &Metadata) -> Self {
         match metadata.file_type() {
             kind if kind.is_file() => Self::File,
@@ -41,12 +41,12 @@ impl Kind {
     }
 }
 
-/// Returns the size when it means something: that of a file.
+/// Returns the size of a regular file, in bytes; `None` for any other kind.
 pub(crate) fn size(metadata: &Metadata) -> Option<u64> {
     metadata.is_file().then_some(metadata.len())
 }
 
-/// Looks at a path, without following it when it is a link.
+/// Returns the metadata of a path. Does not follow symbolic links.
 pub(crate) fn stat(path: &Inside) -> Result<Stat, ToolError> {
     let metadata = fs::symlink_metadata(path.path()).map_err(|e| path.explain("looked at", &e))?;
     Ok(Stat {

@@ -1,11 +1,11 @@
-//! What is particular about failures in granted folders, in words for a model to act on.
+//! Error messages specific to granted folders, written for a model.
 
 use std::io::ErrorKind;
 
 use granted_folders::Wording;
 use sallyport_sdk::ToolError;
 
-/// How this plugin speaks of its folders.
+/// The wording for granted folders.
 pub(crate) static WORDING: Wording = Wording { top: "a granted folder", explain };
 
 fn explain(path: &str, action: &str, kind: ErrorKind) -> Option<ToolError> {

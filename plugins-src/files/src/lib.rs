@@ -1,7 +1,7 @@
 //! Lists, reads, writes and removes files in the folders that the policy grants.
 //!
-//! The walls are the host's: nothing outside a granted folder exists for this code. What is checked
-//! here serves the model, which is told what to do next.
+//! The host enforces the boundary: this code cannot reach anything outside a granted folder. Its
+//! own checks only give the model better error messages.
 
 mod entry;
 mod error;

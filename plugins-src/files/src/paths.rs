@@ -1,15 +1,15 @@
-//! Paths as a model writes them, and the granted folder that each lies in.
+//! Resolves paths from a model to granted folders.
 
 use granted_folders::{Inside, check, normal};
 use sallyport_sdk::{folders, prelude::*};
 
 use crate::error::WORDING;
 
-/// Finds the granted folder of a path. One without a leading `/` starts at the top.
+/// Resolves a path in its granted folder. A path without a leading `/` starts at the top.
 ///
 /// # Errors
 ///
-/// A path outside every granted folder, or one that no file can have.
+/// The path is outside every granted folder, or no file can have it.
 pub(crate) fn resolve(path: &str) -> Result<Inside, ToolError> {
     check(path)?;
     let (path, granted) = (normal(path), folders::granted());

@@ -1,4 +1,4 @@
-//! Listing folders and reading text.
+//! Lists folders and reads text files.
 
 use std::{
     fs::{DirEntry, File},
@@ -10,7 +10,7 @@ use sallyport_sdk::{folders, prelude::*};
 
 use crate::entry::{self, Kind};
 
-/// Longest file that is read: more text than any model takes in at once.
+/// Maximum size of a file that is read, in bytes: more text than a model accepts at a time.
 pub(crate) const TEXT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What is in a folder.
@@ -50,13 +50,13 @@ pub(crate) fn granted() -> Result<Listing, ToolError> {
     Ok(Listing { entries, truncated: false })
 }
 
-/// Lists a folder by name.
+/// Lists a folder, sorted by name.
 pub(crate) fn folder(path: &Inside) -> Result<Listing, ToolError> {
     let Entries { listed, truncated } = path.entries()?;
     Ok(Listing { entries: listed.into_iter().map(describe).collect(), truncated })
 }
 
-/// A file that vanishes meanwhile, or may not be looked at, is still listed by its name.
+/// Describes an entry. A file that has vanished or cannot be inspected is still listed by name.
 fn describe(entry: DirEntry) -> Entry {
     let name = entry.file_name().to_string_lossy().into_owned();
     match entry.metadata() {
@@ -65,7 +65,7 @@ fn describe(entry: DirEntry) -> Entry {
     }
 }
 
-/// Reads a text file whole.
+/// Reads a whole text file.
 pub(crate) fn text(path: &Inside) -> Result<Text, ToolError> {
     let failed = |e| path.explain("read", &e);
     let file = File::open(path.path()).map_err(failed)?;
@@ -73,7 +73,7 @@ pub(crate) fn text(path: &Inside) -> Result<Text, ToolError> {
     if metadata.is_dir() {
         return Err(path.invalid("is a folder; list it instead"));
     }
-    // The size is not asked for: files of the kernel claim to be empty.
+    // Read without checking the size first: kernel files report a size of zero.
     let mut bytes = Vec::new();
     file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {

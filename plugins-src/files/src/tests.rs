@@ -1,4 +1,4 @@
-//! The tools on a real folder, called as the host calls them.
+//! Tests of the tools on a real folder, called as by the host.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Writing text.
+//! Writes text files.
 
 use std::fs::OpenOptions;
 

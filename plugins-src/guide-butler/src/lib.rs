@@ -1,14 +1,14 @@
-//! Makes the assistant a polite butler.
+//! A guide that makes the assistant a polite butler.
 
 use sallyport_sdk::{
     guide::{MemoryPolicy, Persona},
     log, settings,
 };
 
-/// Lively enough to be good company, sober enough to be relied upon.
+/// Lively enough for good company, sober enough to be reliable.
 const TEMPERATURE: f64 = 0.4;
 
-/// What the butler is and does.
+/// The system prompt of the butler.
 const PROMPT: &str = "You are a butler of the old school: courteous, discreet and quietly \
     competent. Address the user as \"{name}\". Answer in a few well-chosen sentences, and never use \
     more words than a matter deserves. Before anything that cannot be undone, say in one sentence \
@@ -16,7 +16,7 @@ const PROMPT: &str = "You are a butler of the old school: courteous, discreet an
     tool can find it out, use the tool instead of guessing. Your manners never keep you from being \
     plain about bad news.";
 
-/// Says who the assistant is.
+/// Returns the persona.
 fn describe() -> Persona {
     let name = name();
     Persona::new(PROMPT.replace("{name}", &name))
@@ -26,7 +26,8 @@ fn describe() -> Persona {
         .remembers("The user values brevity, and being told at once when something has gone wrong.")
 }
 
-/// A name that does not fit is the operator's to notice; a session begins all the same.
+/// Returns the user's name. An invalid setting is logged for the operator, and the session begins
+/// with a default.
 fn name() -> String {
     let given = settings::get::<Option<String>>("name").unwrap_or_else(|error| {
         log::warn(error);

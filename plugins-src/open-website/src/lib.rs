@@ -1,14 +1,15 @@
-//! Opens web pages in the user's browser.
+//! A tool that opens web pages in the user's browser.
 //!
-//! What may be opened, the host decides; it also asks the user. Here an address is only brought
-//! into its form, so that "example.com" works and a model is told what is wrong with anything else.
+//! The host decides which pages may be opened, and asks the user. This plugin only completes the
+//! address, so that "example.com" works, and explains to the model what is wrong with any other
+//! text.
 
 use sallyport_sdk::{
     open_url::{self, Opened},
     prelude::*,
 };
 
-/// Longest address, in bytes: what browsers take for certain.
+/// Maximum length of an address, in bytes. Every browser accepts this much.
 const URL_BYTES_MAX: usize = 2_048;
 
 /// Which page.
@@ -42,7 +43,7 @@ fn open_website(args: OpenWebsite) -> Result<Output<Page>, ToolError> {
     Ok(Output::new(Page { url, opened }).speech(speech))
 }
 
-/// Returns the whole address. A bare host means https.
+/// Completes an address. A bare host gets https.
 fn complete(given: &str) -> Result<String, &'static str> {
     let given = given.trim();
     if given.is_empty() {
@@ -65,21 +66,21 @@ fn complete(given: &str) -> Result<String, &'static str> {
     Ok(format!("{scheme}://{rest}"))
 }
 
-/// Tells scheme and rest. What follows the first colon of "localhost:8080/x" is a port, that of
-/// "mailto:kim" is not.
+/// Splits an address into scheme and rest. The text after the first colon of "localhost:8080/x" is
+/// a port; that of "mailto:kim" is not.
 fn split_scheme(given: &str) -> Result<(&'static str, &str), &'static str> {
     const ONLY: &str = "only http and https pages can be opened";
     if let Some((scheme, rest)) = given.split_once("://") {
         return match scheme.to_ascii_lowercase().as_str() {
             "https" => Ok(("https", rest)),
             "http" => Ok(("http", rest)),
-            // A colon further on, as in "example.com/?next=https://…", is none of a scheme.
+            // The colon is in the path or query, as in "example.com/?next=https://…".
             _ if scheme.contains(['/', '?', '#']) => Ok(("https", given)),
             _ => Err(ONLY),
         };
     }
     let end = given.find(['/', '?', '#']).unwrap_or(given.len());
-    // The colons of "[::1]" are part of a host.
+    // The colons of "[::1]" are part of the host.
     let host = given[..end].rsplit(']').next().unwrap_or_default();
     match host.split_once(':') {
         Some((_, port)) if port.is_empty() || !port.bytes().all(|b| b.is_ascii_digit()) => {
@@ -89,7 +90,7 @@ fn split_scheme(given: &str) -> Result<(&'static str, &str), &'static str> {
     }
 }
 
-/// Returns what people call the place.
+/// Returns the host as users know it.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];

@@ -1,4 +1,4 @@
-//! An answer that arrives piece by piece, each in the form of a whole one.
+//! Assembles an answer that arrives in pieces. Each piece has the form of a complete answer.
 
 use sallyport_sdk::{
     prelude::Value,
@@ -7,22 +7,22 @@ use sallyport_sdk::{
 
 use crate::{failure, halves, parts::Parts};
 
-/// An answer as far as it has come.
+/// The answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     parts: Parts,
     reason: Option<String>,
-    /// The question itself was refused.
+    /// Whether the service refused the prompt.
     is_blocked: bool,
     usage: Option<Usage>,
 }
 
 impl Progress {
-    /// Takes a piece of the answer, and shows what it says.
+    /// Adds a piece of the answer, and shows its text.
     ///
     /// # Errors
     ///
-    /// What cannot be understood, or an error of the service in the middle of its answer.
+    /// The piece is invalid, or reports an error of the service.
     pub(crate) fn take(&mut self, data: &str) -> Result<(), ProviderError> {
         let mut piece: Value = halves::read(data)
             .map_err(|e| ProviderError::Refused(format!("the service sent no JSON: {e}")))?;
@@ -41,16 +41,16 @@ impl Progress {
         }
     }
 
-    /// True once the service has said why the answer ended.
+    /// Returns whether the service has reported why the answer ended.
     pub(crate) fn is_complete(&self) -> bool {
         self.reason.is_some() || self.is_blocked
     }
 
-    /// Returns the answer.
+    /// Returns the complete answer.
     ///
     /// # Errors
     ///
-    /// An answer that was cut off.
+    /// The answer was cut off.
     pub(crate) fn finish(self) -> Result<Answer, ProviderError> {
         if !self.is_complete() {
             let message = "the service stopped in the middle of its answer".to_owned();
@@ -66,13 +66,13 @@ impl Progress {
     }
 }
 
-/// Only one candidate is asked for; should there be more, the others are not ours.
+/// Returns the candidate with index 0. The request asks for only one.
 fn first_candidate(piece: &mut Value) -> Option<&mut Value> {
     let candidates = piece.get_mut("candidates")?.as_array_mut()?;
     candidates.iter_mut().find(|one| one.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
 }
 
-/// The service says `STOP` although it wants tools called.
+/// Maps the reason for the end. The service reports `STOP` even if it wants tools to be called.
 fn finish(reason: Option<&str>, has_calls: bool) -> Finish {
     match reason {
         None | Some("STOP") if has_calls => Finish::ToolCalls,
@@ -86,7 +86,7 @@ fn finish(reason: Option<&str>, has_calls: bool) -> Finish {
     }
 }
 
-/// Thoughts are counted apart from the words of the answer.
+/// Returns the token usage. The service counts thoughts separately from the answer.
 fn usage(piece: &Value) -> Option<Usage> {
     let figures = piece.get("usageMetadata").filter(|usage| usage.is_object())?;
     let tokens = |key: &str| figures.get(key).and_then(Value::as_u64).unwrap_or(0);

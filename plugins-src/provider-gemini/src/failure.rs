@@ -1,20 +1,20 @@
-//! Why the service gave no answer.
+//! Maps errors of the service.
 
 use sallyport_sdk::{http::Response, prelude::Value, provider::ProviderError};
 
 use crate::parts::text;
 
-/// How much of the service's own words is told, in characters.
+/// Maximum length of the service's own message, in characters.
 const WORDS_CHARS_MAX: usize = 500;
 
-/// How the service begins to say that a key is none or no more. Its status says that the request is
-/// wrong.
+/// The start of the service's message for an invalid or expired key. Its status is 400, as for any
+/// invalid request.
 const NO_KEY: &str = "API key ";
 
-/// Reads an answer that is no success.
+/// Maps a response that is not a success.
 pub(crate) fn of(response: &Response) -> ProviderError {
     let mut body: Value = response.json().unwrap_or_default();
-    // Some front ends wrap the object into a list.
+    // Some front ends wrap the object in a list.
     let error = match body.get_mut(0) {
         Some(first) => first.take(),
         None => body,
@@ -23,7 +23,7 @@ pub(crate) fn of(response: &Response) -> ProviderError {
     sorted(response.status, words)
 }
 
-/// Reads an error that came in the middle of an answer.
+/// Maps an error in the middle of an answer.
 pub(crate) fn told(error: &Value) -> ProviderError {
     let status = error.get("code").and_then(Value::as_u64).unwrap_or_default();
     sorted(u16::try_from(status).unwrap_or_default(), text(error, "message"))

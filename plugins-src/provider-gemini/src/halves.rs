@@ -1,18 +1,18 @@
-//! JSON in which the half of a character may stand alone.
+//! Parses JSON with unpaired UTF-16 surrogates.
 //!
-//! Tokens end in the middle of characters, and the half that one holds is written down as an escape
-//! without its other half. No text can hold it, so it becomes the sign for a character that was lost.
+//! Tokens can end in the middle of a character. The service then escapes one surrogate without its
+//! pair. A Rust string cannot contain it, so it becomes U+FFFD.
 
 use sallyport_sdk::prelude::Value;
 
-/// What stands for half a character, escaped.
+/// The escaped replacement character.
 const LOST: &str = "\\ufffd";
 
-/// Reads JSON in which halves of characters may stand alone.
+/// Parses JSON that may contain unpaired surrogates.
 ///
 /// # Errors
 ///
-/// It is no JSON even then.
+/// The text is not JSON, even after the replacement.
 pub(crate) fn read(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|error| match without_halves(text) {
         Some(mended) => serde_json::from_str(&mended).map_err(|_| error),
@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str) -> serde_json::Result<Value> {
     })
 }
 
-/// Returns a text with every half that stands alone replaced; nothing where there is none.
+/// Replaces every unpaired surrogate; returns `None` if there is none.
 fn without_halves(text: &str) -> Option<String> {
     let mut mended = String::new();
     let mut kept = 0;
@@ -35,14 +35,14 @@ fn without_halves(text: &str) -> Option<String> {
                 kept = start + 6;
                 kept
             }
-            // A backslash and what it escapes, which may be another one.
+            // A backslash and the character that it escapes, which may be a backslash too.
             _ => start + 1 + text[start + 1..].chars().next().map_or(0, char::len_utf8),
         };
     }
     (kept > 0).then(|| mended + &text[kept..])
 }
 
-/// Returns the UTF-16 unit that is written as an escape at a place, if one is.
+/// Returns the UTF-16 unit of the `\u` escape at a position.
 fn unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,6 +1,6 @@
-//! Answers with a Gemini model, over plain HTTP to one address.
+//! A provider that answers with a Gemini model, over HTTP to one address.
 //!
-//! The key never gets here: the host puts it into a header of every request that it lets pass.
+//! The plugin never receives the API key. The host adds it to a header of every allowed request.
 //!
 //! Suggested reading order: `request`, `parts`, `answer`, `failure`.
 
@@ -20,14 +20,14 @@ use sallyport_sdk::{
 
 use answer::Progress;
 
-/// How long an answer may take from here. Long thinking takes minutes; the host's own limit on the
-/// run is the one that counts.
+/// Maximum duration of a request. Long thinking takes minutes; the host's limit on the run is
+/// usually shorter.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// Longest answer with everything around its words, in bytes.
+/// Maximum size of an answer, including its JSON, in bytes.
 const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Answers the last message of the conversation, and shows its words as they arrive.
+/// Answers the last message of the conversation, and shows the text as it arrives.
 fn generate(request: Request) -> Result<Answer, ProviderError> {
     let model = match request.settings.model.as_deref().map(str::trim) {
         None | Some("") => settings::get("model")?,
@@ -48,9 +48,9 @@ fn generate(request: Request) -> Result<Answer, ProviderError> {
     }
 }
 
-/// Reads an answer to its end. No event says that it was the last, and a reason for the end may be
-/// told more than once, with words in between. So an answer is whole once such a reason was told and
-/// the stream came to its own end.
+/// Reads an answer to its end. No event is marked as the last, and a finish reason may come more
+/// than once with text in between. So the answer is complete if a reason was received and the
+/// stream ended.
 fn read(events: http::Events) -> Result<Answer, ProviderError> {
     let mut progress = Progress::default();
     for event in events {

@@ -1,18 +1,17 @@
-//! The parts of an answer, as they arrive.
+//! Collects the parts of an answer as they arrive.
 //!
-//! Text comes in many parts and is put together; a signature stays on the very part that brought
-//! it. A part of an unknown kind is kept like any other: it belongs to the message and goes back
-//! with it.
+//! Text arrives in many parts and is joined; a signature stays on the part that contained it. A
+//! part of an unknown kind is kept, so that it is sent back with its message.
 
 use sallyport_sdk::{
     prelude::{Value, json},
     provider::{self, ProviderError, ToolCall},
 };
 
-/// Most parts in one answer. No session makes more calls.
+/// Maximum number of parts in an answer. No session makes more calls.
 const PARTS_MAX: usize = 4_096;
 
-/// What a piece of plain text holds and nothing else.
+/// The only fields of a plain text part.
 const PLAIN: [&str; 2] = ["text", "thought"];
 
 /// The parts so far.
@@ -20,11 +19,11 @@ const PLAIN: [&str; 2] = ["text", "thought"];
 pub(crate) struct Parts(Vec<Value>);
 
 impl Parts {
-    /// Adds a part, and shows what it says.
+    /// Adds a part, and shows its text.
     ///
     /// # Errors
     ///
-    /// What is no part, or one too many.
+    /// The value is not a part, or there are too many parts.
     pub(crate) fn take(&mut self, part: Value) -> Result<(), ProviderError> {
         if !part.is_object() {
             return Err(ProviderError::Refused("the service sent a part that is none".to_owned()));
@@ -43,12 +42,12 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns what the parts say to the person.
+    /// Returns the text for the user, without thoughts.
     pub(crate) fn text(&self) -> String {
         self.0.iter().filter(|part| !is_thought(part)).map(|part| text(part, "text")).collect()
     }
 
-    /// Returns the calls, each under an id of its own.
+    /// Returns the calls, each with a unique id.
     pub(crate) fn calls(&self) -> Vec<ToolCall> {
         let mut calls: Vec<ToolCall> = Vec::new();
         for (at, found) in self::calls(&self.0).enumerate() {
@@ -63,25 +62,25 @@ impl Parts {
         calls
     }
 
-    /// Returns the parts, finished.
+    /// Returns all parts as JSON.
     pub(crate) fn into_json(self) -> Value {
         json!({ "parts": self.0 })
     }
 }
 
-/// Returns the calls among parts, in their order.
+/// Returns the calls among parts, in order.
 pub(crate) fn calls(parts: &[Value]) -> impl Iterator<Item = &Value> {
     parts.iter().filter_map(|part| part.get("functionCall")).filter(|call| call.is_object())
 }
 
-/// Returns a call under an id. Arguments that are missing are none.
+/// Converts a call. Missing arguments become an empty object.
 pub(crate) fn call(call: &Value, id: String) -> ToolCall {
     let arguments = call.get("args").filter(|args| !args.is_null());
     let arguments = arguments.map_or_else(|| "{}".to_owned(), Value::to_string);
     ToolCall { id, name: text(call, "name").to_owned(), arguments }
 }
 
-/// Returns a text of an object; empty when there is none.
+/// Returns a text field of an object, or an empty string.
 pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
@@ -99,12 +98,12 @@ fn is_thought(part: &Value) -> bool {
     part.get("thought") == Some(&Value::Bool(true))
 }
 
-/// True for a part that goes on with what the last one says.
+/// Returns whether a part continues the text of the last one.
 fn continues(last: &Value, part: &Value) -> bool {
     is_plain(last) && is_plain(part) && is_thought(last) == is_thought(part)
 }
 
-/// True for text that has nothing but its words, above all no signature.
+/// Returns whether a part is text without other fields, such as a signature.
 fn is_plain(part: &Value) -> bool {
     let fields = part.as_object().filter(|_| part.get("text").is_some_and(Value::is_string));
     fields.is_some_and(|fields| fields.keys().all(|key| PLAIN.contains(&key.as_str())))

@@ -1,4 +1,4 @@
-//! Recordings of the live service, where they are at hand beside the repository.
+//! Replays recordings of the live service, if they are available next to the repository.
 
 use std::{
     io::Write as _,
@@ -17,7 +17,7 @@ use crate::{
     tests::{sent, service},
 };
 
-/// One exchange of a recording.
+/// One recorded exchange.
 struct Exchange {
     path: String,
     request: Value,
@@ -29,7 +29,7 @@ struct Exchange {
 fn every_recorded_answer_is_understood_and_goes_back_as_it_came() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cassettes/gemini");
     if !folder.is_dir() {
-        // Past the harness, which would keep it to itself.
+        // Written to stderr directly; the test harness would hide it.
         writeln!(std::io::stderr(), "SKIPPED: there are no recordings beside the repository")
             .unwrap();
         return;
@@ -62,7 +62,7 @@ fn play(exchange: &Exchange, file: &Path) {
     check_way_back(history, &answer, &exchange.body, file);
 }
 
-/// Every signature that came has to go back, on an answer that is otherwise the same.
+/// Every received signature must be sent back, on an otherwise identical answer.
 fn check_way_back(mut history: Vec<Message>, answer: &Answer, body: &str, file: &Path) {
     history.push(Message::Assistant(answer.message.clone()));
     history.extend(answer.message.calls.iter().map(|call| {
@@ -96,7 +96,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Reads an exchange; nothing when it is of another method of the service.
+/// Parses an exchange; `None` if it used another method of the service.
 fn exchange(document: &Yaml<'_>) -> Option<Exchange> {
     let (when, then) = (document.as_mapping_get("when")?, document.as_mapping_get("then")?);
     let path = when.as_mapping_get("path")?.as_str()?.to_owned();

@@ -1,7 +1,7 @@
-//! The conversation as the JSON that `generateContent` takes.
+//! Builds the JSON body for `generateContent`.
 //!
-//! A message that this provider gave goes back part by part as it came, with its signatures. The
-//! results of one answer are one message, in the order of its calls.
+//! A message from this provider is sent back part by part, unchanged, with its signatures. The
+//! results of one answer form one message, in the order of its calls.
 
 use std::{collections::HashMap, fmt::Write as _};
 
@@ -17,19 +17,20 @@ use serde_json::Map;
 
 use crate::parts;
 
-/// What the service takes for the signature of a call that another model made.
+/// The signature that the service accepts for a call from another model.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// Models that ask for no signatures. All that came later refuse a call without one.
+/// Models that do not require signatures. All later ones refuse a call without one.
 const WITHOUT_SIGNATURES: [&str; 2] = ["gemini-1", "gemini-2"];
 
-/// Said in place of a message without words, which the service refuses.
+/// Replaces an empty message, which the service refuses.
 const NO_WORDS: &str = "(no words)";
 
-/// Bytes that are encoded at once; a multiple of three, so that no padding stands within the text.
+/// Number of bytes that are encoded at a time; a multiple of three, so that no padding occurs
+/// inside the text.
 const BASE64_PIECE_BYTES: usize = 3 << 16;
 
-/// Kinds of files that the service reads as they are: whole types, or families with their slash.
+/// Media types that the service reads directly: complete types, or families that end with a slash.
 const FILES: [&str; 8] = [
     "application/pdf",
     "audio/",
@@ -41,11 +42,11 @@ const FILES: [&str; 8] = [
     "video/",
 ];
 
-/// Returns the path of the method for one model. A name may bring its folder: `tunedModels/mine`.
+/// Returns the path of the method for a model. The name may include a folder: `tunedModels/mine`.
 ///
 /// # Errors
 ///
-/// A name that would lead elsewhere.
+/// The name would change the path.
 pub(crate) fn path(model: &str) -> Result<String, ProviderError> {
     if model.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
         return Err(ProviderError::Refused(format!("{model:?} is no name of a model")));
@@ -113,7 +114,7 @@ fn system(history: &[Message]) -> Option<Value> {
     (!parts.is_empty()).then(|| json!({ "parts": parts }))
 }
 
-/// What one side says before the other one does, one object each.
+/// Merges consecutive messages of the same side into one turn.
 fn turns(history: &[Message], wants_signatures: bool) -> Vec<Value> {
     let mut ids = HashMap::new();
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
@@ -133,7 +134,7 @@ fn turns(history: &[Message], wants_signatures: bool) -> Vec<Value> {
     turns.into_iter().map(|(role, parts)| json!({ "role": role, "parts": parts })).collect()
 }
 
-/// Files come before the words about them.
+/// Files come before the text about them.
 fn input(said: &UserMessage) -> Vec<Value> {
     let files = said.attachments.iter().map(file);
     let parts: Vec<Value> = files.chain(words(&said.text)).collect();
@@ -156,8 +157,8 @@ fn file(file: &Attachment) -> Value {
     }
 }
 
-/// Encodes piece by piece, because the library computes lengths in bits, and in the 32 bits of a
-/// component it refuses to for more than 8 MiB at once.
+/// Encodes in pieces. The library computes lengths in bits, so in a 32-bit component it refuses
+/// more than 8 MiB at a time.
 fn base64(data: &[u8]) -> String {
     let mut text = String::with_capacity(data.len().div_ceil(3) * 4);
     for piece in data.chunks(BASE64_PIECE_BYTES) {
@@ -166,7 +167,7 @@ fn base64(data: &[u8]) -> String {
     text
 }
 
-/// Writes an answer, and notes under which ids the service knows its calls.
+/// Converts an answer, and records the service's ids of its calls.
 fn answer<'a>(
     said: &'a AnswerMessage,
     wants_signatures: bool,
@@ -179,7 +180,7 @@ fn answer<'a>(
     own.to_vec()
 }
 
-/// Returns the parts as the service gave them, if they still tell of the same calls.
+/// Returns the original parts, if their calls are still the same.
 fn own_parts(said: &AnswerMessage) -> Option<&[Value]> {
     let own = said.opaque.as_ref()?.get("parts")?.as_array()?;
     let told: Vec<ToolCall> =
@@ -191,7 +192,8 @@ fn own_parts(said: &AnswerMessage) -> Option<&[Value]> {
     (is_same && !own.is_empty()).then_some(own)
 }
 
-/// Of several calls at once only the first has a signature.
+/// Builds the parts of another model's answer. Only the first of several parallel calls has a
+/// signature.
 fn anew(said: &AnswerMessage, wants_signatures: bool) -> Vec<Value> {
     let mut calls: Vec<Value> = said.calls.iter().map(call).collect();
     if let Some(first) = calls.first_mut().filter(|_| wants_signatures) {
@@ -212,7 +214,7 @@ fn tool_result(result: &ToolResult, ids: &HashMap<&str, &str>) -> Value {
     json!({ "functionResponse": response })
 }
 
-/// Only an object can be sent back.
+/// Wraps a result in an object. The service accepts nothing else.
 fn payload(result: &ToolResult) -> Value {
     let key = if result.failed { "error" } else { "result" };
     match &result.content {
@@ -225,7 +227,8 @@ fn words(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "text": text }))
 }
 
-/// Arguments that are no object were never a call; the service takes none.
+/// Parses arguments. Invalid ones become an empty object: they were never called, and the service
+/// accepts only objects.
 fn object(arguments: &str) -> Value {
     let value = serde_json::from_str(arguments).ok();
     value.filter(Value::is_object).unwrap_or_else(|| json!({}))

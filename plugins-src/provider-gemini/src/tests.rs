@@ -1,4 +1,4 @@
-//! Conversations with a service that is played here.
+//! Tests of conversations with a simulated service.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ thread_local! {
     static SENT: RefCell<Vec<(String, Value)>> = RefCell::default();
 }
 
-/// Answers every request with a status and a body, and keeps what was sent.
+/// Answers every request with a status and a body, and stores the request.
 pub(crate) fn service(status: u16, body: impl Into<String>) {
     let body = body.into();
     testing::settings(

@@ -1,11 +1,11 @@
-//! What is particular about failures in the session's file system, in words for a model to act on.
+//! Error messages specific to the session's file system, written for a model.
 
 use std::io::ErrorKind;
 
 use granted_folders::Wording;
 use sallyport_sdk::ToolError;
 
-/// How this plugin speaks of its file system.
+/// The wording for the session's file system.
 pub(crate) static WORDING: Wording = Wording { top: "the session's file system", explain };
 
 fn explain(path: &str, action: &str, kind: ErrorKind) -> Option<ToolError> {

@@ -1,8 +1,8 @@
 //! Lists, reads, writes and removes files in the temporary file system of a session.
 //!
-//! It is the file system that programs of the session work on as well: a model puts a file in, lets
-//! a program compute on it, and takes the result out. The walls are the host's; what is checked
-//! here serves the model, which is told what to do next.
+//! Programs of the session use the same file system: a model writes a file, runs a program on it,
+//! and reads the result. The host enforces the boundary. The checks in this plugin only give the
+//! model better error messages.
 
 mod error;
 mod paths;

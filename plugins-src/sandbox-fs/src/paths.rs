@@ -1,4 +1,4 @@
-//! Paths as a model writes them, and where they lead in the session's file system.
+//! Resolves paths from a model in the session's file system.
 
 use std::slice;
 
@@ -7,12 +7,12 @@ use sallyport_sdk::{folders, prelude::*};
 
 use crate::error::WORDING;
 
-/// Finds where a path leads. One without a leading `/` begins at the top of the session's file
-/// system, as it does for the programs that work there.
+/// Resolves a path. A path without a leading `/` starts at the top of the session's file system, as
+/// it does for programs of the session.
 ///
 /// # Errors
 ///
-/// A path that leads elsewhere, or one that no file can have.
+/// The path is outside the file system, or no file can have it.
 pub(crate) fn resolve(path: &str) -> Result<Inside, ToolError> {
     check(path)?;
     let root = root()?;

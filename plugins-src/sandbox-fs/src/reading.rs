@@ -1,4 +1,4 @@
-//! Listing folders, and reading files part by part.
+//! Lists folders and reads files in parts.
 
 use std::{
     fs::{DirEntry, File, Metadata},
@@ -12,16 +12,16 @@ use sallyport_sdk::prelude::*;
 
 use crate::Encoding;
 
-/// What is read unless something else is said: more text than a model reads with care.
+/// Default size of a read, in bytes. A model cannot read more with care.
 pub(crate) const READ_STANDARD_BYTES: u64 = 64 * 1024;
 
-/// Most that is read at once; in base64 it still fits into the answer of a call.
+/// Maximum size of a read, in bytes. In base64 it still fits into the result of a call.
 pub(crate) const READ_BYTES_MAX: u64 = 256 * 1024;
 
-/// Bytes of the longest character, without its first.
+/// Maximum number of bytes in a character after the first one.
 const CONTINUATION_BYTES_MAX: usize = 3;
 
-/// Which part of a file.
+/// A part of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     offset: u64,
@@ -72,11 +72,11 @@ pub(crate) struct Content {
 }
 
 impl Range {
-    /// Makes a range of what the model asked for.
+    /// Creates a range from a model's arguments.
     ///
     /// # Errors
     ///
-    /// A limit of 0, or one that is too large.
+    /// The limit is 0 or too large.
     pub(crate) fn new(offset: Option<u64>, limit: Option<u64>) -> Result<Self, ToolError> {
         let bytes_max = limit.unwrap_or(READ_STANDARD_BYTES);
         if !(1..=READ_BYTES_MAX).contains(&bytes_max) {
@@ -99,14 +99,14 @@ impl Kind {
     }
 }
 
-/// Lists a folder by name.
+/// Lists a folder, sorted by name.
 pub(crate) fn folder(path: &Inside) -> Result<Listing, ToolError> {
     let Entries { listed, truncated } = path.entries()?;
     let entries = listed.into_iter().map(describe).collect();
     Ok(Listing { path: path.text().to_owned(), entries, truncated })
 }
 
-/// A file that vanishes meanwhile is still listed by its name.
+/// Describes an entry. A file that has vanished is still listed by name.
 fn describe(entry: DirEntry) -> Entry {
     let name = entry.file_name().to_string_lossy().into_owned();
     match entry.metadata() {
@@ -118,7 +118,7 @@ fn describe(entry: DirEntry) -> Entry {
     }
 }
 
-/// Reads a file, or a part of it.
+/// Reads a file or a part of it.
 pub(crate) fn file(path: &Inside, encoding: Encoding, range: Range) -> Result<Content, ToolError> {
     let failed = |e| path.explain("read", &e);
     let mut file = File::open(path.path()).map_err(failed)?;
@@ -149,8 +149,8 @@ fn part(file: &mut File, range: Range) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the text and how many bytes of it were taken: a character that the range cuts is left
-/// for the next part.
+/// Returns the text and its size in bytes. A character that the range cuts is left for the next
+/// part.
 fn text(path: &Inside, bytes: &[u8], is_end: bool) -> Result<(String, usize), ToolError> {
     let whole = match str::from_utf8(bytes) {
         Ok(text) => text,

@@ -1,4 +1,4 @@
-//! The tools on a real folder, called as the host calls them.
+//! Tests of the tools on a real folder, called as by the host.
 
 use std::{fs, path::Path};
 
@@ -12,7 +12,7 @@ use crate::{
     writing::WRITE_BYTES_MAX,
 };
 
-/// A file system of a session with a few files in it.
+/// A session's file system with a few files in it.
 fn work() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     testing::folders([folder.path().to_str().unwrap()]);

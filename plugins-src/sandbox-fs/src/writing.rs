@@ -1,4 +1,4 @@
-//! Writing files.
+//! Writes files.
 
 use std::{fs::OpenOptions, io::ErrorKind};
 
@@ -8,14 +8,14 @@ use sallyport_sdk::prelude::*;
 
 use crate::Encoding;
 
-/// Most that is written at once: the arguments of a call are no place for more.
+/// Maximum size of a write, in bytes.
 pub(crate) const WRITE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Returns the bytes that a content stands for.
+/// Decodes content.
 ///
 /// # Errors
 ///
-/// A content that is too long, or is not in its encoding.
+/// The content is too long, or is invalid in its encoding.
 pub(crate) fn decoded(content: String, encoding: Encoding) -> Result<Vec<u8>, ToolError> {
     let bytes = match encoding {
         Encoding::Utf8 => content.into_bytes(),

@@ -1,4 +1,4 @@
-//! Turns lines of standard input into input, and writes the answers out.
+//! A listener that submits lines of standard input, and prints the answers.
 
 use sallyport_sdk::{
     inbox,
@@ -6,10 +6,10 @@ use sallyport_sdk::{
     prelude::*,
 };
 
-/// Whose words lines are.
+/// The origin of the input.
 const ORIGIN: &str = "standard input";
 
-/// Every line is an input of its own; there is nothing to remember.
+/// A listener without state, since every line is an input of its own.
 #[derive(Debug, Default)]
 struct Lines;
 

@@ -1,4 +1,4 @@
-//! Describes the machine: its operating system, processors, memory and how long it has been up.
+//! A tool that describes the machine: operating system, processors, memory and uptime.
 
 mod parse;
 mod sentence;
@@ -15,10 +15,11 @@ const CPUINFO: &str = "/proc/cpuinfo";
 const MEMINFO: &str = "/proc/meminfo";
 const UPTIME: &str = "/proc/uptime";
 
-/// Everything that the plugin looks at, as its manifest requests it.
+/// The files that the plugin reads, as its manifest requests them.
 const FILES: [&str; 5] = [OS_RELEASE, KERNEL, CPUINFO, MEMINFO, UPTIME];
 
-/// `/proc/cpuinfo` is the largest: about 1.5 KB for each processor, so this is room for thousands.
+/// Maximum size of a file, in bytes. `/proc/cpuinfo` is the largest, with about 1.5 KB per
+/// processor.
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// What is known about the machine. What could not be read is absent.

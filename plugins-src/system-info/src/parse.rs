@@ -1,5 +1,5 @@
-//! Readers of the files in which Linux describes a machine. Every architecture writes them a little
-//! differently; what cannot be understood is absent and never an error.
+//! Parses the files in which Linux describes a machine. Their format differs between architectures.
+//! A value that cannot be parsed is absent, not an error.
 
 use sallyport_sdk::prelude::*;
 
@@ -23,20 +23,20 @@ pub(crate) struct Memory {
     pub(crate) available_bytes: Option<u64>,
 }
 
-/// Reads `/etc/os-release`.
+/// Parses `/etc/os-release`.
 pub(crate) fn operating_system(text: &str) -> Option<String> {
     let value = |key| pairs(text, '=').find(|(k, _)| *k == key).map(|(_, value)| unquoted(value));
     let words = [value("NAME"), value("VERSION_ID")].into_iter().flatten().collect::<Vec<_>>();
     value("PRETTY_NAME").or(Some(words.join(" "))).filter(|name| !name.is_empty())
 }
 
-/// Reads `/proc/sys/kernel/osrelease`.
+/// Parses `/proc/sys/kernel/osrelease`.
 pub(crate) fn kernel(text: &str) -> Option<String> {
     let version = text.lines().next()?.trim();
     (!version.is_empty()).then(|| version.to_owned())
 }
 
-/// Reads `/proc/cpuinfo`: one block for each processor on most architectures, one line on others.
+/// Parses `/proc/cpuinfo`: one block per processor on most architectures, one line on others.
 pub(crate) fn processors(text: &str) -> Option<Processors> {
     let is_processor = |key: &str| key == "processor" || key.starts_with("processor ");
     let count = pairs(text, ':').filter(|(key, _)| is_processor(key)).fold(0, |n, _| n + 1);
@@ -45,18 +45,18 @@ pub(crate) fn processors(text: &str) -> Option<Processors> {
     (count > 0).then(|| Processors { count, model: model.map(|(_, model)| model.to_owned()) })
 }
 
-/// Reads `/proc/meminfo`.
+/// Parses `/proc/meminfo`.
 pub(crate) fn memory(text: &str) -> Option<Memory> {
     let bytes = |key: &str| {
         let (_, value) = pairs(text, ':').find(|(k, _)| *k == key)?;
         value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
     };
-    // Kernels before 3.14 do not tell what is available; what is free is less, but known.
+    // Kernels before 3.14 do not report available memory. Free memory is a lower bound.
     let available_bytes = bytes("MemAvailable").or_else(|| bytes("MemFree"));
     Some(Memory { total_bytes: bytes("MemTotal")?, available_bytes })
 }
 
-/// Reads `/proc/uptime`.
+/// Parses `/proc/uptime`.
 pub(crate) fn uptime_seconds(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.split('.').next()?.parse().ok()
 }
@@ -68,7 +68,7 @@ fn pairs(text: &str, sign: char) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Values may stand in single or double quotes, with backslashes before special characters.
+/// Removes single or double quotes, and backslashes before special characters.
 fn unquoted(value: &str) -> String {
     let inner = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
     let inner = inner('"').or_else(|| inner('\'')).unwrap_or(value);

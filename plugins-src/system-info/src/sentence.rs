@@ -1,4 +1,4 @@
-//! The machine in one spoken sentence.
+//! Describes the machine in one spoken sentence.
 
 use crate::SystemInfo;
 
@@ -7,7 +7,7 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Says what is known, leaving out what is not.
+/// Returns a sentence with the known values.
 pub(crate) fn about(info: &SystemInfo) -> String {
     let facts: Vec<_> = [
         info.operating_system.as_ref().map(|name| format!("runs {name}")),

@@ -1,4 +1,4 @@
-//! Timers that ring in the conversation, also after a restart.
+//! Timers that notify the user, even after a restart.
 
 mod store;
 mod words;
@@ -11,10 +11,10 @@ use sallyport_sdk::{
 
 use store::Running;
 
-/// Longest timer, in seconds: a year. What lies further ahead is an appointment.
+/// Maximum duration of a timer, in seconds: a year.
 const DURATION_SECONDS_MAX: u64 = 365 * 24 * 60 * 60;
 
-/// Longest label, in characters.
+/// Maximum length of a label, in characters.
 const LABEL_CHARS_MAX: usize = 80;
 
 /// How long, and what for.
@@ -32,7 +32,7 @@ struct SetTimer {
 }
 
 impl SetTimer {
-    /// How long it runs, by whichever name it is given.
+    /// Returns the duration, from either argument.
     fn seconds(&self) -> Result<u64, ToolError> {
         let invalid = |reason| Err(ToolError::InvalidArguments(reason));
         match (self.duration, self.duration_seconds) {
@@ -119,7 +119,7 @@ fn list_timers(context: &CallContext) -> Result<Output<TimerList>, ToolError> {
     Ok(Output::new(TimerList { timers }).speech(speech))
 }
 
-/// Tells the user that a timer has ended.
+/// Notifies the user that a timer has ended.
 fn ring(firing: Firing, context: &CallContext) -> Result<(), ToolError> {
     if store::is_left_over(&firing, context)? {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The timers as the host keeps them, and what this plugin notes on each.
+//! The timers of the host, with this plugin's note on each.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use sallyport_sdk::{
     settings, state,
 };
 
-/// The key under which timers are counted.
+/// The key of the timer counter.
 const COUNT: &str = "count";
 
-/// What is noted on a timer; the host brings it back.
+/// The note on a timer. The host returns it with the timer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// How long it runs in all.
+    /// The full duration, in seconds.
     pub(crate) seconds: u64,
-    /// Counts up: the highest is the most recent, whatever the clock says.
+    /// A counter. The highest number is the most recent timer, even if the clock was changed.
     number: u64,
-    /// When it was set, in milliseconds since 1970.
+    /// The time at which it was set, in milliseconds since 1970.
     set_ms: u64,
 }
 
-/// A timer that runs.
+/// A running timer.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     pub(crate) timer: Timer,
@@ -34,7 +34,7 @@ impl Running {
         self.timer.label.as_deref()
     }
 
-    /// A second that has begun counts.
+    /// Returns the remaining seconds, rounded up.
     pub(crate) fn remaining_seconds(&self) -> u64 {
         self.timer.next_ms.saturating_sub(schedule::now_ms()).div_ceil(1_000)
     }
@@ -44,7 +44,7 @@ impl Running {
 ///
 /// # Errors
 ///
-/// What the store says.
+/// The store fails.
 pub(crate) fn add(seconds: u64, label: Option<String>) -> Result<Running, ToolError> {
     let number = state::update(COUNT, |count: Option<u64>| count.unwrap_or(0).saturating_add(1))?;
     let note = Note { seconds, number, set_ms: schedule::now_ms() };
@@ -57,7 +57,7 @@ pub(crate) fn add(seconds: u64, label: Option<String>) -> Result<Running, ToolEr
 ///
 /// # Errors
 ///
-/// What the store says.
+/// The store fails.
 pub(crate) fn cancel(
     label: Option<&str>,
     context: &CallContext,
@@ -68,16 +68,17 @@ pub(crate) fn cancel(
         None => true,
     });
     let Some(found) = matching.max_by_key(|running| running.note.number) else { return Ok(None) };
-    // It may have rung while the list was read.
+    // The timer may have fired since the list was read.
     let was_there = schedule::cancel(&found.timer.id)?;
     Ok(was_there.then_some(found))
 }
 
-/// Lists the timers that run, the next to end first. What is left over from before is cancelled.
+/// Lists the running timers, the next to end first. Timers from an earlier run of the host are
+/// cancelled unless the setting `keep` applies.
 ///
 /// # Errors
 ///
-/// What the store says.
+/// The store or the setting fails.
 pub(crate) fn list(context: &CallContext) -> Result<Vec<Running>, ToolError> {
     let keeps = keeps()?;
     let mut all = Vec::new();
@@ -92,12 +93,12 @@ pub(crate) fn list(context: &CallContext) -> Result<Vec<Running>, ToolError> {
     Ok(all)
 }
 
-/// Tells whether a timer that fires should have ended with the host that it was set in. A host that
-/// does not say when it started leaves one sign: the timer is late, so nobody was there in time.
+/// Returns whether a timer that fires belongs to an earlier run of the host and should have ended
+/// with it. If the host does not report its start, a timer that fires late counts as one.
 ///
 /// # Errors
 ///
-/// A setting or a note that does not fit.
+/// The setting or the note is invalid.
 pub(crate) fn is_left_over(firing: &Firing, context: &CallContext) -> Result<bool, ToolError> {
     if keeps()? {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Timers that are set, listed, cancelled and that ring, against the stand-ins of the host.
+//! Tests of setting, listing, cancelling and firing timers, with a simulated host.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn started(host_started_ms: u64) -> CallContext {
     CallContext { host_started_ms: Some(host_started_ms), ..CallContext::default() }
 }
 
-/// Lets time pass, rings what is due, and returns what was said.
+/// Lets time pass, fires the timers that are due, and returns their messages.
 fn rung(seconds: u64, context: &CallContext) -> Vec<String> {
     for firing in testing::pass(Duration::from_secs(seconds)) {
         ring(firing, context).unwrap();

@@ -1,10 +1,10 @@
-//! Timers in words.
+//! Formats timers as text.
 
 use sallyport_sdk::schedule::{self, Firing};
 
 use crate::store::{Note, Running};
 
-/// The units that a duration is told in, with their seconds.
+/// The units of a duration, in seconds.
 const UNITS: [(u64, &str); 4] = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
 
 /// Returns a duration such as "1 minute 30 seconds".
@@ -27,7 +27,7 @@ pub(crate) fn name(running: &Running) -> String {
     named(running.label(), Some(running.note.seconds))
 }
 
-/// Returns what is said when a timer ends.
+/// Returns the message for a timer that has ended.
 pub(crate) fn rings(firing: &Firing) -> String {
     let seconds = firing.timer.payload_as::<Note>().ok().map(|note| note.seconds);
     let name = named(firing.timer.label.as_deref(), seconds);
@@ -43,7 +43,7 @@ pub(crate) fn rings(firing: &Firing) -> String {
     text
 }
 
-/// Returns the running timers in a sentence.
+/// Returns a sentence about the running timers.
 pub(crate) fn summary(running: &[Running]) -> String {
     let parts: Vec<String> = running.iter().map(with_rest).collect();
     match parts.as_slice() {

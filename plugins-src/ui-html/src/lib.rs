@@ -1,7 +1,7 @@
-//! Shows a session as a page in a browser, with buttons to approve and deny.
+//! A user interface that shows a session as a web page, with buttons to approve and deny.
 //!
-//! The page asks for what is new, and says what the person did. All it needs is in it: it loads
-//! nothing, and whatever is shown gets there as text, never as markup.
+//! The page polls for news and sends the user's actions. It is self-contained and loads nothing
+//! else. Content is inserted as text, never as markup.
 //!
 //! Suggested reading order: `log`, `serve`, `page`.
 
@@ -31,7 +31,7 @@ impl Ui for Log {
     }
 }
 
-/// A line that was typed where the host was started is input like one that was typed on the page.
+/// Submits a line from the host's terminal, like input from the page.
 fn submit(line: &str) {
     if let Err(error) = ui::submit_input(line) {
         warn(format!("a line was not taken: {error}"));

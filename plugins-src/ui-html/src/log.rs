@@ -1,4 +1,4 @@
-//! What the page shows: a transcript that is counted through, and what is the case just now.
+//! The contents of the page: a numbered transcript and the current state.
 
 use std::collections::VecDeque;
 
@@ -7,25 +7,25 @@ use sallyport_sdk::{
     ui::{Activity, CallRequest, CallResult, Message},
 };
 
-/// Most entries that are kept. A page that was away for longer misses the oldest.
+/// Maximum number of entries. A page that was away for longer misses the oldest.
 const ENTRIES_MAX: usize = 1_000;
 
-/// Most bytes that all entries come to, so that the answer to a page that was away stays small.
+/// Maximum size of all entries, in bytes. It limits the response to a page that was away.
 const ENTRIES_BYTES_MAX: usize = 512 * 1024;
 
-/// Longest text of one entry, in bytes; what is longer is cut with a mark.
+/// Maximum length of an entry's text, in bytes. Longer text is cut with a mark.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Most questions that wait. One too many is not shown, and so not answered, which is no yes.
+/// Maximum number of waiting questions. Further ones are not shown, so they cannot be approved.
 const QUESTIONS_MAX: usize = 64;
 
-/// A line of the transcript.
+/// An entry of the transcript.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Entry {
-    /// Something that was said.
+    /// A message.
     Message { author: &'static str, format: &'static str, text: String, origin: Option<String> },
-    /// A call that has ended.
+    /// A finished call.
     Call { tool: String, outcome: String, text: String },
 }
 
@@ -36,25 +36,25 @@ pub(crate) struct Question {
     tool: String,
     arguments: String,
     warning: Option<String>,
-    /// Something of it is too long to be shown: it can only be denied here.
+    /// Whether a part is too long to be shown. Such a question can only be denied here.
     is_cut: bool,
 }
 
-/// What the page is told when it asks.
+/// The response to a poll.
 #[derive(Debug, Serialize)]
 pub(crate) struct News<'a> {
-    /// What to ask for next.
+    /// The number to poll with next.
     next: u64,
-    /// There were entries before these that are kept no more.
+    /// Whether earlier entries are no longer kept.
     skipped: bool,
     events: Vec<&'a Entry>,
     questions: &'a VecDeque<Question>,
     state: &'static str,
-    /// The answer that is on its way.
+    /// The unfinished answer.
     draft: &'a str,
 }
 
-/// Everything that the page shows.
+/// The contents of the page.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     entries: VecDeque<Entry>,
@@ -108,7 +108,7 @@ impl Log {
         self.questions.retain(|question| question.id != id);
     }
 
-    /// Whether a question can be agreed to: nobody agrees to what was not shown.
+    /// Returns whether a question can be approved: it must be shown in full.
     pub(crate) fn is_whole(&self, id: &str) -> bool {
         !self.questions.iter().any(|question| question.id == id && question.is_cut)
     }
@@ -117,8 +117,8 @@ impl Log {
         self.activity = activity;
     }
 
-    /// Returns what is new to a page that has everything before `after`. A page that knows of more
-    /// than there is belongs to a session that has ended, and gets everything.
+    /// Returns the news for a page that has all entries before `after`. A number that is too high
+    /// belongs to an earlier session, so that page gets everything.
     pub(crate) fn news(&self, after: u64) -> News<'_> {
         let next = self.first + self.entries.len() as u64;
         let after = if after > next { 0 } else { after };
@@ -151,14 +151,14 @@ impl Entry {
     }
 }
 
-/// A text and the words of an error are shown as they are, other data as JSON.
+/// Returns a text or the message of an error unchanged, and other data as JSON.
 fn plain(data: &Value) -> String {
     let words = data.get("error").unwrap_or(data).as_str();
     words.map_or_else(|| data.to_string(), str::to_owned)
 }
 
-/// Returns a text with everything escaped that a browser obeys and nobody sees, such as marks that turn
-/// the direction around: a person has to read what they agree to. Line breaks stay.
+/// Escapes invisible characters that change how a browser displays text, such as direction marks,
+/// because users must see what they approve. Line breaks are kept.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -171,7 +171,7 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// Controls, zero-width and direction marks, separators, tags, letters that are blank.
+/// Matches controls, zero-width and direction marks, separators, tags and blank letters.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,16 +1,16 @@
-//! The page itself: one file, made whole for every visit.
+//! The page: one self-contained file, rendered for every request.
 
 use data_encoding::BASE64;
 use sallyport_sdk::{http::Response, log, settings};
 use sha2::{Digest, Sha256};
 
-/// The page, with marks where something is filled in.
+/// The page, with placeholders.
 const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// Returns the page. Only this script may run and only this style may give a look, each known by
-/// its digest, so that markup that got in by some mistake would still do nothing.
+/// Returns the page. The policy allows only this script and this style, by digest, so that injected
+/// markup has no effect.
 pub(crate) fn response() -> Response {
     let html = HTML
         .replace("{{title}}", &escaped(&title()))
@@ -29,7 +29,7 @@ pub(crate) fn response() -> Response {
         .header("X-Content-Type-Options", "nosniff")
 }
 
-/// Returns what a policy calls an element by that holds exactly this text.
+/// Returns the policy's name for an element with exactly this text.
 fn digest(text: &str) -> String {
     format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
 }
@@ -55,6 +55,6 @@ fn escaped(text: &str) -> String {
             c => out.push(c),
         }
     }
-    // No mark that is filled in later.
+    // Keep the title from containing a placeholder.
     out.replace("{{", "{\u{200b}{")
 }

@@ -1,9 +1,9 @@
-//! The addresses of the page, below whatever path the operator chose.
+//! The HTTP endpoints of the page, below the path that the operator chose.
 //!
 //! | | |
 //! |---|---|
 //! | `GET ` | the page |
-//! | `GET events?after=N` | what is new since entry N |
+//! | `GET events?after=N` | the news since entry N |
 //! | `POST input` | `{"text": "…"}` |
 //! | `POST confirm` | `{"id": "7", "approved": true}` |
 //! | `POST cancel` | `{}` |
@@ -18,14 +18,14 @@ use sallyport_sdk::{
 
 use crate::{log::Log, page};
 
-/// What `POST input` carries.
+/// The body of `POST input`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Input {
     text: String,
 }
 
-/// What `POST confirm` carries.
+/// The body of `POST confirm`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Confirmation {
@@ -33,7 +33,7 @@ struct Confirmation {
     approved: bool,
 }
 
-/// What `POST cancel` carries.
+/// The body of `POST cancel`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -58,7 +58,8 @@ fn events(request: &Request) -> Response {
     session::with(|log: &mut Log| serve::json(200, &json!(log.news(after))))
 }
 
-/// A page of another site cannot send JSON here without asking first, and nobody answers that.
+/// Runs a command with a JSON body. Browsers send JSON to another site only after a CORS preflight,
+/// which this plugin does not allow.
 fn command<T: serde::de::DeserializeOwned>(
     request: &Request,
     run: impl FnOnce(T) -> Result<(), CommandError>,
@@ -74,7 +75,8 @@ fn command<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// The question leaves the page at once, so that nobody answers it a second time.
+/// Answers a question. It is removed from the page immediately, so that it cannot be answered
+/// twice.
 fn confirm(Confirmation { id, approved }: Confirmation) -> Result<(), CommandError> {
     let approved = approved && session::with(|log: &mut Log| log.is_whole(&id));
     let outcome = ui::confirm(&id, approved);

@@ -1,4 +1,4 @@
-//! The page and its addresses, as a browser uses them.
+//! Tests of the page and its endpoints, as a browser uses them.
 
 use data_encoding::BASE64;
 use sallyport_sdk::{

@@ -1,4 +1,4 @@
-//! Writing files, making folders, removing either.
+//! Writes files, makes folders and removes both.
 
 use std::{
     fs::{self, File},
@@ -25,11 +25,11 @@ pub struct Done {
 }
 
 impl Inside {
-    /// Writes to the file of this path, which was opened for it.
+    /// Writes to `file`, which was opened from this path.
     ///
     /// # Errors
     ///
-    /// Whatever the file system objects to, such as that there is no space left.
+    /// The file system refuses, for example for lack of space.
     pub fn write(&self, file: &mut File, bytes: &[u8]) -> Result<Written, ToolError> {
         let failed = |e| self.explain("written", &e);
         file.write_all(bytes).map_err(failed)?;
@@ -37,21 +37,21 @@ impl Inside {
         Ok(Written { path: self.text().to_owned(), bytes })
     }
 
-    /// Makes a folder and those above it.
+    /// Makes a folder and its missing parents.
     ///
     /// # Errors
     ///
-    /// A path at which, or above which, there is a file.
+    /// The path or one of its parents is a file.
     pub fn make_folder(&self) -> Result<Done, ToolError> {
         fs::create_dir_all(self.path()).map_err(|e| self.explain("made", &e))?;
         Ok(self.done("made"))
     }
 
-    /// Removes a file, a link or an empty folder.
+    /// Removes a file, a symbolic link or an empty folder.
     ///
     /// # Errors
     ///
-    /// A granted folder, one that is not empty, or nothing there.
+    /// The path is a granted folder, is a folder that is not empty, or does not exist.
     pub fn remove(&self) -> Result<Done, ToolError> {
         if self.is_removable_folder()? {
             fs::remove_dir(self.path())
@@ -62,12 +62,11 @@ impl Inside {
         Ok(self.done("removed"))
     }
 
-    /// Removes a folder with everything in it, or a file. Links are removed, what they point to
-    /// stays.
+    /// Removes a folder with its contents, or a file. Symbolic links are removed, not followed.
     ///
     /// # Errors
     ///
-    /// A granted folder, or nothing there.
+    /// The path is a granted folder or does not exist.
     pub fn remove_all(&self) -> Result<Done, ToolError> {
         if !self.is_removable_folder()? {
             return self.remove();
@@ -76,7 +75,7 @@ impl Inside {
         Ok(self.done("removed with everything in it"))
     }
 
-    /// Tells whether what shall be removed is a folder. A granted folder is refused.
+    /// Returns whether the path to remove is a folder. Refuses a granted folder.
     fn is_removable_folder(&self) -> Result<bool, ToolError> {
         if self.is_top() {
             return Err(self.invalid(&format!("is {} and cannot be removed", self.wording.top)));

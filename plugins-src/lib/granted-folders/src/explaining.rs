@@ -1,4 +1,4 @@
-//! Errors of the file system, in words that a model can act on.
+//! Translates file system errors into messages that a model can act on.
 
 use std::io::{self, ErrorKind};
 
@@ -6,13 +6,13 @@ use sallyport_sdk::ToolError;
 
 use crate::Inside;
 
-/// What a plugin says in words of its own about its folders.
+/// A plugin's wording for its folders.
 #[derive(Debug)]
 pub struct Wording {
-    /// What the top is: completes "/notes is … and cannot be removed".
+    /// Names the top folder: completes "/notes is … and cannot be removed".
     pub top: &'static str,
-    /// Explains a failure that means something particular in these folders, by the path, the action
-    /// that "could not be" done, and the kind of the error. `None` leaves it to
+    /// Explains an error that has a specific meaning in these folders. Receives the path, the
+    /// action that "could not be" done, and the kind of the error. `None` leaves the error to
     /// [`Inside::explain`].
     pub explain: fn(&str, &str, ErrorKind) -> Option<ToolError>,
 }
@@ -38,14 +38,14 @@ impl Inside {
         }
     }
 
-    /// Returns the error of an argument that does not fit what is there. `what` follows the path.
+    /// Returns the error for an invalid argument. `what` follows the path.
     #[must_use]
     pub fn invalid(&self, what: &str) -> ToolError {
         ToolError::InvalidArguments(format!("{} {what}", self.text()))
     }
 }
 
-/// The standard library leaves these errors of WASI without a kind.
+/// Returns the kind of an error. The standard library does not map these WASI error numbers.
 fn kind(error: &io::Error) -> ErrorKind {
     const QUOTA: i32 = 19;
     const FILE_TOO_LARGE: i32 = 22;

@@ -6,7 +6,7 @@ use sallyport_sdk::ToolError;
 
 use crate::Wording;
 
-/// Longest path, in bytes: what file systems accept.
+/// Maximum length of a path, in bytes. File systems accept no more.
 pub const PATH_BYTES_MAX: usize = 4096;
 
 /// A path inside a granted folder.
@@ -18,7 +18,8 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Finds a [`normal`] path in the granted folders `tops`, or nothing when it lies outside.
+    /// Finds a [`normal`] path in the granted folders `tops`. Returns `None` if it is outside of
+    /// them.
     #[must_use]
     pub fn find(path: &str, tops: &[String], wording: &'static Wording) -> Option<Self> {
         let tops: Vec<String> = tops.iter().map(|top| normal(top)).collect();
@@ -27,30 +28,30 @@ impl Inside {
         is_inside.then(|| Self { path: path.to_owned(), is_top, wording })
     }
 
-    /// Returns the path for the file system.
+    /// Returns the path for file system calls.
     #[must_use]
     pub fn path(&self) -> &Path {
         Path::new(&self.path)
     }
 
-    /// Returns the path for the model to read.
+    /// Returns the path for messages to the model.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.path
     }
 
-    /// Tells whether this is a granted folder itself, which may be emptied and not removed.
+    /// Returns whether this is a granted folder itself. It can be emptied, but not removed.
     #[must_use]
     pub fn is_top(&self) -> bool {
         self.is_top
     }
 }
 
-/// Checks a path as a model wrote it.
+/// Checks a path from a model.
 ///
 /// # Errors
 ///
-/// A path that no file can have.
+/// No file can have this path.
 pub fn check(path: &str) -> Result<(), ToolError> {
     if path.is_empty() || path.len() > PATH_BYTES_MAX || path.contains('\0') {
         return Err(ToolError::InvalidArguments(format!(
@@ -60,8 +61,8 @@ pub fn check(path: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Returns a path as it reads from the top, without `.` and `..`. They are worked out on the text,
-/// before the file system sees it, so that what is checked is what is opened.
+/// Returns an absolute path without `.` and `..`. They are resolved in the text, before the file
+/// system sees it, so that the path that is checked is the path that is opened.
 #[must_use]
 pub fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();

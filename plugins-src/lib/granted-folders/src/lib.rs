@@ -1,8 +1,8 @@
-//! Paths inside the folders that a plugin is granted, and what is done there.
+//! Operations on files in the folders that a plugin is granted.
 //!
-//! Plugins that work on files differ in which paths they take, in what they read and write, and in
-//! the words that fit their folders. The rest is the same for all of them, and is here: where a
-//! path leads, listing, writing, removing, and telling a model why something failed.
+//! Plugins differ in the paths they accept, in what they read and write, and in their wording. This
+//! crate contains what they share: resolving paths, listing, writing, removing, and explaining
+//! errors to a model.
 
 mod changing;
 mod explaining;

@@ -1,4 +1,4 @@
-//! What is in a folder.
+//! Lists folders.
 
 use std::fs::{self, DirEntry};
 
@@ -6,29 +6,28 @@ use sallyport_sdk::ToolError;
 
 use crate::Inside;
 
-/// Most entries that a listing holds: enough for folders made by people, and still short enough for
-/// a model to read.
+/// Maximum number of entries in a listing. It covers most folders, and a model can still read it.
 pub const ENTRIES_MAX: usize = 1000;
 
 /// The files and folders in a folder.
 #[derive(Debug)]
 pub struct Entries {
-    /// At most [`ENTRIES_MAX`] of them, sorted by name.
+    /// At most [`ENTRIES_MAX`] entries, sorted by name.
     pub listed: Vec<DirEntry>,
-    /// Tells whether there are more than are listed.
+    /// Whether there are more entries.
     pub truncated: bool,
 }
 
 impl Inside {
-    /// Lists a folder by name.
+    /// Lists a folder, sorted by name.
     ///
     /// # Errors
     ///
-    /// No folder, or one that may not be listed.
+    /// The path is not a folder, or may not be listed.
     pub fn entries(&self) -> Result<Entries, ToolError> {
         let failed = |e| self.explain("listed", &e);
         let entries = fs::read_dir(self.path()).map_err(failed)?;
-        // One more than is listed tells that there are more.
+        // One more than is listed, to detect whether there are more.
         let entries = entries.take(ENTRIES_MAX + 1);
         let mut listed = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let truncated = listed.len() > ENTRIES_MAX;

@@ -1,4 +1,4 @@
-//! What is done in a real folder.
+//! Tests on a real folder.
 
 use std::{fs, io::ErrorKind, path::Path};
 
