@@ -1,7 +1,7 @@
-//! Shows a session as plain lines and takes answers from the keyboard.
+//! A user interface that prints a session as plain lines and reads answers from the keyboard.
 //!
-//! A line is the answer to the question that stands on the screen; without one it is input. Of
-//! several questions the oldest stands there.
+//! A line answers the question on the screen; without one it is input. Of several questions, the
+//! oldest is on the screen.
 
 mod words;
 
@@ -13,21 +13,21 @@ use sallyport_sdk::ui::{
 
 use words::{ANSWERS, Answer};
 
-/// What ends the present turn in place of being input.
+/// The line that cancels the current turn.
 const CANCEL: &str = "/cancel";
 
-/// Most questions that wait. One too many is not shown, and so not answered, which is no yes.
+/// Maximum number of waiting questions. Further ones are not shown, so they cannot be approved.
 const QUESTIONS_MAX: usize = 64;
 
-/// How much of an answer that is still on its way the status shows, in characters.
+/// Maximum length of the unfinished answer in the status line, in characters.
 const DRAFT_CHARS_MAX: usize = 60;
 
-/// What the lines depend on.
+/// The state of the interface.
 #[derive(Debug, Default)]
 struct Lines {
-    /// The first one is on the screen.
+    /// The waiting questions. The first one is on the screen.
     questions: VecDeque<CallRequest>,
-    /// The end of the answer as far as it has come.
+    /// The end of the unfinished answer.
     draft: String,
 }
 
@@ -51,7 +51,7 @@ impl Ui for Lines {
 }
 
 impl Lines {
-    /// What the person typed stands on the screen already.
+    /// Prints a message. The user's own input is already on the screen.
     fn show(&mut self, message: &Message) {
         match (message.author, &message.origin) {
             (Author::User, None) => {}
@@ -78,7 +78,7 @@ impl Lines {
         let skipped = line.chars().count().saturating_sub(DRAFT_CHARS_MAX);
         let end: String = line.chars().skip(skipped).collect();
         ui::status(Some(&end).filter(|end| !end.is_empty()).map(String::as_str));
-        // Only the last line is ever shown, so nothing before it is kept.
+        // Only the last line is shown, so nothing before it is kept.
         self.draft = if text.ends_with('\n') { String::new() } else { end };
     }
 
@@ -141,7 +141,7 @@ fn status(activity: Activity) {
     });
 }
 
-/// A command that was not taken is told where it was given.
+/// Prints the error of a failed command.
 fn tell(outcome: Result<(), CommandError>) {
     if let Err(error) = outcome {
         ui::print(&error.to_string(), Style::Failure);

@@ -1,4 +1,4 @@
-//! Sessions as they look, and what lines do in them.
+//! Tests of the printed lines, and of the lines that the user types.
 
 use sallyport_sdk::{
     prelude::json,
@@ -18,7 +18,7 @@ fn confirm(confirmation_id: u64, approved: bool) -> Command {
     Command::Confirm { confirmation_id: confirmation_id.to_string(), approved }
 }
 
-/// Takes events and returns what was printed.
+/// Handles events and returns the printed lines.
 fn printed(lines: &mut Lines, events: impl IntoIterator<Item = Event>) -> Vec<String> {
     events.into_iter().for_each(|event| lines.on_event(event));
     testing::printed().into_iter().map(|(text, _)| text).collect()

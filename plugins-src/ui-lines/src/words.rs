@@ -1,11 +1,11 @@
-//! Questions and results in words.
+//! Formats questions and results as text.
 
 use sallyport_sdk::ui::{CallRequest, CallResult};
 
-/// How a question is answered, as it is shown.
+/// The possible answers to a question.
 pub(crate) const ANSWERS: &str = "[y/n]";
 
-/// How much of a call's arguments or result is shown, in characters.
+/// Maximum length of a call's arguments or result, in characters.
 const JSON_CHARS_MAX: usize = 400;
 
 /// An answer to a question.
@@ -15,7 +15,7 @@ pub(crate) enum Answer {
     No,
 }
 
-/// Reads an answer; nothing when it is neither yes nor no.
+/// Parses an answer; `None` if it is neither yes nor no.
 pub(crate) fn answer(line: &str) -> Option<Answer> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Answer::Yes),
@@ -40,7 +40,7 @@ pub(crate) fn result(result: &CallResult) -> String {
     format!("{}: {}: {}", result.tool, result.outcome, cut(&words))
 }
 
-/// Returns words of others with all lines but the first set in, so that none can pass for a question.
+/// Indents all lines but the first of untrusted text, so that none can look like a question.
 pub(crate) fn foreign(text: &str) -> String {
     text.replace('\n', "\n    ")
 }

@@ -1,4 +1,4 @@
-//! Tells the weather anywhere in the world, from the Open-Meteo services.
+//! A tool that returns the weather anywhere in the world, from the Open-Meteo services.
 
 mod places;
 mod report;
@@ -69,7 +69,7 @@ mod tests {
         json!({ "geocoding_url": "https://geo.example/", "forecast_url": "https://sky.example" })
     }
 
-    /// Answers both services, each with one text.
+    /// Answers requests to either service with a fixed text.
     fn services(geocoding: &'static str, forecast: &'static str) {
         testing::settings(settings());
         testing::http(move |request| {

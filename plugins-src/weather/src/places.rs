@@ -1,14 +1,14 @@
-//! From the name of a place to its coordinates.
+//! Finds the coordinates of a place.
 
 use sallyport_sdk::{http, prelude::*, settings};
 
-/// How much of an unknown name an error repeats.
+/// Maximum length of an unknown name in an error, in characters.
 const ECHO_CHARS_MAX: usize = 80;
 
-/// How many places of one name are looked at when the call says which of them is meant.
+/// Maximum number of places with the same name that are searched for a region.
 const NAMESAKES_MAX: usize = 20;
 
-/// A place on the map, as the geocoding service describes it.
+/// A place, as the geocoding service describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Place {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 
 #[derive(Deserialize)]
 struct Found {
-    /// Absent when nothing was found.
+    /// Absent if nothing was found.
     #[serde(default)]
     results: Vec<Place>,
 }
@@ -41,12 +41,12 @@ impl Place {
     }
 }
 
-/// Finds a place. The service knows names only, so "Portland, Maine" is looked up as one name and
-/// then as the Portland that lies in Maine.
+/// Finds a place. The service knows only names, so "Portland, Maine" is first looked up as one
+/// name, and then as the Portland in Maine.
 ///
 /// # Errors
 ///
-/// A place that does not exist, or a service that does not answer.
+/// The place does not exist, or the service does not answer.
 pub(crate) fn find(location: &str) -> Result<Place, ToolError> {
     let location = location.trim();
     if location.is_empty() {

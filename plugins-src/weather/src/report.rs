@@ -1,10 +1,10 @@
-//! What the forecast service answers, and what becomes of it.
+//! Converts responses of the forecast service into reports.
 
 use sallyport_sdk::prelude::*;
 
 use crate::{places::Place, wmo};
 
-/// The service's answer about the present.
+/// The service's response with the current weather.
 #[derive(Deserialize)]
 pub(crate) struct Now {
     current: NowValues,
@@ -16,13 +16,13 @@ struct NowValues {
     weather_code: u8,
 }
 
-/// The service's answer about the next days: one list for each value.
+/// The service's response with the forecast: one list for each value.
 #[derive(Deserialize)]
 pub(crate) struct Days {
     daily: DayValues,
 }
 
-/// Values are missing for days that the models do not reach.
+/// Values are absent for days beyond the range of the models.
 #[derive(Deserialize)]
 struct DayValues {
     time: Vec<String>,
@@ -70,7 +70,7 @@ struct Day {
     conditions: String,
 }
 
-/// Reports the weather now.
+/// Reports the current weather.
 pub(crate) fn now(place: Place, now: Now) -> Output<Weather> {
     let NowValues { temperature_2m, weather_code } = now.current;
     let conditions = wmo::conditions(weather_code);
@@ -84,7 +84,7 @@ pub(crate) fn now(place: Place, now: Now) -> Output<Weather> {
     Output::new(Weather { current: Some(current), ..weather(place) }).speech(speech)
 }
 
-/// Reports the next days.
+/// Reports the forecast.
 pub(crate) fn days(place: Place, days: Days) -> Output<Weather> {
     let days = by_day(days.daily);
     let parts: Vec<_> = ["today", "tomorrow"]

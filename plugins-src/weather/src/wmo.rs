@@ -1,7 +1,6 @@
-//! Names for the weather codes of the World Meteorological Organization, as far as the forecast
-//! service uses them.
+//! Names of the World Meteorological Organization's weather codes that the forecast service uses.
 
-/// Returns the conditions behind a code, in words that follow "with".
+/// Returns the conditions for a code, as text that follows "with".
 pub(crate) fn conditions(code: u8) -> &'static str {
     match code {
         0 => "clear skies",

@@ -1,4 +1,4 @@
-//! Turns HTTP requests into input for a session.
+//! A listener that submits HTTP requests as input to a session.
 
 use sallyport_sdk::{
     http::Response,
@@ -8,27 +8,27 @@ use sallyport_sdk::{
     serve::{self, BadRequest, Request},
 };
 
-/// Longest name of a sender, in characters; what is longer is cut.
+/// Maximum length of a sender's name, in characters. Longer names are cut.
 const FROM_CHARS_MAX: usize = 80;
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hook {
     /// The input.
     text: String,
-    /// Whose words they are.
+    /// The sender.
     #[serde(default)]
     from: Option<String>,
 }
 
-/// Requests come by HTTP alone, so there is nothing to do for signals.
+/// A listener without signals, since requests arrive only over HTTP.
 #[derive(Debug, Default)]
 struct Webhook;
 
 impl Listener for Webhook {}
 
-/// Answers a request: `POST` brings input, `GET …/health` tells that somebody is here.
+/// Answers a request: `POST` submits input, and `GET …/health` reports that the plugin is running.
 fn answer(request: Request) -> Response {
     match (request.method.as_str(), request.last_segment()) {
         ("POST", _) => post(&request),
@@ -49,7 +49,7 @@ fn post(request: &Request) -> Response {
     }
 }
 
-/// Reads what a request carries; nothing when it is of a kind that is not understood.
+/// Parses the body of a request; `None` if its media type is not supported.
 fn read(request: &Request) -> Result<Option<Hook>, BadRequest> {
     match request.media_type().as_str() {
         "application/json" => request.json().map(Some),

@@ -1,4 +1,4 @@
-//! Turns web socket messages into input, and sends the answers back.
+//! A listener that submits web socket messages as input, and sends the answers back.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,14 @@ use sallyport_sdk::{
     prelude::*,
 };
 
-/// Most connections whose address is remembered; of further ones only the number is told.
+/// Maximum number of connections whose address is stored. For others, the connection's id is the
+/// origin.
 const PEERS_MAX: usize = 256;
 
-/// A chat with whoever is connected.
+/// A chat with all connected clients.
 #[derive(Debug, Default)]
 struct Chat {
-    /// The addresses of those who are connected, by connection.
+    /// The addresses of the clients, by connection.
     peers: HashMap<String, String>,
 }
 
@@ -44,7 +45,8 @@ impl Chat {
         }
     }
 
-    /// What is not taken is told to whoever sent it; the connection stands.
+    /// Submits a message. If it is not accepted, its sender receives the error, and the connection
+    /// stays open.
     fn submit(&self, connection: &str, words: &str) -> Vec<Reply> {
         let origin = self.peers.get(connection).map_or(connection, String::as_str);
         match inbox::submit(words, Some(origin)) {
