@@ -1,5 +1,5 @@
-//! Benchmarks. Every figure is a ratio to a baseline that is measured in the same run, because the
-//! machines that run them are noisy.
+//! Benchmarks. Every figure is a ratio to a baseline measured in the same run, because the machines
+//! that run them are noisy.
 
 use std::{
     fs,
@@ -15,10 +15,10 @@ use crate::{
     process::{cargo, output, root, run},
 };
 
-/// Pairs of runs. The two programs take turns, so that noise hits both alike.
+/// Pairs of runs. The two programs alternate, so noise affects both alike.
 const ROUNDS: usize = 300;
 
-/// Runs one benchmark, or all.
+/// Runs one benchmark, or all of them if `args` is empty.
 pub(crate) fn bench(args: &[String]) -> Result<()> {
     match args.first().map(String::as_str) {
         Some("start") => start(),
@@ -86,7 +86,7 @@ fn call() -> Result<()> {
     run(benchmark("sallyport").args(["--bench", "call"]))
 }
 
-/// The first call of a conversation to the code interpreter.
+/// The first call to the code interpreter in a conversation.
 fn python() -> Result<()> {
     build::plugins()?;
     ensure!(
@@ -96,7 +96,7 @@ fn python() -> Result<()> {
     run(benchmark("sallyport").args(["--bench", "python"]))
 }
 
-/// A turn of a conversation with a thousand tools ÷ parsing and writing the same JSON.
+/// A turn of a conversation with 1,000 tools ÷ parsing and writing the same JSON.
 fn turn() -> Result<()> {
     run(benchmark("sallyport-session").args(["--bench", "turn"]))
 }

@@ -1,4 +1,4 @@
-//! Set-up and builds: the WebAssembly target, the plugins, the tests' guests, the tests themselves.
+//! Set-up and builds: the WebAssembly target, the plugins, the guests of the tests, and the tests.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use crate::{
     wasm::{self, TARGET},
 };
 
-/// Where the plugins are that are scripts.
+/// Folder of the script plugins.
 pub(crate) const SCRIPTS: &str = "plugins-src/scripts";
 
-/// Adds the WebAssembly target when it is missing.
+/// Adds the WebAssembly target if it is missing.
 pub(crate) fn setup() -> Result<()> {
     let installed =
         output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()))
@@ -30,12 +30,14 @@ pub(crate) fn setup() -> Result<()> {
     run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(root()))
 }
 
-/// On a terminal cargo shows what it does; elsewhere its hundreds of lines would hide ours.
+/// Makes cargo quiet unless it prints to a terminal. Its hundreds of lines would bury ours in a
+/// log.
 pub(crate) fn quiet() -> Option<&'static str> {
     (!std::io::stderr().is_terminal()).then_some("--quiet")
 }
 
-/// Builds `plugins-src` and lays the results out as the host expects them: one folder a plugin.
+/// Builds `plugins-src` and copies the results to where the host expects them: one folder per
+/// plugin.
 pub(crate) fn plugins() -> Result<()> {
     setup()?;
     eprintln!("building the plugins …");
@@ -52,19 +54,19 @@ pub(crate) fn plugins() -> Result<()> {
     Ok(())
 }
 
-/// The plugins of this repository that have been built, by name.
+/// Names of this repository's plugins that are built.
 pub(crate) fn plugin_names() -> Result<Vec<String>> {
     let folders = plugin_folders(&root().join("plugins-src"))?;
     let names = folders.iter().map(|path| file_name(path));
     Ok(names.filter(|name| built(name).join(format!("{name}.wasm")).is_file()).collect())
 }
 
-/// The plugins of this repository that are scripts, by name.
+/// Names of this repository's script plugins.
 pub(crate) fn script_names() -> Result<Vec<String>> {
     Ok(script_folders()?.iter().map(|path| file_name(path)).collect())
 }
 
-/// Builds the program as it is developed, and returns where it is.
+/// Builds the host in the debug profile and returns the path of the program.
 pub(crate) fn host() -> Result<PathBuf> {
     eprintln!("building the host …");
     run(cargo().arg("build").args(quiet()).args(["--package", "sallyport"]))?;
@@ -72,7 +74,7 @@ pub(crate) fn host() -> Result<PathBuf> {
     Ok(target.join("debug/sallyport"))
 }
 
-/// Builds the components that the integration tests run, those that the documents show among them.
+/// Builds the components that the integration tests run, including those shown in the documents.
 pub(crate) fn guests() -> Result<()> {
     setup()?;
     eprintln!("building the components of the tests …");
@@ -80,8 +82,8 @@ pub(crate) fn guests() -> Result<()> {
     wasm::build(&root(), &pages::lay_out()?)
 }
 
-/// Sets everything up and runs every test: of the host, of the SDK, and of the plugins natively;
-/// and at the end each fuzz target for a moment.
+/// Sets up and runs every test: the plugins natively, the host and the SDK, then each fuzz target
+/// for a few seconds.
 pub(crate) fn test() -> Result<()> {
     programs::install();
     plugins()?;
@@ -93,12 +95,12 @@ pub(crate) fn test() -> Result<()> {
     fuzz::fuzz(&[])
 }
 
-/// Where the host finds a plugin.
+/// Folder in which the host finds a plugin.
 fn built(name: &str) -> PathBuf {
     root().join("plugins-wasm").join(name)
 }
 
-/// The component of a plugin, or nothing where this machine cannot build it.
+/// Returns the component of a plugin, or `None` if this machine cannot build it.
 fn component(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
     if python::is_python(folder) {
         return python::component(folder, name);
@@ -113,7 +115,7 @@ fn python_tests() -> Result<()> {
     plugins.chain(script_folders()?).try_for_each(|folder| python::test(&folder))
 }
 
-/// Plugins that are scripts, and run as they are.
+/// Folders of the script plugins, which need no build.
 fn script_folders() -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(root().join(SCRIPTS))? {
@@ -145,7 +147,8 @@ fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// An unchanged file keeps its time, so nothing downstream is disturbed.
+/// Copies a file unless the target has the same contents. A new modification time would trigger
+/// rebuilds.
 fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
     let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
     if fs::read(to).is_ok_and(|old| old == bytes) {

@@ -1,7 +1,7 @@
-//! The drawings of the documents: a call's way, and what a plugin can do.
+//! The drawings of the documents: the path of a call, and what a plugin can do.
 //!
-//! Code draws them because then a word is changed in one line, both colour schemes follow, and
-//! `cargo xtask check` notices a file that was changed by hand.
+//! Code draws them so that a wording changes in one line, both colour schemes follow, and `cargo
+//! xtask check` notices a file that was changed by hand.
 
 use std::fs;
 
@@ -9,16 +9,16 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::root;
 
-/// Where the drawings are.
+/// Folder of the drawings.
 const FOLDER: &str = "docs/images";
 
-/// Width of every drawing in pixels, so that a page shows its letters in the size of its own.
+/// Width of every drawing, in pixels. Pages show the letters at the size of their own text.
 const WIDTH: i32 = 700;
 
 /// Length of the head of an arrow, and half its breadth.
 const HEAD: (i32, i32) = (8, 4);
 
-/// The colours, with a background of their own because a page does not tell an image its colours.
+/// The colours, with a background of their own: an image cannot read the colours of its page.
 const STYLE: &str = "\
 text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; }
 text { fill: #1f2328; text-anchor: middle; }
@@ -53,7 +53,7 @@ text { fill: #e6edf3; }
 /// A point, or a size, in pixels.
 type Point = (i32, i32);
 
-/// A drawing. Its words have no character that XML reserves.
+/// A drawing. Its text contains no character that XML reserves.
 struct Drawing {
     file: &'static str,
     title: &'static str,
@@ -71,7 +71,7 @@ pub(crate) fn drawings(args: &[String]) -> Result<()> {
     }
 }
 
-/// Fails when a file is not as it is drawn here.
+/// Fails if a file differs from the drawing made here.
 pub(crate) fn check() -> Result<()> {
     for drawing in all() {
         let path = root().join(FOLDER).join(drawing.file);
@@ -92,7 +92,7 @@ fn all() -> [Drawing; 2] {
     [call(), grant()]
 }
 
-/// The way of a call, from the model and back.
+/// The path of a call, from the model and back.
 fn call() -> Drawing {
     let mut drawing = Drawing::new(
         "call.svg",
@@ -146,7 +146,7 @@ fn call() -> Drawing {
     drawing
 }
 
-/// What a plugin can do: what is both requested and granted.
+/// What a plugin can do: whatever is both requested and granted.
 fn grant() -> Drawing {
     let mut drawing = Drawing::new(
         "grant.svg",
@@ -198,14 +198,14 @@ impl Drawing {
         self.line(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{words}</text>"));
     }
 
-    /// Texts below one another, each with its class.
+    /// Lines of text below one another, each with its class.
     fn column(&mut self, (x, y): Point, lines: &[(&str, &str)]) {
         for ((class, words), below) in lines.iter().zip(0..) {
             self.text(class, (x, y + 17 * below), words);
         }
     }
 
-    /// An arrow along points, each in a straight line from the one before, up, down or across.
+    /// An arrow along points. Each segment is horizontal or vertical.
     fn arrow(&mut self, class: &str, points: &[Point]) {
         let [way @ .., before, tip] = points else { return };
         let (right, down) = ((tip.0 - before.0).signum(), (tip.1 - before.1).signum());
@@ -237,7 +237,7 @@ impl Drawing {
     }
 }
 
-/// Points as SVG has them.
+/// Points in the notation of SVG.
 fn shown(points: &[Point]) -> String {
     let points: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
     points.join(" ")

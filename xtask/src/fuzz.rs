@@ -1,8 +1,7 @@
-//! Fuzzing: random inputs against what reads files and URLs, and against the compiler of plugins.
+//! Fuzzing: random inputs for the parsers of files and URLs, and for the plugin compiler.
 //!
-//! The seeds under `tests/fuzz/corpus` are never changed by a run. What it finds on its way stays in
-//! the target folder, where the next run begins; an input that fails is kept in
-//! `tests/fuzz/artifacts`.
+//! A run never changes the seeds in `tests/fuzz/corpus`. New inputs are stored in the target
+//! folder, where the next run starts. A failing input is kept in `tests/fuzz/artifacts`.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -10,29 +9,30 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, root, run};
 
-/// The targets of `tests/fuzz`, which are led by the code that an input reaches.
+/// The targets in `tests/fuzz`. Code coverage guides their inputs.
 const TARGETS: [&str; 3] = ["policy", "manifest", "url"];
 
-/// The target that is a test: its input goes to a process of its own, which nothing can look into.
+/// The target that is a test. Each input goes to a separate process, so its coverage is not
+/// visible.
 const COMPILE: &str = "compile";
 
-/// What may be missing when the targets cannot be built.
+/// Hint for a failed build of the targets.
 const NEEDS: &str = "the fuzz targets cannot be built (they also need a C++ compiler)";
 
-/// How long each target runs unless said otherwise.
+/// Default time per target, in seconds.
 const USUAL_SECONDS: u64 = 10;
 
-/// Longest input, in bytes: room for a whole file, and short enough that many are tried.
+/// Longest input, in bytes. It has room for a whole file and is short enough to try many.
 const INPUT_BYTES_MAX: usize = 4096;
 
-/// Longest that one input may take, and most memory. Both are far above what any needs.
+/// Longest time per input, in seconds, and most memory. No input comes close to either.
 const INPUT_SECONDS_MAX: u64 = 10;
 const MEMORY_MIB_MAX: usize = 2048;
 
-/// Lines of a failed run that are shown: the message, the stack and where the input is.
+/// Lines of a failed run that are shown: the message, the stack and the path of the input.
 const FAILURE_LINES_MAX: usize = 80;
 
-/// Runs one target, or all, for some time each. Arguments: `[TARGET] [SECONDS]`.
+/// Runs one target, or all, for a time each. Arguments: `[TARGET] [SECONDS]`.
 pub(crate) fn fuzz(args: &[String]) -> Result<()> {
     let (target, seconds) = match args {
         [] => (None, None),
@@ -54,7 +54,7 @@ pub(crate) fn fuzz(args: &[String]) -> Result<()> {
     }
 }
 
-/// Formatting and lints of the targets, which are a workspace of their own.
+/// Checks formatting and lints of the targets, which are a separate workspace.
 pub(crate) fn check() -> Result<()> {
     run(instrumenting_cargo().args(["fmt", "--check"]))?;
     run(instrumenting_cargo().args([
@@ -73,7 +73,7 @@ fn folder() -> PathBuf {
     root().join("tests/fuzz")
 }
 
-/// A cargo that takes its flags from the folder of the targets, and from nowhere else.
+/// A cargo that takes its flags only from the folder of the targets.
 fn instrumenting_cargo() -> Command {
     let mut command = cargo();
     for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_TARGET_DIR"] {
@@ -99,11 +99,11 @@ fn guided(target: &str, seconds: u64) -> Result<()> {
     command.arg(format!("-timeout={INPUT_SECONDS_MAX}"));
     command.arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
     command.args(["-dict=words.dict".to_owned(), format!("-artifact_prefix=artifacts/{target}-")]);
-    // New inputs go to the first folder.
+    // libFuzzer writes new inputs to the first folder.
     report(target, command.arg(found).arg(format!("corpus/{target}")))
 }
 
-/// Runs a target to its end and prints the line that says how much it tried and reached.
+/// Runs a target to its end and prints the line with its number of runs and its coverage.
 fn report(target: &str, command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
@@ -117,10 +117,11 @@ fn report(target: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs the test that sends damaged components to the compiler.
+/// Runs the test that compiles damaged components.
 fn compile(seconds: u64) -> Result<()> {
     println!("fuzzing {COMPILE} for {seconds} s …");
-    // With the whole workspace as in the other tests, or all dependencies are built once more.
+    // Test the whole workspace as elsewhere, because another selection would rebuild all
+    // dependencies.
     run(cargo()
         .env("SALLYPORT_FUZZ_SECONDS", seconds.to_string())
         .args(["test", "--quiet", "--workspace", "--test", "it", "--"])

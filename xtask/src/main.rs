@@ -1,7 +1,7 @@
 //! Tasks of this repository: set-up, plugin builds, checks, benchmarks. `cargo xtask` lists them.
 //!
-//! They are written in Rust so that a clone needs rustup, git and a C compiler (for fuzzing also one
-//! for C++), and nothing else. Where there is Python, the plugins that are written in it are built too.
+//! They are written in Rust, so a clone needs only rustup, git and a C compiler (and a C++ compiler
+//! for fuzzing). Plugins written in Python are built if Python is installed.
 #![expect(clippy::disallowed_methods, reason = "running programs is what a task runner does")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its reader is at a terminal")]
 

@@ -1,7 +1,7 @@
-//! The plugins that the pages of `docs/roles` show whole: taken from the pages, and built.
+//! Extracts the complete plugins that the pages of `docs/roles` show, so that they can be built.
 //!
-//! A fenced block says after its language which plugin and which file it is. Files are laid out as
-//! they stand there; a plugin in Rust gets the `Cargo.toml` that all of them would share.
+//! The info string of a fenced block names the plugin and the file after the language. Files are
+//! written unchanged. A Rust plugin gets the `Cargo.toml` that all of them share.
 
 use std::{
     collections::BTreeMap,
@@ -13,16 +13,16 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process::root;
 
-/// Where the pages are.
+/// Folder of the pages.
 const PAGES: &str = "docs/roles";
 
-/// Where their plugins are laid out, as one workspace.
+/// Workspace into which their plugins are written.
 const FOLDER: &str = "target/pages";
 
-/// What makes a plugin one in Rust.
+/// The file that marks a Rust plugin.
 const LIBRARY: &str = "src/lib.rs";
 
-/// What a member of the workspace is made of. The names are put in.
+/// `Cargo.toml` of a workspace member. `{name}` is replaced.
 const MEMBER: &str = r#"[package]
 name = "{name}"
 version = "0.1.0"
@@ -37,7 +37,7 @@ schemars.workspace = true
 serde.workspace = true
 "#;
 
-/// The workspace, with the profile of the plugins that come with Sallyport.
+/// `Cargo.toml` of the workspace, with the profile of the plugins that come with Sallyport.
 const WORKSPACE: &str = r#"[workspace]
 resolver = "3"
 members = {members}
@@ -55,10 +55,10 @@ panic = "abort"
 strip = true
 "#;
 
-/// Files by the plugin that they belong to and their path in it.
+/// File contents by plugin and path inside the plugin.
 type Files = BTreeMap<(String, String), String>;
 
-/// Lays out the plugins of all pages, and returns the workspace of those in Rust.
+/// Writes the plugins of all pages and returns the workspace of the Rust ones.
 pub(crate) fn lay_out() -> Result<PathBuf> {
     let folder = root().join(FOLDER);
     let mut files = Files::new();
@@ -78,14 +78,14 @@ pub(crate) fn lay_out() -> Result<PathBuf> {
     for ((plugin, file), text) in &files {
         write(&folder.join(plugin).join(file), text)?;
     }
-    // Versions that the rest of the repository is built with are there already.
+    // Start from the versions that the rest of the repository has already downloaded.
     if !folder.join("Cargo.lock").is_file() {
         fs::copy(root().join("plugins-src/Cargo.lock"), folder.join("Cargo.lock"))?;
     }
     Ok(folder)
 }
 
-/// Takes the files out of one page.
+/// Extracts the files of one page.
 fn take(page: &str, files: &mut Files) -> Result<()> {
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
@@ -108,7 +108,8 @@ fn take(page: &str, files: &mut Files) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file unless it is as it should be: what is built of it is then still good.
+/// Writes a file unless it has these contents already. A new modification time would trigger a
+/// rebuild.
 fn write(path: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());
@@ -118,7 +119,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     if is_program(path) { executable(path) } else { Ok(()) }
 }
 
-/// The program of a script plugin.
+/// Whether the file is the program of a script plugin.
 fn is_program(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| stem == "run")
         && path.extension().is_some_and(|end| end != "json")

@@ -1,4 +1,4 @@
-//! Running other programs, and knowing where the repository is.
+//! Runs other programs and locates the repository.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,32 +7,32 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// The folder of the repository.
+/// Root folder of the repository.
 pub(crate) fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The cargo that runs this task.
+/// The cargo that started this task, run in the repository's root.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Runs a program to its end; anything but success is an error.
+/// Runs a program to its end. Any exit status other than success is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = status(command)?;
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(())
 }
 
-/// Runs a program to its end and returns how it ended.
+/// Runs a program to its end and returns its exit status.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot start {command:?}"))
 }
 
-/// Runs a program and returns what it printed.
+/// Runs a program and returns its standard output. A failure of the program is an error.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())

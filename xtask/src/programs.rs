@@ -1,20 +1,22 @@
-//! Programs of other projects that some tests run for real: a browser, and one that a script plugin
-//! stands on. They come from Debian's packages; where they cannot be installed, the tests that need
-//! them say so and are left out.
+//! Installs programs of other projects that some tests run: a browser, and one that a script plugin
+//! calls.
+//!
+//! They come from Debian's packages. Where they cannot be installed, the tests that need them are
+//! skipped and report it.
 
 use std::{
     env,
     process::{Command, Stdio},
 };
 
-/// A program, and the package that brings it.
+/// Programs, each with the package that contains it.
 const PROGRAMS: [(&str, &str); 3] =
     [("chromium", "chromium"), ("chromedriver", "chromium-driver"), ("task", "taskwarrior")];
 
 /// The package manager.
 const APT: &str = "apt-get";
 
-/// Installs what is missing, as far as this machine lets us.
+/// Installs missing programs if this machine allows it.
 pub(crate) fn install() {
     let missing: Vec<&str> =
         PROGRAMS.iter().filter(|(name, _)| !is_there(name)).map(|(_, package)| *package).collect();
@@ -28,7 +30,7 @@ pub(crate) fn install() {
     }
     println!("installing {list}");
     let install = [&["install", "--no-install-recommends"], &missing[..]].concat();
-    // A list of packages that is out of date names files that are gone.
+    // Update first: an outdated package list names files that no longer exist.
     if !(apt(&["update"]) && apt(&install)) {
         println!("could not install {list}; tests that need them are left out");
     }

@@ -1,8 +1,7 @@
-//! Plugins in Python: the compiler that makes components of them, in a virtual environment of its
-//! own, and their tests.
+//! Python plugins: their compiler in a virtual environment, and their tests.
 //!
-//! Neither Python nor a package index is a thing that every machine has. Where one is missing,
-//! these plugins are left out, and it is said so; nothing else depends on them.
+//! Not every machine has Python and a package index. Without them these plugins are skipped with a
+//! message. Nothing else depends on them.
 
 use std::{
     collections::BTreeMap,
@@ -15,32 +14,33 @@ use anyhow::{Context, Result};
 
 use crate::process::{root, run, status};
 
-/// The interpreter of this machine.
+/// Name of the machine's interpreter.
 const PYTHON: &str = "python3";
 
-/// The package that makes components, in the one version that is known to do it well.
+/// The package that builds components, pinned to a version that is known to work.
 const COMPILER: &str = "componentize-py";
 const COMPILER_VERSION: &str = "0.25.1";
 
-/// What its command is given: the module that exports the world `PLUGIN` of `sallyport:PLUGIN`.
+/// Argument of the compiler: the module that exports the world `PLUGIN` of `sallyport:PLUGIN`.
 const APP: &str = "app";
 
-/// Where all of it is built.
+/// Folder of all builds.
 const BUILD_FOLDER: &str = "target/python";
 
-/// Holds what the component beside it was made of.
+/// File with the inputs of the component next to it.
 const STAMP: &str = "inputs";
 
-/// Files by their path in the folder where a component is built.
+/// File contents by path in the folder where a component is built.
 type Inputs = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Tells whether a plugin is written in Python.
+/// Whether a plugin is written in Python.
 pub(crate) fn is_python(plugin: &Path) -> bool {
     plugin.join("src").join(APP).with_extension("py").is_file()
 }
 
-/// Builds the component of a plugin unless it is there and nothing has changed. Returns where it
-/// is, or nothing where it cannot be built on this machine.
+/// Builds the component of a plugin unless it is up to date.
+///
+/// Returns its path, or `None` if this machine cannot build it.
 pub(crate) fn component(plugin: &Path, name: &str) -> Result<Option<PathBuf>> {
     let folder = root().join(BUILD_FOLDER).join(name);
     let component = folder.join(name).with_extension("wasm");
@@ -59,14 +59,14 @@ pub(crate) fn component(plugin: &Path, name: &str) -> Result<Option<PathBuf>> {
     Ok(Some(component))
 }
 
-/// Runs the tests of a plugin on the Python of this machine.
+/// Runs the tests of a plugin with this machine's Python.
 pub(crate) fn test(plugin: &Path) -> Result<()> {
     if !has_python() {
         eprintln!("left out: the tests in {}, which need {PYTHON}", plugin.display());
         return Ok(());
     }
     let mut tests = Command::new(PYTHON);
-    // Nothing is left behind in the sources.
+    // `-B` keeps bytecode files out of the sources.
     tests.args(["-B", "-m", "unittest", "discover", "--quiet", "--start-directory", "tests"]);
     run(tests.env("PYTHONPATH", "src").current_dir(plugin))
 }
@@ -78,17 +78,18 @@ fn compile(compiler: &Path, folder: &Path, name: &str) -> Result<()> {
         .args(["--quiet", "--wit-path", "contract", "--wit-path", "wit", "--world", &world])
         .args(["componentize", "--python-path", "src", APP, "--output"])
         .arg(component)
-        // What happens to be installed on this machine is not taken along.
+        // Ignore this machine's own packages, because they would end up in the component.
         .env_remove("VIRTUAL_ENV")
         .env_remove("PYTHONPATH")
         .current_dir(folder))
 }
 
-/// Returns the compiler, installed if need be.
+/// Returns the compiler and installs it if necessary, or `None` if that fails.
 fn compiler() -> Result<Option<PathBuf>> {
     let folder = root().join(BUILD_FOLDER).join(format!("{COMPILER}-{COMPILER_VERSION}"));
     let compiler = folder.join("bin").join(COMPILER);
-    // Its command is the last thing that an installation writes.
+    // An installation writes the command last, so its presence means that the installation is
+    // complete.
     if compiler.is_file() {
         return Ok(Some(compiler));
     }
@@ -142,7 +143,7 @@ fn stamp(inputs: &Inputs) -> Vec<u8> {
     stamp
 }
 
-/// Begins anew: a file that is gone from the sources is gone here too.
+/// Writes the inputs into an empty folder, so files deleted from the sources disappear here too.
 fn lay_out(folder: &Path, inputs: &Inputs) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! Starting the host from a clone: everything that a newcomer would otherwise have to do first.
+//! Starts the host from a clone after all the set-up that it needs.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -9,7 +9,8 @@ use crate::{
     process::{root, run, status},
 };
 
-/// Sets up, builds, and starts `sallyport chat`, `run` or `selftest` with this repository's plugins.
+/// Sets up, builds, and starts `sallyport chat`, `run` or `selftest` with this repository's
+/// plugins.
 pub(crate) fn start(task: &str, args: &[String]) -> Result<ExitCode> {
     eprintln!("setting up (the first time takes some minutes: the host contains a compiler) …");
     build::plugins()?;
@@ -19,7 +20,7 @@ pub(crate) fn start(task: &str, args: &[String]) -> Result<ExitCode> {
         let folders = [root().join("plugins-wasm"), root().join(build::SCRIPTS)];
         let plugins = std::env::join_paths(folders)?;
         host.env("SALLYPORT_PLUGIN_DIR", &plugins);
-        // What was just built from this repository is what whoever builds it agrees to.
+        // The user has just built these plugins from this repository, which accepts them.
         let mut accept = Command::new(&program);
         accept.env("SALLYPORT_PLUGIN_DIR", &plugins).args(["plugin", "accept"]);
         let names = [build::plugin_names()?, build::script_names()?].concat();

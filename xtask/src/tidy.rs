@@ -1,4 +1,5 @@
-//! The rules of the house that no compiler keeps: sizes, openings, and which crate may know what.
+//! House rules that no compiler checks: file sizes, opening comments, and dependencies between
+//! crates.
 
 use std::{
     fs,
@@ -12,10 +13,10 @@ use crate::{
     process::{cargo, output, root, run},
 };
 
-/// Longest source file, tests included.
+/// Longest source file in lines, tests included.
 const FILE_LINES_MAX: usize = 500;
 
-/// A package that only some `Cargo.toml` may name, and those.
+/// Packages that only the listed `Cargo.toml` files may name.
 const OWNERS: [(&str, &[&str]); 6] = [
     ("wasmtime", &["host/crates/sandbox/Cargo.toml"]),
     ("reqwest", &["host/crates/model/Cargo.toml", "host/crates/packages/Cargo.toml"]),
@@ -25,15 +26,15 @@ const OWNERS: [(&str, &[&str]); 6] = [
     ("reedline", &["host/crates/terminal/Cargo.toml"]),
 ];
 
-/// What the pure crates must not depend on.
+/// Packages that the pure crates must not depend on.
 const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "tempfile"];
 const PURE_CRATES: [&str; 2] = ["contract", "policy"];
 
-/// What the host as a library must not depend on: it has no command line and no terminal.
+/// Packages that the library must not depend on. It has no command line and no terminal.
 const PRINTERS: [&str; 7] =
     ["clap", "anstream", "anstyle", "crossterm", "reedline", "miette", "sallyport-terminal"];
 
-/// Words that have no place in a folder, and why.
+/// Words that must not occur in a folder, with the reason.
 const FORBIDDEN: [(&str, &str, &str); 13] = [
     ("host/crates/runtime/src", "println!", "the library prints nothing"),
     ("host/crates/runtime/src", "print!", "the library prints nothing"),
@@ -50,7 +51,7 @@ const FORBIDDEN: [(&str, &str, &str); 13] = [
     ("host/crates/session/src", "SystemTime", "a session is given its clock"),
 ];
 
-/// Formatting, lints, documentation, drawings, and the rules below.
+/// Checks formatting, lints, documentation, drawings, and the rules below.
 pub(crate) fn check() -> Result<()> {
     tidy()?;
     drawings::check()?;
@@ -58,7 +59,7 @@ pub(crate) fn check() -> Result<()> {
     for manifest in workspaces {
         run(cargo().args(["fmt", "--all", "--check", "--manifest-path", manifest]))?;
     }
-    // The benchmarks are built with a feature of their own, and would be forgotten without it.
+    // Enable the feature of the benchmarks, because clippy would skip them without it.
     run(cargo()
         .args(["clippy", "--workspace", "--all-targets", "--features", "sallyport/bench"])
         .args(["--", "-D", "warnings"]))?;
@@ -69,7 +70,7 @@ pub(crate) fn check() -> Result<()> {
     run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps"]))
 }
 
-/// Checks the rules that are ours alone and names every breach.
+/// Checks the house rules and reports every breach.
 pub(crate) fn tidy() -> Result<()> {
     let mut breaches = Vec::new();
     for path in tracked_files()? {

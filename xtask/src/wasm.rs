@@ -1,10 +1,10 @@
-//! Builds of components that are the same bytes wherever they are built.
+//! Reproducible builds of components: the bytes do not depend on where they are built.
 //!
-//! A component's digest is what people accept and what their rules are bound to, so a clone in
-//! another folder must not change it. Two things would: the paths of sources, which panics name, and
-//! the identity of crates outside the workspace of the plugins, which cargo derives from their paths
-//! and which orders what the compiler writes. Paths are remapped, and the compiler is started through
-//! this very program, which gives such crates an identity made of name and version.
+//! Users accept a component by its digest and bind rules to it, so a clone in another folder must
+//! not change it. Two things would: the source paths in panic messages, and the identity of crates
+//! outside the plugins' workspace. Cargo derives that identity from paths, and it orders the
+//! compiler's output. Paths are therefore remapped, and this program wraps the compiler to give
+//! such crates an identity of name and version.
 
 use std::{
     env,
@@ -20,28 +20,29 @@ use crate::{
     process::{cargo, run, status},
 };
 
-/// What components are compiled for.
+/// Target triple of components.
 pub(crate) const TARGET: &str = "wasm32-wasip2";
 
-/// Set where this program is started in place of the compiler: the folder of the sources.
+/// Environment variable with the folder of the sources. It is set where this program wraps the
+/// compiler.
 const SOURCES: &str = "SALLYPORT_SOURCES";
 
-/// Between the flags for the compiler, as cargo wants them.
+/// Separator between the flags in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";
 
-/// The beginning of the flag by which a crate gets its identity.
+/// Prefix of the flag that sets a crate's identity.
 const METADATA: &str = "metadata=";
 
-/// Builds the components of a workspace. All its sources that are not from a registry are below
-/// `root`.
+/// Builds the components of a workspace. `root` must contain all its sources that do not come from
+/// a registry.
 pub(crate) fn build(root: &Path, workspace: &Path) -> Result<()> {
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    // Cargo asks neither about remapped paths nor about who starts the compiler when it looks whether
-    // something has to be built again; what an older build left behind is told apart by this.
+    // Cargo ignores remapped paths and the wrapper when it decides whether a build is fresh. This
+    // flag separates these builds from older ones.
     let told_apart = "--cfg=built_anywhere".to_owned();
     let flags = [remap(root, "/sallyport"), remap(&cargo_home()?, "/cargo"), told_apart];
     let mut command = cargo();
-    // A target folder that somebody set for the host would be looked for in vain afterwards.
+    // Ignore a target folder set for the host: the components are read from the workspace's own.
     command.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS");
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join(SEPARATOR));
     command.env("RUSTC_WRAPPER", env::current_exe()?).env(SOURCES, root);
@@ -49,13 +50,13 @@ pub(crate) fn build(root: &Path, workspace: &Path) -> Result<()> {
     run(command.arg("--manifest-path").arg(workspace.join("Cargo.toml")))
 }
 
-/// The same for folders that are named at the command line.
+/// Builds with the folders given on the command line: ROOT and WORKSPACE.
 pub(crate) fn build_named(args: &[String]) -> Result<()> {
     let [root, workspace] = args else { bail!("name the folder of the sources and the workspace") };
     build(&std::fs::canonicalize(root)?, &std::fs::canonicalize(workspace)?)
 }
 
-/// Runs the compiler if that is what this program was started for.
+/// Runs the compiler if cargo started this program as a wrapper.
 pub(crate) fn as_compiler() -> Option<ExitCode> {
     let sources = env::var_os(SOURCES)?;
     let mut args = env::args_os().skip(1);
@@ -66,7 +67,7 @@ pub(crate) fn as_compiler() -> Option<ExitCode> {
     Some(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// The identity of the crate that is compiled, if its sources are our own.
+/// The identity of the crate that is compiled, if its sources are below `sources`.
 fn identity(sources: &Path) -> Option<String> {
     let folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
     let [name, version] = ["CARGO_PKG_NAME", "CARGO_PKG_VERSION"].map(env::var);

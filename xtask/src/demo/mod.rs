@@ -1,5 +1,5 @@
-//! The session that the README shows, played anew: the program in a terminal, a person who types,
-//! and in the place of a paid model a server that knows its answers by heart.
+//! Plays the session that the README shows: the program runs in a terminal, a scripted user types,
+//! and a server with canned responses replaces a paid model.
 
 mod person;
 mod provider;
@@ -17,16 +17,16 @@ use crate::{build, process::root};
 use provider::Provider;
 use terminal::Terminal;
 
-/// Between these two lines of the README stands the session.
+/// The README contains the session between these two lines.
 const BEGIN: &str = "<!-- demo: written by `cargo xtask demo --write` -->\n";
 const END: &str = "<!-- demo: end -->\n";
 
-/// What the tools may do.
+/// The policy of the session.
 const POLICY: &str = r#"[plugin.files]
 fs = [{ path = "~/notes", mount = "/notes", access = "read-write" }]
 "#;
 
-/// Plays the session and prints it, or puts it into the README.
+/// Plays the session and prints it, or writes it into the README.
 pub(crate) fn demo(args: &[String]) -> Result<()> {
     let mut program = None;
     let mut writes = false;
@@ -63,7 +63,7 @@ fn write(session: &str) -> Result<()> {
     fs::write(&readme, text).context("cannot write the README")
 }
 
-/// The person's home is a passing folder; where it is shown, `~` stands in its place.
+/// Plays the session in a temporary home, which the output shows as `~`.
 fn play(program: &Path) -> Result<String> {
     let provider = Provider::start()?;
     let folder = tempfile::tempdir()?;
@@ -85,7 +85,7 @@ fn play(program: &Path) -> Result<String> {
     Ok(format!("$ sallyport chat\n{lines}"))
 }
 
-/// Puts into a home what the session needs, and nothing of whoever plays it.
+/// Writes what the session needs into a home, and nothing of the developer's own.
 fn furnish(home: &Path, provider: &Provider) -> Result<()> {
     fs::create_dir_all(home.join("notes"))?;
     fs::create_dir_all(home.join("sallyport"))?;

@@ -1,13 +1,13 @@
-//! What the person types, and what they wait for before it.
+//! The scripted user: what it types, and what it waits for first.
 
 use anyhow::Result;
 
 use super::terminal::Terminal;
 
-/// How the line begins on which the person types.
+/// The prompt of the session.
 const PROMPT: &str = "demo> ";
 
-/// Has the whole conversation.
+/// Types the whole conversation.
 pub(super) fn talk(terminal: &mut Terminal) -> Result<()> {
     terminal.wait_for(PROMPT, 1)?;
     terminal.line("What time is it in Lisbon? Write it down in /notes/lisbon.md.")?;

@@ -1,5 +1,7 @@
-//! A model's provider on the loopback that knows its answers by heart: it asks for the time, writes
-//! it down, and says so. It speaks `chat/completions` and streams a word at a time.
+//! A provider on the loopback with canned responses. Its model asks for the time, writes it to a
+//! file and reports that.
+//!
+//! It speaks `chat/completions` and streams one word at a time.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,7 +12,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// The provider. It answers until the task ends.
+/// The provider. It serves requests until the process ends.
 pub(super) struct Provider {
     address: SocketAddr,
 }
@@ -21,7 +23,7 @@ impl Provider {
         let address = listener.local_addr()?;
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                // A connection that breaks off is the program's to tell.
+                // Ignore a broken connection: the program under test reports it.
                 thread::spawn(move || serve(stream));
             }
         });
@@ -44,7 +46,7 @@ fn serve(stream: TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// Reads a request; `None` at the end of the connection.
+/// Reads the body of a request. Returns `None` at the end of the connection.
 fn read(requests: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
     let mut length = 0;
     loop {
@@ -65,7 +67,7 @@ fn read(requests: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
     Ok(Some(body))
 }
 
-/// The answer to a conversation, as events.
+/// The answer to a conversation, as server-sent events.
 fn events(request: &Value) -> String {
     let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let results: Vec<&Value> = messages.iter().filter(|told| told["role"] == "tool").collect();
@@ -82,7 +84,7 @@ fn events(request: &Value) -> String {
     let finish = if results.len() < 2 { "tool_calls" } else { "stop" };
     let mut chunks: Vec<Value> = deltas.iter().map(chunk).collect();
     chunks.push(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }));
-    // A provider counts tokens; four bytes of what was sent are about one.
+    // A provider counts tokens. Four bytes of the request are about one token.
     let read = request.to_string().len() / 4;
     let usage = json!({ "prompt_tokens": read, "completion_tokens": 24 });
     chunks.push(json!({ "choices": [], "usage": usage }));
@@ -105,7 +107,7 @@ fn words(text: &str) -> Vec<Value> {
     text.split_inclusive(' ').map(|word| json!({ "content": word })).collect()
 }
 
-/// The hour and minute of the time that the clock told, `2026-11-22T09:05:00+00:00`.
+/// The hour and minute of the time that the clock returned, such as `2026-11-22T09:05:00+00:00`.
 fn hour(result: &Value) -> String {
     let content = result["content"].as_str().unwrap_or_default();
     let time = content.split('T').nth(1).and_then(|rest| rest.get(..5));

@@ -1,4 +1,4 @@
-//! A program in a terminal of its own, seen as a person sees it.
+//! A program in a pseudo-terminal, and the screen as a user sees it.
 
 use std::{
     ffi::OsStr,
@@ -19,23 +19,23 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-/// A window that is high enough for the whole session, and as wide as the README.
+/// A window high enough for the whole session, and as wide as the README.
 const ROWS: u16 = 200;
 const COLUMNS: u16 = 92;
 
-/// Longest wait for something on the screen, in the slowest build.
+/// Longest wait for a text on the screen, even in a slow build.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// A program that says nothing for so long has painted all that it wants to.
+/// A program that prints nothing for this long has finished painting.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// How a program asks where the cursor is.
+/// The request for the cursor's position.
 const WHERE: &[u8] = b"\x1b[6n";
 
-/// A terminal with a program in it.
+/// A terminal with a program that runs in it.
 pub(super) struct Terminal {
     outer: File,
-    /// Kept open, so that what the program wrote last is not lost with it.
+    /// Kept open so that the program's last output is not lost when it ends.
     _inner: OwnedFd,
     child: Child,
     shown: Receiver<Vec<u8>>,
@@ -54,7 +54,7 @@ impl Terminal {
         tcsetwinsize(&inner, size)?;
         command.stdin(inner.try_clone()?).stdout(inner.try_clone()?).stderr(inner.try_clone()?);
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-        // The command holds the terminal until it is given other streams.
+        // Release the terminal: the command keeps it open until it is given other streams.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let outer: File = outer.into();
         let shown = read_all(outer.try_clone()?);
@@ -69,13 +69,13 @@ impl Terminal {
         self.key("\r")
     }
 
-    /// Presses keys, once the program has painted what they answer.
+    /// Presses keys after the program has finished painting.
     pub(super) fn key(&mut self, keys: &str) -> Result<()> {
         self.settle()?;
         Ok(self.outer.write_all(keys.as_bytes())?)
     }
 
-    /// Waits until a text is on the screen so many times.
+    /// Waits until a text is on the screen `times` times.
     pub(super) fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
         let end = Instant::now() + WAIT_MAX;
         while self.contents().matches(text).count() < times {
@@ -88,7 +88,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Waits until the program has ended, and returns all that is on the screen.
+    /// Waits until the program has ended and returns the contents of the screen.
     pub(super) fn end(mut self) -> Result<String> {
         let end = Instant::now() + WAIT_MAX;
         while self.child.try_wait()?.is_none() {
@@ -107,7 +107,7 @@ impl Terminal {
         self.screen.screen().contents()
     }
 
-    /// Shows what comes until nothing has come for a moment.
+    /// Shows output until none has arrived for a moment.
     fn settle(&mut self) -> Result<()> {
         loop {
             match self.shown.recv_timeout(QUIET) {
@@ -117,7 +117,7 @@ impl Terminal {
         }
     }
 
-    /// Shows bytes, and answers a program that asks where the cursor is.
+    /// Shows bytes, and answers a program that asks for the cursor's position.
     fn show(&mut self, bytes: &[u8]) -> Result<()> {
         let mut rest = bytes;
         while let Some(at) = rest.windows(WHERE.len()).position(|window| window == WHERE) {
@@ -133,7 +133,8 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It has ended, or something went wrong and nobody needs it any more.
+        // Either the program has ended, or the session failed and the program is not needed any
+        // more.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
