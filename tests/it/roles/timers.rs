@@ -7,7 +7,7 @@ use sallyport_contract::{
 
 use super::{admitted, refused, warden};
 use crate::support::{
-    Guarded,
+    Guarded, Scripted,
     registry::{log, told},
 };
 
@@ -50,6 +50,26 @@ fn a_callback_that_goes_wrong_is_an_outcome() {
         let report = fire(&player, payload);
         assert!(told(&report).starts_with(want), "{payload}: {}", told(&report));
     }
+}
+
+/// The timer counted as told, and a one-shot timer was gone although its plugin never ran.
+#[test]
+fn a_timer_of_a_plugin_whose_folder_is_missing_is_not_taken_as_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let grant = format!(
+        r#"fs = [{{ path = "{}", mount = "/data", access = "read" }}]"#,
+        folder.path().display()
+    );
+    let requests =
+        format!("{}\n[[request.fs]]\naccess = \"read\"\nwhy = \"tests\"\n", super::ROLES);
+    let granted = format!("{}\n{grant}\n", super::GRANTS);
+    let player = Guarded::by(Scripted::new("player", &requests, &granted));
+    let fired = |player: &Guarded| {
+        player.wait(player.plugin.fire(admitted(player, "timer"), firing("tea"))).is_told
+    };
+    assert!(fired(&player));
+    drop(folder);
+    assert!(!fired(&player));
 }
 
 #[test]

@@ -353,12 +353,12 @@ impl Plugin {
         let room = self.enter(&call, limits).await;
         let case = Case::of_call(Arc::clone(&self.warden), call, role, self.time_max);
         let case = Unreported::of(case);
-        let has_begun = room.is_ok();
         let run = match room {
             Ok((visit, _place)) => self.run_in_place(visit, &case, body).await,
-            Err(stop) => Run { result: Err(stop), memory_bytes_peak: 0 },
+            Err(stop) => Err(stop),
         };
-        Ran { case, run, has_begun, elapsed: started.elapsed() }
+        let has_begun = run.is_ok();
+        Ran { case, run: run.unwrap_or_else(Run::refused), has_begun, elapsed: started.elapsed() }
     }
 
     /// Waits for a place. A plugin with one instance per session waits for its turn in the session
@@ -385,7 +385,7 @@ impl Plugin {
         visit: Option<Visit>,
         case: &Arc<Case>,
         body: Body<R>,
-    ) -> Run<R> {
+    ) -> Result<Run<R>, Stop> {
         let guest = || self.sandbox.guest(case, &self.common);
         let run = match visit {
             Some(visit) => {
@@ -396,7 +396,7 @@ impl Plugin {
                 Err(error) => Err(error),
             },
         };
-        run.unwrap_or_else(|error| Run::refused(not_there(&error)))
+        run.map_err(|error| Stop::Failed(not_there(&error)))
     }
 
     fn no_place(&self, none: &NoPlace) -> Stop {
@@ -471,7 +471,7 @@ impl Plugin {
 pub(crate) struct Ran<R> {
     pub(crate) case: Unreported,
     pub(crate) run: Run<R>,
-    /// False if the call got no place.
+    /// False if the call got no place, or a granted folder could not be opened.
     pub(crate) has_begun: bool,
     /// The elapsed time, including the wait for a place.
     pub(crate) elapsed: Duration,

@@ -48,8 +48,8 @@ pub(crate) struct Run<R> {
 
 impl<R> Run<R> {
     /// A run that never began.
-    pub(crate) fn refused(failure: Failure) -> Self {
-        Self { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
+    pub(crate) fn refused(stop: Stop) -> Self {
+        Self { result: Err(stop), memory_bytes_peak: 0 }
     }
 }
 

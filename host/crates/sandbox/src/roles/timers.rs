@@ -12,7 +12,8 @@ use crate::{Plugin, run};
 pub struct Fired {
     /// The record of the run.
     pub report: CallReport,
-    /// False if the run got no place, so the plugin does not know of the firing.
+    /// False if the run got no place or a granted folder could not be opened, so the plugin does
+    /// not know of the firing.
     pub is_told: bool,
     /// True if the plugin sent a message to the user that the host could not take at the time.
     pub is_unsaid: bool,
