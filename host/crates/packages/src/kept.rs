@@ -33,7 +33,8 @@ pub(crate) fn find(folder: &Path, project: &Project) -> Option<Vec<u8>> {
         let name = entry.file_name();
         let hex = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(".whl"));
         let Some(hex) = hex else { continue };
-        let bytes = read(&entry.path()).ok()?;
+        // A file that cannot be read must not hide another one that can.
+        let Ok(bytes) = read(&entry.path()) else { continue };
         if HEXLOWER.encode(&digest(&bytes)) == hex {
             return Some(bytes);
         }

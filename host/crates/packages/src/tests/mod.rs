@@ -120,6 +120,13 @@ async fn a_wheel_that_was_fetched_needs_no_index_any_more_and_a_changed_one_is_f
     let files = index.fetch("six", "1.0").await.unwrap();
     assert_eq!(files[0].data, b"x = 6\n");
     assert!(server.asked() > asked, "what was changed is fetched again");
+    // An entry that cannot be read, of the same version, hides nothing.
+    let asked = server.asked();
+    for digest in ["0", "1", "2", "e", "f"] {
+        fs::create_dir(kept.with_file_name(format!("six=1.0={digest}.whl"))).unwrap();
+    }
+    index.fetch("six", "1.0").await.unwrap();
+    assert_eq!(server.asked(), asked, "the good copy is still found");
 }
 
 #[tokio::test]
