@@ -100,6 +100,7 @@ pub(super) fn definition(redactor: &Redactor, tool: &mut ToolDefinition) {
 }
 
 pub(super) fn tool(redactor: &Redactor, tool: &mut ToolSpec) {
+    tool.title.iter_mut().for_each(|title| text(redactor, title));
     text(redactor, &mut tool.description);
     redactor.value(&mut tool.parameters);
     tool.output.iter_mut().for_each(|schema| redactor.value(schema));

@@ -78,6 +78,14 @@ fn a_secret_that_arrives_in_pieces_is_found() {
     }
 }
 
+#[test]
+fn a_secret_in_the_title_of_a_tool_stays_off_the_tape() {
+    let mut tool = Stage::new().tools()[0].clone();
+    tool.title = Some(format!("Opens {SECRET}"));
+    clean::tool(&redactor(), &mut tool);
+    assert_eq!(tool.title.as_deref(), Some("Opens [secret door]"));
+}
+
 /// A policy that changes during the recording may name a new secret.
 #[test]
 fn a_secret_that_becomes_known_while_recording_stays_off_the_tape() {
