@@ -14,7 +14,7 @@ use std::{
     time::Instant,
 };
 
-use sallyport_contract::{CallContext, Outcome, ToolCall};
+use sallyport_contract::{Outcome, RequestedCall, ToolCallContext};
 use sallyport_policy::Manifest;
 use sallyport_runtime::Host;
 use sallyport_sandbox::{ComponentFile, PluginParts, Sandbox, Unattended, raw::Raw};
@@ -58,8 +58,8 @@ fn kilobyte() -> String {
 /// One call in a fresh instance: through the whole host ÷ `InstancePre`, call, drop.
 async fn isolated(host: &Host, raw: &Raw, what: &str, arguments: &str) {
     let ours = async || {
-        let call = ToolCall {
-            context: CallContext { call_id: "bench".into(), ..CallContext::default() },
+        let call = RequestedCall {
+            context: ToolCallContext { call_id: "bench".into(), ..ToolCallContext::default() },
             tool: "clock.get_time".parse().expect("a tool"),
             arguments: arguments.to_owned(),
         };

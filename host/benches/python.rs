@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::{CallContext, Outcome, ToolCall};
+use sallyport_contract::{Outcome, RequestedCall, ToolCallContext};
 use sallyport_runtime::Host;
 
 /// Number of conversations.
@@ -46,8 +46,8 @@ async fn bench(home: &Path) {
 
 /// Runs the code in a session and returns the elapsed time.
 async fn execute(host: &Host, session: &str) -> Duration {
-    let context = CallContext { session_id: session.to_owned(), ..CallContext::default() };
-    let call = ToolCall {
+    let context = ToolCallContext { session_id: session.to_owned(), ..ToolCallContext::default() };
+    let call = RequestedCall {
         context,
         tool: "python.execute".parse().expect("a tool"),
         arguments: r#"{"code":"1+1"}"#.to_owned(),

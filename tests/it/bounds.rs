@@ -48,7 +48,7 @@ fn as_much_as_the_limit_fits_and_no_more() {
     for (limits, tool, fits, words) in rows {
         let watch = limited(limits);
         let report = watch.call(tool, &amount(fits));
-        assert_eq!(report.outcome.word(), "completed", "{limits} {tool} {fits}: {report:?}");
+        assert_eq!(report.outcome.as_str(), "completed", "{limits} {tool} {fits}: {report:?}");
         check_over(&watch, tool, &amount(fits + 1), words);
     }
 }
@@ -130,7 +130,7 @@ fn h22_a_host_that_falls_over_costs_one_call_and_tells_nothing() {
         let report = watch.call("reads_path", &arguments);
         let Outcome::Failed(failure) = &report.outcome else { panic!("{report:?}") };
         assert_eq!(failure.kind, FailureKind::Internal);
-        let told = report.outcome.to_model().to_string();
+        let told = report.outcome.to_model_value().to_string();
         assert!(told.contains("lost inside the host") && !told.contains("hunter2"), "{told}");
         watch.watcher.fall_at(usize::MAX);
         reads();

@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::{
-    CallContext, Denial,
-    services::{Audience, Delivery, Progress},
+    Denial, ToolCallContext,
+    services::{CallProgress, DeliveryTime, NoticeAudience},
 };
 use sallyport_policy::Manifest;
 use sallyport_sandbox::{ComponentFile, LoadError, PluginParts};
@@ -68,7 +68,7 @@ fn keys_and_values_are_kept() {
 fn what_is_kept_belongs_to_a_user() {
     let living = Living::fresh(ALL);
     living.step("set mine 1");
-    let context = CallContext { user_id: Some("ann".to_owned()), ..CallContext::default() };
+    let context = ToolCallContext { user_id: Some("ann".to_owned()), ..ToolCallContext::default() };
     let of_ann = |steps: &[&str]| told(&living.wait(living.begin_in(context.clone(), steps)));
     assert_eq!(of_ann(&["get mine", "set hers 2"]), ["nothing", "1"]);
     assert_eq!(living.offers.keys(), ["ann hers", "tester mine"]);
@@ -116,7 +116,7 @@ fn h12_keys_and_values_have_an_end() {
     );
     for step in ["set-bytes k", "set-key-of", "cron-of", "label-of", "cancel-of", "tell-bytes"] {
         let report = living.call(&[&format!("{step} 134217728")]);
-        assert_eq!(report.outcome.word(), "failed", "{step}");
+        assert_eq!(report.outcome.as_str(), "failed", "{step}");
         assert!(registry::told(&report).contains("limits.host-call"), "{step}: {report:?}");
     }
     assert_eq!(living.step("get l").len(), "v1 ".len() + 1000, "nothing has changed");
@@ -184,7 +184,7 @@ fn what_the_host_is_still_at_when_the_time_is_over_is_on_record() {
     let living = Living::fresh("notify = true\nlimits = { time = \"200ms\" }");
     let busy = living.offers.notices.lock().unwrap();
     let report = living.call(&["tell hello"]);
-    assert_eq!(report.outcome.word(), "timed-out", "{report:?}");
+    assert_eq!(report.outcome.as_str(), "timed-out", "{report:?}");
     assert_eq!(used(&report), ["notify: a message to the conversation (5 bytes)"]);
     drop(busy);
 }
@@ -209,13 +209,13 @@ fn messages_are_passed_on_and_counted_over_all_calls() {
     let notices = living.offers.notices.lock().unwrap();
     assert_eq!(notices.len(), 5);
     let shown = living.offers.deliveries.lock().unwrap();
-    assert_eq!(shown[..2], [Delivery::AtOnce; 2]);
+    assert_eq!(shown[..2], [DeliveryTime::AtOnce; 2]);
     // What is beyond three a minute is gathered in the third.
-    assert!(shown[2..].iter().all(|one| matches!(one, Delivery::Gathered(_))), "{shown:?}");
+    assert!(shown[2..].iter().all(|one| matches!(one, DeliveryTime::Gathered(_))), "{shown:?}");
     assert!(!notices[0].text.contains("hunter2"), "{notices:?}");
     let second = &notices[1];
     assert_eq!((second.session_id.as_str(), second.plugin.as_str()), ("s", "living"));
-    assert_eq!((second.speech.as_deref(), second.audience), (Some("hi"), Audience::User));
+    assert_eq!((second.speech.as_deref(), second.audience), (Some("hi"), NoticeAudience::User));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn progress_is_shown_as_far_as_it_makes_sense() {
     let shown = std::mem::take(&mut *living.offers.progress.lock().unwrap());
     let parts: Vec<Option<f64>> = shown.iter().map(|progress| progress.part).collect();
     assert_eq!(parts, [Some(0.5), Some(1.0), Some(0.0), None, None]);
-    assert_eq!(shown[0], Progress { part: Some(0.5), message: Some("half".to_owned()) });
+    assert_eq!(shown[0], CallProgress { part: Some(0.5), message: Some("half".to_owned()) });
     assert_eq!(shown[4].message.as_ref().map(String::len), Some(256));
     let report = living.call(&["parts 100000"]);
     assert_eq!(living.offers.progress.lock().unwrap().len(), 1000);

@@ -175,7 +175,7 @@ fn h29_a_folder_for_reading_stays_as_it_is() {
     let tools = Tools::of(&home);
     for (tool, arguments) in rows {
         let report = tools.call(tool, &arguments);
-        let word = report.outcome.word();
+        let word = report.outcome.as_str();
         assert!(matches!(word, "failed" | "denied"), "{tool} {arguments}: {report:?}");
         assert_eq!(snapshot(&home.user_path("granted")), before, "{tool} {arguments}");
     }

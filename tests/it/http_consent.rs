@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{BoxFuture, CallReport, Denial, Effect, Outcome, Resolver};
+use sallyport_contract::{BoxFuture, CallReport, Denial, Effect, HostNameResolver, Outcome};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -258,8 +258,8 @@ fn h67_a_grant_that_is_revoked_between_two_requests_stops_the_second() {
 /// Revokes everything while it looks a name up.
 struct Revoking(Arc<OnceLock<Arc<Scripted>>>);
 
-impl Resolver for Revoking {
-    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+impl HostNameResolver for Revoking {
+    fn resolve_host<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         self.0.get().unwrap().change(&policy(&[], ""));
         Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
     }
@@ -325,6 +325,6 @@ fn without_a_grant_nobody_is_asked() {
     let request = requests(&[&format!("GET {}/**", server.url())]);
     let tools = Guarded::by(Scripted::new("hostile", &request, &policy(&[], "")));
     let report = tools.call("fetches", &to(&server));
-    assert_eq!(report.outcome.word(), "denied");
+    assert_eq!(report.outcome.as_str(), "denied");
     assert_eq!(tools.warden.asked(), [""; 0]);
 }

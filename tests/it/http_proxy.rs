@@ -91,7 +91,7 @@ fn h35_what_stands_behind_a_proxy_is_resolved_and_checked_all_the_same() {
         let tools = Guarded::resolving(warden, ScriptedNames::new(&[&["10.0.0.1"]]));
         let arguments = json!({ "scheme": scheme, "authority": "api.example" });
         let report = tools.call("fetches", &arguments);
-        assert_eq!(report.outcome.word(), "denied");
+        assert_eq!(report.outcome.as_str(), "denied");
         assert!(told(&report).contains("10.0.0.1, which is not a public address"));
     }
     assert!(told_of.lock().unwrap().is_empty(), "{told_of:?}");

@@ -146,7 +146,7 @@ fn h41_every_hop_needs_a_grant_of_its_own() {
         let place = location.clone();
         let server = Server::start(move |_| redirect(302, &place));
         let report = Guarded::by(hostile(&server, &follows(5))).call("fetches", &to(&server, "/"));
-        assert_eq!(report.outcome.word(), "denied", "{location}: {}", told(&report));
+        assert_eq!(report.outcome.as_str(), "denied", "{location}: {}", told(&report));
         assert_eq!(server.seen().len(), 1, "{location}");
     }
     assert!(other.seen().is_empty(), "{:?}", other.seen());
@@ -175,7 +175,7 @@ fn h67_a_grant_that_is_revoked_between_two_hops_ends_the_chain() {
     let tools = Guarded::by(hostile(&server, &follows(5)));
     assert!(warden.set(Arc::clone(&tools.warden)).is_ok());
     let report = tools.call("fetches", &to(&server, "/"));
-    assert_eq!(report.outcome.word(), "denied", "{}", told(&report));
+    assert_eq!(report.outcome.as_str(), "denied", "{}", told(&report));
     assert_eq!(server.seen().len(), 1);
 }
 

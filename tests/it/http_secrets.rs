@@ -47,7 +47,7 @@ fn to(server: &Server) -> Value {
 
 /// The whole of a report, as text.
 fn shown(report: &CallReport) -> String {
-    format!("{report:?} {}", report.outcome.to_model())
+    format!("{report:?} {}", report.outcome.to_model_value())
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn h49_a_secret_that_cannot_be_had_is_named_and_nothing_leaves() {
         (Ok("two\nlines-of-it"), "the secret token: it holds what a header cannot hold"),
     ] {
         let report = Guarded::by(holding(&[&server], value)).call("fetches", &to(&server));
-        assert_eq!(report.outcome.word(), "denied");
+        assert_eq!(report.outcome.as_str(), "denied");
         assert!(told(&report).contains(words), "{}", told(&report));
         assert!(!shown(&report).contains("lines-of-it"));
         assert!(server.seen().is_empty());
@@ -108,7 +108,7 @@ fn a_secret_goes_to_no_other_machine_without_encryption() {
         let tools = Guarded::resolving(warden, ScriptedNames::new(&[&[address]]));
         let at = json!({ "authority": format!("localhost:{}", server.port) });
         let report = tools.call("fetches", &at);
-        assert_eq!(report.outcome.word(), word, "{address}: {}", told(&report));
+        assert_eq!(report.outcome.as_str(), word, "{address}: {}", told(&report));
         let is_told = told(&report).contains("unencrypted to another machine");
         assert_eq!(is_told, word == "denied", "{}", told(&report));
     }
@@ -160,7 +160,7 @@ fn h46_a_known_secret_does_not_leave_in_any_part_of_a_request() {
         request["authority"] = json!(server.authority());
         let report = tools.call("fetches", &request);
         let words = format!("it would carry the secret token to {}", server.url());
-        assert_eq!(report.outcome.word(), "denied", "{what}: {}", told(&report));
+        assert_eq!(report.outcome.as_str(), "denied", "{what}: {}", told(&report));
         assert!(told(&report).contains(&words), "{what}: {}", told(&report));
         let seen = format!("{:?}", server.seen()).to_ascii_lowercase();
         assert!(!seen.contains("-token") && !seen.contains("746f6b656e"), "{what}: {seen}");
@@ -198,7 +198,7 @@ fn nothing_of_a_secret_leaves_before_its_last_piece() {
             "method": "POST", "authority": server.authority(), "body": pieces[0], "pieces": pieces[1..],
         });
         let report = tools.call("fetches", &request);
-        assert_eq!(report.outcome.word(), "denied", "{pieces:?}: {}", told(&report));
+        assert_eq!(report.outcome.as_str(), "denied", "{pieces:?}: {}", told(&report));
         let seen = server.seen();
         let came: String = seen.iter().map(|request| request.body.as_str()).collect();
         assert!(left.starts_with(&came), "{pieces:?}: {came:?}");
@@ -232,7 +232,7 @@ fn h46_a_known_secret_does_not_leave_in_the_name_of_a_host() {
     for (label, word) in [("abc-4711-token", "denied"), ("abc-4711-toke", "completed")] {
         let at = json!({ "authority": format!("{label}.evil.example:{}", server.port) });
         let report = tools.call("fetches", &at);
-        assert_eq!(report.outcome.word(), word, "{}", told(&report));
+        assert_eq!(report.outcome.as_str(), word, "{}", told(&report));
         assert!(!shown(&report).contains("4711-token"), "{}", shown(&report));
     }
 }
@@ -245,7 +245,7 @@ fn a_secret_may_go_in_any_way_to_the_origin_that_it_is_sent_to() {
         let warden = holding(&[&server], Ok(token)).secret("other", Ok("the-other-secret"));
         let tools = Guarded::by(warden);
         let report = tools.call("fetches", &request);
-        assert_eq!(report.outcome.word(), "completed", "{what}: {}", told(&report));
+        assert_eq!(report.outcome.as_str(), "completed", "{what}: {}", told(&report));
         // One that may pass does not hide another one behind it.
         let mut both = request.clone();
         both["headers"] = json!([["x-a", format!("{token} the-other-secret")]]);
@@ -399,7 +399,7 @@ fn h67_a_secret_is_shown_only_while_it_is_granted() {
     let tools = Guarded::by(secretive(&reveal("pin"), shown));
     tools.warden.change("");
     let report = tools.call("reads_secret", &json!({ "name": "pin" }));
-    assert_eq!(report.outcome.word(), "denied");
+    assert_eq!(report.outcome.as_str(), "denied");
 }
 
 #[test]

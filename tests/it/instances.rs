@@ -48,7 +48,7 @@ fn h19_what_breaks_an_instance_ends_it_and_the_next_call_says_so() {
     ] {
         in_session(&living, "s", "count");
         let report = living.call(&["count", step]);
-        assert_eq!(report.outcome.word(), word, "{step}: {report:?}");
+        assert_eq!(report.outcome.as_str(), word, "{step}: {report:?}");
         assert!(registry::told(&report).contains(message), "{step}: {report:?}");
         assert_eq!(living.plugin.instances(), [], "{step}");
         let next = living.call(&["count"]);
@@ -307,7 +307,7 @@ fn h08_memory_counts_over_the_life_of_an_instance() {
     assert!(second.memory_bytes_peak > 40 << 20);
     let third = living.call(&["grow 40"]);
     assert!(registry::told(&third).contains("64MiB of memory"), "{third:?}");
-    assert_eq!(living.call(&["try-grow 100"]).outcome.word(), "completed");
+    assert_eq!(living.call(&["try-grow 100"]).outcome.as_str(), "completed");
     let trapped = living.call(&["trap"]);
     assert!(registry::told(&trapped).contains("the plugin trapped"), "its own fault: {trapped:?}");
 }

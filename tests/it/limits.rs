@@ -81,7 +81,7 @@ fn h06_twenty_spinning_guests_leave_room_for_an_honest_call() {
         let running = spinning.iter().filter(|task| !task.is_finished()).count();
         assert_eq!(running, 20, "the honest call came to its end only after the others");
         for task in spinning {
-            assert_eq!(task.await.unwrap().outcome.word(), "timed-out");
+            assert_eq!(task.await.unwrap().outcome.as_str(), "timed-out");
         }
     });
 }
@@ -164,7 +164,7 @@ fn h15_headers_without_end_are_refused() {
     assert_eq!(data(&tools.call("hostile.huge_header", &amount(50_000))), 50_000);
     for n in [100_000, 1 << 20, 10 << 20] {
         check(&tools, "hostile.huge_header", &amount(n), "");
-        assert_ne!(tools.call("hostile.huge_header", &amount(n)).outcome.word(), "completed");
+        assert_ne!(tools.call("hostile.huge_header", &amount(n)).outcome.as_str(), "completed");
     }
 }
 
@@ -186,7 +186,7 @@ fn h19_a_trap_or_a_panic_is_an_outcome() {
     let panic = failure.panic.as_deref().unwrap();
     assert!(panic.starts_with("at ") && panic.contains("machine.rs:"), "{panic}");
     assert!(panic.ends_with(": the ship is sinking"), "{panic}");
-    let to_model = report.outcome.to_model().to_string();
+    let to_model = report.outcome.to_model_value().to_string();
     assert!(!to_model.contains("ship") && !to_model.contains("machine.rs"), "{to_model}");
 }
 

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use sallyport_contract::{BoxFuture, CallReport, Effect, Resolver};
+use sallyport_contract::{BoxFuture, CallReport, Effect, HostNameResolver};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -43,8 +43,8 @@ impl ScriptedNames {
     }
 }
 
-impl Resolver for ScriptedNames {
-    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+impl HostNameResolver for ScriptedNames {
+    fn resolve_host<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let mut answers = self.0.lock().unwrap();
             let last = answers.len() == 1;
@@ -133,7 +133,7 @@ fn h38_a_path_that_has_to_be_mended_is_refused() {
     for path in ["/a\\b", "/a\tb", "/a\nb"] {
         let arguments = json!({ "authority": server.authority(), "path": path });
         let report = tools.call("hostile.fetches", &arguments);
-        assert_ne!(report.outcome.word(), "completed", "{path:?} became {:?}", server.seen());
+        assert_ne!(report.outcome.as_str(), "completed", "{path:?} became {:?}", server.seen());
     }
 }
 
@@ -273,7 +273,7 @@ fn h35_a_name_that_leads_to_a_private_address_is_denied_after_it_was_resolved() 
         let tools = Tools::resolving(&home(), ScriptedNames::new(&[&[address]]));
         let report = tools.call("hostile.fetches", &arguments);
         check_refused(&server, &report, "which is not a public address");
-        assert_eq!(report.outcome.word(), "denied");
+        assert_eq!(report.outcome.as_str(), "denied");
     }
 }
 
@@ -287,7 +287,7 @@ fn h36_the_address_that_was_checked_is_the_one_that_is_dialled() {
     let resolver = ScriptedNames::new(&[&["127.0.0.2"], &["127.0.0.1"]]);
     let tools = Tools::resolving(&home, resolver);
     let report = tools.call("hostile.fetches", &to(&format!("api.example:{}", server.port)));
-    assert_ne!(report.outcome.word(), "completed");
+    assert_ne!(report.outcome.as_str(), "completed");
     assert!(server.seen().is_empty(), "the second answer was dialled");
 }
 
@@ -395,7 +395,7 @@ fn h43_bodies_heads_and_waits_are_bounded() {
     for (timeout, word) in [(0, "failed"), (1, "failed"), (u64::MAX, "timed-out")] {
         let arguments = json!({ "authority": server.authority(), "timeout": timeout });
         let report = tools.call("hostile.fetches", &arguments);
-        assert_eq!(report.outcome.word(), word, "{timeout}: {report:?}");
+        assert_eq!(report.outcome.as_str(), word, "{timeout}: {report:?}");
     }
 }
 

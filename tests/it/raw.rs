@@ -46,7 +46,7 @@ fn every_error_of_the_contract_becomes_an_outcome_with_its_words() {
     ] {
         let report = tools.call(&format!("raw.error_{name}"), &json!({}));
         let text = told(&report);
-        assert!(report.outcome.word() == word && text.contains(words), "{name}: {text}");
+        assert!(report.outcome.as_str() == word && text.contains(words), "{name}: {text}");
     }
     let other = told(&tools.call("raw.error_other", &json!({})));
     let Outcome::Failed(failure) = tools.call("raw.error_auth_required", &json!({})).outcome else {
@@ -60,8 +60,9 @@ fn every_error_of_the_contract_becomes_an_outcome_with_its_words() {
 fn every_part_of_an_output_is_read() {
     let tools = tools();
     let part = |name: &str| -> Value {
-        tools.call(&format!("raw.content_{name}"), &json!({})).outcome.to_model()["content"][0]
-            .clone()
+        tools.call(&format!("raw.content_{name}"), &json!({})).outcome.to_model_value()["content"]
+            [0]
+        .clone()
     };
     assert_eq!(part("text"), json!({ "type": "text", "text": "some words" }));
     assert_eq!(part("image"), json!({ "type": "image", "media_type": "image/png", "bytes": 3 }));

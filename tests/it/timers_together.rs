@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::services::{Moment, Owner, Plan, Timers};
+use sallyport_contract::services::{DataOwner, TimerRequest, TimerSchedule, TimerStore};
 use sallyport_store::Store;
 use serde_json::json;
 
@@ -44,22 +44,22 @@ fn home() -> Home {
 /// Sets timers of one owner that are all due at once, while no host runs.
 fn set(home: &Home, plugin: &str, names: impl Iterator<Item = String>) {
     let store = Store::open(&home.path("state")).unwrap();
-    let owner = Owner { plugin: plugin.parse().unwrap(), user: "local".to_owned() };
+    let owner = DataOwner { plugin: plugin.parse().unwrap(), user: "local".to_owned() };
     for name in names {
         let payload = match plugin {
             "living" => json!(format!("tell_{name}.")),
             "reminder" => json!({ "text": format!("{name}.") }),
             _ => json!({ "seconds": 5, "number": 1, "set_ms": 1 }),
         };
-        let plan = Plan {
-            moment: Moment::InMs(1),
+        let plan = TimerRequest {
+            moment: TimerSchedule::InMs(1),
             label: Some(name),
             payload: payload.to_string(),
             session_id: "s-before".to_owned(),
             interval_ms_min: 0,
             timers_max: u32::MAX,
         };
-        store.timers().add(&owner, plan).unwrap();
+        store.timers().add_timer(&owner, plan).unwrap();
     }
 }
 

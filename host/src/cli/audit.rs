@@ -81,7 +81,7 @@ fn kind(word: &str) -> Result<AuditKind, Failure> {
 }
 
 fn decision(word: &str) -> Result<Decision, Failure> {
-    one_of(word, "decision", DECISIONS.map(|decision| (decision.word(), decision)))
+    one_of(word, "decision", DECISIONS.map(|decision| (decision.as_str(), decision)))
 }
 
 fn one_of<T: Copy, const N: usize>(
@@ -92,7 +92,7 @@ fn one_of<T: Copy, const N: usize>(
     let found = known.iter().find(|(name, _)| *name == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names = known.map(|(name, _)| name).join(", ");
-        let message = format!("{:?} is not a {what} of a record", text::excerpt(word, 40));
+        let message = format!("{:?} is not a {what} of a record", text::escape_excerpt(word, 40));
         Failure::new(Exit::Usage, message).with_hint(format!("write one of {names}"))
     })
 }
@@ -104,7 +104,7 @@ fn moment(written: &str) -> Result<u64, Failure> {
     }
     let at: Result<Timestamp, _> = written.parse();
     at.ok().and_then(|at| u64::try_from(at.as_millisecond()).ok()).ok_or_else(|| {
-        let message = format!("{:?} is not a time", text::excerpt(written, 40));
+        let message = format!("{:?} is not a time", text::escape_excerpt(written, 40));
         let hint = "use 2026-01-31T12:00:00Z or an age such as 90m or 12h";
         Failure::new(Exit::Usage, message).with_hint(hint)
     })
@@ -119,9 +119,9 @@ fn print(entry: &Entry, out: &Output) {
         out.line(&format!("#{} of a form that is not known here: {}", entry.seq, entry.text));
         return;
     };
-    out.line(&text::one_line(&headline(entry.seq, record)));
+    out.line(&text::escape_line(&headline(entry.seq, record)));
     for line in details(record) {
-        out.line(&format!("    {}", text::one_line(&line)));
+        out.line(&format!("    {}", text::escape_line(&line)));
     }
 }
 
@@ -132,7 +132,7 @@ fn headline(seq: u64, record: &AuditRecord) -> String {
     if let (Some(plugin), Some(tool)) = (&record.plugin, &record.tool) {
         line.push_str(&format!(" {plugin}.{tool}"));
     }
-    let decision = record.decision.map(Decision::word);
+    let decision = record.decision.map(Decision::as_str);
     for word in [decision, record.outcome.as_deref()].into_iter().flatten() {
         line.push_str(&format!(" {word}"));
     }

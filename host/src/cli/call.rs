@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    CallContext, CallReport, Content, Outcome, ToolCall, ToolId, ToolOutput, text,
+    CallReport, ContentPart, Outcome, RequestedCall, ToolCallContext, ToolId, ToolOutput, text,
 };
 use sallyport_runtime::{
     config::{Flags, Settings},
@@ -35,7 +35,7 @@ pub(super) async fn call(
     let only = Selection::Only(tool.plugin.clone());
     let host = compose::open_host(&settings, consent, only, watch, out).await?;
     host.registry().find(&tool).map_err(Failure::from)?;
-    let call = ToolCall { context: context(), tool, arguments: args.arguments.clone() };
+    let call = RequestedCall { context: context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
         // Poll the signal first, so that it is handled from the first question on.
         biased;
@@ -55,7 +55,7 @@ pub(super) async fn call(
 }
 
 /// Returns the context of a call from the command line.
-pub(super) fn context() -> CallContext {
+pub(super) fn context() -> ToolCallContext {
     services::single_call_context("call-1".to_owned(), &new_session_id())
 }
 
@@ -64,8 +64,8 @@ fn print(report: &CallReport, format: Format, settings: &Settings, verbose: bool
         (Outcome::Completed(output), Format::Text) => print_output(output, out),
         (outcome, Format::Json) => {
             out.json(&json!({
-                "outcome": outcome.word(),
-                "result": outcome.to_model(),
+                "outcome": outcome.as_str(),
+                "result": outcome.to_model_value(),
                 "elapsed_ms": report.elapsed.as_secs_f64() * 1000.0,
                 "memory_bytes_peak": report.memory_bytes_peak,
             }));
@@ -78,11 +78,11 @@ fn print_output(output: &ToolOutput, out: &Output) {
     out.json(&output.data);
     for part in &output.content {
         match part {
-            Content::Text { text } => out.line(&text::visible(text)),
-            Content::Image { media_type, data } | Content::Audio { media_type, data } => {
+            ContentPart::Text { text } => out.line(&text::escape_multiline(text)),
+            ContentPart::Image { media_type, data } | ContentPart::Audio { media_type, data } => {
                 out.note(&format!("({media_type}, {} bytes)", data.len()));
             }
-            Content::Resource { uri, .. } => out.note(&format!("({uri})")),
+            ContentPart::Resource { uri, .. } => out.note(&format!("({uri})")),
         }
     }
 }

@@ -12,7 +12,7 @@ use sallyport_runtime::{
     registry::{Registry, Selection},
     session::{self, ModelHandle, OpenedSession, SessionSelector},
 };
-use sallyport_session::Restored;
+use sallyport_session::RestoredSession;
 use sallyport_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -188,7 +188,7 @@ pub(super) fn open_session(
 }
 
 /// Warns about unreadable records and an interrupted turn.
-fn tell(past: &Restored, out: &Output) {
+fn tell(past: &RestoredSession, out: &Output) {
     if past.skipped > 0 {
         let count = past.skipped;
         out.warn(&format!("{count} records of this session cannot be read and are left out"));

@@ -1,6 +1,6 @@
 //! Questions at the terminal, for commands without a session.
 
-use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
 use sallyport_terminal::card::{is_cut, subject_line};
 
 use super::{output::Output, show};
@@ -15,15 +15,15 @@ pub(super) struct AtTerminal {
 }
 
 impl Consent for AtTerminal {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer> {
+    fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             if !self.out.can_ask {
-                return Answer::Nobody;
+                return ApprovalAnswer::Nobody;
             }
             self.out.forget_typed();
             let mut asked = Asked::about(&request, &self.out);
             if !self.out.is_seen() {
-                return Answer::Nobody;
+                return ApprovalAnswer::Nobody;
             }
             loop {
                 let line = tokio::task::spawn_blocking(read_line).await.ok().flatten();
@@ -87,13 +87,13 @@ impl Asked {
 
 /// Parses an answer. Only an explicit yes approves, never an empty line, the end of input, or an
 /// answer that was not offered.
-pub(super) fn parse(line: Option<&str>, offers_always: bool) -> Answer {
+pub(super) fn parse(line: Option<&str>, offers_always: bool) -> ApprovalAnswer {
     let line = line.unwrap_or_default().trim();
     match line.to_ascii_lowercase().as_str() {
-        "y" | "yes" => Answer::Once,
-        "s" | "session" => Answer::Session,
-        "a" | "always" if offers_always => Answer::Always,
-        _ => Answer::No { reason: reason(line) },
+        "y" | "yes" => ApprovalAnswer::Once,
+        "s" | "session" => ApprovalAnswer::Session,
+        "a" | "always" if offers_always => ApprovalAnswer::Always,
+        _ => ApprovalAnswer::No { reason: reason(line) },
     }
 }
 
@@ -108,7 +108,7 @@ fn reason(line: &str) -> Option<String> {
 /// Without a terminal the change is not accepted.
 pub(super) fn agrees_to_change(plugin: &PluginName, differences: &[String], out: &Output) -> bool {
     out.warn(&format!("{plugin} has changed since you accepted it"));
-    differences.iter().for_each(|difference| out.block(&text::one_line(difference)));
+    differences.iter().for_each(|difference| out.block(&text::escape_line(difference)));
     if !out.can_ask {
         out.hint(&format!("accept the change with `sallyport plugin accept {plugin}`"));
         return false;
@@ -120,7 +120,7 @@ pub(super) fn agrees_to_change(plugin: &PluginName, differences: &[String], out:
 
 /// Reads a line from the terminal. Returns whether it confirms a question that was visible.
 pub(super) fn says_yes(out: &Output) -> bool {
-    out.is_seen() && matches!(parse(read_line().as_deref(), false), Answer::Once)
+    out.is_seen() && matches!(parse(read_line().as_deref(), false), ApprovalAnswer::Once)
 }
 
 fn read_line() -> Option<String> {
@@ -133,36 +133,36 @@ fn read_line() -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use sallyport_contract::{CallContext, RequestPreview, Subject, ToolCall};
+    use sallyport_contract::{ApprovalSubject, RequestPreview, RequestedCall, ToolCallContext};
 
     use super::*;
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {
         let rows = [
-            ("y", Answer::Once),
-            ("Y", Answer::Once),
-            (" yes \n", Answer::Once),
-            ("s", Answer::Session),
-            ("session", Answer::Session),
-            ("a", Answer::Always),
-            ("ALWAYS", Answer::Always),
+            ("y", ApprovalAnswer::Once),
+            ("Y", ApprovalAnswer::Once),
+            (" yes \n", ApprovalAnswer::Once),
+            ("s", ApprovalAnswer::Session),
+            ("session", ApprovalAnswer::Session),
+            ("a", ApprovalAnswer::Always),
+            ("ALWAYS", ApprovalAnswer::Always),
         ];
         for (line, answer) in rows {
             assert_eq!(parse(Some(line), true), answer, "{line:?}");
         }
         for no in [None, Some(""), Some("\n"), Some("n"), Some("maybe"), Some("yess"), Some("all")]
         {
-            assert!(matches!(parse(no, true), Answer::No { .. }), "{no:?}");
+            assert!(matches!(parse(no, true), ApprovalAnswer::No { .. }), "{no:?}");
         }
-        let reason = Answer::No { reason: Some("use the other folder".into()) };
+        let reason = ApprovalAnswer::No { reason: Some("use the other folder".into()) };
         assert_eq!(parse(Some("no, use the other folder"), true), reason);
     }
 
     #[test]
     fn always_is_no_answer_where_it_was_not_offered() {
         for line in ["a", "always"] {
-            assert!(matches!(parse(Some(line), false), Answer::No { .. }));
+            assert!(matches!(parse(Some(line), false), ApprovalAnswer::No { .. }));
         }
     }
 
@@ -177,12 +177,12 @@ mod tests {
             digest: "d0".to_owned(),
         };
         ApprovalRequest {
-            call: ToolCall {
-                context: CallContext::default(),
+            call: RequestedCall {
+                context: ToolCallContext::default(),
                 tool: "mail.send".parse().unwrap(),
                 arguments: "{}".to_owned(),
             },
-            subject: Subject::Access { what: shown.what() },
+            subject: ApprovalSubject::Access { what: shown.summary_line() },
             request: Some(Arc::new(shown)),
             plugin_version: "1".to_owned(),
             plugin_digest: "00".to_owned(),

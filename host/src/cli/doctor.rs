@@ -404,9 +404,9 @@ fn print(check: &Check, out: &Output) {
         Status::Warning => "warning",
         Status::Failed => "failed",
     };
-    let finding = sallyport_contract::text::one_line(&check.finding);
+    let finding = sallyport_contract::text::escape_line(&check.finding);
     out.pair(check.id, 14, &format!("{status:8} {finding}"));
     if let Some(remedy) = &check.remedy {
-        out.pair("", 14, &format!("{:8} → {}", "", sallyport_contract::text::one_line(remedy)));
+        out.pair("", 14, &format!("{:8} → {}", "", sallyport_contract::text::escape_line(remedy)));
     }
 }

@@ -65,10 +65,11 @@ fn marked(line: &str, column: usize) -> Option<Marked> {
     let name = before.trim_end().strip_suffix('=').unwrap_or_default();
     let is_secret = name.split_whitespace().next_back().is_some_and(is_secret);
     let after = if rest.len() > token.len() { " …" } else { "" };
-    let token = if is_secret { LEFT_OUT.to_owned() } else { text::excerpt(token, LINE_CHARS_MAX) };
+    let token =
+        if is_secret { LEFT_OUT.to_owned() } else { text::escape_excerpt(token, LINE_CHARS_MAX) };
     let before = without_strings(before);
     let is_short = before.chars().count() <= LINE_CHARS_MAX;
-    let before = if is_short { text::one_line(&before) } else { format!("{LEFT_OUT} ") };
+    let before = if is_short { text::escape_line(&before) } else { format!("{LEFT_OUT} ") };
     Some(Marked { before, token, after })
 }
 

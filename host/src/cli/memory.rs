@@ -155,7 +155,7 @@ fn show(memories: &[Memory], format: Format, none: &str, out: &Output) {
         };
         out.line(&format!("{id}  {}  {place}", moment(*at_ms)));
         let words = memory.text.replace('\n', " ");
-        out.line(&format!("    {}", text::excerpt(&words, TEXT_CHARS_MAX)));
+        out.line(&format!("    {}", text::escape_excerpt(&words, TEXT_CHARS_MAX)));
     }
     if memories.is_empty() {
         out.note(none);

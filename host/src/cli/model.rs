@@ -260,8 +260,8 @@ fn print(step: &Step, out: &Output) {
         Status::Failed => "failed",
         Status::Skipped => "skipped",
     };
-    out.pair(step.id, 11, &format!("{status:8} {}", text::one_line(&step.detail)));
+    out.pair(step.id, 11, &format!("{status:8} {}", text::escape_line(&step.detail)));
     if let Some(remedy) = &step.remedy {
-        out.pair("", 11, &format!("{:8} → {}", "", text::one_line(remedy)));
+        out.pair("", 11, &format!("{:8} → {}", "", text::escape_line(remedy)));
     }
 }

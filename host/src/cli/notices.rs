@@ -59,7 +59,7 @@ impl NoticePrinter {
         let names = waiting.join(", ");
         if self.out.stderr_is_terminal {
             let words = format!("{preparing}: {done} of {total} done, {names} …");
-            self.out.status(Some(&text::excerpt(&words, PROGRESS_CHARS_MAX)));
+            self.out.status(Some(&text::escape_excerpt(&words, PROGRESS_CHARS_MAX)));
         } else if !was_shown {
             self.out.note(&format!("{preparing}: {names} …"));
         }

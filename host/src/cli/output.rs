@@ -17,7 +17,7 @@ use anstyle::{AnsiColor, Style};
 use rustix::{io::Errno, termios::QueueSelector};
 use sallyport_contract::{
     services,
-    text::{self, Prose},
+    text::{self, ProseEscaper},
 };
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ impl Output {
 
     /// Prints a line of the answer, or the end of one that came in pieces.
     pub(super) fn line(&self, line: &str) {
-        println!("{}{}", pieces().finish(), text::visible(line));
+        println!("{}{}", pieces().finish(), text::escape_multiline(line));
     }
 
     /// Prints a heading within the answer.
@@ -87,7 +87,7 @@ impl Output {
 
     /// Prints a name with its explanation, in two columns.
     pub(super) fn pair(&self, name: &str, width: usize, text: &str) {
-        println!("  {CYAN}{:width$}{CYAN:#}  {}", text::one_line(name), text::one_line(text));
+        println!("  {CYAN}{:width$}{CYAN:#}  {}", text::escape_line(name), text::escape_line(text));
     }
 
     /// Prints a piece of a model's answer as it arrives.
@@ -97,37 +97,37 @@ impl Output {
 
     /// Prints a whole answer of a model.
     pub(super) fn answer(&self, answer: &str) {
-        println!("{}", text::prose(answer));
+        println!("{}", text::escape_prose(answer));
     }
 
     /// Prints whole lines that a plugin draws, styled by their meaning.
-    pub(super) fn drawn(&self, drawn: &str, meaning: services::Style) {
+    pub(super) fn drawn(&self, drawn: &str, meaning: services::TextStyle) {
         let style = match meaning {
-            services::Style::Plain => Style::new(),
-            services::Style::Strong => BOLD,
-            services::Style::Faint => DIM,
-            services::Style::Warning => YELLOW,
-            services::Style::Failure => RED,
+            services::TextStyle::Plain => Style::new(),
+            services::TextStyle::Strong => BOLD,
+            services::TextStyle::Faint => DIM,
+            services::TextStyle::Warning => YELLOW,
+            services::TextStyle::Failure => RED,
         };
-        for line in text::visible(drawn).lines() {
+        for line in text::escape_multiline(drawn).lines() {
             println!("{style}{line}{style:#}");
         }
     }
 
     /// Replaces the status line, or erases it.
     pub(super) fn status(&self, words: Option<&str>) {
-        let words = words.map(text::one_line).unwrap_or_default();
+        let words = words.map(text::escape_line).unwrap_or_default();
         eprint!("\r\u{1b}[2K{DIM}{words}{DIM:#}");
     }
 
     /// Prints a JSON document.
     pub(super) fn json(&self, value: &Value) {
-        println!("{}", text::visible_json(&format!("{value:#}")));
+        println!("{}", text::escape_json(&format!("{value:#}")));
     }
 
     /// Prints a JSON document on one line, for lists.
     pub(super) fn json_line(&self, value: &Value) {
-        println!("{}", text::visible_json(&value.to_string()));
+        println!("{}", text::escape_json(&value.to_string()));
     }
 
     /// Prints generated text, such as completions, unchanged.
@@ -137,37 +137,37 @@ impl Output {
 
     /// Prints a line that is not part of the answer.
     pub(super) fn note(&self, line: &str) {
-        eprintln!("{DIM}{}{DIM:#}", text::visible(line));
+        eprintln!("{DIM}{}{DIM:#}", text::escape_multiline(line));
     }
 
     /// Prints text that is not part of the answer, without a line break.
     pub(super) fn aside(&self, piece: &str) {
-        eprint!("{DIM}{}{DIM:#}", text::visible(piece));
+        eprint!("{DIM}{}{DIM:#}", text::escape_multiline(piece));
     }
 
     /// Prints a warning.
     pub(super) fn warn(&self, message: &str) {
-        eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::one_line(message));
+        eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::escape_line(message));
     }
 
     /// Prints the notice of a plugin, with the plugin's name in front of each line.
     ///
     /// At a terminal the bell rings for a notice that is to be spoken.
-    pub(super) fn notice(&self, notice: &services::Notice) {
+    pub(super) fn notice(&self, notice: &services::PluginNotice) {
         let mut bell = "";
         if notice.speech.is_some() && self.stderr_is_terminal {
             bell = "\u{7}";
         }
         let speaker = show::speaker(notice);
         for line in show::lines(notice) {
-            eprintln!("{bell}{CYAN}{speaker}:{CYAN:#} {}", text::one_line(&line));
+            eprintln!("{bell}{CYAN}{speaker}:{CYAN:#} {}", text::escape_line(&line));
             bell = "";
         }
     }
 
     /// Prints a question that waits for the user.
     pub(super) fn question(&self, question: &str) {
-        eprintln!("{YELLOW}approval:{YELLOW:#} {}", text::one_line(question));
+        eprintln!("{YELLOW}approval:{YELLOW:#} {}", text::escape_line(question));
     }
 
     /// Discards input typed before a question was visible. It was not meant as the answer.
@@ -185,13 +185,13 @@ impl Output {
     /// Prints an indented block for copying, such as policy lines.
     pub(super) fn block(&self, block: &str) {
         for line in block.lines() {
-            eprintln!("    {}", text::visible(line));
+            eprintln!("    {}", text::escape_multiline(line));
         }
     }
 
     /// Prints a hint on how to fix a problem.
     pub(super) fn hint(&self, hint: &str) {
-        eprintln!("{CYAN}hint:{CYAN:#} {}", text::one_line(hint));
+        eprintln!("{CYAN}hint:{CYAN:#} {}", text::escape_line(hint));
     }
 
     /// Whether standard error is a terminal with colours enabled.
@@ -214,7 +214,7 @@ impl Output {
 
     /// Prints an error.
     pub(super) fn error(&self, message: &str) {
-        eprintln!("{RED}error:{RED:#} {}", text::one_line(message));
+        eprintln!("{RED}error:{RED:#} {}", text::escape_line(message));
     }
 
     /// Prints a message of clap: help and version as answers, everything else as errors.
@@ -250,8 +250,8 @@ impl Output {
 }
 
 /// Text of a model that arrives in pieces on standard output.
-fn pieces() -> MutexGuard<'static, Prose> {
-    static PIECES: LazyLock<Mutex<Prose>> = LazyLock::new(Mutex::default);
+fn pieces() -> MutexGuard<'static, ProseEscaper> {
+    static PIECES: LazyLock<Mutex<ProseEscaper>> = LazyLock::new(Mutex::default);
     PIECES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

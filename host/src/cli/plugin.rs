@@ -62,15 +62,15 @@ fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
     let width = entries.iter().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
     for entry in entries {
         let state = state(entry);
-        let version = text::one_line(&entry.manifest().version);
-        let description = text::excerpt(&entry.manifest().description, 72);
+        let version = text::escape_line(&entry.manifest().version);
+        let description = text::escape_excerpt(&entry.manifest().description, 72);
         let kind = entry.kind().word();
         let line = format!("{version:8}  {kind:9}  {state:9}  {description}");
         out.pair(entry.name().as_str(), width, line.trim_end());
     }
     for problem in problems {
         let name = problem.place.display().to_string();
-        out.pair("rejected", width, &text::one_line(&format!("{name}: {}", problem.message)));
+        out.pair("rejected", width, &text::escape_line(&format!("{name}: {}", problem.message)));
     }
 }
 
@@ -79,9 +79,9 @@ pub(super) fn state(entry: &Entry) -> String {
     match entry.state() {
         State::Ready => offers(entry),
         State::Compiling => "compiling".to_owned(),
-        State::Disabled { reason } => format!("disabled: {}", text::one_line(reason)),
+        State::Disabled { reason } => format!("disabled: {}", text::escape_line(reason)),
         State::Changed { differences } => {
-            format!("changed: {}", text::one_line(&differences.join("; ")))
+            format!("changed: {}", text::escape_line(&differences.join("; ")))
         }
     }
 }
@@ -101,9 +101,9 @@ fn offers(entry: &Entry) -> String {
 
 fn show(entry: &Entry, out: &Output) {
     let manifest = entry.manifest();
-    out.heading(&format!("{} {}", entry.name(), text::one_line(&manifest.version)));
+    out.heading(&format!("{} {}", entry.name(), text::escape_line(&manifest.version)));
     if !manifest.description.is_empty() {
-        out.line(&text::visible(&manifest.description));
+        out.line(&text::escape_multiline(&manifest.description));
     }
     out.line("");
     out.pair("kind", 9, entry.kind().word());
@@ -116,17 +116,16 @@ fn show(entry: &Entry, out: &Output) {
     out.pair("state", 9, &state);
     section(
         "Tools",
-        entry
-            .tools()
-            .iter()
-            .map(|tool| format!("{}  {}", tool.id.tool, text::excerpt(&tool.description, 72))),
+        entry.tools().iter().map(|tool| {
+            format!("{}  {}", tool.id.tool, text::escape_excerpt(&tool.description, 72))
+        }),
         out,
     );
     section("Requests", request_lines(entry), out);
     let powers = entry.grant().powers();
-    section("Granted by the policy", powers.iter().map(|power| text::one_line(power)), out);
+    section("Granted by the policy", powers.iter().map(|power| text::escape_line(power)), out);
     section("Requested and not granted", show::ungranted(entry).into_iter(), out);
-    section("Notes", entry.notes().iter().map(|note| text::one_line(note)), out);
+    section("Notes", entry.notes().iter().map(|note| text::escape_line(note)), out);
     if entry.manifest().instance == Instance::Session {
         section("Instances", entry.instances().iter().map(instance), out);
     }
@@ -140,7 +139,7 @@ fn roles(entry: &Entry) -> Vec<&'static str> {
 /// Describes a warm instance.
 pub(super) fn instance(info: &InstanceInfo) -> String {
     let mebibytes = info.memory_bytes as f64 / f64::from(1 << 20);
-    let session = text::one_line(&info.session_id);
+    let session = text::escape_line(&info.session_id);
     format!("session {session}: {mebibytes:.1} MiB, idle for {:.0?}", info.idle)
 }
 
@@ -161,7 +160,7 @@ fn accept(
         Match::New => out.line(&format!("Accepted {name}.")),
         Match::Changed(differences) => {
             out.line(&format!("Accepted {name} with these changes:"));
-            differences.iter().for_each(|line| out.line(&format!("  {}", text::one_line(line))));
+            differences.iter().for_each(|line| out.line(&format!("  {}", text::escape_line(line))));
         }
     }
     compose::record_policy(settings, entry.name().as_str(), "accepted as it is now", || {
@@ -184,7 +183,7 @@ fn section(title: &str, lines: impl Iterator<Item = String>, out: &Output) {
 
 fn request_lines(entry: &Entry) -> impl Iterator<Item = String> {
     let requests = requests(entry.manifest()).into_iter();
-    requests.map(|(what, why)| text::one_line(&format!("{what}  ({why})")))
+    requests.map(|(what, why)| text::escape_line(&format!("{what}  ({why})")))
 }
 
 fn list_json(entries: &[&Entry], problems: &[Problem]) -> Value {

@@ -90,7 +90,7 @@ fn check(vault: &Vault, sources: &Sources, out: &Output) -> Exit {
             Err(error) => exit = out.failure(&error.into()),
         }
     }
-    for name in vault.redactor().too_short() {
+    for name in vault.redactor().too_short_names() {
         warn_of_length(name, out);
     }
     exit

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use sallyport_contract::{
-    ApprovalRequest, CallReport, Denial, Outcome, Subject, services::Notice, text,
+    ApprovalRequest, ApprovalSubject, CallReport, Denial, Outcome, services::PluginNotice, text,
 };
 
 use sallyport_policy::UngrantedRequest;
@@ -23,9 +23,9 @@ const SUBJECT_CHARS_MAX: usize = 400;
 pub(super) fn ending(report: &CallReport) -> String {
     // A call that the gate refused took no time.
     if report.elapsed.is_zero() {
-        return report.outcome.word().to_owned();
+        return report.outcome.as_str().to_owned();
     }
-    let time = format!("{} in {:.1?}", report.outcome.word(), report.elapsed);
+    let time = format!("{} in {:.1?}", report.outcome.as_str(), report.elapsed);
     match report.memory_bytes_peak {
         0 => time,
         bytes => format!("{time}, {:.1} MiB", bytes as f64 / f64::from(1 << 20)),
@@ -34,7 +34,7 @@ pub(super) fn ending(report: &CallReport) -> String {
 
 /// Describes the wait before the next request to a provider.
 pub(super) fn retry(wait: Duration, reason: &str) -> String {
-    format!("retrying in {:.1} s: {}", wait.as_secs_f64(), text::one_line(reason))
+    format!("retrying in {:.1} s: {}", wait.as_secs_f64(), text::escape_line(reason))
 }
 
 /// Returns the reason why a call did not complete, for the user.
@@ -43,7 +43,7 @@ pub(super) fn reason(outcome: &Outcome) -> Option<String> {
         Outcome::Completed(_) => None,
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
             let panic = failure.panic.as_ref();
-            let panic = panic.map(|panic| format!(" {}", text::one_line(panic)));
+            let panic = panic.map(|panic| format!(" {}", text::escape_line(panic)));
             Some(failure.message.clone() + &panic.unwrap_or_default())
         }
         Outcome::Denied(denial) => Some(format!("{}: {}", denial.what, denial.why)),
@@ -65,7 +65,7 @@ pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
 
 /// Names the source of a notice, such as `timer says aloud, late`. A plugin's name is safe to
 /// print.
-pub(super) fn speaker(notice: &Notice) -> String {
+pub(super) fn speaker(notice: &PluginNotice) -> String {
     let aloud = if notice.speech.is_some() { " aloud" } else { "" };
     let late = if notice.late { ", late" } else { "" };
     format!("{} says{aloud}{late}", notice.plugin)
@@ -73,7 +73,7 @@ pub(super) fn speaker(notice: &Notice) -> String {
 
 /// Returns the lines of a notice. Repeated lines, such as those of timers that end at the same
 /// time, become one line with a count.
-pub(super) fn lines(notice: &Notice) -> Vec<String> {
+pub(super) fn lines(notice: &PluginNotice) -> Vec<String> {
     let mut lines: Vec<(&str, usize)> = Vec::new();
     for line in notice.text.lines() {
         match lines.last_mut() {
@@ -123,14 +123,14 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
     let digest: String = request.plugin_digest.chars().take(12).collect();
     let call = &request.call;
     out.question(&match &request.subject {
-        Subject::Call => format!("{} asks to run", call.tool),
-        Subject::Access { what } => {
-            format!("{} wants {}", call.tool.plugin, text::excerpt(what, SUBJECT_CHARS_MAX))
+        ApprovalSubject::Call => format!("{} asks to run", call.tool),
+        ApprovalSubject::Access { what } => {
+            format!("{} wants {}", call.tool.plugin, text::escape_excerpt(what, SUBJECT_CHARS_MAX))
         }
     });
     let version = &request.plugin_version;
     out.block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
-    if request.subject != Subject::Call {
+    if request.subject != ApprovalSubject::Call {
         out.block(&format!("tool       {}", call.tool));
     }
     if let Some(shown) = &request.request {
@@ -140,9 +140,9 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
         out.block(&format!("argument   {line}"));
     }
     for power in &request.powers {
-        out.block(&format!("can        {}", text::one_line(power)));
+        out.block(&format!("can        {}", text::escape_line(power)));
     }
-    out.block(&format!("asked by   {}", text::one_line(&request.reason)));
+    out.block(&format!("asked by   {}", text::escape_line(&request.reason)));
     if let Some(rule) = &request.rule {
         out.block("always would write into your policy:");
         rule.lines().for_each(|line| out.block(&format!("    {line}")));
@@ -151,8 +151,8 @@ pub(super) fn question(request: &ApprovalRequest, out: &Output) {
 
 /// Prints the whole outgoing request.
 pub(super) fn whole_request(request: &ApprovalRequest, out: &Output) {
-    if let Subject::Access { what } = &request.subject {
-        out.question(&format!("{} wants {}", request.call.tool.plugin, text::one_line(what)));
+    if let ApprovalSubject::Access { what } = &request.subject {
+        out.question(&format!("{} wants {}", request.call.tool.plugin, text::escape_line(what)));
     }
     if let Some(shown) = &request.request {
         request_lines(shown, true).iter().for_each(|line| out.block(line));
@@ -162,7 +162,7 @@ pub(super) fn whole_request(request: &ApprovalRequest, out: &Output) {
 /// Returns one line per argument, so that a long one cannot push another out of sight.
 fn argument_lines(arguments: &str) -> Vec<String> {
     let line = |name: &str, value: &str| {
-        let shown = text::excerpt(value, ARGUMENT_CHARS_MAX);
+        let shown = text::escape_excerpt(value, ARGUMENT_CHARS_MAX);
         match value.chars().count().saturating_sub(ARGUMENT_CHARS_MAX) {
             0 => format!("{name}{shown}"),
             more => format!("{name}{shown} ({more} more characters)"),
@@ -171,7 +171,9 @@ fn argument_lines(arguments: &str) -> Vec<String> {
     match serde_json::from_str(arguments) {
         Ok(serde_json::Value::Object(map)) => map
             .iter()
-            .map(|(key, value)| line(&format!("{} = ", text::excerpt(key, 64)), &value.to_string()))
+            .map(|(key, value)| {
+                line(&format!("{} = ", text::escape_excerpt(key, 64)), &value.to_string())
+            })
             .collect(),
         _ => vec![line("", arguments)],
     }
@@ -186,7 +188,7 @@ pub(super) fn ungranted(entry: &Entry) -> Vec<String> {
         }
         None => format!("lacks {request}"),
     };
-    entry.grant().ungranted().iter().map(|request| text::one_line(&line(request))).collect()
+    entry.grant().ungranted().iter().map(|request| text::escape_line(&line(request))).collect()
 }
 
 /// Returns the requests that are not granted, as JSON.

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 use sallyport_contract::{
-    Owner, PluginName,
-    services::{Kept, StateError, StateStore},
+    DataOwner, PluginName,
+    services::{StateStore, StateStoreError, StoredValue},
     text,
 };
 use sallyport_runtime::{config::Flags, services::USER};
@@ -79,8 +79,8 @@ pub(super) fn state(flags: &Flags, command: &StateCommand, out: &Output) -> Resu
     Ok(Exit::Done)
 }
 
-fn owner(plugin: &PluginName) -> Owner {
-    Owner { plugin: plugin.clone(), user: USER.to_owned() }
+fn owner(plugin: &PluginName) -> DataOwner {
+    DataOwner { plugin: plugin.clone(), user: USER.to_owned() }
 }
 
 fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
@@ -100,10 +100,10 @@ fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
     }
 }
 
-fn keys(state: &State, owner: &Owner) -> Result<Vec<String>, StateError> {
+fn keys(state: &State, owner: &DataOwner) -> Result<Vec<String>, StateStoreError> {
     let mut keys: Vec<String> = Vec::new();
     loop {
-        let page = state.list(owner, "", keys.last().map(String::as_str), PAGE_KEYS)?;
+        let page = state.list_keys(owner, "", keys.last().map(String::as_str), PAGE_KEYS)?;
         let is_last = page.len() < PAGE_KEYS;
         keys.extend(page);
         if is_last {
@@ -116,12 +116,12 @@ fn list_keys(plugin: &PluginName, keys: &[String], format: Format, out: &Output)
     match format {
         Format::Json => out.json(&json!(keys)),
         Format::Text if keys.is_empty() => out.note(&format!("{plugin} has no state.")),
-        Format::Text => keys.iter().for_each(|key| out.line(&text::one_line(key))),
+        Format::Text => keys.iter().for_each(|key| out.line(&text::escape_line(key))),
     }
 }
 
 /// Prints a value. One that is not UTF-8 text is printed in hexadecimal.
-fn print(key: &str, kept: &Kept, format: Format, out: &Output) {
+fn print(key: &str, kept: &StoredValue, format: Format, out: &Output) {
     let shown = std::str::from_utf8(&kept.value);
     match format {
         Format::Json => {
@@ -149,7 +149,7 @@ fn hex(bytes: &[u8]) -> String {
 fn question(plugin: &PluginName, key: Option<&str>) -> String {
     match key {
         Some(key) => {
-            format!("Delete {} of {plugin}?", text::excerpt(key, KEY_CHARS_MAX))
+            format!("Delete {} of {plugin}?", text::escape_excerpt(key, KEY_CHARS_MAX))
         }
         None => format!("Delete all state of {plugin}?"),
     }
@@ -176,13 +176,13 @@ fn counted(keys: u64) -> String {
 }
 
 fn missing(plugin: &PluginName, key: &str) -> Failure {
-    let message = format!("{plugin} has no key {}", text::excerpt(key, KEY_CHARS_MAX));
+    let message = format!("{plugin} has no key {}", text::escape_excerpt(key, KEY_CHARS_MAX));
     let hint = format!("list its keys with `sallyport state list {plugin}`");
     Failure::new(Exit::Failed, message).with_hint(hint)
 }
 
-impl From<StateError> for Failure {
-    fn from(error: StateError) -> Self {
+impl From<StateStoreError> for Failure {
+    fn from(error: StateStoreError) -> Self {
         Self::new(Exit::Failed, error.to_string())
     }
 }

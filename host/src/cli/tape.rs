@@ -10,8 +10,8 @@ use std::{
 
 use sallyport_model::UserMessage;
 use sallyport_session::{
-    Event,
-    tape::{Recording, Replay, Tape},
+    SessionEvent,
+    tape::{SessionRecorder, SessionRecording, SessionReplay},
 };
 use sallyport_untrusted_file as untrusted_file;
 
@@ -22,9 +22,9 @@ pub(super) enum Reel {
     /// No recording.
     None,
     /// The run is recorded.
-    Records(Recording),
+    Records(SessionRecorder),
     /// A recording is replayed.
-    Plays(Replay),
+    Plays(SessionReplay),
 }
 
 /// Creates the file of a recording, readable by this user only. It never overwrites a file.
@@ -51,11 +51,11 @@ pub(super) fn create(path: &Path) -> Result<File, Failure> {
 /// # Errors
 ///
 /// The file cannot be read or is not a recording.
-pub(super) fn read(path: &Path) -> Result<Tape, Failure> {
+pub(super) fn read(path: &Path) -> Result<SessionRecording, Failure> {
     let file = untrusted_file::open(path).map_err(|error| {
         Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()))
     })?;
-    Tape::read(BufReader::new(file)).map_err(|error| {
+    SessionRecording::read_from(BufReader::new(file)).map_err(|error| {
         let message = format!("{}: {error}", path.display());
         Failure::new(Exit::Failed, message).with_hint(error.hint())
     })
@@ -65,33 +65,33 @@ impl Reel {
     /// Records an input before it is submitted.
     pub(super) fn input(&self, message: &UserMessage) {
         if let Self::Records(recording) = self {
-            recording.input(message);
+            recording.record_input(message);
         }
     }
 
     /// Records that the turn is cancelled.
     pub(super) fn cancel(&self) {
         if let Self::Records(recording) = self {
-            recording.cancel();
+            recording.record_cancellation();
         }
     }
 
     /// Records an event. Returns the event to show.
-    pub(super) fn event(&self, event: Event) -> Event {
+    pub(super) fn event(&self, event: SessionEvent) -> SessionEvent {
         match self {
             Self::None => event,
             Self::Records(recording) => {
-                recording.event(&event);
+                recording.record_event(&event);
                 event
             }
-            Self::Plays(replay) => replay.event(event),
+            Self::Plays(replay) => replay.adjust_event(event),
         }
     }
 
     /// Waits until the recording cancels the turn.
     pub(super) async fn cancel_due(&self) {
         match self {
-            Self::Plays(replay) => replay.cancel_due().await,
+            Self::Plays(replay) => replay.wait_for_cancellation().await,
             Self::None | Self::Records(_) => future::pending().await,
         }
     }
@@ -107,7 +107,7 @@ impl Reel {
             Self::Records(recording) => recording.finish().map_err(|error| {
                 Failure::new(Exit::Failed, format!("the tape cannot be written: {error}"))
             }),
-            Self::Plays(replay) => match replay.problem() {
+            Self::Plays(replay) => match replay.first_problem() {
                 None => Ok(()),
                 Some(problem) => Err(Failure::new(Exit::Failed, problem.to_string())),
             },

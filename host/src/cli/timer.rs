@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use jiff::Zoned;
-use sallyport_contract::{services::Timer, text};
+use sallyport_contract::{services::StoredTimer, text};
 use sallyport_runtime::config::Flags;
 use sallyport_schedule::{describe, repeats};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub(super) fn timer(flags: &Flags, command: &TimerCommand, out: &Output) -> Resu
         }
         TimerCommand::Cancel { id } => {
             let timer = timers.cancel_any(id)?.ok_or_else(|| {
-                let message = format!("there is no timer {}", text::excerpt(id, 40));
+                let message = format!("there is no timer {}", text::escape_excerpt(id, 40));
                 let failure = Failure::new(Exit::Failed, message);
                 failure.with_hint("list the timers with `sallyport timer list --all`")
             })?;
@@ -60,7 +60,7 @@ pub(super) fn timer(flags: &Flags, command: &TimerCommand, out: &Output) -> Resu
     Ok(Exit::Done)
 }
 
-fn list(timers: &[Timer], most: usize, format: Format, out: &Output) {
+fn list(timers: &[StoredTimer], most: usize, format: Format, out: &Output) {
     let now = Zoned::now();
     if format == Format::Json {
         // List all, because a program would not notice that some are missing.
@@ -76,15 +76,15 @@ fn list(timers: &[Timer], most: usize, format: Format, out: &Output) {
 }
 
 /// Formats a timer: `ID  in 5 minutes  timer  "pasta"  session 1a-2b`.
-fn line(timer: &Timer, now: &Zoned) -> String {
+fn line(timer: &StoredTimer, now: &Zoned) -> String {
     let when = describe(&timer.moment, timer.next_ms, now);
-    let label = timer.label.as_deref().map(|label| text::excerpt(label, LABEL_CHARS_MAX));
+    let label = timer.label.as_deref().map(|label| text::escape_excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!("  \"{label}\"")).unwrap_or_default();
     let (id, plugin) = (&timer.id, &timer.owner.plugin);
-    format!("{id}  {when}  {plugin}{label}  session {}", text::one_line(&timer.session_id))
+    format!("{id}  {when}  {plugin}{label}  session {}", text::escape_line(&timer.session_id))
 }
 
-fn about(timer: &Timer, now: &Zoned) -> Value {
+fn about(timer: &StoredTimer, now: &Zoned) -> Value {
     json!({
         "id": timer.id,
         "plugin": timer.owner.plugin.as_str(),

@@ -1,6 +1,6 @@
 //! `sallyport tool list|show`: the tools that a model gets.
 
-use sallyport_contract::{ToolId, ToolSpec, Toolbox, text};
+use sallyport_contract::{ToolDescriptor, ToolId, Toolbox, text};
 use sallyport_runtime::{
     config::Flags,
     registry::{self, Registry},
@@ -42,16 +42,16 @@ pub(super) async fn tool(
 fn list(registry: &Registry, out: &Output) {
     let width = registry.tools().iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
     for tool in registry.tools() {
-        out.pair(&tool.id.to_string(), width, &text::excerpt(&tool.description, 90));
+        out.pair(&tool.id.to_string(), width, &text::escape_excerpt(&tool.description, 90));
     }
     if registry.tools().is_empty() {
         out.note("No tools found. Choose a folder of plugins with --plugin-dir.");
     }
 }
 
-fn show(tool: &ToolSpec, out: &Output) {
+fn show(tool: &ToolDescriptor, out: &Output) {
     out.heading(&tool.id.to_string());
-    out.line(&text::visible(&tool.description));
+    out.line(&text::escape_multiline(&tool.description));
     let hints = [
         ("changes nothing", tool.hints.read_only),
         ("destructive", tool.hints.destructive),

@@ -1,6 +1,6 @@
 //! `-v`: shows each call with its decision, time and outcome, and the plugin's log lines.
 
-use sallyport_contract::{Admitted, CallReport, Effect, text};
+use sallyport_contract::{AdmittedCall, CallReport, Effect, text};
 use sallyport_runtime::gate::Tell;
 
 use super::show;
@@ -19,12 +19,12 @@ impl Tracer {
         &self,
         tool: &str,
         arguments: &str,
-        result: &Result<Admitted, Box<CallReport>>,
+        result: &Result<AdmittedCall, Box<CallReport>>,
     ) {
-        let arguments = text::excerpt(arguments, ARGUMENTS_CHARS_MAX);
+        let arguments = text::escape_excerpt(arguments, ARGUMENTS_CHARS_MAX);
         match result {
             Ok(admitted) => {
-                (self.tell)(&format!("→ {tool} {arguments} · {}", admitted.grounds()));
+                (self.tell)(&format!("→ {tool} {arguments} · {}", admitted.authorization_reason()));
             }
             Err(report) => {
                 (self.tell)(&format!("→ {tool} {arguments}"));
@@ -48,15 +48,15 @@ impl Tracer {
 fn effect_line(effect: &Effect) -> String {
     match effect {
         Effect::Logged { level, text } => {
-            format!("{}: {}", format!("{level:?}").to_lowercase(), text::one_line(text))
+            format!("{}: {}", format!("{level:?}").to_lowercase(), text::escape_line(text))
         }
         Effect::Requested { what, status: Some(status), .. } => format!("{what} → {status}"),
         Effect::Requested { what, status: None, .. } => format!("{what} → no answer"),
-        Effect::Changed { path } => format!("changed {}", text::one_line(path)),
+        Effect::Changed { path } => format!("changed {}", text::escape_line(path)),
         Effect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
         Effect::SecretUsed { name, to: None } => format!("read the secret {name}"),
-        Effect::Asked { what, answer } => format!("asked: {what}: {}", text::one_line(answer)),
-        Effect::Used { capability, what } => format!("{capability}: {}", text::one_line(what)),
+        Effect::Asked { what, answer } => format!("asked: {what}: {}", text::escape_line(answer)),
+        Effect::Used { capability, what } => format!("{capability}: {}", text::escape_line(what)),
         Effect::Refused(denial) => format!("refused: {}: {}", denial.what, denial.why),
     }
 }

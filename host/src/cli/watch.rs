@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sallyport_contract::{
-    Admitted, CallReport, Consent, Denial, Effect, Outcome, PluginName, ToolCall, ToolId,
+    AdmittedCall, CallReport, Consent, Denial, Effect, Outcome, PluginName, RequestedCall, ToolId,
 };
 use sallyport_runtime::{
     HostNotice, HostOptions, NoticeSink, RunObserver,
@@ -157,7 +157,7 @@ struct Onlooker {
 }
 
 impl RunObserver for Onlooker {
-    fn decided(&self, run: &ToolCall, result: &Result<Admitted, Box<CallReport>>) {
+    fn decided(&self, run: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>) {
         if let Some(tracer) = &self.tracer {
             tracer.decided(&run.tool.to_string(), &run.arguments, result);
         }

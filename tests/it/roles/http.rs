@@ -63,7 +63,7 @@ fn a_request_is_told_as_the_host_gives_it() {
         assert!(!told.contains(hidden), "{told}");
     }
     assert_eq!(answer.headers["content-type"], "text/plain");
-    assert_eq!(answer.report.outcome.word(), "completed");
+    assert_eq!(answer.report.outcome.as_str(), "completed");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn who_gives_no_answer_is_a_bad_gateway() {
         assert_eq!(answer.status, StatusCode::BAD_GATEWAY, "{path}");
         assert_eq!(answer.body.unwrap(), "the plugin gave no answer\n");
         let told = told(&answer.report);
-        assert!(answer.report.outcome.word() == want || told.starts_with(want), "{path}: {told}");
+        assert!(answer.report.outcome.as_str() == want || told.starts_with(want), "{path}: {told}");
     }
     assert_eq!(get(&player, "/told").status, StatusCode::OK);
 }
@@ -150,7 +150,7 @@ fn who_goes_away_ends_the_run() {
     let response = player.wait(response);
     assert_eq!(response.status(), StatusCode::OK);
     drop(response);
-    assert_eq!(player.wait(report).outcome.word(), "cancelled");
+    assert_eq!(player.wait(report).outcome.as_str(), "cancelled");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn what_was_done_before_somebody_went_away_is_on_record() {
     player.wait(async { tokio::time::timeout(Duration::from_secs(20), submitted).await.unwrap() });
     drop(response);
     let report = player.wait(report);
-    assert_eq!((report.outcome.word(), used(&report)), ("cancelled", vec!["input (16 bytes)"]));
+    assert_eq!((report.outcome.as_str(), used(&report)), ("cancelled", vec!["input (16 bytes)"]));
 }
 
 /// In an instance that lives on, what belongs to a request ends with it.
@@ -179,7 +179,7 @@ fn what_is_kept_of_one_request_is_nothing_to_the_next() {
         assert_eq!(get(&player, "/keeps_body").body, Err(BodyError::Unfinished));
         let released = get(&player, "/releases");
         assert_eq!(released.body.unwrap(), "of its own");
-        assert_eq!(released.report.outcome.word(), "completed");
+        assert_eq!(released.report.outcome.as_str(), "completed");
     }
     assert_eq!(player.plugin.instances().len(), 1);
 }

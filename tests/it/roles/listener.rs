@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use sallyport_contract::services::{Inbox, Origin, SeatError};
+use sallyport_contract::services::{InputOrigin, SessionInbox, SubmissionError};
 use sallyport_sandbox::roles::{Handled, Reply, Signal};
 
 use super::{GRANTS, LIMITS, admitted, refused, used, warden};
@@ -11,12 +11,12 @@ use crate::support::{Guarded, registry::told};
 /// Keeps what is handed in, as much as it has room for.
 #[derive(Default)]
 pub(super) struct Tray {
-    pub(super) inputs: Mutex<Vec<(String, Origin)>>,
-    refuses: Option<SeatError>,
+    pub(super) inputs: Mutex<Vec<(String, InputOrigin)>>,
+    refuses: Option<SubmissionError>,
 }
 
-impl Inbox for Tray {
-    fn submit(&self, text: String, origin: Origin) -> Result<(), SeatError> {
+impl SessionInbox for Tray {
+    fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError> {
         if let Some(error) = &self.refuses {
             return Err(error.clone());
         }
@@ -47,7 +47,7 @@ fn reply(handled: &Handled) -> &str {
 fn a_listener_is_told_every_signal() {
     let (player, tray) = (Guarded::by(warden("")), Arc::default());
     let listener = player.plugin.listener(admitted(&player, "listener"), Arc::clone(&tray) as _);
-    assert_eq!(player.wait(listener.start()).outcome.word(), "completed");
+    assert_eq!(player.wait(listener.start()).outcome.as_str(), "completed");
     for (told, want) in [
         (Signal::Opened("127.0.0.1:9".to_owned()), "ws-1: opened 127.0.0.1:9"),
         (Signal::Binary(vec![0; 3]), "ws-1: binary 3"),
@@ -56,7 +56,7 @@ fn a_listener_is_told_every_signal() {
     ] {
         assert_eq!(reply(&signal(&player, &tray, told)), want);
     }
-    assert_eq!(player.wait(listener.stop()).outcome.word(), "completed");
+    assert_eq!(player.wait(listener.stop()).outcome.as_str(), "completed");
 }
 
 #[test]
@@ -78,9 +78,9 @@ fn input_that_is_not_taken_is_told() {
     for (refuses, told, want) in [
         (None, "submit  ", "invalid: the input is empty"),
         (None, "large", "invalid: the input has 100000 bytes, at most 65536 are taken"),
-        (Some(SeatError::Full), "submit x", "full: too much is waiting already"),
-        (Some(SeatError::Ended), "submit x", "full: the session has ended"),
-        (Some(SeatError::Invalid("odd".to_owned())), "submit x", "invalid: odd"),
+        (Some(SubmissionError::Full), "submit x", "full: too much is waiting already"),
+        (Some(SubmissionError::Ended), "submit x", "full: the session has ended"),
+        (Some(SubmissionError::Invalid("odd".to_owned())), "submit x", "invalid: odd"),
     ] {
         let tray = Arc::new(Tray { refuses, ..Tray::default() });
         assert_eq!(reply(&text(&player, &tray, told)), want);

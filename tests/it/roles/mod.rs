@@ -10,7 +10,7 @@ mod provider;
 mod timers;
 mod ui;
 
-use sallyport_contract::{Admitted, CallReport, Effect};
+use sallyport_contract::{AdmittedCall, CallReport, Effect};
 use serde_json::json;
 
 use crate::support::{Guarded, Scripted};
@@ -45,7 +45,7 @@ fn warden(more: &str) -> Scripted {
 }
 
 /// One of its runs, let through.
-fn admitted(player: &Guarded, role: &str) -> Admitted {
+fn admitted(player: &Guarded, role: &str) -> AdmittedCall {
     player.admitted(&format!("role:{role}"), &json!({}))
 }
 

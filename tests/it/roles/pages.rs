@@ -3,7 +3,7 @@
 
 use std::{fs, sync::Arc};
 
-use sallyport_contract::services::{Firing, Timers};
+use sallyport_contract::services::{TimerFiring, TimerStore};
 use serde_json::json;
 
 use super::admitted;
@@ -64,15 +64,15 @@ fn water_speaks_up_unless_it_is_late() {
     let water = Guarded::of(warden.offering(offers.services()), page_component("water")).unwrap();
     let report = water.call("drink", &json!({}));
     assert_eq!(*data(&report), 1, "{report:?}");
-    let owner = sallyport_contract::Owner {
+    let owner = sallyport_contract::DataOwner {
         plugin: water.warden.manifest().name.clone(),
         user: "tester".to_owned(),
     };
-    let timer = Timers::list(&*offers, &owner).unwrap().remove(0);
+    let timer = TimerStore::list_timers(&*offers, &owner).unwrap().remove(0);
     for (late, said) in [(true, 0), (false, 1)] {
-        let firing = Firing { timer: timer.clone(), due_ms: 7, late, missed: 0, again: false };
+        let firing = TimerFiring { timer: timer.clone(), due_ms: 7, late, missed: 0, again: false };
         let report = water.wait(water.plugin.fire(admitted(&water, "timer"), firing)).report;
-        assert_eq!(report.outcome.word(), "completed", "{report:?}");
+        assert_eq!(report.outcome.as_str(), "completed", "{report:?}");
         assert_eq!(offers.notices.lock().unwrap().len(), said);
     }
     assert!(offers.notices.lock().unwrap()[0].text.contains("glass number 1"));

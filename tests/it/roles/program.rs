@@ -1,6 +1,6 @@
 //! Programs: a WASI command as one tool, with JSON on both sides.
 
-use sallyport_contract::{CallReport, Hints, ToolSpec};
+use sallyport_contract::{CallReport, ToolDescriptor, ToolHints};
 use sallyport_sandbox::LoadError;
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ use crate::support::{
     registry::{data, log, told},
 };
 
-fn spec() -> ToolSpec {
-    ToolSpec {
+fn spec() -> ToolDescriptor {
+    ToolDescriptor {
         id: "program.run".parse().unwrap(),
         title: None,
         description: "Acts.".to_owned(),
         parameters: json!({ "type": "object" }),
         output: None,
-        hints: Hints::default(),
+        hints: ToolHints::default(),
     }
 }
 

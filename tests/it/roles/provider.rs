@@ -86,7 +86,7 @@ fn a_provider_is_told_everything() {
          | tool t {} | Some(\"m\") Some(0.5) Some(9)"
     );
     assert!(answer.is_final && answer.usage.unwrap().output_tokens < u64::MAX);
-    assert_eq!(answered.report.outcome.word(), "completed");
+    assert_eq!(answered.report.outcome.as_str(), "completed");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_provider_that_never_ends_is_stopped_and_what_it_said_stays_said() {
         let (answered, heard) = ask(&player, asking(told));
         let failure = answered.answer.unwrap_err().to_string();
         assert_eq!(failure, "it did not answer within 300ms (limits.time)");
-        assert_eq!(answered.report.outcome.word(), "timed-out");
+        assert_eq!(answered.report.outcome.as_str(), "timed-out");
         assert_eq!(text(&heard).is_empty(), told == "loop");
     }
     assert_eq!(answer(&player, "say again").message.text, "again");

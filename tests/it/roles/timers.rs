@@ -2,7 +2,7 @@
 
 use sallyport_contract::{
     CallReport, Outcome,
-    services::{Firing, Moment, Owner, Timer},
+    services::{DataOwner, StoredTimer, TimerFiring, TimerSchedule},
 };
 
 use super::{admitted, refused, warden};
@@ -11,18 +11,18 @@ use crate::support::{
     registry::{log, told},
 };
 
-fn firing(payload: &str) -> Firing {
-    let owner = Owner { plugin: "player".parse().unwrap(), user: "tester".to_owned() };
-    let timer = Timer {
+fn firing(payload: &str) -> TimerFiring {
+    let owner = DataOwner { plugin: "player".parse().unwrap(), user: "tester".to_owned() };
+    let timer = StoredTimer {
         id: "t1".to_owned(),
         owner,
-        moment: Moment::Calendar { cron: "0 9 * * *".to_owned(), time_zone: None },
+        moment: TimerSchedule::Calendar { cron: "0 9 * * *".to_owned(), time_zone: None },
         next_ms: 2,
         label: None,
         payload: format!("\"{payload}\""),
         session_id: "s".to_owned(),
     };
-    Firing { timer, due_ms: 1, late: true, missed: 3, again: false }
+    TimerFiring { timer, due_ms: 1, late: true, missed: 3, again: false }
 }
 
 fn fire(player: &Guarded, payload: &str) -> CallReport {
@@ -32,7 +32,7 @@ fn fire(player: &Guarded, payload: &str) -> CallReport {
 #[test]
 fn a_plugin_is_told_what_fires() {
     let report = fire(&Guarded::by(warden("")), "tea");
-    assert_eq!(report.outcome.word(), "completed");
+    assert_eq!(report.outcome.as_str(), "completed");
     let line = log(&report)[0];
     assert!(line.starts_with("s tester/- t1 tea late=true missed=3 again=false"), "{line}");
     assert!(line.contains("0 9 * * *"), "{line}");

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use sallyport_contract::{
-    Answer, CallReport,
-    services::{Seat, SeatError, Style},
+    ApprovalAnswer, CallReport,
+    services::{SubmissionError, TextStyle, UiSession},
 };
 use sallyport_sandbox::roles::{
     Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage,
@@ -30,30 +30,34 @@ impl Session {
     }
 }
 
-impl Seat for Session {
-    fn submit(&self, text: String) -> Result<(), SeatError> {
+impl UiSession for Session {
+    fn submit_input(&self, text: String) -> Result<(), SubmissionError> {
         self.note(format!("submit {text}"));
         Ok(())
     }
 
-    fn confirm(&self, confirmation_id: u64, answer: Answer) -> Result<(), SeatError> {
+    fn answer_question(
+        &self,
+        confirmation_id: u64,
+        answer: ApprovalAnswer,
+    ) -> Result<(), SubmissionError> {
         if confirmation_id != 7 || std::mem::replace(&mut *self.answered.lock().unwrap(), true) {
-            return Err(SeatError::NoSuchQuestion);
+            return Err(SubmissionError::NoSuchQuestion);
         }
         self.note(format!("confirm {confirmation_id} {answer:?}"));
         Ok(())
     }
 
-    fn cancel(&self) -> Result<(), SeatError> {
+    fn cancel_turn(&self) -> Result<(), SubmissionError> {
         self.note("cancel".to_owned());
         Ok(())
     }
 
-    fn print(&self, text: &str, style: Style) {
+    fn print_text(&self, text: &str, style: TextStyle) {
         self.note(format!("print {style:?} {text}"));
     }
 
-    fn status(&self, text: Option<&str>) {
+    fn set_status(&self, text: Option<&str>) {
         self.note(format!("status {text:?}"));
     }
 }
@@ -99,7 +103,7 @@ fn a_ui_is_told_every_event() {
         (UiEvent::ReadyForInput, &["ReadyForInput"]),
         (UiEvent::StateChanged(Activity::WaitingForApproval), &["WaitingForApproval"]),
     ] {
-        assert_eq!(event(&player, &session, told).outcome.word(), "completed");
+        assert_eq!(event(&player, &session, told).outcome.as_str(), "completed");
         let drawn = session.log().remove(0);
         assert!(words.iter().all(|word| drawn.contains(word)), "{drawn}");
     }
@@ -145,7 +149,7 @@ fn what_the_policy_does_not_grant_is_refused() {
     let report = line(&player, &session, "approve 7");
     assert_eq!(session.log(), ["print Strong not granted"]);
     assert_eq!(refused(&report), ["player may not answer a question"]);
-    assert_eq!(line(&player, &session, "submit hello").outcome.word(), "completed");
+    assert_eq!(line(&player, &session, "submit hello").outcome.as_str(), "completed");
     assert_eq!(session.log(), ["submit hello", "print Strong taken"]);
     player.warden.change("");
     let report = line(&player, &session, "submit hello");
@@ -170,8 +174,8 @@ fn floods_end() {
 fn a_ui_that_breaks_costs_that_run_only() {
     let (player, session) = (Guarded::by(warden(LIMITS)), Arc::default());
     assert!(told(&line(&player, &session, "trap")).starts_with("failed: the plugin trapped"));
-    assert_eq!(line(&player, &session, "loop").outcome.word(), "timed-out");
-    assert_eq!(line(&player, &session, "status on").outcome.word(), "completed");
+    assert_eq!(line(&player, &session, "loop").outcome.as_str(), "timed-out");
+    assert_eq!(line(&player, &session, "status on").outcome.as_str(), "completed");
 }
 
 #[test]

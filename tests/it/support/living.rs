@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallContext, CallReport, Denial, Effect, Outcome, Services, ToolCall,
+    AdmittedCall, BoxFuture, CallReport, Denial, Effect, Outcome, RequestedCall, Services,
+    ToolCallContext,
 };
 use sallyport_sandbox::{
     Compiler, ComponentFile, Plugin, PluginParts, Sandbox, SandboxOptions, SystemResolver, Warden,
@@ -103,20 +104,21 @@ impl Living {
 
     /// Begins a call; the future is the call.
     pub(crate) fn begin(&self, session: &str, steps: &[&str]) -> BoxFuture<'static, CallReport> {
-        let context = CallContext { session_id: session.to_owned(), ..CallContext::default() };
+        let context =
+            ToolCallContext { session_id: session.to_owned(), ..ToolCallContext::default() };
         self.begin_in(context, steps)
     }
 
     /// Begins a call in any context.
     pub(crate) fn begin_in(
         &self,
-        context: CallContext,
+        context: ToolCallContext,
         steps: &[&str],
     ) -> BoxFuture<'static, CallReport> {
         let arguments = json!({ "steps": steps });
         let tool = "living.acts".parse().unwrap();
-        let call = ToolCall { context, tool, arguments: arguments.to_string() };
-        let admitted = Admitted::new(call, arguments);
+        let call = RequestedCall { context, tool, arguments: arguments.to_string() };
+        let admitted = AdmittedCall::new(call, arguments);
         let plugin = Arc::clone(&self.plugin);
         Box::pin(async move { plugin.call(admitted).await })
     }

@@ -6,25 +6,26 @@ use std::{
 };
 
 use sallyport_contract::{
-    BoxFuture, CallContext, Owner, Services, ToolId,
+    BoxFuture, DataOwner, Services, ToolCallContext, ToolId,
     services::{
-        Delivery, Expected, Kept, Notice, NoticeError, Notices, Opened, Opener, PackageError,
-        PackageFile, Packages, Plan, Progress, StateError, StateStore, Timer, TimerError, Timers,
-        Write,
+        CallProgress, DeliveryTime, NoticeError, NoticeService, PackageFetchError, PackageFile,
+        PackageService, PluginNotice, StateStore, StateStoreError, StateWrite, StoredTimer,
+        StoredValue, TimerError, TimerRequest, TimerStore, UrlOpenResult, UrlOpener,
+        WriteCondition,
     },
 };
 
 /// All of it.
 #[derive(Default)]
 pub(crate) struct Offers {
-    kept: Mutex<BTreeMap<(Owner, String), Kept>>,
-    timers: Mutex<Vec<Timer>>,
+    kept: Mutex<BTreeMap<(DataOwner, String), StoredValue>>,
+    timers: Mutex<Vec<StoredTimer>>,
     /// The messages that came.
-    pub(crate) notices: Mutex<Vec<Notice>>,
+    pub(crate) notices: Mutex<Vec<PluginNotice>>,
     /// When each of them is shown.
-    pub(crate) deliveries: Mutex<Vec<Delivery>>,
+    pub(crate) deliveries: Mutex<Vec<DeliveryTime>>,
     /// The reports of progress that came.
-    pub(crate) progress: Mutex<Vec<Progress>>,
+    pub(crate) progress: Mutex<Vec<CallProgress>>,
     /// The pages that were opened.
     pub(crate) pages: Mutex<Vec<String>>,
     /// Nothing works any more.
@@ -55,48 +56,53 @@ impl Offers {
 }
 
 impl StateStore for Offers {
-    fn get(&self, owner: &Owner, key: &str) -> Result<Option<Kept>, StateError> {
+    fn get(&self, owner: &DataOwner, key: &str) -> Result<Option<StoredValue>, StateStoreError> {
         if self.is_broken() {
-            return Err(StateError::Unavailable("the disk is at /secret/place".to_owned()));
+            return Err(StateStoreError::Unavailable("the disk is at /secret/place".to_owned()));
         }
         Ok(self.kept.lock().unwrap().get(&(owner.clone(), key.to_owned())).cloned())
     }
 
-    fn set(&self, owner: &Owner, key: &str, write: Write<'_>) -> Result<u64, StateError> {
+    fn set(
+        &self,
+        owner: &DataOwner,
+        key: &str,
+        write: StateWrite<'_>,
+    ) -> Result<u64, StateStoreError> {
         let mut kept = self.kept.lock().unwrap();
         let place = (owner.clone(), key.to_owned());
         let present = kept.get(&place).map(|kept| kept.version);
         let fits = match write.expected {
-            Expected::Anything => true,
-            Expected::Nothing => present.is_none(),
-            Expected::Version(version) => present == Some(version),
+            WriteCondition::Anything => true,
+            WriteCondition::Nothing => present.is_none(),
+            WriteCondition::Version(version) => present == Some(version),
         };
         if !fits {
-            return Err(StateError::Conflict { present });
+            return Err(StateStoreError::Conflict { present });
         }
         let others = kept.iter().filter(|(other, _)| **other != place);
         let others: usize = others.map(|((_, key), kept)| key.len() + kept.value.len()).sum();
         let (needed, quota) = ((others + key.len() + write.value.len()) as u64, write.quota_bytes);
         if needed > quota {
-            return Err(StateError::QuotaReached { needed, quota });
+            return Err(StateStoreError::QuotaReached { needed, quota });
         }
         let version = present.unwrap_or(0) + 1;
-        kept.insert(place, Kept { value: write.value.to_vec(), version });
+        kept.insert(place, StoredValue { value: write.value.to_vec(), version });
         Ok(version)
     }
 
-    fn delete(&self, owner: &Owner, key: &str) -> Result<bool, StateError> {
+    fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError> {
         let gone = self.kept.lock().unwrap().remove(&(owner.clone(), key.to_owned()));
         Ok(gone.is_some())
     }
 
-    fn list(
+    fn list_keys(
         &self,
-        owner: &Owner,
+        owner: &DataOwner,
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<String>, StateError> {
+    ) -> Result<Vec<String>, StateStoreError> {
         let kept = self.kept.lock().unwrap();
         let own = kept.keys().filter(|(of, _)| of == owner).map(|(_, key)| key);
         let wanted = own.filter(|key| key.starts_with(prefix) && Some(key.as_str()) > after);
@@ -104,8 +110,8 @@ impl StateStore for Offers {
     }
 }
 
-impl Timers for Offers {
-    fn add(&self, owner: &Owner, plan: Plan) -> Result<Timer, TimerError> {
+impl TimerStore for Offers {
+    fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
         let mut timers = self.timers.lock().unwrap();
         if timers.len() >= plan.timers_max as usize {
             return Err(TimerError::TooMany { max: plan.timers_max });
@@ -113,7 +119,7 @@ impl Timers for Offers {
         if plan.interval_ms_min > 60_000 {
             return Err(TimerError::Invalid("too often".to_owned()));
         }
-        let timer = Timer {
+        let timer = StoredTimer {
             id: format!("t{}", timers.len()),
             owner: owner.clone(),
             moment: plan.moment,
@@ -126,21 +132,21 @@ impl Timers for Offers {
         Ok(timer)
     }
 
-    fn cancel(&self, owner: &Owner, id: &str) -> Result<bool, TimerError> {
+    fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
         let mut timers = self.timers.lock().unwrap();
         let before = timers.len();
         timers.retain(|timer| timer.id != id || timer.owner != *owner);
         Ok(timers.len() < before)
     }
 
-    fn list(&self, owner: &Owner) -> Result<Vec<Timer>, TimerError> {
+    fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
         let timers = self.timers.lock().unwrap();
         Ok(timers.iter().filter(|timer| timer.owner == *owner).cloned().collect())
     }
 }
 
-impl Notices for Offers {
-    fn notify(&self, notice: Notice, delivery: Delivery) -> Result<(), NoticeError> {
+impl NoticeService for Offers {
+    fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
         if self.is_broken() {
             return Err(NoticeError::Unavailable("nobody is there".to_owned()));
         }
@@ -149,36 +155,39 @@ impl Notices for Offers {
         Ok(())
     }
 
-    fn progress(&self, _: &CallContext, _: &ToolId, progress: Progress) {
+    fn report_progress(&self, _: &ToolCallContext, _: &ToolId, progress: CallProgress) {
         self.progress.lock().unwrap().push(progress);
     }
 }
 
-impl Opener for Offers {
-    fn open(&self, url: &str) -> Opened {
+impl UrlOpener for Offers {
+    fn open_url(&self, url: &str) -> UrlOpenResult {
         self.pages.lock().unwrap().push(url.to_owned());
-        Opened::Browser
+        UrlOpenResult::Browser
     }
 }
 
-impl Packages for Offers {
-    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>> {
+impl PackageService for Offers {
+    fn list_releases<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<String>, PackageFetchError>> {
         Box::pin(async move {
             if name == "nothing" {
-                return Err(PackageError::NotFound("there is no nothing".to_owned()));
+                return Err(PackageFetchError::NotFound("there is no nothing".to_owned()));
             }
             Ok(["2.0", "0.9.0", "0.8"].map(str::to_owned).to_vec())
         })
     }
 
-    fn fetch<'a>(
+    fn fetch_package<'a>(
         &'a self,
         name: &'a str,
         _version: &'a str,
-    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageError>> {
+    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageFetchError>> {
         Box::pin(async move {
             if name == "nothing" {
-                return Err(PackageError::NotFound("there is no nothing".to_owned()));
+                return Err(PackageFetchError::NotFound("there is no nothing".to_owned()));
             }
             let file = |path: &str| PackageFile { path: path.to_owned(), data: vec![0; 10] };
             Ok([file("a.py"), file("b/c.py")].into())

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{BoxFuture, CallContext, CallReport, Effect, Outcome, Resolver, ToolCall};
+use sallyport_contract::{
+    BoxFuture, CallReport, Effect, HostNameResolver, Outcome, RequestedCall, ToolCallContext,
+};
 use sallyport_runtime::{
     Host, HostOptions,
     config::{Env, Flags, Settings},
@@ -32,7 +34,7 @@ impl Tools {
     }
 
     /// Loads the plugins with another name service.
-    pub(crate) fn resolving(home: &Home, resolver: Arc<dyn Resolver>) -> Self {
+    pub(crate) fn resolving(home: &Home, resolver: Arc<dyn HostNameResolver>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -80,13 +82,19 @@ impl Tools {
         arguments: &Value,
     ) -> BoxFuture<'static, CallReport> {
         let toolbox = Arc::clone(self.host.toolbox());
-        let context =
-            CallContext { call_id: "c".into(), session_id: session.into(), ..Default::default() };
-        let call =
-            ToolCall { context, tool: tool.parse().unwrap(), arguments: arguments.to_string() };
+        let context = ToolCallContext {
+            call_id: "c".into(),
+            session_id: session.into(),
+            ..Default::default()
+        };
+        let call = RequestedCall {
+            context,
+            tool: tool.parse().unwrap(),
+            arguments: arguments.to_string(),
+        };
         Box::pin(async move {
-            match toolbox.admit(call).await {
-                Ok(admitted) => toolbox.run(admitted).await,
+            match toolbox.admit_call(call).await {
+                Ok(admitted) => toolbox.run_call(admitted).await,
                 Err(report) => *report,
             }
         })
@@ -104,12 +112,12 @@ pub(crate) fn data(report: &CallReport) -> &Value {
 
 /// Word and message of an outcome, as a model reads them.
 pub(crate) fn told(report: &CallReport) -> String {
-    let told = report.outcome.to_model();
+    let told = report.outcome.to_model_value();
     let message = match &told["error"] {
         Value::String(error) => error.clone(),
         _ => told.to_string(),
     };
-    format!("{}: {message}", report.outcome.word())
+    format!("{}: {message}", report.outcome.as_str())
 }
 
 /// The log lines of a call.

@@ -11,8 +11,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallContext, CallReport, Denial, Redactor, Resolver, Secret, Services,
-    ToolCall, ToolSpec,
+    AdmittedCall, BoxFuture, CallReport, Denial, HostNameResolver, Redactor, RequestedCall, Secret,
+    Services, ToolCallContext, ToolDescriptor,
 };
 use sallyport_policy::{Grant, Manifest, Policy, Proxy};
 use sallyport_sandbox::{
@@ -200,12 +200,15 @@ impl Guarded {
 
     /// Loads the warden's guest, with another name service.
     #[track_caller]
-    pub(crate) fn resolving(warden: Scripted, resolver: Arc<dyn Resolver>) -> Self {
+    pub(crate) fn resolving(warden: Scripted, resolver: Arc<dyn HostNameResolver>) -> Self {
         Self::load(warden, resolver).unwrap()
     }
 
     /// Loads the warden's guest, if it can be loaded.
-    pub(crate) fn load(warden: Scripted, resolver: Arc<dyn Resolver>) -> Result<Self, LoadError> {
+    pub(crate) fn load(
+        warden: Scripted,
+        resolver: Arc<dyn HostNameResolver>,
+    ) -> Result<Self, LoadError> {
         let name = warden.manifest.name.to_string();
         Self::made_of(warden, resolver, guest(&name), |sandbox, parts| sandbox.load(parts))
     }
@@ -220,7 +223,7 @@ impl Guarded {
     pub(crate) fn program(
         warden: Scripted,
         bytes: Vec<u8>,
-        tool: ToolSpec,
+        tool: ToolDescriptor,
     ) -> Result<Self, LoadError> {
         let resolver = Arc::new(SystemResolver::default());
         Self::made_of(warden, resolver, bytes, |sandbox, parts| {
@@ -230,7 +233,7 @@ impl Guarded {
 
     fn made_of(
         warden: Scripted,
-        resolver: Arc<dyn Resolver>,
+        resolver: Arc<dyn HostNameResolver>,
         bytes: Vec<u8>,
         load: impl FnOnce(&Arc<Sandbox>, PluginParts<'_>) -> Result<Plugin, LoadError>,
     ) -> Result<Self, LoadError> {
@@ -269,12 +272,12 @@ impl Guarded {
     }
 
     /// A call that the gate has let through.
-    pub(crate) fn admitted(&self, tool: &str, arguments: &Value) -> Admitted {
+    pub(crate) fn admitted(&self, tool: &str, arguments: &Value) -> AdmittedCall {
         let context =
-            CallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
+            ToolCallContext { call_id: "c".into(), session_id: "s".into(), ..Default::default() };
         let tool = format!("{}.{tool}", self.warden.manifest.name).parse().unwrap();
-        let call = ToolCall { context, tool, arguments: arguments.to_string() };
-        Admitted::new(call, arguments.clone())
+        let call = RequestedCall { context, tool, arguments: arguments.to_string() };
+        AdmittedCall::new(call, arguments.clone())
     }
 
     /// Runs a future to its end.

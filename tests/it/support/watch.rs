@@ -7,7 +7,8 @@ use std::sync::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallContext, CallReport, Denial, Redactor, Secret, Services, ToolCall,
+    AdmittedCall, BoxFuture, CallReport, Denial, Redactor, RequestedCall, Secret, Services,
+    ToolCallContext,
 };
 use sallyport_policy::{Grant, Manifest, Policy, Proxy};
 use sallyport_sandbox::{
@@ -97,10 +98,10 @@ impl Watch {
 
     /// Calls a tool; the future is the call.
     pub(crate) fn begin(&self, tool: &str, arguments: &Value) -> BoxFuture<'static, CallReport> {
-        let context = CallContext::default();
+        let context = ToolCallContext::default();
         let tool = format!("{}.{tool}", self.watcher.manifest.name).parse().unwrap();
-        let call = ToolCall { context, tool, arguments: arguments.to_string() };
-        let call = Admitted::new(call, arguments.clone());
+        let call = RequestedCall { context, tool, arguments: arguments.to_string() };
+        let call = AdmittedCall::new(call, arguments.clone());
         let plugin = Arc::clone(&self.plugin);
         Box::pin(async move { plugin.call(call).await })
     }
@@ -181,7 +182,7 @@ impl Warden for Watcher {
     }
 
     fn redactor(&self) -> Arc<Redactor> {
-        Arc::new(Redactor::none())
+        Arc::new(Redactor::empty())
     }
 
     fn services(&self) -> Services {

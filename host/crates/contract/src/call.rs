@@ -11,7 +11,7 @@ use crate::{name::ToolId, outcome::Effect};
 
 /// Where a call comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CallContext {
+pub struct ToolCallContext {
     /// Unique within the session; ties the result to the model's request.
     pub call_id: String,
     /// The session that the call belongs to.
@@ -25,9 +25,9 @@ pub struct CallContext {
 
 /// A call as requested. Nothing about it has been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCall {
+pub struct RequestedCall {
     /// Origin of the call.
-    pub context: CallContext,
+    pub context: ToolCallContext,
     /// The requested tool; it may not exist.
     pub tool: ToolId,
     /// The arguments as text, exactly as the model wrote them; they may not be valid JSON.
@@ -39,68 +39,68 @@ pub struct ToolCall {
 ///
 /// It cannot change afterwards, so the call that runs is the call that was approved.
 #[derive(Debug, Clone)]
-pub struct Admitted {
-    context: CallContext,
+pub struct AdmittedCall {
+    context: ToolCallContext,
     tool: ToolId,
     text: String,
     arguments: Value,
     grounds: String,
-    trail: Trail,
+    trail: AbandonedEffects,
 }
 
 /// The effects of a run that was abandoned before it could report. The runner leaves them here and
 /// the record keeper takes them. Clones share one trail.
 #[derive(Debug, Clone, Default)]
-pub struct Trail(Arc<Mutex<Vec<Effect>>>);
+pub struct AbandonedEffects(Arc<Mutex<Vec<Effect>>>);
 
-impl Trail {
+impl AbandonedEffects {
     /// Adds the effects of a run.
-    pub fn leave(&self, effects: Vec<Effect>) {
-        self.effects().extend(effects);
+    pub fn add_effects(&self, effects: Vec<Effect>) {
+        self.lock_effects().extend(effects);
     }
 
     /// Takes all effects that were left.
-    pub fn take(&self) -> Vec<Effect> {
-        mem::take(&mut self.effects())
+    pub fn take_effects(&self) -> Vec<Effect> {
+        mem::take(&mut self.lock_effects())
     }
 
     /// Ignores poisoning because each change is complete in itself, so a panic elsewhere leaves the
     /// list consistent.
-    fn effects(&self) -> MutexGuard<'_, Vec<Effect>> {
+    fn lock_effects(&self) -> MutexGuard<'_, Vec<Effect>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Admitted {
+impl AdmittedCall {
     /// Marks a call as admitted. Only a toolbox's own `admit` may call this (a lint enforces it).
-    pub fn new(call: ToolCall, arguments: Value) -> Self {
-        let ToolCall { context, tool, arguments: text } = call;
-        let (grounds, trail) = (String::new(), Trail::default());
+    pub fn new(call: RequestedCall, arguments: Value) -> Self {
+        let RequestedCall { context, tool, arguments: text } = call;
+        let (grounds, trail) = (String::new(), AbandonedEffects::default());
         Self { context, tool, text, arguments, grounds, trail }
     }
 
     /// Returns the same call for another run, with a trail of its own.
-    pub fn again(&self) -> Self {
-        Self { trail: Trail::default(), ..self.clone() }
+    pub fn clone_for_rerun(&self) -> Self {
+        Self { trail: AbandonedEffects::default(), ..self.clone() }
     }
 
     /// Adds the reason for the admission, for the record.
-    pub fn on_grounds(self, grounds: String) -> Self {
+    pub fn with_authorization_reason(self, grounds: String) -> Self {
         Self { grounds, ..self }
     }
 
     /// Why the call was admitted: the decision and the rule or the answer behind it.
-    pub fn grounds(&self) -> &str {
+    pub fn authorization_reason(&self) -> &str {
         &self.grounds
     }
 
     /// The effects of a run that was abandoned.
-    pub fn trail(&self) -> &Trail {
+    pub fn abandoned_effects(&self) -> &AbandonedEffects {
         &self.trail
     }
 
     /// Origin of the call.
-    pub fn context(&self) -> &CallContext {
+    pub fn context(&self) -> &ToolCallContext {
         &self.context
     }
 
@@ -115,7 +115,7 @@ impl Admitted {
     }
 
     /// The same arguments as the JSON text that was checked.
-    pub fn text(&self) -> &str {
+    pub fn arguments_text(&self) -> &str {
         &self.text
     }
 }

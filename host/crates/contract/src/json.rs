@@ -30,20 +30,20 @@ pub enum JsonError {
 ///
 /// Text that is too long, that is not JSON (`NaN` and trailing text included), that nests 128
 /// levels or deeper, or that repeats a key within an object.
-pub fn parse(text: &str, bytes_max: usize) -> Result<Value, JsonError> {
+pub fn parse_json(text: &str, bytes_max: usize) -> Result<Value, JsonError> {
     if text.len() > bytes_max {
         return Err(JsonError::TooLong { bytes: text.len(), bytes_max });
     }
     let malformed = |e: serde_json::Error| JsonError::Malformed(e.to_string());
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut reader).map_err(malformed)?;
+    let value = StrictJsonVisitor.deserialize(&mut reader).map_err(malformed)?;
     reader.end().map_err(malformed)?;
     Ok(value)
 }
 
-struct Strict;
+struct StrictJsonVisitor;
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for StrictJsonVisitor {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -51,7 +51,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for StrictJsonVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict)? {
+        while let Some(item) = items.next_element_seed(StrictJsonVisitor)? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(Strict)?;
+            let value = entries.next_value_seed(StrictJsonVisitor)?;
             if map.contains_key(&key) {
                 return Err(de::Error::custom(format_args!("the key {key:?} stands twice")));
             }
@@ -117,7 +117,10 @@ mod tests {
         for text in
             ["{}", "[1, -2, 3.5e3]", r#"{"a":{"b":[null,true,"x\u00e9"]}}"#, "18446744073709551615"]
         {
-            assert_eq!(parse(text, 1000).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+            assert_eq!(
+                parse_json(text, 1000).unwrap(),
+                serde_json::from_str::<Value>(text).unwrap()
+            );
         }
     }
 
@@ -126,10 +129,10 @@ mod tests {
         let deep = "[".repeat(200);
         for text in ["", "NaN", "{\"a\":1,\"a\":2}", "{} {}", "{\"a\":}", "1e999", "{'a':1}", &deep]
         {
-            assert!(matches!(parse(text, 1000), Err(JsonError::Malformed(_))), "{text}");
+            assert!(matches!(parse_json(text, 1000), Err(JsonError::Malformed(_))), "{text}");
         }
-        let inner = parse(r#"{"x":[{"k":1,"k":1}]}"#, 1000).unwrap_err();
+        let inner = parse_json(r#"{"x":[{"k":1,"k":1}]}"#, 1000).unwrap_err();
         assert!(inner.to_string().contains("\"k\" stands twice"), "{inner}");
-        assert!(matches!(parse("[1]", 2), Err(JsonError::TooLong { bytes: 3, bytes_max: 2 })));
+        assert!(matches!(parse_json("[1]", 2), Err(JsonError::TooLong { bytes: 3, bytes_max: 2 })));
     }
 }

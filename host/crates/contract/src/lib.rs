@@ -21,17 +21,19 @@ pub mod text;
 pub mod tool;
 pub mod toolbox;
 
-pub use call::{Admitted, CallContext, ToolCall, Trail};
+pub use call::{AbandonedEffects, AdmittedCall, RequestedCall, ToolCallContext};
 pub use mangle::NameTable;
 pub use name::{NameError, PluginName, ToolId, ToolName};
 pub use outcome::{
-    CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
+    CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, LogLevel, Outcome,
+    ToolOutput,
 };
 pub use preview::{BodyEncoding, BodyPreview, RequestPreview};
 pub use redact::{RedactStream, Redactor, ScanStream};
 pub use secret::Secret;
-pub use services::{Owner, Services};
-pub use tool::{Hints, ToolSpec};
+pub use services::{DataOwner, Services};
+pub use tool::{ToolDescriptor, ToolHints};
 pub use toolbox::{
-    Answer, ApprovalRequest, BoxFuture, Consent, Decision, Resolver, Subject, Toolbox,
+    ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture, Consent, Decision,
+    HostNameResolver, Toolbox,
 };

@@ -16,7 +16,7 @@ pub const MODEL_NAME_BYTES_MAX: usize = 64;
 #[error(
     "tools {first} and {second} would both be called {name:?} towards a model; rename one of the two"
 )]
-pub struct Collision {
+pub struct ToolNameCollision {
     /// The tool that comes first in the list.
     pub first: ToolId,
     /// The tool that comes second.
@@ -37,12 +37,12 @@ impl NameTable {
     /// # Errors
     ///
     /// Two different tools that mangle to one name.
-    pub fn new<'a>(ids: impl IntoIterator<Item = &'a ToolId>) -> Result<Self, Collision> {
+    pub fn new<'a>(ids: impl IntoIterator<Item = &'a ToolId>) -> Result<Self, ToolNameCollision> {
         let mut by_name = BTreeMap::new();
         for id in ids {
-            let name = mangle(id);
+            let name = model_tool_name(id);
             if let Some(first) = by_name.insert(name.clone(), id.clone()) {
-                return Err(Collision { first, second: id.clone(), name });
+                return Err(ToolNameCollision { first, second: id.clone(), name });
             }
         }
         Ok(Self { by_name })
@@ -53,23 +53,23 @@ impl NameTable {
     pub fn resolve(&self, name: &str) -> Option<&ToolId> {
         self.by_name.get(name).or_else(|| {
             let id: ToolId = name.parse().ok()?;
-            self.by_name.get(&mangle(&id)).filter(|known| **known == id)
+            self.by_name.get(&model_tool_name(&id)).filter(|known| **known == id)
         })
     }
 
     /// Lists the names that the model sees, in a stable order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn model_names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
 }
 
 /// Returns the name that a model sees for a tool.
-pub fn mangle(id: &ToolId) -> String {
+pub fn model_tool_name(id: &ToolId) -> String {
     let plain = format!("{}__{}", id.plugin, id.tool);
     let mut name: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
     if name.len() > MODEL_NAME_BYTES_MAX {
         name.truncate(MODEL_NAME_BYTES_MAX - 9);
-        name.push_str(&format!("_{:08x}", fingerprint(&plain)));
+        name.push_str(&format!("_{:08x}", name_fingerprint(&plain)));
     }
     name
 }
@@ -80,7 +80,7 @@ fn is_safe(c: char) -> bool {
 
 /// FNV-1a hash that distinguishes long names with a common prefix. Security does not depend on it:
 /// a collision is an error of [`NameTable::new`].
-fn fingerprint(text: &str) -> u32 {
+fn name_fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
@@ -98,7 +98,7 @@ mod tests {
         let ids =
             [id("clock.get_time"), id("python.python:execute"), id("law.lawsuit.check"), id(&long)];
         let table = NameTable::new(&ids).unwrap();
-        for (name, want) in table.names().map(|n| (n, table.resolve(n))) {
+        for (name, want) in table.model_names().map(|n| (n, table.resolve(n))) {
             assert!(name.len() <= MODEL_NAME_BYTES_MAX, "{name}");
             assert!(name.chars().all(is_safe), "{name}");
             assert!(ids.contains(want.unwrap()));

@@ -67,7 +67,7 @@ impl FromStr for PluginName {
         if head && s.len() <= PLUGIN_NAME_BYTES_MAX && s.bytes().all(rest) {
             Ok(Self(s.to_owned()))
         } else {
-            Err(NameError::Plugin(shortened(s)))
+            Err(NameError::Plugin(shorten_name(s)))
         }
     }
 }
@@ -84,7 +84,7 @@ impl FromStr for ToolName {
         {
             Ok(Self(s.to_owned()))
         } else {
-            Err(NameError::Tool(shortened(s)))
+            Err(NameError::Tool(shorten_name(s)))
         }
     }
 }
@@ -93,13 +93,13 @@ impl FromStr for ToolId {
     type Err = NameError;
 
     fn from_str(s: &str) -> Result<Self, NameError> {
-        let (plugin, tool) = s.split_once('.').ok_or_else(|| NameError::Id(shortened(s)))?;
+        let (plugin, tool) = s.split_once('.').ok_or_else(|| NameError::Id(shorten_name(s)))?;
         Ok(Self::new(plugin.parse()?, tool.parse()?))
     }
 }
 
 /// Returns the start of a refused name for its error: the name may be megabytes of foreign text.
-fn shortened(s: &str) -> String {
+fn shorten_name(s: &str) -> String {
     s.chars().take(PLUGIN_NAME_BYTES_MAX).collect()
 }
 

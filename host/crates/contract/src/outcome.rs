@@ -15,11 +15,11 @@ pub enum Outcome {
     /// The tool did its work.
     Completed(ToolOutput),
     /// The tool reported an error, or broke.
-    Failed(Failure),
+    Failed(CallFailure),
     /// Policy or the user refused the call itself, or something that the tool needed.
     Denied(Denial),
     /// The arguments do not fit; the model can correct them and try again.
-    InvalidArguments(Failure),
+    InvalidArguments(CallFailure),
     /// The call exceeded its time limit.
     TimedOut {
         /// The limit that ended it.
@@ -36,7 +36,7 @@ pub struct ToolOutput {
     pub data: Value,
     /// Further parts, for models and front ends that can show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub content: Vec<Content>,
+    pub content: Vec<ContentPart>,
     /// A sentence to speak to the user verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speech: Option<String>,
@@ -45,7 +45,7 @@ pub struct ToolOutput {
 /// One part of a tool's output in addition to its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Content {
+pub enum ContentPart {
     /// Plain text.
     Text {
         /// The text.
@@ -78,7 +78,7 @@ pub enum Content {
 
 /// Why a call failed, with a separate text for each audience.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CallFailure {
     /// What kind of failure it is.
     pub kind: FailureKind,
     /// The message for the model.
@@ -216,7 +216,7 @@ impl From<Outcome> for CallReport {
     }
 }
 
-impl Failure {
+impl CallFailure {
     /// Creates a failure with a message for the model only.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), detail: None, panic: None }
@@ -237,7 +237,7 @@ impl Failure {
 impl Outcome {
     /// Returns the name of this outcome: `completed`, `failed`, `denied`, `invalid-arguments`,
     /// `timed-out` or `cancelled`.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Completed(_) => "completed",
             Self::Failed(_) => "failed",
@@ -249,10 +249,10 @@ impl Outcome {
     }
 
     /// Returns the value for the model: the tool's data, or an object `{outcome, error, hint}`.
-    pub fn to_model(&self) -> Value {
-        let error = |text: &str| json!({ "outcome": self.word(), "error": text });
+    pub fn to_model_value(&self) -> Value {
+        let error = |text: &str| json!({ "outcome": self.as_str(), "error": text });
         match self {
-            Self::Completed(output) => output.to_model(),
+            Self::Completed(output) => output.to_model_value(),
             Self::Failed(failure) | Self::InvalidArguments(failure) => error(&failure.message),
             Self::Denied(denial) => {
                 let mut value = error(&format!("{}: {}", denial.what, denial.why));
@@ -270,17 +270,17 @@ impl Outcome {
 impl ToolOutput {
     /// Returns the value for the model. Text parts are included; binary parts are reduced to their
     /// type and size.
-    fn to_model(&self) -> Value {
+    fn to_model_value(&self) -> Value {
         if self.content.is_empty() {
             return self.data.clone();
         }
-        let parts: Vec<Value> = self.content.iter().map(Content::to_model).collect();
+        let parts: Vec<Value> = self.content.iter().map(ContentPart::to_model_value).collect();
         json!({ "data": self.data, "content": parts })
     }
 }
 
-impl Content {
-    fn to_model(&self) -> Value {
+impl ContentPart {
+    fn to_model_value(&self) -> Value {
         let binary = |kind: &str, media_type: &str, data: &[u8]| json!({ "type": kind, "media_type": media_type, "bytes": data.len() });
         match self {
             Self::Text { text } => json!({ "type": "text", "text": text }),

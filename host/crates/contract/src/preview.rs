@@ -55,7 +55,7 @@ pub enum BodyEncoding {
 
 impl RequestPreview {
     /// Returns method and address in one line: `POST https://api.example.org/v1/send`.
-    pub fn what(&self) -> String {
+    pub fn summary_line(&self) -> String {
         format!("{} {}", self.method.as_deref().unwrap_or("open"), self.address)
     }
 }

@@ -8,25 +8,25 @@ mod prose;
 
 use std::fmt::Write;
 
-pub use prose::{Prose, prose};
+pub use prose::{ProseEscaper, escape_prose};
 
 /// Escapes everything that a terminal could obey or a reader could not see. Line breaks and tabs
 /// stay.
-pub fn visible(text: &str) -> String {
-    escape(text, |c| c == '\n' || c == '\t')
+pub fn escape_multiline(text: &str) -> String {
+    escape_except(text, |c| c == '\n' || c == '\t')
 }
 
 /// Escapes as [`visible`] does, and line breaks and tabs as well, so the text fits on one line.
-pub fn one_line(text: &str) -> String {
-    escape(text, |_| false)
+pub fn escape_line(text: &str) -> String {
+    escape_except(text, |_| false)
 }
 
 /// Escapes as [`one_line`] does, after cutting the text to `chars_max` characters, and marks a cut
 /// with `…`.
-pub fn excerpt(text: &str, chars_max: usize) -> String {
+pub fn escape_excerpt(text: &str, chars_max: usize) -> String {
     let mut short: String = text.chars().take(chars_max).collect();
     let cut = short.len() < text.len();
-    short = one_line(&short);
+    short = escape_line(&short);
     if cut {
         short.push('…');
     }
@@ -35,7 +35,7 @@ pub fn excerpt(text: &str, chars_max: usize) -> String {
 
 /// Escapes a JSON text as [`visible`] does, but with JSON escapes, so that a program reads the same
 /// value and a terminal obeys nothing.
-pub fn visible_json(json: &str) -> String {
+pub fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\n' || !is_hidden(c) {
@@ -50,14 +50,14 @@ pub fn visible_json(json: &str) -> String {
     out
 }
 
-fn escape(text: &str, keep: impl Fn(char) -> bool) -> String {
+fn escape_except(text: &str, keep: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
-    text.chars().for_each(|c| push(&mut out, c, keep(c) || !is_hidden(c)));
+    text.chars().for_each(|c| push_escaped(&mut out, c, keep(c) || !is_hidden(c)));
     out
 }
 
 /// Appends a character, verbatim or escaped.
-fn push(out: &mut String, c: char, as_it_is: bool) {
+fn push_escaped(out: &mut String, c: char, as_it_is: bool) {
     if as_it_is {
         out.push(c);
     } else if c.is_ascii() {
@@ -94,11 +94,11 @@ mod tests {
             ("two\nlines", "two\nlines"),
         ];
         for (input, want) in rows {
-            assert_eq!(visible(input), want);
+            assert_eq!(escape_multiline(input), want);
         }
-        assert_eq!(one_line("two\nlines"), "two\\nlines");
-        assert_eq!(excerpt("abcdef", 3), "abc…");
+        assert_eq!(escape_line("two\nlines"), "two\\nlines");
+        assert_eq!(escape_excerpt("abcdef", 3), "abc…");
         let json = "{\n\"a\": \"\u{9b}\u{e0041}é\"}";
-        assert_eq!(visible_json(json), "{\n\"a\": \"\\u009b\\udb40\\udc41é\"}");
+        assert_eq!(escape_json(json), "{\n\"a\": \"\\u009b\\udb40\\udc41é\"}");
     }
 }

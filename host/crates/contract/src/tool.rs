@@ -7,7 +7,7 @@ use crate::name::ToolId;
 
 /// One function that a model can call, as its plugin describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolSpec {
+pub struct ToolDescriptor {
     /// Plugin and tool.
     pub id: ToolId,
     /// A short display name, when the author gives one. Untrusted text.
@@ -22,13 +22,13 @@ pub struct ToolSpec {
     pub output: Option<Value>,
     /// The author's claims about the tool. They inform the user; no decision depends on them.
     #[serde(default)]
-    pub hints: Hints,
+    pub hints: ToolHints,
 }
 
 /// An author's claims about a tool; `None` means that the author claims nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Hints {
+pub struct ToolHints {
     /// The tool changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,

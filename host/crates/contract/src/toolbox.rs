@@ -9,10 +9,10 @@ use std::{future::Future, io, net::IpAddr, pin::Pin, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::{Admitted, ToolCall},
+    call::{AdmittedCall, RequestedCall},
     outcome::CallReport,
     preview::RequestPreview,
-    tool::ToolSpec,
+    tool::ToolDescriptor,
 };
 
 /// A boxed future, which makes the traits here usable as trait objects.
@@ -24,14 +24,17 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// tool runs: [`admit`](Toolbox::admit) checks and asks, [`run`](Toolbox::run) executes.
 pub trait Toolbox: Send + Sync {
     /// Lists all tools, in a stable order.
-    fn tools(&self) -> &[ToolSpec];
+    fn tools(&self) -> &[ToolDescriptor];
 
     /// Checks that the tool exists, that the arguments fit and that policy (and the user, where
     /// policy asks) agrees. A refusal is a finished report.
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>>;
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>>;
 
     /// Runs an admitted call. Dropping the future cancels the call.
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport>;
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport>;
 }
 
 /// The decision of a policy about an access. The strictest of several matching rules wins, so the
@@ -49,7 +52,7 @@ pub enum Decision {
 
 impl Decision {
     /// Returns the word for it in policies.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Ask => "ask",
@@ -62,9 +65,9 @@ impl Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest {
     /// The call, with the arguments that would be used, or that are being used.
-    pub call: ToolCall,
+    pub call: RequestedCall,
     /// The subject of the question.
-    pub subject: Subject,
+    pub subject: ApprovalSubject,
     /// The outgoing request, when the question is about one. Only the user sees it; records keep
     /// nothing of it.
     pub request: Option<Arc<RequestPreview>>,
@@ -83,7 +86,7 @@ pub struct ApprovalRequest {
 
 /// The subject of a question to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum ApprovalSubject {
     /// Making the call at all.
     Call,
     /// An access that the running call needs; the call waits for the answer.
@@ -95,7 +98,7 @@ pub enum Subject {
 
 /// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// Yes, to this one.
     Once,
     /// Yes, and to the same question for the rest of the session.
@@ -111,7 +114,7 @@ pub enum Answer {
     Nobody,
 }
 
-impl Answer {
+impl ApprovalAnswer {
     /// Returns true for a yes of any scope.
     pub fn is_yes(&self) -> bool {
         matches!(self, Self::Once | Self::Session | Self::Always)
@@ -121,15 +124,15 @@ impl Answer {
 /// Asks the user.
 pub trait Consent: Send + Sync {
     /// Shows the request and waits for the answer.
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer>;
+    fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer>;
 }
 
 /// Turns a host name into addresses.
-pub trait Resolver: Send + Sync {
+pub trait HostNameResolver: Send + Sync {
     /// Looks up all addresses of a name.
     ///
     /// # Errors
     ///
     /// The name does not exist or the look-up failed.
-    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
+    fn resolve_host<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use reqwest::{Client, Response, StatusCode, header, redirect};
 use rustls::{ClientConfig, RootCertStore, crypto};
 use rustls_platform_verifier::BuilderVerifierExt;
-use sallyport_contract::services::PackageError;
+use sallyport_contract::services::PackageFetchError;
 use url::Url;
 
 /// Maximum wait for a connection.
@@ -66,7 +66,7 @@ fn tls(is_https: bool) -> Result<ClientConfig, rustls::Error> {
 }
 
 /// Fetches the page of a project; `None` if the index does not have the project.
-pub(crate) async fn page(client: &Client, url: Url) -> Result<Option<Page>, PackageError> {
+pub(crate) async fn page(client: &Client, url: Url) -> Result<Option<Page>, PackageFetchError> {
     let request = client.get(url).header(header::ACCEPT, PAGE_FORMS);
     let Some(response) = answered(request.send().await)? else { return Ok(None) };
     let (url, header) = (response.url().clone(), response.headers().get(header::CONTENT_TYPE));
@@ -76,14 +76,16 @@ pub(crate) async fn page(client: &Client, url: Url) -> Result<Option<Page>, Pack
 }
 
 /// Fetches a wheel; `None` if it does not exist.
-pub(crate) async fn wheel(client: &Client, url: Url) -> Result<Option<Vec<u8>>, PackageError> {
+pub(crate) async fn wheel(client: &Client, url: Url) -> Result<Option<Vec<u8>>, PackageFetchError> {
     match answered(client.get(url).send().await)? {
         Some(response) => body(response, WHEEL_BYTES_MAX).await.map(Some),
         None => Ok(None),
     }
 }
 
-fn answered(result: Result<Response, reqwest::Error>) -> Result<Option<Response>, PackageError> {
+fn answered(
+    result: Result<Response, reqwest::Error>,
+) -> Result<Option<Response>, PackageFetchError> {
     let response = result.map_err(|error| lost(&error))?;
     match response.status() {
         StatusCode::OK => Ok(Some(response)),
@@ -92,7 +94,7 @@ fn answered(result: Result<Response, reqwest::Error>) -> Result<Option<Response>
     }
 }
 
-async fn body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, PackageError> {
+async fn body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, PackageFetchError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
         if bytes.len() + chunk.len() > bytes_max {
@@ -104,7 +106,7 @@ async fn body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, Packa
 }
 
 /// Returns an error for a guest. It omits the address, which may contain the operator's password.
-fn lost(error: &reqwest::Error) -> PackageError {
+fn lost(error: &reqwest::Error) -> PackageFetchError {
     unavailable(match error {
         _ if error.is_timeout() => "it did not answer in time",
         _ if error.is_connect() => "it cannot be reached",
@@ -113,6 +115,6 @@ fn lost(error: &reqwest::Error) -> PackageError {
     })
 }
 
-pub(crate) fn unavailable(why: &str) -> PackageError {
-    PackageError::Unavailable(format!("the package index cannot be used: {why}"))
+pub(crate) fn unavailable(why: &str) -> PackageFetchError {
+    PackageFetchError::Unavailable(format!("the package index cannot be used: {why}"))
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use reqwest::Client;
 use sallyport_contract::{
     BoxFuture,
-    services::{PackageError, PackageFile, Packages},
+    services::{PackageFetchError, PackageFile, PackageService},
 };
 use url::Url;
 
@@ -68,23 +68,28 @@ impl Index {
     }
 
     /// Returns the wheels on the page of a project. `name` must be normalized.
-    async fn entries(&self, name: &str) -> Result<Vec<Entry>, PackageError> {
+    async fn entries(&self, name: &str) -> Result<Vec<Entry>, PackageFetchError> {
         let address = self.base.join(&format!("{name}/"));
         let address = address.map_err(|_| unavailable("its address is broken"))?;
         let page = download::page(&self.client, address).await?;
-        let page =
-            page.ok_or_else(|| PackageError::NotFound(format!("the index has no package {name}")))?;
+        let page = page.ok_or_else(|| {
+            PackageFetchError::NotFound(format!("the index has no package {name}"))
+        })?;
         Ok(listing::read(&page.url, &page.media_type, &page.text))
     }
 
-    async fn find(&self, project: &Project) -> Result<Vec<u8>, PackageError> {
+    async fn find(&self, project: &Project) -> Result<Vec<u8>, PackageFetchError> {
         let entries = self.entries(&project.name).await?;
         let entry = listing::choose(&entries, project)
-            .ok_or_else(|| PackageError::NotFound(missing(&entries, project)))?;
+            .ok_or_else(|| PackageFetchError::NotFound(missing(&entries, project)))?;
         self.download(entry, project).await
     }
 
-    async fn download(&self, entry: &Entry, project: &Project) -> Result<Vec<u8>, PackageError> {
+    async fn download(
+        &self,
+        entry: &Entry,
+        project: &Project,
+    ) -> Result<Vec<u8>, PackageFetchError> {
         let Project { name, version } = project;
         let wanted = entry.digest.ok_or_else(|| {
             unavailable(&format!("it gives no SHA-256 digest for {name} {version}"))
@@ -101,7 +106,7 @@ impl Index {
         Ok(bytes)
     }
 
-    async fn wheel(&self, project: &Project) -> Result<Vec<u8>, PackageError> {
+    async fn wheel(&self, project: &Project) -> Result<Vec<u8>, PackageFetchError> {
         let (folder, wanted) = (self.folder.clone(), project.clone());
         if let Some(bytes) = apart(move || kept::find(&folder, &wanted)).await? {
             return Ok(bytes);
@@ -117,24 +122,27 @@ impl Index {
     }
 }
 
-impl Packages for Index {
-    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>> {
+impl PackageService for Index {
+    fn list_releases<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<String>, PackageFetchError>> {
         Box::pin(async move {
             let name = project::checked_name(name)?;
             let releases = listing::releases(&self.entries(&name).await?, &name);
             if releases.is_empty() {
                 let why = format!("the index has no wheel of {name} in pure Python");
-                return Err(PackageError::NotFound(why));
+                return Err(PackageFetchError::NotFound(why));
             }
             Ok(releases)
         })
     }
 
-    fn fetch<'a>(
+    fn fetch_package<'a>(
         &'a self,
         name: &'a str,
         version: &'a str,
-    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageError>> {
+    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageFetchError>> {
         Box::pin(async move {
             let bytes = self.wheel(&Project::new(name, version)?).await?;
             apart(move || wheel::unpack(&bytes)).await?.map(Arc::from)
@@ -145,7 +153,7 @@ impl Packages for Index {
 /// Runs blocking work on a blocking thread.
 async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, PackageError> {
+) -> Result<T, PackageFetchError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| unavailable("the host failed while it handled a package"))
 }

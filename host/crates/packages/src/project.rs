@@ -1,6 +1,6 @@
 //! A requested package: a project and its version.
 
-use sallyport_contract::{services::PackageError, text::excerpt};
+use sallyport_contract::{services::PackageFetchError, text::escape_excerpt};
 
 /// Maximum length of a name, in bytes. Real names are shorter.
 const NAME_BYTES_MAX: usize = 128;
@@ -24,7 +24,7 @@ impl Project {
     /// # Errors
     ///
     /// The name or the version is invalid. A valid one cannot alter a path or an address.
-    pub(crate) fn new(name: &str, version: &str) -> Result<Self, PackageError> {
+    pub(crate) fn new(name: &str, version: &str) -> Result<Self, PackageFetchError> {
         let name = checked_name(name)?;
         let is_version = version.len() <= VERSION_BYTES_MAX
             && version.starts_with(|c: char| c.is_ascii_digit())
@@ -41,7 +41,7 @@ impl Project {
 /// # Errors
 ///
 /// The name is invalid. A valid one cannot alter a path or an address.
-pub(crate) fn checked_name(name: &str) -> Result<String, PackageError> {
+pub(crate) fn checked_name(name: &str) -> Result<String, PackageFetchError> {
     let is_name = name.len() <= NAME_BYTES_MAX
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric())
@@ -49,8 +49,8 @@ pub(crate) fn checked_name(name: &str) -> Result<String, PackageError> {
     if is_name { Ok(normal_name(name)) } else { Err(wrong("the name of a package", name)) }
 }
 
-fn wrong(what: &str, text: &str) -> PackageError {
-    PackageError::NotFound(format!("{:?} is not {what}", excerpt(text, TOLD_CHARS_MAX)))
+fn wrong(what: &str, text: &str) -> PackageFetchError {
+    PackageFetchError::NotFound(format!("{:?} is not {what}", escape_excerpt(text, TOLD_CHARS_MAX)))
 }
 
 /// Normalizes a name: lower case, and one dash for each run of `-`, `_` and `.`.

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read};
 
-use sallyport_contract::services::{PackageError, PackageFile};
+use sallyport_contract::services::{PackageFetchError, PackageFile};
 use zip::{ZipArchive, result::ZipError};
 
 use crate::project::normal_version;
@@ -54,7 +54,7 @@ impl WheelName {
 /// # Errors
 ///
 /// The file is not a wheel, is too large, or contains a path outside of it.
-pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageError> {
+pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageFetchError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
     if archive.len() > FILES_MAX {
         return Err(bad(&format!("it holds {} files, at most {FILES_MAX}", archive.len())));
@@ -87,10 +87,10 @@ fn is_plain(path: &str) -> bool {
     !path.contains(['\\', '\0', ':']) && path.split('/').all(plain)
 }
 
-fn broken(error: &ZipError) -> PackageError {
+fn broken(error: &ZipError) -> PackageFetchError {
     bad(&error.to_string())
 }
 
-fn bad(why: &str) -> PackageError {
-    PackageError::Unavailable(format!("the package cannot be used: {why}"))
+fn bad(why: &str) -> PackageFetchError {
+    PackageFetchError::Unavailable(format!("the package cannot be used: {why}"))
 }

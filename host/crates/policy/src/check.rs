@@ -88,7 +88,7 @@ impl Policy {
         let mut others = self.rules().iter().enumerate();
         let stronger = others.find(|(at, other)| *at != index && other.silences(*at, rule, index));
         if let Some((_, other)) = stronger {
-            let (what, says) = (other.subject(), other.decision.word());
+            let (what, says) = (other.subject(), other.decision.as_str());
             let message = format!("never decides: {} says {says} to {what}", other.place);
             return Some(Remark::at(place, message));
         }

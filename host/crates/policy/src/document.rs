@@ -22,7 +22,7 @@
 
 use std::{ops::RangeInclusive, str::FromStr};
 
-use sallyport_contract::text::one_line;
+use sallyport_contract::text::escape_line;
 use serde_json::{Map, Number, Value};
 use toml::{
     Spanned,
@@ -101,7 +101,7 @@ impl Document<'_> {
 
     fn syntax_error(&self, error: &toml::de::Error) -> SourceError {
         let offset = error.span().map_or(0, |span| span.start);
-        self.place(offset).error(one_line(error.message()))
+        self.place(offset).error(escape_line(error.message()))
     }
 
     fn place(&self, offset: usize) -> Place {

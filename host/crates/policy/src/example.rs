@@ -3,7 +3,7 @@
 //! They are the rule's own tests. A file with a failing example is not loaded, so that the author
 //! finds a mistake in a condition before it lets a call through.
 
-use sallyport_contract::{CallContext, Decision, PluginName};
+use sallyport_contract::{Decision, PluginName, ToolCallContext};
 use serde_json::Value;
 
 use crate::{
@@ -68,7 +68,7 @@ impl Rule {
         match self.examples().find(|result| result.expected != result.got) {
             None => Ok(()),
             Some(wrong) => {
-                let (expected, got) = (wrong.expected.word(), wrong.got.word());
+                let (expected, got) = (wrong.expected.as_str(), wrong.got.as_str());
                 let mut message = format!("the example says {expected}, but the rule gives {got}");
                 if let Some(failure) = &wrong.failure {
                     message.push_str(&format!(": its condition cannot be evaluated, as {failure}"));
@@ -87,7 +87,7 @@ impl Rule {
     }
 
     fn try_example(&self, example: &Example) -> ExampleResult {
-        let context = CallContext::default();
+        let context = ToolCallContext::default();
         let tool = self.tools.to_string();
         let arguments = &example.arguments;
         let situation = Situation { tool: &tool, arguments, context: &context };

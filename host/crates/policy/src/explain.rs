@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use sallyport_contract::{Decision, Denial, text::one_line};
+use sallyport_contract::{Decision, Denial, text::escape_line};
 use url::Url;
 
 use crate::{
@@ -184,8 +184,9 @@ impl Rule {
         let net = self.net.as_ref().map(|net| format!(" for {net}"));
         let pages = self.open_url.as_ref().map(|pages| format!(" for opening {pages}"));
         let about = net.or(pages).unwrap_or_default();
-        let when = self.when.as_ref().map(|when| format!(" when {}", one_line(&when.to_string())));
-        format!("{} {}{about}{}", self.decision.word(), self.tools, when.unwrap_or_default())
+        let when =
+            self.when.as_ref().map(|when| format!(" when {}", escape_line(&when.to_string())));
+        format!("{} {}{about}{}", self.decision.as_str(), self.tools, when.unwrap_or_default())
     }
 }
 

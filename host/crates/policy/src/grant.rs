@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use sallyport_contract::{Denial, PluginName, text::one_line};
+use sallyport_contract::{Denial, PluginName, text::escape_line};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -371,7 +371,7 @@ fn filled_requests(
         match request.allow.fill(&settings) {
             Ok(pattern) => requests.push(pattern),
             Err(error) => {
-                let allow = one_line(&request.allow.to_string());
+                let allow = escape_line(&request.allow.to_string());
                 notes.push(format!("the request for {allow} has no effect: {error}").into());
             }
         }
@@ -397,7 +397,7 @@ fn effective_mounts(
                 });
             }
             None => {
-                let act = format!("grants {}", one_line(&entry.written));
+                let act = format!("grants {}", escape_line(&entry.written));
                 notes.push(GrantNote::unrequested(&entry.place, act));
             }
         }
@@ -429,7 +429,7 @@ fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<GrantNote>) {
     };
     while let Some(index) = wider(mounts) {
         mounts[index].access = Access::Read;
-        let guest = one_line(&mounts[index].guest);
+        let guest = escape_line(&mounts[index].guest);
         let note = format!("{guest} is for reading only, as it overlaps a folder that is");
         notes.push(note.into());
     }
@@ -485,8 +485,8 @@ fn useless(entry: &SecretGrant, table: &PluginTable) -> Option<String> {
 
 /// The power that a mount gives a plugin, for the user who decides.
 fn describe(mount: &FsMount) -> String {
-    let host = one_line(&mount.host.to_string_lossy());
-    let mut text = format!("{} {host}, seen as {}", mount.access.word(), one_line(&mount.guest));
+    let host = escape_line(&mount.host.to_string_lossy());
+    let mut text = format!("{} {host}, seen as {}", mount.access.word(), escape_line(&mount.guest));
     if !mount.deny.is_empty() {
         text += &format!(", without {}", mount.deny);
     }

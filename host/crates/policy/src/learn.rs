@@ -35,7 +35,7 @@ mod requests;
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use sallyport_contract::{Decision, Denial, PluginName, ToolId, text::one_line};
+use sallyport_contract::{Decision, Denial, PluginName, ToolId, text::escape_line};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -234,7 +234,7 @@ fn keep<T>(taken: Taken<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
 
 /// Leaves a need to the operator, without duplicates.
 fn leave_open(denial: &Denial, open: &mut Vec<String>) {
-    let sentence = one_line(&format!("{}: {}", denial.what, denial.why));
+    let sentence = escape_line(&format!("{}: {}", denial.what, denial.why));
     if !open.contains(&sentence) {
         open.push(sentence);
     }

@@ -6,7 +6,7 @@
 
 use std::{fmt, str::FromStr};
 
-use sallyport_contract::text::excerpt;
+use sallyport_contract::text::escape_excerpt;
 use serde_json::Value;
 
 use crate::{
@@ -132,7 +132,7 @@ impl Part {
             Self::Argument(path) => lookup(of.arguments, path).and_then(shown),
             Self::Context(key) => of.context_text(key).map(str::to_owned),
         };
-        shown.map_or_else(|| NONE.to_owned(), |text| excerpt(&text, VALUE_CHARS_MAX))
+        shown.map_or_else(|| NONE.to_owned(), |text| escape_excerpt(&text, VALUE_CHARS_MAX))
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use sallyport_contract::{Decision, PluginName, Subject, ToolId};
+use sallyport_contract::{ApprovalSubject, Decision, PluginName, ToolId};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -229,7 +229,7 @@ impl Policy {
     pub fn decide(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
         let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
         let default = || default_of_call(question.tool, grant);
-        self.judge(question, grant, Subject::Call, about, default)
+        self.judge(question, grant, ApprovalSubject::Call, about, default)
     }
 
     /// Decides about a run that no model asked for: a timer that fires, a listener that handles a
@@ -240,7 +240,7 @@ impl Policy {
     pub fn decide_role(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
         let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
         let reason = || format!("no rule for it, and {}", chosen(question.tool));
-        self.judge(question, grant, Subject::Call, about, || (Decision::Allow, reason()))
+        self.judge(question, grant, ApprovalSubject::Call, about, || (Decision::Allow, reason()))
     }
 
     /// Decides about a request of a running call that the plugin's grant permits.
@@ -261,7 +261,7 @@ impl Policy {
             let is_about = |to| rule.is_about_access(question.tool, question.digest, to);
             target.as_ref().is_some_and(is_about)
         };
-        let subject = Subject::Access { what: request_line(method, url) };
+        let subject = ApprovalSubject::Access { what: request_line(method, url) };
         let default =
             || (permit.decision(), format!("no rule for it; entry at {}", permit.place()));
         self.judge(question, grant, subject, about, default)
@@ -273,7 +273,7 @@ impl Policy {
     /// strictest rule about it wins. If there is none, the entry that grants the page decides
     /// whether the user is asked.
     pub fn decide_open_url(&self, question: &Question<'_>, grant: &Grant, url: &Url) -> Verdict {
-        let subject = Subject::Access { what: page_line(url) };
+        let subject = ApprovalSubject::Access { what: page_line(url) };
         let entry = match grant.page(url) {
             Ok(entry) => entry,
             Err(denial) => return Verdict::ungranted(subject, denial),
@@ -288,7 +288,7 @@ impl Policy {
         &self,
         question: &Question<'_>,
         grant: &Grant,
-        subject: Subject,
+        subject: ApprovalSubject,
         about: impl Fn(&Rule) -> bool,
         default: impl FnOnce() -> (Decision, String),
     ) -> Verdict {

@@ -3,7 +3,7 @@
 //! A rule is about a tool, its component and, with a condition, the call's arguments and origin. A
 //! [`Question`] contains all of these. The plugin's grant is passed separately.
 
-use sallyport_contract::{CallContext, ToolId};
+use sallyport_contract::{ToolCallContext, ToolId};
 use serde_json::Value;
 
 /// The prefix of the tool name in a question about a role of the plugin, which no model asked for.
@@ -23,7 +23,7 @@ pub struct Question<'a> {
     /// The arguments, parsed.
     pub arguments: &'a Value,
     /// The origin of the call.
-    pub context: &'a CallContext,
+    pub context: &'a ToolCallContext,
 }
 
 impl<'a> Question<'a> {
@@ -45,7 +45,7 @@ pub(crate) struct Situation<'a> {
     /// The tools as a rule writes them; for a call, exactly one tool.
     pub(crate) tool: &'a str,
     pub(crate) arguments: &'a Value,
-    pub(crate) context: &'a CallContext,
+    pub(crate) context: &'a ToolCallContext,
 }
 
 impl<'a> Situation<'a> {

@@ -262,7 +262,7 @@ impl fmt::Display for RuleText {
                 writeln!(f, "{key} = {}", toml_string(text))?;
             }
         }
-        writeln!(f, "decision = \"{}\"", self.decision.word())?;
+        writeln!(f, "decision = \"{}\"", self.decision.as_str())?;
         match &self.message {
             Some(message) => writeln!(f, "message = {}", toml_string(message)),
             None => Ok(()),

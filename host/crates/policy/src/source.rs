@@ -50,7 +50,7 @@ impl Mistake for NameError {}
 impl fmt::Display for Place {
     /// `policy.toml:12`, the form in which reasons refer to a rule.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", text::one_line(&self.file), self.line)
+        write!(f, "{}:{}", text::escape_line(&self.file), self.line)
     }
 }
 
@@ -58,7 +58,7 @@ impl Place {
     /// Returns an error at this place.
     pub fn error(self, message: impl Into<String>) -> SourceError {
         SourceError {
-            file: text::one_line(&self.file),
+            file: text::escape_line(&self.file),
             line: self.line,
             column: self.column,
             message: message.into(),
@@ -86,7 +86,7 @@ impl SourceError {
 
 /// Returns a piece of a file in quotation marks: escaped, on one line, and truncated.
 pub fn quoted(piece: &str) -> String {
-    format!("\"{}\"", text::excerpt(piece, QUOTE_CHARS_MAX))
+    format!("\"{}\"", text::escape_excerpt(piece, QUOTE_CHARS_MAX))
 }
 
 /// Returns the candidate that is most similar to a misspelt word, if one is similar enough.

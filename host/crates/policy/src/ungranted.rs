@@ -5,7 +5,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use sallyport_contract::text::one_line;
+use sallyport_contract::text::escape_line;
 
 use crate::{
     capability::{Capability, Wish},
@@ -178,7 +178,7 @@ pub(crate) fn shell_quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
-        false => format!("'{}'", one_line(word).replace('\'', r"'\''")),
+        false => format!("'{}'", escape_line(word).replace('\'', r"'\''")),
     }
 }
 
@@ -189,7 +189,7 @@ impl fmt::Display for UngrantedRequest {
             UngrantedKind::Net(pattern) => write!(f, "{pattern}"),
             UngrantedKind::Fs { path: None, access } => write!(f, "{} a folder", access.word()),
             UngrantedKind::Fs { path: Some(path), access } => {
-                write!(f, "{} {}", access.word(), one_line(&path.to_string_lossy()))
+                write!(f, "{} {}", access.word(), escape_line(&path.to_string_lossy()))
             }
             UngrantedKind::Env(name) => write!(f, "the variable {name}"),
             UngrantedKind::Secret { name, reveal: true } => {

@@ -1,6 +1,6 @@
 //! A policy's verdict on one action of a plugin, with its grounds.
 
-use sallyport_contract::{Decision, Denial, Subject, ToolId};
+use sallyport_contract::{ApprovalSubject, Decision, Denial, ToolId};
 use url::Url;
 
 use crate::{
@@ -30,7 +30,7 @@ pub struct Verdict {
     /// Every rule that matched, in the order of the files.
     pub matched: Vec<Matched>,
     /// The call or access that the verdict is about.
-    pub subject: Subject,
+    pub subject: ApprovalSubject,
     /// The refusal of an action that is not granted at all; rules do not apply then.
     ungranted: Option<Denial>,
 }
@@ -55,7 +55,7 @@ impl Verdict {
     /// Returns the verdict of the rules that matched: the strictest rule that counts decides, and
     /// the first of several equally strict ones is named. If none counts, the default decides.
     pub(crate) fn of(
-        subject: Subject,
+        subject: ApprovalSubject,
         spoken: Vec<Spoken<'_>>,
         situation: &Situation<'_>,
         default: impl FnOnce() -> (Decision, String),
@@ -75,7 +75,7 @@ impl Verdict {
     }
 
     /// Returns the verdict on an action that is not granted, which no rule can allow.
-    pub(crate) fn ungranted(subject: Subject, denial: Denial) -> Self {
+    pub(crate) fn ungranted(subject: ApprovalSubject, denial: Denial) -> Self {
         Self {
             decision: Decision::Deny,
             reason: denial.why.clone(),
@@ -105,12 +105,12 @@ impl Verdict {
         let changes =
             |may: &&&Rule| may.decision > decision || (rule.is_none() && may.decision < decision);
         let reason = open.iter().filter(changes).fold(reason, |reason, may| {
-            format!("{reason}; the rule at {} may {} it", may.place, may.decision.word())
+            format!("{reason}; the rule at {} may {} it", may.place, may.decision.as_str())
         });
         let note = || Some("its condition depends on the call".to_owned());
         let open = open.iter().map(|rule| rule.matched(false, note()));
         let matched = spoken.into_iter().map(|(_, matched)| matched).chain(open).collect();
-        Self { decision, reason, rule, matched, subject: Subject::Call, ungranted: None }
+        Self { decision, reason, rule, matched, subject: ApprovalSubject::Call, ungranted: None }
     }
 
     /// Returns the refusal of an action that was denied, or that no user was present to confirm.
@@ -123,8 +123,8 @@ impl Verdict {
             return denial.clone();
         }
         let what = match &self.subject {
-            Subject::Call => format!("{tool} may not be called"),
-            Subject::Access { what } => sentence(&tool.plugin, what),
+            ApprovalSubject::Call => format!("{tool} may not be called"),
+            ApprovalSubject::Access { what } => sentence(&tool.plugin, what),
         };
         Denial {
             what,
@@ -145,7 +145,7 @@ impl Verdict {
         }
         let rule =
             RuleText { digest: digest.map(str::to_owned), ..RuleText::allowing(tool.to_string()) };
-        let Subject::Access { what } = &self.subject else { return Some(rule) };
+        let ApprovalSubject::Access { what } = &self.subject else { return Some(rule) };
         match what.split_once(' ') {
             Some((OPEN, url)) => {
                 let pattern = UrlPattern::exact(&Url::parse(url).ok()?)?;

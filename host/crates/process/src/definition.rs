@@ -65,7 +65,7 @@ impl Definition {
         let not_text = |_| json::JsonError::Malformed("it is not UTF-8".into());
         let keys = std::str::from_utf8(&bytes)
             .map_err(not_text)
-            .and_then(|text| json::parse(text, text.len()))
+            .and_then(|text| json::parse_json(text, text.len()))
             .map_err(|error| ScriptError::NotJson { path: path.clone(), error })?;
         let Value::Object(mut keys) = keys else {
             let error = json::JsonError::Malformed("it is not an object".into());
@@ -176,7 +176,7 @@ fn is_name(name: &str) -> bool {
 fn unknown(left: &Map<String, Value>) -> Vec<String> {
     let named = left.keys().take(REMARKS_MAX);
     let mut remarks: Vec<String> = named
-        .map(|key| format!("the key \"{}\" is ignored", text::excerpt(key, KEY_CHARS_MAX)))
+        .map(|key| format!("the key \"{}\" is ignored", text::escape_excerpt(key, KEY_CHARS_MAX)))
         .collect();
     if left.len() > REMARKS_MAX {
         remarks.push(format!("{} more keys are ignored", left.len() - REMARKS_MAX));

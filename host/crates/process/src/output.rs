@@ -45,9 +45,9 @@ pub fn parse_output(stdout: &[u8]) -> Result<Value, OutputError> {
     if text.trim().is_empty() {
         return Err(OutputError::Nothing);
     }
-    json::parse(text, text.len()).map_err(|error| OutputError::NotJson {
+    json::parse_json(text, text.len()).map_err(|error| OutputError::NotJson {
         error,
-        excerpt: text::excerpt(text.trim(), EXCERPT_CHARS_MAX),
+        excerpt: text::escape_excerpt(text.trim(), EXCERPT_CHARS_MAX),
     })
 }
 

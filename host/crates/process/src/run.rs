@@ -177,7 +177,7 @@ impl Watcher {
         let mut reading = errors.take(FRAMES_BYTES_MAX);
         let _ = timeout(LAST_WORDS_TIME_MAX, reading.read_to_end(&mut words)).await;
         let words = String::from_utf8_lossy(&words);
-        match text::excerpt(words.trim(), COMPLAINT_CHARS_MAX) {
+        match text::escape_excerpt(words.trim(), COMPLAINT_CHARS_MAX) {
             empty if empty.is_empty() => stage("it ended without an answer"),
             words => stage(&words),
         }

@@ -6,7 +6,7 @@
 
 use std::{error::Error, process::ExitCode, sync::Arc, sync::atomic};
 
-use sallyport_contract::{BoxFuture, ToolCall};
+use sallyport_contract::{BoxFuture, RequestedCall};
 use sallyport_model::{
     AssistantMessage, CallRequest, ChatModel, Delta, Finish, ModelError, Reply, Request,
     UserMessage,
@@ -20,7 +20,7 @@ use sallyport_runtime::{
     services::single_call_context,
     session::{self, ModelHandle, SessionConfig, SessionOverrides, SessionSelector},
 };
-use sallyport_session::{Command, Event, approval};
+use sallyport_session::{FrontEndCommand, SessionEvent, approval};
 
 /// A model that calls a tool first and answers second.
 #[derive(Default)]
@@ -74,22 +74,22 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let context = single_call_context("call-1".to_owned(), &new_session_id());
     let tool = "clock.get_time".parse()?;
     let arguments = r#"{"timezone":"Asia/Tokyo"}"#.to_owned();
-    println!("{:?}", host.call(ToolCall { context, tool, arguments }).await.outcome);
+    println!("{:?}", host.call(RequestedCall { context, tool, arguments }).await.outcome);
 
     let opened = session::open(&settings, &SessionSelector::Ephemeral)?;
     let config = SessionConfig::of(&SessionOverrides::default(), &settings, &host).await?;
     let model = ModelHandle::Ready(Arc::new(Scripted::default()));
-    let (_desk, approvals) = approval::channel();
+    let (_desk, approvals) = approval::approval_channel();
     let parts = host.session_parts(opened, &config, &model, approvals)?;
     let (session, mut events) = host.begin(parts, true)?;
     let input = UserMessage::from("What time is it in Tokyo?");
-    session.handle.send(Command::SubmitInput { input }).await?;
+    session.handle.send(FrontEndCommand::SubmitInput { input }).await?;
     while let Some(event) = events.recv().await {
         match event {
-            Event::CallFinished { tool, report, .. } => {
-                println!("{tool} {}", report.outcome.word())
+            SessionEvent::CallFinished { tool, report, .. } => {
+                println!("{tool} {}", report.outcome.as_str())
             }
-            Event::TurnEnded { reason, .. } => {
+            SessionEvent::TurnEnded { reason, .. } => {
                 println!("{reason:?}");
                 break;
             }

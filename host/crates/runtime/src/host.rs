@@ -7,12 +7,12 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sallyport_contract::{
-    CallReport, Consent, PluginName, Resolver, Services, ToolCall, ToolSpec, Toolbox,
-    mangle::Collision,
+    CallReport, Consent, HostNameResolver, PluginName, RequestedCall, Services, ToolDescriptor,
+    Toolbox, mangle::ToolNameCollision,
 };
 use sallyport_policy::{SecretSource, source::nearest};
 use sallyport_sandbox::{CompileProgress, Compiler, Sandbox, SandboxOptions, SystemResolver};
-use sallyport_session::{Handle, NobodyToAsk};
+use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditLog, Store, StoreError, audit::Who};
 
 use crate::{
@@ -68,7 +68,7 @@ pub enum HostError {
     Guide(#[from] GuideError),
     /// A model could not distinguish two tools.
     #[error("{0}")]
-    Collision(Collision),
+    Collision(ToolNameCollision),
 }
 
 /// Decides whether a changed plugin may be used. Receives the plugin's name and the differences.
@@ -91,7 +91,7 @@ pub struct HostOptions {
     /// Whether a user is watching and can open an address if no browser starts.
     pub is_watched: bool,
     /// Resolves the names of servers.
-    pub resolver: Arc<dyn Resolver>,
+    pub resolver: Arc<dyn HostNameResolver>,
     /// Compiles components. The default is this program, started again.
     pub compiler: Option<Compiler>,
 }
@@ -102,7 +102,7 @@ impl HostOptions {
     pub fn unattended(selection: Selection, notices: NoticeSink) -> Self {
         Self {
             selection,
-            consent: Arc::new(NobodyToAsk),
+            consent: Arc::new(UnattendedConsent),
             notices,
             activity: Arc::new(|_, _| {}),
             observer: None,
@@ -185,7 +185,7 @@ impl Host {
     }
 
     /// Returns the tools that a model can call.
-    pub fn tools(&self) -> &[ToolSpec] {
+    pub fn tools(&self) -> &[ToolDescriptor] {
         self.registry.tools()
     }
 
@@ -220,15 +220,15 @@ impl Host {
     }
 
     /// Calls one tool, with all checks of the gate. Dropping the future cancels the call.
-    pub async fn call(&self, call: ToolCall) -> CallReport {
-        match self.toolbox.admit(call).await {
-            Ok(admitted) => self.toolbox.run(admitted).await,
+    pub async fn call(&self, call: RequestedCall) -> CallReport {
+        match self.toolbox.admit_call(call).await {
+            Ok(admitted) => self.toolbox.run_call(admitted).await,
             Err(report) => *report,
         }
     }
 
     /// Starts to deliver messages from plugins to a session.
-    pub fn attend(&self, session_id: &str, handle: &Handle) -> Attendance {
+    pub fn attend(&self, session_id: &str, handle: &SessionHandle) -> Attendance {
         self.offer.conversations.attend(session_id, handle.clone())
     }
 
@@ -319,7 +319,7 @@ pub fn new_session_id() -> String {
 fn sandbox(
     settings: &Settings,
     compiler: Option<Compiler>,
-    resolver: Arc<dyn Resolver>,
+    resolver: Arc<dyn HostNameResolver>,
     notices: &NoticeSink,
 ) -> Arc<Sandbox> {
     let this_program = || Compiler::this_program(settings.compile.limits());
@@ -353,7 +353,7 @@ fn looking_gate(settings: &Settings, notices: &NoticeSink) -> Result<Arc<Gate>, 
     Gate::open(GateParts {
         files: settings.policy.clone(),
         env: settings.env.clone(),
-        consent: Arc::new(NobodyToAsk),
+        consent: Arc::new(UnattendedConsent),
         store: None,
         tell: warnings(notices),
         activity: Arc::new(|_, _| {}),

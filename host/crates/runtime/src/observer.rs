@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{Admitted, BoxFuture, CallReport, ToolCall, ToolId, ToolSpec, Toolbox};
+use sallyport_contract::{
+    AdmittedCall, BoxFuture, CallReport, RequestedCall, ToolDescriptor, ToolId, Toolbox,
+};
 
 /// Observes calls and runs in a role, in addition to the audit.
 pub trait RunObserver: Send + Sync {
     /// The gate has decided. `Err` contains the report of a refusal.
-    fn decided(&self, call: &ToolCall, result: &Result<Admitted, Box<CallReport>>);
+    fn decided(&self, call: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>);
 
     /// A call or a run has ended.
     fn ended(&self, tool: &ToolId, report: &CallReport);
@@ -20,22 +22,25 @@ pub(crate) struct ObservedToolbox {
 }
 
 impl Toolbox for ObservedToolbox {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &[ToolDescriptor] {
         self.inner.tools()
     }
 
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            let result = self.inner.admit(call.clone()).await;
+            let result = self.inner.admit_call(call.clone()).await;
             self.observer.decided(&call, &result);
             result
         })
     }
 
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(async move {
             let tool = call.tool().clone();
-            let report = self.inner.run(call).await;
+            let report = self.inner.run_call(call).await;
             self.observer.ended(&tool, &report);
             report
         })

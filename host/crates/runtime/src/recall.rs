@@ -14,7 +14,9 @@ use std::{
 
 use sallyport_contract::BoxFuture;
 use sallyport_model::{Embedder, ModelError};
-use sallyport_session::{Recall, RecallError, Recalled, Wanted, history::PastTurn};
+use sallyport_session::{
+    RecallError, RecallQuery, RecalledMemory, SessionMemory, history::PastTurn,
+};
 use sallyport_store::{
     Store, StoreError,
     memories::{By, Forget, Found, Memory, MemoryKind, NewMemory, Shown, Vector},
@@ -98,7 +100,7 @@ impl Memories {
     }
 
     /// Returns the recall of one session. If `is_kept` is false, nothing is stored.
-    pub fn in_session(self: &Arc<Self>, session_id: &str, is_kept: bool) -> Arc<dyn Recall> {
+    pub fn in_session(self: &Arc<Self>, session_id: &str, is_kept: bool) -> Arc<dyn SessionMemory> {
         Arc::new(OfSession {
             memories: Arc::clone(self),
             session_id: session_id.to_owned(),
@@ -289,7 +291,7 @@ impl OfSession {
         Ok(())
     }
 
-    async fn find(&self, wanted: Wanted<'_>) -> Result<Vec<Recalled>, RecallError> {
+    async fn find(&self, wanted: RecallQuery<'_>) -> Result<Vec<RecalledMemory>, RecallError> {
         self.keep_known(wanted.memories).await?;
         let vector = self.memories.vector(wanted.query).await?;
         let by_words = vector.is_none();
@@ -307,10 +309,10 @@ impl OfSession {
         Ok(found.into_iter().map(|one| self.recalled(one)).chain(rest).collect())
     }
 
-    fn recalled(&self, found: Found) -> Recalled {
+    fn recalled(&self, found: Found) -> RecalledMemory {
         let Found { memory, similarity } = found;
         let is_here = memory.session_id == self.session_id && memory.kind == MemoryKind::Turn;
-        Recalled {
+        RecalledMemory {
             id: memory.id.to_string(),
             text: memory.text,
             similarity: similarity as f32,
@@ -319,7 +321,7 @@ impl OfSession {
     }
 
     async fn write(&self, turn: &PastTurn) -> Result<(), RecallError> {
-        let Some(text) = turn.memory().filter(|_| self.is_kept) else { return Ok(()) };
+        let Some(text) = turn.memory_text().filter(|_| self.is_kept) else { return Ok(()) };
         let (session_id, number) = (self.session_id.clone(), turn.number as u64);
         self.memories
             .ask(move |memories, user| {
@@ -332,19 +334,19 @@ impl OfSession {
     }
 }
 
-impl Recall for OfSession {
-    fn recall<'a>(
+impl SessionMemory for OfSession {
+    fn find_memories<'a>(
         &'a self,
-        wanted: Wanted<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        wanted: RecallQuery<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(self.find(wanted))
     }
 
-    fn remember<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+    fn remember_turn<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
         Box::pin(self.write(turn))
     }
 
-    fn forget(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+    fn forget_turn(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
         let session_id = self.session_id.clone();
         Box::pin(async move {
             let turn = turn as u64;
@@ -379,10 +381,10 @@ fn new_memory<'m>(
 
 /// Returns the initial memories that the search did not find. They are recalled anyway: a search by
 /// words shows too rarely when they matter.
-fn rest(known: &[String], found: &[Found]) -> Vec<Recalled> {
+fn rest(known: &[String], found: &[Found]) -> Vec<RecalledMemory> {
     let is_found = |text: &str| found.iter().any(|one| one.memory.text == text.trim());
     let rest = known.iter().enumerate().filter(|(_, text)| !is_found(text));
-    rest.map(|(index, text)| Recalled {
+    rest.map(|(index, text)| RecalledMemory {
         id: format!("known-{}", index + 1),
         text: text.clone(),
         similarity: 0.0,

@@ -3,7 +3,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use sallyport_contract::{Admitted, CallReport, Denial, Effect, Outcome, Owner, Secret};
+use sallyport_contract::{AdmittedCall, CallReport, DataOwner, Denial, Effect, Outcome, Secret};
 use sallyport_policy::Grant;
 
 use crate::{
@@ -21,7 +21,7 @@ pub(crate) struct Case {
     /// The grant at the start of the run, which determined what was opened and which limits apply.
     granted: Arc<Grant>,
     /// `None` for a run without a caller: listing tools, setup, teardown.
-    call: Option<Arc<Admitted>>,
+    call: Option<Arc<AdmittedCall>>,
     /// The run's links to the session, for as long as it plays a role there.
     pub(crate) role: RoleLinks,
 }
@@ -30,7 +30,7 @@ impl Case {
     /// A run on behalf of a call. It lasts `time_max` at most, even if the policy allows more.
     pub(crate) fn of_call(
         warden: Arc<dyn Warden>,
-        call: Arc<Admitted>,
+        call: Arc<AdmittedCall>,
         role: RoleLinks,
         time_max: Duration,
     ) -> Arc<Self> {
@@ -69,14 +69,14 @@ impl Case {
     }
 
     /// The call on whose behalf the guest runs, if there is one.
-    pub(crate) fn call(&self) -> Option<&Admitted> {
+    pub(crate) fn call(&self) -> Option<&AdmittedCall> {
         self.call.as_deref()
     }
 
     /// The owner of the data that the guest stores.
-    pub(crate) fn owner(&self) -> Owner {
+    pub(crate) fn owner(&self) -> DataOwner {
         let of_call = self.call().and_then(|call| call.context().user_id.as_deref());
-        Owner {
+        DataOwner {
             plugin: self.granted.plugin().clone(),
             user: of_call.unwrap_or_else(|| self.warden.user()).to_owned(),
         }
@@ -172,8 +172,8 @@ impl Drop for Unreported {
         let effects = self.ledger.close();
         if let (Some(call), false) = (self.call(), effects.is_empty()) {
             let mut report = CallReport { effects, ..CallReport::from(Outcome::Cancelled) };
-            self.warden.redactor().report(&mut report);
-            call.trail().leave(report.effects);
+            self.warden.redactor().redact_report(&mut report);
+            call.abandoned_effects().add_effects(report.effects);
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use sallyport_contract::{
-    FailureKind, PluginName, ToolId, ToolName, ToolSpec, json, text::excerpt,
+    FailureKind, PluginName, ToolDescriptor, ToolId, ToolName, json, text::escape_excerpt,
 };
 use sallyport_policy::{Grant, Manifest, Role};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct Metadata {
     /// The digest of the component.
     pub digest: String,
     /// The tools, in the component's order. Their IDs contain the plugin's name.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Vec<ToolDescriptor>,
     /// Whether the component exports `setup` and `teardown`.
     pub managed: bool,
     /// The interfaces that the component exports.
@@ -157,7 +157,7 @@ impl Sandbox {
         prepared: &Prepared,
         file: &ComponentFile,
         plugin: &PluginName,
-    ) -> Result<Vec<ToolSpec>, LoadError> {
+    ) -> Result<Vec<ToolDescriptor>, LoadError> {
         let bad = |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
         let grant = Arc::new(Grant::none(plugin.clone()));
         let case = Case::of_nobody(Arc::new(Unattended::new(grant)), Some(LIST_TIME_MAX));
@@ -184,7 +184,7 @@ impl Sandbox {
 }
 
 /// Validates the tools that a component lists.
-fn check_tools(tools: Vec<RawTool>, plugin: &PluginName) -> Result<Vec<ToolSpec>, String> {
+fn check_tools(tools: Vec<RawTool>, plugin: &PluginName) -> Result<Vec<ToolDescriptor>, String> {
     if tools.len() > TOOLS_MAX {
         return Err(format!("it lists {} tools, at most {TOOLS_MAX} are taken", tools.len()));
     }
@@ -200,11 +200,11 @@ fn check_tools(tools: Vec<RawTool>, plugin: &PluginName) -> Result<Vec<ToolSpec>
     specs.collect()
 }
 
-fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolSpec, String> {
+fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolDescriptor, String> {
     let name: ToolName = tool.name.parse().map_err(|e| format!("{e}"))?;
     let parameters = parsed(&tool.parameters, &name, "parameters")?;
     let output = tool.output.map(|text| parsed(&text, &name, "output")).transpose()?;
-    checked(ToolSpec {
+    checked(ToolDescriptor {
         id: ToolId::new(plugin.clone(), name),
         title: tool.title,
         description: tool.description,
@@ -220,7 +220,7 @@ fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolSpec, String> {
 ///
 /// The name is reserved for roles, the parameters are not an object schema, or a schema cannot be
 /// used. The message states which.
-pub fn checked(tool: ToolSpec) -> Result<ToolSpec, String> {
+pub fn checked(tool: ToolDescriptor) -> Result<ToolDescriptor, String> {
     let name = &tool.id.tool;
     if name.as_str().starts_with(ROLE_PREFIX) {
         return Err(format!("a tool cannot be called {name}: so the host calls runs in a role"));
@@ -230,13 +230,13 @@ pub fn checked(tool: ToolSpec) -> Result<ToolSpec, String> {
         return Err(format!("the parameters of {name} are not an object schema"));
     }
     tool.output.iter().try_for_each(|output| check_schema(output, name, "output"))?;
-    let title = tool.title.map(|title| excerpt(title.trim(), TITLE_CHARS_MAX));
+    let title = tool.title.map(|title| escape_excerpt(title.trim(), TITLE_CHARS_MAX));
     let title = title.filter(|title| !title.is_empty());
-    Ok(ToolSpec { title, description: shorten(tool.description), ..tool })
+    Ok(ToolDescriptor { title, description: shorten(tool.description), ..tool })
 }
 
 fn parsed(text: &str, tool: &ToolName, what: &str) -> Result<Value, String> {
-    json::parse(text, SCHEMA_BYTES_MAX).map_err(|e| of_schema(tool, what, &e.to_string()))
+    json::parse_json(text, SCHEMA_BYTES_MAX).map_err(|e| of_schema(tool, what, &e.to_string()))
 }
 
 fn check_schema(schema: &Value, tool: &ToolName, what: &str) -> Result<(), String> {

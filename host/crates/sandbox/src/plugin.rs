@@ -6,7 +6,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, CallReport, Denial, Failure, FailureKind, LogLevel, Outcome, PluginName, ToolSpec,
+    AdmittedCall, CallFailure, CallReport, Denial, FailureKind, LogLevel, Outcome, PluginName,
+    ToolDescriptor,
 };
 use sallyport_policy::{Instance, Limits, Manifest, Role};
 use serde_json::{Map, Value};
@@ -107,7 +108,7 @@ impl Prepared {
     fn command(
         sandbox: &Sandbox,
         parts: &PluginParts<'_>,
-        tool: ToolSpec,
+        tool: ToolDescriptor,
     ) -> Result<Self, LoadError> {
         let file = parts.file;
         let (engine, pre) = link(sandbox, file, parts.manifest)?;
@@ -168,7 +169,7 @@ impl Sandbox {
     pub fn load_command(
         self: &Arc<Self>,
         parts: PluginParts<'_>,
-        tool: ToolSpec,
+        tool: ToolDescriptor,
         time_max: Duration,
     ) -> Result<Plugin, LoadError> {
         let prepared = Prepared::command(self, &parts, tool)?;
@@ -317,7 +318,7 @@ impl Plugin {
     }
 
     /// Runs a call that has passed the gate. Dropping the future stops the guest.
-    pub async fn call(&self, call: Admitted) -> CallReport {
+    pub async fn call(&self, call: AdmittedCall) -> CallReport {
         let (abi, call) = (Arc::clone(&self.prepared.abi), Arc::new(call));
         let admitted = Arc::clone(&call);
         let body = run::body(move |store, instance| {
@@ -333,7 +334,7 @@ impl Plugin {
     /// in that of its session. Dropping the future stops the instance.
     pub(crate) async fn run_for<R: Send + 'static>(
         &self,
-        call: Arc<Admitted>,
+        call: Arc<AdmittedCall>,
         role: RoleLinks,
         body: Body<R>,
     ) -> Ran<R> {
@@ -345,7 +346,7 @@ impl Plugin {
     async fn run_within<R: Send + 'static>(
         &self,
         limits: &Limits,
-        call: Arc<Admitted>,
+        call: Arc<AdmittedCall>,
         role: RoleLinks,
         body: Body<R>,
     ) -> Ran<R> {
@@ -366,7 +367,7 @@ impl Plugin {
     /// use.
     async fn enter(
         &self,
-        call: &Admitted,
+        call: &AdmittedCall,
         limits: &Limits,
     ) -> Result<(Option<Visit>, Place<'_>), Stop> {
         let visit = match &self.residents {
@@ -400,7 +401,7 @@ impl Plugin {
     }
 
     fn no_place(&self, none: &NoPlace) -> Stop {
-        Stop::Failed(Failure::new(FailureKind::LimitReached, format!("{} {none}", self.name)))
+        Stop::Failed(CallFailure::new(FailureKind::LimitReached, format!("{} {none}", self.name)))
     }
 
     /// The current warm instances, sorted by session ID.
@@ -428,7 +429,7 @@ impl Plugin {
             elapsed: ran.elapsed,
             memory_bytes_peak: ran.run.memory_bytes_peak,
         };
-        self.warden.redactor().report(&mut report);
+        self.warden.redactor().redact_report(&mut report);
         report
     }
 
@@ -442,7 +443,7 @@ impl Plugin {
     }
 
     /// A tool that fails after the gate refused it something is reported as denied.
-    fn tool_failure(&self, failure: Failure, ledger: &Ledger) -> Outcome {
+    fn tool_failure(&self, failure: CallFailure, ledger: &Ledger) -> Outcome {
         if let Some(denial) = ledger.last_refusal() {
             return Outcome::Denied(denial);
         }
@@ -450,7 +451,7 @@ impl Plugin {
             (FailureKind::InvalidArguments, _) => Outcome::InvalidArguments(failure),
             (_, Some(limit)) => {
                 let message = format!("{} (the limit of {limit} is reached)", failure.message);
-                Outcome::Failed(Failure::new(FailureKind::LimitReached, message))
+                Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message))
             }
             (_, None) => Outcome::Failed(failure),
         }
@@ -477,15 +478,15 @@ pub(crate) struct Ran<R> {
     pub(crate) elapsed: Duration,
 }
 
-fn not_there(error: &grant::OpenError) -> Failure {
+fn not_there(error: &grant::OpenError) -> CallFailure {
     let message = format!("{} is not there, though it is granted", error.guest);
-    Failure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
+    CallFailure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
 }
 
-fn out_of_cpu(limits: &Limits) -> Failure {
+fn out_of_cpu(limits: &Limits) -> CallFailure {
     let limit = limits.cpu.unwrap_or(limits.time);
     let message = format!(
         "the plugin was stopped: its limit of {limit:?} of processor time (limits.cpu) is reached"
     );
-    Failure::new(FailureKind::LimitReached, message)
+    CallFailure::new(FailureKind::LimitReached, message)
 }

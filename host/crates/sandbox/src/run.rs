@@ -7,7 +7,7 @@
 use std::{pin::pin, sync::Arc};
 
 use rustix::io::Errno;
-use sallyport_contract::{BoxFuture, Failure, FailureKind};
+use sallyport_contract::{BoxFuture, CallFailure, FailureKind};
 use sallyport_policy::ByteSize;
 use tokio::task::AbortHandle;
 use wasmtime::{
@@ -36,7 +36,7 @@ pub(crate) enum Stop {
     /// Its wall time or processor time is used up.
     Expired(Expired),
     /// The guest failed, or the host did.
-    Failed(Failure),
+    Failed(CallFailure),
 }
 
 /// A finished run.
@@ -191,7 +191,9 @@ fn classify(error: &wasmtime::Error, guest: &Guest) -> Stop {
     } else {
         (FailureKind::Trapped, format!("the plugin was stopped: {}", error.root_cause()))
     };
-    Stop::Failed(Failure::new(kind, message).with_detail(format!("{error:?}")).with_panic(panic))
+    Stop::Failed(
+        CallFailure::new(kind, message).with_detail(format!("{error:?}")).with_panic(panic),
+    )
 }
 
 /// Whether the operating system refused memory when the guest started or grew, as it does with a
@@ -230,7 +232,7 @@ fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
 pub(crate) fn lost<R>(how: String, ledger: &Ledger) -> Run<R> {
     ledger.limit_reached("host");
     let message = "the call was lost inside the host; nothing else is affected";
-    let failure = Failure::new(FailureKind::Internal, message).with_detail(how);
+    let failure = CallFailure::new(FailureKind::Internal, message).with_detail(how);
     Run { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use sallyport_contract::Resolver;
+use sallyport_contract::HostNameResolver;
 use wasmtime::{
     Config, InstanceAllocationStrategy, WasmBacktraceDetails, WasmFeatures,
     component::{HasSelf, Linker},
@@ -36,13 +36,13 @@ pub struct SandboxOptions {
     /// Where components are compiled.
     pub compiler: Compiler,
     /// Resolves host names for plugins.
-    pub resolver: Arc<dyn Resolver>,
+    pub resolver: Arc<dyn HostNameResolver>,
 }
 
 /// Loads and runs plugins.
 pub struct Sandbox {
     pub(crate) cache: Cache,
-    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) resolver: Arc<dyn HostNameResolver>,
     pub(crate) tls: Arc<Tls>,
     pub(crate) disk: Arc<Disk>,
     /// The warm instances of all plugins.

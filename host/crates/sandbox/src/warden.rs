@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use sallyport_contract::{Admitted, BoxFuture, Decision, Denial, Redactor, Secret, Services};
+use sallyport_contract::{AdmittedCall, BoxFuture, Decision, Denial, Redactor, Secret, Services};
 use sallyport_policy::{Grant, NetPermit, Proxy};
 use url::Url;
 
@@ -15,7 +15,7 @@ use crate::net::PendingBody;
 /// An access to the outside that the grant lets through, before it happens.
 pub struct Access<'a> {
     /// The call that requests it.
-    pub call: &'a Admitted,
+    pub call: &'a AdmittedCall,
     /// The name of the access in records: a method or a verb, and the URL without its query.
     pub what: &'a str,
     /// The kind of access.
@@ -138,7 +138,7 @@ impl Warden for Unattended {
     }
 
     fn redactor(&self) -> Arc<Redactor> {
-        Arc::new(Redactor::none())
+        Arc::new(Redactor::empty())
     }
 
     fn services(&self) -> Services {

@@ -24,7 +24,7 @@ mod rule;
 mod spoken;
 mod words;
 
-use sallyport_contract::services::Moment;
+use sallyport_contract::services::TimerSchedule;
 
 pub use error::{MomentError, WordsError};
 use rule::Rule;
@@ -49,7 +49,11 @@ pub const MISSED_MAX: u32 = 10_000;
 /// # Errors
 ///
 /// The moment is invalid, never occurs, or is beyond the range of the calendar.
-pub fn next(moment: &Moment, set_ms: u64, after_ms: u64) -> Result<Option<u64>, MomentError> {
+pub fn next(
+    moment: &TimerSchedule,
+    set_ms: u64,
+    after_ms: u64,
+) -> Result<Option<u64>, MomentError> {
     Rule::read(moment, set_ms)?.next(after_ms)
 }
 
@@ -59,7 +63,11 @@ pub fn next(moment: &Moment, set_ms: u64, after_ms: u64) -> Result<Option<u64>, 
 ///
 /// As with [`next`]; it is in the past; or it fires more often than every `interval_ms_min`. Only
 /// the next firings of a calendar are checked.
-pub fn first(moment: &Moment, set_ms: u64, interval_ms_min: u64) -> Result<u64, MomentError> {
+pub fn first(
+    moment: &TimerSchedule,
+    set_ms: u64,
+    interval_ms_min: u64,
+) -> Result<u64, MomentError> {
     let rule = Rule::read(moment, set_ms)?;
     let interval_ms_min = interval_ms_min.max(INTERVAL_MS_MIN);
     match rule {
@@ -68,7 +76,7 @@ pub fn first(moment: &Moment, set_ms: u64, interval_ms_min: u64) -> Result<u64, 
         Rule::Every { .. } | Rule::Calendar { .. } => {}
     }
     let first_ms = rule.next(set_ms)?.ok_or(MomentError::TooFar)?;
-    if let Moment::EveryMs(interval_ms) = *moment {
+    if let TimerSchedule::EveryMs(interval_ms) = *moment {
         check_interval(interval_ms, interval_ms_min)?;
     } else {
         check_calendar(&rule, first_ms, interval_ms_min)?;
@@ -77,10 +85,10 @@ pub fn first(moment: &Moment, set_ms: u64, interval_ms_min: u64) -> Result<u64, 
 }
 
 /// Returns whether a moment repeats.
-pub fn repeats(moment: &Moment) -> bool {
+pub fn repeats(moment: &TimerSchedule) -> bool {
     match moment {
-        Moment::AtMs(_) | Moment::InMs(_) => false,
-        Moment::EveryMs(_) | Moment::Calendar { .. } => true,
+        TimerSchedule::AtMs(_) | TimerSchedule::InMs(_) => false,
+        TimerSchedule::EveryMs(_) | TimerSchedule::Calendar { .. } => true,
     }
 }
 
@@ -89,7 +97,12 @@ pub fn repeats(moment: &Moment) -> bool {
 /// # Errors
 ///
 /// As with [`next`].
-pub fn missed(moment: &Moment, set_ms: u64, due_ms: u64, now_ms: u64) -> Result<u32, MomentError> {
+pub fn missed(
+    moment: &TimerSchedule,
+    set_ms: u64,
+    due_ms: u64,
+    now_ms: u64,
+) -> Result<u32, MomentError> {
     let rule = Rule::read(moment, set_ms)?;
     let (mut count, mut at_ms) = (0, due_ms);
     while count < MISSED_MAX

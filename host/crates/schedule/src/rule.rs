@@ -2,7 +2,7 @@
 
 use croner::{Cron, errors::CronError, parser::CronParser};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
-use sallyport_contract::{services::Moment, text};
+use sallyport_contract::{services::TimerSchedule, text};
 
 use crate::error::MomentError;
 
@@ -34,12 +34,14 @@ impl Rule {
     ///
     /// The expression or the time zone is invalid, or the moment is beyond the range of the
     /// calendar.
-    pub(crate) fn read(moment: &Moment, set_ms: u64) -> Result<Self, MomentError> {
+    pub(crate) fn read(moment: &TimerSchedule, set_ms: u64) -> Result<Self, MomentError> {
         match moment {
-            Moment::AtMs(at_ms) => Ok(Self::Once { at_ms: *at_ms }),
-            Moment::InMs(in_ms) => Ok(Self::Once { at_ms: later(set_ms, *in_ms)? }),
-            Moment::EveryMs(every_ms) => Ok(Self::Every { set_ms, every_ms: (*every_ms).max(1) }),
-            Moment::Calendar { cron, time_zone } => Ok(Self::Calendar {
+            TimerSchedule::AtMs(at_ms) => Ok(Self::Once { at_ms: *at_ms }),
+            TimerSchedule::InMs(in_ms) => Ok(Self::Once { at_ms: later(set_ms, *in_ms)? }),
+            TimerSchedule::EveryMs(every_ms) => {
+                Ok(Self::Every { set_ms, every_ms: (*every_ms).max(1) })
+            }
+            TimerSchedule::Calendar { cron, time_zone } => Ok(Self::Calendar {
                 cron: Box::new(read_cron(cron)?),
                 text: quote(cron),
                 zone: time_zone.as_deref().map_or_else(|| Ok(TimeZone::system()), read_zone)?,
@@ -117,7 +119,7 @@ fn read_cron(text: &str) -> Result<Cron, MomentError> {
         CronError::InvalidPattern(why)
         | CronError::IllegalCharacters(why)
         | CronError::ComponentError(why) => {
-            wrong(text::excerpt(&why, WHY_CHARS_MAX).trim_end_matches('.'))
+            wrong(text::escape_excerpt(&why, WHY_CHARS_MAX).trim_end_matches('.'))
         }
         CronError::EmptyPattern
         | CronError::InvalidDate
@@ -135,5 +137,5 @@ fn read_zone(name: &str) -> Result<TimeZone, MomentError> {
 }
 
 fn quote(text: &str) -> String {
-    text::excerpt(text, QUOTE_CHARS_MAX)
+    text::escape_excerpt(text, QUOTE_CHARS_MAX)
 }

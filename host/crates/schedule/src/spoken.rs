@@ -1,7 +1,7 @@
 //! Formats moments as short English text for lists and answers.
 
 use jiff::{Timestamp, Unit, Zoned, civil::Weekday};
-use sallyport_contract::{services::Moment, text};
+use sallyport_contract::{services::TimerSchedule, text};
 
 use crate::words::names;
 
@@ -41,18 +41,18 @@ pub fn when(at_ms: u64, now: &Zoned) -> String {
 
 /// Describes when a moment fires: `tomorrow at 09:00`, `every weekday at 08:30`. `next_ms` is its
 /// next firing, in milliseconds since 1970.
-pub fn describe(moment: &Moment, next_ms: u64, now: &Zoned) -> String {
+pub fn describe(moment: &TimerSchedule, next_ms: u64, now: &Zoned) -> String {
     match moment {
-        Moment::AtMs(_) | Moment::InMs(_) => when(next_ms, now),
-        Moment::EveryMs(every_ms) => every(*every_ms),
-        Moment::Calendar { cron, time_zone } => {
+        TimerSchedule::AtMs(_) | TimerSchedule::InMs(_) => when(next_ms, now),
+        TimerSchedule::EveryMs(every_ms) => every(*every_ms),
+        TimerSchedule::Calendar { cron, time_zone } => {
             let said = calendar(cron).unwrap_or_else(|| {
-                format!("by the calendar \"{}\"", text::excerpt(cron, CRON_CHARS_MAX))
+                format!("by the calendar \"{}\"", text::escape_excerpt(cron, CRON_CHARS_MAX))
             });
             let elsewhere =
                 time_zone.as_deref().filter(|zone| now.time_zone().iana_name() != Some(zone));
             match elsewhere {
-                Some(zone) => format!("{said} in {}", text::excerpt(zone, CRON_CHARS_MAX)),
+                Some(zone) => format!("{said} in {}", text::escape_excerpt(zone, CRON_CHARS_MAX)),
                 None => said,
             }
         }

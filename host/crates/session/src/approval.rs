@@ -10,7 +10,7 @@ use std::{
     task::Poll,
 };
 
-use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent, Subject};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture, Consent};
 use tokio::sync::{mpsc, oneshot};
 
 /// Questions that may wait for the session; further askers wait. Calls are admitted one after
@@ -18,67 +18,67 @@ use tokio::sync::{mpsc, oneshot};
 const QUESTIONS_WAITING_MAX: usize = 16;
 
 /// Creates a desk for askers, and the other end for the session that answers.
-pub fn channel() -> (Desk, Approvals) {
+pub fn approval_channel() -> (ApprovalSender, PendingApprovals) {
     let (asking, arriving) = mpsc::channel(QUESTIONS_WAITING_MAX);
-    (Desk { asking }, Approvals { arriving, open: BTreeMap::new(), asked: 0 })
+    (ApprovalSender { asking }, PendingApprovals { arriving, open: BTreeMap::new(), asked: 0 })
 }
 
 /// Where the gate asks. Clones ask the same session.
 #[derive(Debug, Clone)]
-pub struct Desk {
-    asking: mpsc::Sender<Question>,
+pub struct ApprovalSender {
+    asking: mpsc::Sender<ApprovalQuestion>,
 }
 
-impl Consent for Desk {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer> {
+impl Consent for ApprovalSender {
+    fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             // Either end may be gone at any moment; then no user can say yes.
-            let _ = self.asking.send(Question { request, answer }).await;
-            answered.await.unwrap_or(Answer::Nobody)
+            let _ = self.asking.send(ApprovalQuestion { request, answer }).await;
+            answered.await.unwrap_or(ApprovalAnswer::Nobody)
         })
     }
 }
 
 /// Consent without a user: every question is answered with [`Answer::Nobody`].
 #[derive(Debug, Clone, Copy)]
-pub struct NobodyToAsk;
+pub struct UnattendedConsent;
 
-impl Consent for NobodyToAsk {
-    fn ask(&self, _request: ApprovalRequest) -> BoxFuture<'_, Answer> {
-        Box::pin(future::ready(Answer::Nobody))
+impl Consent for UnattendedConsent {
+    fn ask_user(&self, _request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        Box::pin(future::ready(ApprovalAnswer::Nobody))
     }
 }
 
 #[derive(Debug)]
-struct Question {
+struct ApprovalQuestion {
     request: ApprovalRequest,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<ApprovalAnswer>,
 }
 
 /// The questions that arrive at a session and those that are open in it.
 #[derive(Debug)]
-pub struct Approvals {
-    arriving: mpsc::Receiver<Question>,
-    open: BTreeMap<u64, Asker>,
+pub struct PendingApprovals {
+    arriving: mpsc::Receiver<ApprovalQuestion>,
+    open: BTreeMap<u64, OpenQuestion>,
     /// How many questions have arrived so far; a question's id is its number.
     asked: u64,
 }
 
 /// Waits for an answer.
 #[derive(Debug)]
-struct Asker {
-    answer: oneshot::Sender<Answer>,
+struct OpenQuestion {
+    answer: oneshot::Sender<ApprovalAnswer>,
     /// The id of the call whose admission is in question: its arguments can still be edited.
     admission_of: Option<String>,
 }
 
-impl From<Question> for Asker {
-    fn from(question: Question) -> Self {
-        let Question { request, answer } = question;
+impl From<ApprovalQuestion> for OpenQuestion {
+    fn from(question: ApprovalQuestion) -> Self {
+        let ApprovalQuestion { request, answer } = question;
         let admission_of = match request.subject {
-            Subject::Call => Some(request.call.context.call_id),
-            Subject::Access { .. } => None,
+            ApprovalSubject::Call => Some(request.call.context.call_id),
+            ApprovalSubject::Access { .. } => None,
         };
         Self { answer, admission_of }
     }
@@ -86,46 +86,46 @@ impl From<Question> for Asker {
 
 /// A change in the questions.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum QuestionChange {
     /// A new question is open.
     Asked { id: u64, request: Box<ApprovalRequest> },
     /// The asker no longer waits.
     Withdrawn { id: u64 },
 }
 
-impl Approvals {
+impl PendingApprovals {
     /// Waits for the next change. Cancel-safe: dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> Change {
+    pub(super) async fn next_change(&mut self) -> QuestionChange {
         tokio::select! {
             biased;
             id = first_withdrawn(&mut self.open) => {
                 self.open.remove(&id);
-                Change::Withdrawn { id }
+                QuestionChange::Withdrawn { id }
             }
-            Some(question) = self.arriving.recv() => self.open(question),
+            Some(question) = self.arriving.recv() => self.open_question(question),
         }
     }
 
-    fn open(&mut self, question: Question) -> Change {
+    fn open_question(&mut self, question: ApprovalQuestion) -> QuestionChange {
         self.asked += 1;
         let request = Box::new(question.request.clone());
         self.open.insert(self.asked, question.into());
-        Change::Asked { id: self.asked, request }
+        QuestionChange::Asked { id: self.asked, request }
     }
 
     /// Returns `None` if the question is not open, else the call whose admission it is about, if
     /// any.
-    pub(super) fn admission_of(&self, id: u64) -> Option<Option<&str>> {
+    pub(super) fn admission_call_id(&self, id: u64) -> Option<Option<&str>> {
         self.open.get(&id).map(|asker| asker.admission_of.as_deref())
     }
 
     /// Withdraws a question. Its asker must have gone.
-    pub(super) fn withdraw(&mut self, id: u64) {
+    pub(super) fn withdraw_question(&mut self, id: u64) {
         self.open.remove(&id);
     }
 
     /// Answers an open question, once. Returns whether the asker received the answer.
-    pub(super) fn answer(&mut self, id: u64, answer: Answer) -> bool {
+    pub(super) fn answer(&mut self, id: u64, answer: ApprovalAnswer) -> bool {
         self.open.remove(&id).is_some_and(|asker| asker.answer.send(answer).is_ok())
     }
 
@@ -133,19 +133,19 @@ impl Approvals {
     pub(super) fn refuse_all(&mut self) -> Vec<u64> {
         let ids: Vec<u64> = self.open.keys().copied().collect();
         for id in &ids {
-            self.answer(*id, Answer::No { reason: None });
+            self.answer(*id, ApprovalAnswer::No { reason: None });
         }
         ids
     }
 
     /// Whether an asker waits for an answer.
-    pub(super) fn any_open(&self) -> bool {
+    pub(super) fn has_open_question(&self) -> bool {
         self.open.values().any(|asker| !asker.answer.is_closed())
     }
 }
 
 /// Waits, forever if need be, until one of the askers has gone.
-fn first_withdrawn(open: &mut BTreeMap<u64, Asker>) -> impl Future<Output = u64> + '_ {
+fn first_withdrawn(open: &mut BTreeMap<u64, OpenQuestion>) -> impl Future<Output = u64> + '_ {
     future::poll_fn(|cx| {
         let mut gone =
             open.iter_mut().filter_map(|(id, asker)| match asker.answer.poll_closed(cx) {

@@ -7,16 +7,16 @@ use sallyport_model::{ChatModel, Cost, Delta, Message, ModelError, Reply, Reques
 use tokio::sync::mpsc;
 
 use super::{
-    event::{Event, Notice, State, TurnEnd},
-    front::Halt,
-    journal::Record,
-    memory::{Memory, View, summary_request},
+    event::{SessionActivity, SessionEvent, SessionNotice, TurnEnd},
+    front::Interrupt,
+    journal::JournalRecord,
+    memory::{ConversationView, MemoryMode, summary_request},
     session::Session,
     transcript,
 };
 
 /// An answer and its usage.
-pub(super) struct Exchange {
+pub(super) struct ModelExchange {
     pub(super) reply: Reply,
     /// Estimated where the provider does not report it.
     pub(super) usage: Usage,
@@ -25,128 +25,133 @@ pub(super) struct Exchange {
 
 impl Session {
     /// Requests the next answer; its text is forwarded as it arrives.
-    pub(super) async fn generate(&mut self) -> Result<Exchange, TurnEnd> {
-        self.front.enter(State::Thinking).await;
-        self.make_room().await?;
+    pub(super) async fn request_answer(&mut self) -> Result<ModelExchange, TurnEnd> {
+        self.front.set_activity(SessionActivity::Thinking).await;
+        self.summarize_if_needed().await?;
         let memory = self.options.memory;
-        let (transcript, pages) = self.book.open();
-        let View { messages, .. } = transcript.view(memory, &self.meter);
-        debug_assert_eq!(transcript::check(&messages).map_err(|e| e.to_string()), Ok(()));
+        let (transcript, pages) = self.book.transcript_and_journal();
+        let ConversationView { messages, .. } = transcript.conversation_view(memory, &self.meter);
+        debug_assert_eq!(transcript::check_messages(&messages).map_err(|e| e.to_string()), Ok(()));
         // Estimating reads the whole conversation, so it is skipped when no memory needs it.
-        let estimated = (memory != Memory::None).then(|| self.meter.tokens(&messages));
+        let estimated = (memory != MemoryMode::None).then(|| self.meter.estimate_tokens(&messages));
         let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
         let request = Request { messages: &messages, tools, temperature };
         let mut said = String::new();
-        let answer = streamed(&*self.model, request, self.front.events(), &mut said);
-        let answered = self.front.attend(pages, answer).await;
+        let answer = stream_reply(&*self.model, request, self.front.event_sender(), &mut said);
+        let answered = self.front.run_until_interrupted(pages, answer).await;
         drop(messages);
         let answered = answered.map_err(TurnEnd::from);
         let reply = answered.and_then(|reply| reply.map_err(TurnEnd::ModelFailed));
         let reply = reply.inspect_err(|_| self.unfinished = said)?;
         if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
-            self.meter.learn(estimated, usage.input_tokens);
+            self.meter.learn_from_report(estimated, usage.input_tokens);
         }
         let usage = reply.usage.unwrap_or_else(|| {
-            let asked = self.meter.tokens(self.book.transcript().messages());
-            self.estimate(self.toolset_tokens + estimated.unwrap_or(asked), &reply)
+            let asked = self.meter.estimate_tokens(self.book.transcript().messages());
+            self.estimate_usage(self.toolset_tokens + estimated.unwrap_or(asked), &reply)
         });
-        Ok(self.count(reply, usage))
+        Ok(self.record_exchange(reply, usage))
     }
 
     /// Has the model summarize everything since the last summary, at the user's request.
-    pub(super) async fn summarize(&mut self) {
+    pub(super) async fn summarize_on_request(&mut self) {
         self.lost_summary = false;
-        self.front.expect_end(self.ledger.begin_turn());
+        self.front.set_deadline(self.ledger.begin_turn());
         let transcript = self.book.transcript();
-        let unsummed = transcript.summed_up()..transcript.messages().len();
+        let unsummed = transcript.summarized_count()..transcript.messages().len();
         if unsummed.is_empty() {
-            self.front.emit(Event::Notice(Notice::NothingToSummarize)).await;
-        } else if let Err(why) = self.check_means() {
-            self.do_without_summary(why).await;
-        } else if let Err(halt) = self.sum_up(unsummed).await {
-            self.do_without_summary(TurnEnd::from(halt).word().to_owned()).await;
+            self.front.emit(SessionEvent::Notice(SessionNotice::NothingToSummarize)).await;
+        } else if let Err(why) = self.check_budget() {
+            self.report_summary_failure(why).await;
+        } else if let Err(halt) = self.summarize_range(unsummed).await {
+            self.report_summary_failure(TurnEnd::from(halt).as_str().to_owned()).await;
         }
-        self.front.expect_end(None);
+        self.front.set_deadline(None);
     }
 
     /// Checks that tokens and money for a request are left.
-    fn check_means(&self) -> Result<(), String> {
+    fn check_budget(&self) -> Result<(), String> {
         self.check_price().map_err(|error| error.to_string())?;
-        self.ledger.check_spent().map_err(|budget| budget.to_string())
+        self.ledger.check_spending().map_err(|budget| budget.to_string())
     }
 
     /// Requests a summary of the messages that would otherwise drop out of the model's view.
     /// Without a summary, the model sees only the newest part of the conversation.
-    async fn make_room(&mut self) -> Result<(), TurnEnd> {
-        if self.lost_summary || !matches!(self.options.memory, Memory::Summary { .. }) {
+    async fn summarize_if_needed(&mut self) -> Result<(), TurnEnd> {
+        if self.lost_summary || !matches!(self.options.memory, MemoryMode::Summary { .. }) {
             return Ok(());
         }
-        let view = self.book.transcript().view(self.options.memory, &self.meter);
+        let view = self.book.transcript().conversation_view(self.options.memory, &self.meter);
         if let Some(range) = view.wants_summary {
-            self.sum_up(range).await?;
-            self.ledger.check_spent().map_err(|what| TurnEnd::BudgetReached { what })?;
+            self.summarize_range(range).await?;
+            self.ledger.check_spending().map_err(|what| TurnEnd::BudgetReached { what })?;
         }
         Ok(())
     }
 
     /// Replaces a part of the conversation, and everything before it, with a summary.
-    async fn sum_up(&mut self, range: Range<usize>) -> Result<(), Halt> {
-        self.front.enter(State::Thinking).await;
-        let (messages, through) = (range.len(), range.end - self.book.transcript().head());
-        match self.ask_summary(range).await? {
-            Err(why) => self.do_without_summary(why).await,
-            Ok(Exchange { reply, usage, cost }) => {
+    async fn summarize_range(&mut self, range: Range<usize>) -> Result<(), Interrupt> {
+        self.front.set_activity(SessionActivity::Thinking).await;
+        let (messages, through) = (range.len(), range.end - self.book.transcript().head_length());
+        match self.request_summary(range).await? {
+            Err(why) => self.report_summary_failure(why).await,
+            Ok(ModelExchange { reply, usage, cost }) => {
                 let text = reply.message.text;
-                let record = Record::Summary { text: text.clone(), through, usage, cost };
-                self.book.write(vec![record], &self.front).await;
-                self.front.emit(Event::Summarized { messages, text }).await;
+                let record = JournalRecord::Summary { text: text.clone(), through, usage, cost };
+                self.book.write_records(vec![record], &self.front).await;
+                self.front.emit(SessionEvent::Summarized { messages, text }).await;
             }
         }
         Ok(())
     }
 
-    async fn ask_summary(&mut self, range: Range<usize>) -> Result<Result<Exchange, String>, Halt> {
+    async fn request_summary(
+        &mut self,
+        range: Range<usize>,
+    ) -> Result<Result<ModelExchange, String>, Interrupt> {
         let transcript = self.book.transcript();
         let asked = summary_request(transcript.summary(), &transcript.messages()[range]);
-        debug_assert_eq!(transcript::check(&asked).map_err(|e| e.to_string()), Ok(()));
+        debug_assert_eq!(transcript::check_messages(&asked).map_err(|e| e.to_string()), Ok(()));
         let mut unheard = |_| {};
         let request = Request { messages: &asked, ..Request::default() };
         let answer = self.model.generate(request, &mut unheard);
-        let reply = match self.front.attend(self.book.pages_mut(), answer).await? {
+        let reply = match self.front.run_until_interrupted(self.book.journal_mut(), answer).await? {
             Ok(reply) => reply,
             Err(error) => return Ok(Err(error.to_string())),
         };
         let usage = reply.usage;
-        let usage = usage.unwrap_or_else(|| self.estimate(self.meter.tokens(&asked), &reply));
-        let exchange = self.count(reply, usage);
+        let usage = usage
+            .unwrap_or_else(|| self.estimate_usage(self.meter.estimate_tokens(&asked), &reply));
+        let exchange = self.record_exchange(reply, usage);
         let is_blank = exchange.reply.message.text.trim().is_empty();
-        Ok(if is_blank { Err(Notice::AnswerEmpty.to_string()) } else { Ok(exchange) })
+        Ok(if is_blank { Err(SessionNotice::AnswerEmpty.to_string()) } else { Ok(exchange) })
     }
 
-    async fn do_without_summary(&mut self, why: String) {
+    async fn report_summary_failure(&mut self, why: String) {
         self.lost_summary = true;
-        self.front.emit(Event::Notice(Notice::SummaryFailed { why })).await;
+        self.front.emit(SessionEvent::Notice(SessionNotice::SummaryFailed { why })).await;
     }
 
-    fn estimate(&self, input_tokens: u64, reply: &Reply) -> Usage {
-        let output_tokens = self.meter.tokens(&[Message::Assistant(reply.message.clone())]);
+    fn estimate_usage(&self, input_tokens: u64, reply: &Reply) -> Usage {
+        let output_tokens =
+            self.meter.estimate_tokens(&[Message::Assistant(reply.message.clone())]);
         Usage { input_tokens, output_tokens, ..Usage::default() }
     }
 
     /// Enters an exchange into the ledger.
-    fn count(&mut self, reply: Reply, usage: Usage) -> Exchange {
+    fn record_exchange(&mut self, reply: Reply, usage: Usage) -> ModelExchange {
         let cost = self.model.price().map(|price| price.of(&usage));
-        self.ledger.spend(&usage, cost);
-        Exchange { reply, usage, cost }
+        self.ledger.record_usage(&usage, cost);
+        ModelExchange { reply, usage, cost }
     }
 }
 
 /// Sends a request and forwards the text as it arrives. The text is also collected in `said`,
 /// because an answer that is stopped never returns.
-async fn streamed(
+async fn stream_reply(
     model: &dyn ChatModel,
     request: Request<'_>,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<SessionEvent>,
     said: &mut String,
 ) -> Result<Reply, ModelError> {
     // The queue holds the output of one poll of the model: it is drained before the next.
@@ -159,23 +164,23 @@ async fn streamed(
             Delta::Retry { .. } => said.clear(),
             Delta::Reasoning(_) | Delta::CallBegun { .. } | Delta::LeftOut(_) => {}
         }
-        drop(arriving.send(Event::Delta(delta)));
+        drop(arriving.send(SessionEvent::Delta(delta)));
     };
     let mut answer = model.generate(request, &mut on_delta);
     let reply = loop {
         tokio::select! {
             biased;
-            Some(delta) = deltas.recv() => pass_on(delta, &events).await,
+            Some(delta) = deltas.recv() => forward_event(delta, &events).await,
             reply = &mut answer => break reply,
         }
     };
     while let Ok(delta) = deltas.try_recv() {
-        pass_on(delta, &events).await;
+        forward_event(delta, &events).await;
     }
     reply
 }
 
-async fn pass_on(delta: Event, events: &mpsc::Sender<Event>) {
+async fn forward_event(delta: SessionEvent, events: &mpsc::Sender<SessionEvent>) {
     // Without a receiver the session is about to close.
     let _ = events.send(delta).await;
 }

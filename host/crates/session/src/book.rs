@@ -8,37 +8,37 @@
 use std::mem;
 
 use super::{
-    event::{Event, Notice},
-    front::Front,
+    event::{SessionEvent, SessionNotice},
+    front::ClientPort,
     history::PastTurn,
-    journal::{Journal, Record},
+    journal::{Journal, JournalRecord},
     transcript::Transcript,
 };
 
 /// Owns the transcript.
-pub(super) struct Book {
+pub(super) struct SessionLog {
     transcript: Transcript,
-    pages: Pages,
+    pages: JournalWriter,
     /// The current turn or the one that has just ended, where turns are remembered.
     turn: Option<PastTurn>,
     keeps_turns: bool,
 }
 
 /// The records on their way to the journal.
-pub(super) struct Pages {
+pub(super) struct JournalWriter {
     journal: Box<dyn Journal>,
     /// Records that the journal has not stored yet.
-    unwritten: Vec<Record>,
+    unwritten: Vec<JournalRecord>,
     is_failing: bool,
 }
 
-impl Book {
+impl SessionLog {
     pub(super) fn new(
         transcript: Transcript,
         journal: Box<dyn Journal>,
         keeps_turns: bool,
     ) -> Self {
-        let pages = Pages { journal, unwritten: Vec::new(), is_failing: false };
+        let pages = JournalWriter { journal, unwritten: Vec::new(), is_failing: false };
         Self { transcript, pages, turn: None, keeps_turns }
     }
 
@@ -50,61 +50,62 @@ impl Book {
         &mut self.transcript
     }
 
-    pub(super) fn pages_mut(&mut self) -> &mut Pages {
+    pub(super) fn journal_mut(&mut self) -> &mut JournalWriter {
         &mut self.pages
     }
 
     /// Returns both parts, for a caller that reads one while the other may be written to.
-    pub(super) fn open(&mut self) -> (&Transcript, &mut Pages) {
+    pub(super) fn transcript_and_journal(&mut self) -> (&Transcript, &mut JournalWriter) {
         (&self.transcript, &mut self.pages)
     }
 
     /// Takes the turn that has just ended.
-    pub(super) fn take_turn(&mut self) -> Option<PastTurn> {
+    pub(super) fn take_ended_turn(&mut self) -> Option<PastTurn> {
         self.turn.take()
     }
 
     /// Applies a record that is of no use alone; it is written together with the next one.
-    pub(super) fn prepare(&mut self, record: Record) {
+    pub(super) fn defer_record(&mut self, record: JournalRecord) {
         self.pages.unwritten.push(record.clone());
-        self.transcript.apply(record);
+        self.transcript.apply_record(record);
     }
 
     /// Applies the plugin messages that the front has already recorded to the transcript.
-    pub(super) fn catch_up(&mut self, front: &mut Front) {
-        for notice in front.take_noticed() {
-            self.transcript.apply(Record::Noticed { notice });
+    pub(super) fn apply_notices(&mut self, front: &mut ClientPort) {
+        for notice in front.take_notices() {
+            self.transcript.apply_record(JournalRecord::Noticed { notice });
         }
     }
 
     /// Records events, all of them or none, and returns when they are safe. If they cannot be
     /// stored, the user is notified once and the session continues.
-    pub(super) async fn write(&mut self, records: Vec<Record>, front: &Front) {
-        self.pages.write(&records, front).await;
+    pub(super) async fn write_records(&mut self, records: Vec<JournalRecord>, front: &ClientPort) {
+        self.pages.write_records(&records, front).await;
         for record in records {
-            self.follow(&record);
-            self.transcript.apply(record);
+            self.update_past_turn(&record);
+            self.transcript.apply_record(record);
         }
     }
 
-    fn follow(&mut self, record: &Record) {
+    fn update_past_turn(&mut self, record: &JournalRecord) {
         match record {
-            Record::Input { message } if self.keeps_turns => {
-                let number = self.transcript.turns() + 1;
+            JournalRecord::Input { message } if self.keeps_turns => {
+                let number = self.transcript.turn_count() + 1;
                 self.turn = Some(PastTurn::new(number, message.clone()));
             }
-            record => self.turn.iter_mut().for_each(|turn| turn.take(record)),
+            record => self.turn.iter_mut().for_each(|turn| turn.apply_record(record)),
         }
     }
 }
 
-impl Pages {
+impl JournalWriter {
     /// Writes records and returns when they are safe, or when the user knows that they are not.
-    pub(super) async fn write(&mut self, records: &[Record], front: &Front) {
+    pub(super) async fn write_records(&mut self, records: &[JournalRecord], front: &ClientPort) {
         if records.is_empty() {
             return;
         }
-        let ends_turn = records.iter().any(|record| matches!(record, Record::TurnEnded { .. }));
+        let ends_turn =
+            records.iter().any(|record| matches!(record, JournalRecord::TurnEnded { .. }));
         self.unwritten.extend(records.iter().cloned());
         // A failing journal is retried once a turn, each time with everything that it missed.
         if !self.is_failing || ends_turn {
@@ -112,15 +113,15 @@ impl Pages {
         }
     }
 
-    async fn flush(&mut self, front: &Front) {
-        match self.journal.write(self.unwritten.clone()).await {
+    async fn flush(&mut self, front: &ClientPort) {
+        match self.journal.write_records(self.unwritten.clone()).await {
             Ok(()) => {
                 self.unwritten.clear();
                 self.is_failing = false;
             }
             Err(error) => {
                 if !mem::replace(&mut self.is_failing, true) {
-                    front.emit(Event::Notice(Notice::JournalFailed(error))).await;
+                    front.emit(SessionEvent::Notice(SessionNotice::JournalFailed(error))).await;
                 }
             }
         }

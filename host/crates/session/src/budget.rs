@@ -20,7 +20,7 @@ const COMPARED_BYTES_MAX: usize = 64 * 1024;
 
 /// Limits of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Answers of the model to one input.
     pub turns_max: u32,
     /// Calls for one input, over all its answers.
@@ -35,7 +35,7 @@ pub struct Limits {
     pub time_max: Option<Duration>,
 }
 
-impl Default for Limits {
+impl Default for TurnLimits {
     /// Enough for long tasks (16 answers, 64 calls), small enough to end a loop within a minute; a
     /// call that returned the same result three times will not return another the fourth time.
     /// Tokens, money and time have no default: no value fits all models.
@@ -62,24 +62,24 @@ pub struct SessionLimits {
 
 /// Used tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct ModelSpending {
     /// Input and output tokens.
     pub tokens: u64,
     /// Their cost, as far as prices were known.
     pub cost: Cost,
 }
 
-impl Spent {
+impl ModelSpending {
     /// Adds an exchange with the model.
-    pub(crate) fn add(&mut self, usage: &Usage, cost: Option<Cost>) {
-        self.tokens = self.tokens.saturating_add(total(usage));
+    pub(crate) fn add_usage(&mut self, usage: &Usage, cost: Option<Cost>) {
+        self.tokens = self.tokens.saturating_add(total_tokens(usage));
         self.cost = [self.cost, cost.unwrap_or_default()].into_iter().sum();
     }
 }
 
 /// A limit that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Budget {
+pub enum BudgetLimit {
     /// The model has given all answers that one turn allows.
     #[error("at most {turns_max} answers of the model per turn")]
     Turns {
@@ -107,7 +107,7 @@ pub enum Budget {
         tokens_max: u64,
     },
     /// The turn reached its cost limit.
-    #[error("at most {} per turn", Dollars(*cost_max))]
+    #[error("at most {} per turn", DollarAmount(*cost_max))]
     Cost {
         /// [`Limits::cost_max`].
         cost_max: Cost,
@@ -125,7 +125,7 @@ pub enum Budget {
         tokens_max: u64,
     },
     /// The session reached its cost limit.
-    #[error("at most {} per session", Dollars(*cost_max))]
+    #[error("at most {} per session", DollarAmount(*cost_max))]
     SessionCost {
         /// [`SessionLimits::cost_max`].
         cost_max: Cost,
@@ -133,9 +133,9 @@ pub enum Budget {
 }
 
 /// An amount of money in dollars: with cents, and as many digits as are known.
-struct Dollars(Cost);
+struct DollarAmount(Cost);
 
-impl fmt::Display for Dollars {
+impl fmt::Display for DollarAmount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, part) = (self.0.micro_usd / 1_000_000, self.0.micro_usd % 1_000_000);
         let part = format!("{part:06}");
@@ -146,7 +146,7 @@ impl fmt::Display for Dollars {
 
 /// The deadline of a turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Deadline {
+pub(super) struct TurnDeadline {
     pub(super) at: Instant,
     /// The time limit, from the turn's start.
     pub(super) time_max: Duration,
@@ -154,71 +154,75 @@ pub(super) struct Deadline {
 
 /// The usage of the session and its current turn so far.
 #[derive(Debug)]
-pub(super) struct Ledger {
-    limits: Limits,
+pub(super) struct UsageTracker {
+    limits: TurnLimits,
     session_limits: SessionLimits,
-    session: Spent,
-    turn: Turn,
+    session: ModelSpending,
+    turn: TurnTracker,
 }
 
 /// The usage of one turn so far.
 #[derive(Debug)]
-struct Turn {
+struct TurnTracker {
     began: Instant,
     usage: TurnUsage,
-    same: HashMap<(ToolRef, Arguments), u32>,
-    reached: Option<Budget>,
+    same: HashMap<(ToolRef, ComparableArguments), u32>,
+    reached: Option<BudgetLimit>,
 }
 
 /// Arguments for comparison: as JSON if they are valid.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Arguments {
+enum ComparableArguments {
     Read(Value),
     Unread(String),
 }
 
-impl Turn {
-    fn begin() -> Self {
+impl TurnTracker {
+    fn new() -> Self {
         let (usage, same) = (TurnUsage::default(), HashMap::new());
         Self { began: Instant::now(), usage, same, reached: None }
     }
 
-    fn spent(&self) -> Spent {
+    fn spending(&self) -> ModelSpending {
         let TurnUsage { tokens, cost, .. } = self.usage;
-        Spent { tokens: total(&tokens), cost: cost.unwrap_or_default() }
+        ModelSpending { tokens: total_tokens(&tokens), cost: cost.unwrap_or_default() }
     }
 }
 
-impl Ledger {
+impl UsageTracker {
     /// Creates the ledger of a session with earlier usage.
-    pub(super) fn new(limits: Limits, session_limits: SessionLimits, session: Spent) -> Self {
-        Self { limits, session_limits, session, turn: Turn::begin() }
+    pub(super) fn new(
+        limits: TurnLimits,
+        session_limits: SessionLimits,
+        session: ModelSpending,
+    ) -> Self {
+        Self { limits, session_limits, session, turn: TurnTracker::new() }
     }
 
     /// Begins a turn without usage and returns its deadline.
-    pub(super) fn begin_turn(&mut self) -> Option<Deadline> {
-        self.turn = Turn::begin();
+    pub(super) fn begin_turn(&mut self) -> Option<TurnDeadline> {
+        self.turn = TurnTracker::new();
         let time_max = self.limits.time_max?;
         // A time beyond the range of the clock is not a limit.
         let at = self.turn.began.checked_add(time_max)?;
-        Some(Deadline { at, time_max })
+        Some(TurnDeadline { at, time_max })
     }
 
     /// Returns the usage of the current turn.
-    pub(super) fn usage(&self) -> TurnUsage {
+    pub(super) fn turn_usage(&self) -> TurnUsage {
         TurnUsage { elapsed: self.turn.began.elapsed(), ..self.turn.usage }
     }
 
     /// Whether the cost is limited, so that prices must be known.
-    pub(super) fn limits_cost(&self) -> bool {
+    pub(super) fn has_cost_limit(&self) -> bool {
         self.limits.cost_max.is_some() || self.session_limits.cost_max.is_some()
     }
 
     /// Counts an exchange with the model.
-    pub(super) fn spend(&mut self, usage: &Usage, cost: Option<Cost>) {
-        self.session.add(usage, cost);
+    pub(super) fn record_usage(&mut self, usage: &Usage, cost: Option<Cost>) {
+        self.session.add_usage(usage, cost);
         let turn = &mut self.turn.usage;
-        turn.tokens = sum(&turn.tokens, usage);
+        turn.tokens = sum_usage(&turn.tokens, usage);
         turn.cost = match (turn.cost, cost) {
             (Some(before), Some(cost)) => Some([before, cost].into_iter().sum()),
             (before, cost) => before.or(cost),
@@ -231,14 +235,14 @@ impl Ledger {
     ///
     /// The limit of answers is reached, tokens or money are used up, or a call of the last answer
     /// was over the budget.
-    pub(super) fn take_turn(&mut self) -> Result<(), Budget> {
-        let Limits { turns_max, .. } = self.limits;
+    pub(super) fn charge_answer(&mut self) -> Result<(), BudgetLimit> {
+        let TurnLimits { turns_max, .. } = self.limits;
         if let Some(reached) = self.turn.reached.take() {
             return Err(reached);
         }
-        self.check_spent()?;
+        self.check_spending()?;
         if self.turn.usage.answers >= turns_max {
-            return Err(Budget::Turns { turns_max });
+            return Err(BudgetLimit::Turns { turns_max });
         }
         self.turn.usage.answers += 1;
         Ok(())
@@ -249,23 +253,29 @@ impl Ledger {
     /// # Errors
     ///
     /// The limit of calls or of repeated calls is reached, or tokens or money are used up.
-    pub(super) fn take_call(&mut self, tool: &ToolRef, arguments: &str) -> Result<(), Budget> {
-        let counted = self.check_spent().and_then(|()| self.count_call(tool, arguments));
+    pub(super) fn charge_call(
+        &mut self,
+        tool: &ToolRef,
+        arguments: &str,
+    ) -> Result<(), BudgetLimit> {
+        let counted =
+            self.check_spending().and_then(|()| self.check_and_count_call(tool, arguments));
         if let Err(budget) = &counted {
             self.turn.reached.get_or_insert_with(|| budget.clone());
         }
         counted
     }
 
-    fn count_call(&mut self, tool: &ToolRef, arguments: &str) -> Result<(), Budget> {
-        let Limits { calls_max, repeats_max, .. } = self.limits;
+    fn check_and_count_call(&mut self, tool: &ToolRef, arguments: &str) -> Result<(), BudgetLimit> {
+        let TurnLimits { calls_max, repeats_max, .. } = self.limits;
         let turn = &mut self.turn;
         if turn.usage.calls >= calls_max {
-            return Err(Budget::Calls { calls_max });
+            return Err(BudgetLimit::Calls { calls_max });
         }
-        let same = turn.same.entry((tool.clone(), Arguments::read(arguments))).or_default();
+        let same =
+            turn.same.entry((tool.clone(), ComparableArguments::parse(arguments))).or_default();
         if *same >= repeats_max {
-            return Err(Budget::Repeats { tool: tool.clone(), repeats_max });
+            return Err(BudgetLimit::Repeats { tool: tool.clone(), repeats_max });
         }
         *same += 1;
         turn.usage.calls += 1;
@@ -277,31 +287,33 @@ impl Ledger {
     /// # Errors
     ///
     /// The first limit that is reached.
-    pub(super) fn check_spent(&self) -> Result<(), Budget> {
-        let (turn, session) = (self.turn.spent(), self.session);
-        let Limits { tokens_max, cost_max, .. } = self.limits;
-        reached(turn.tokens, tokens_max, |tokens_max| Budget::Tokens { tokens_max })?;
-        reached(turn.cost, cost_max, |cost_max| Budget::Cost { cost_max })?;
+    pub(super) fn check_spending(&self) -> Result<(), BudgetLimit> {
+        let (turn, session) = (self.turn.spending(), self.session);
+        let TurnLimits { tokens_max, cost_max, .. } = self.limits;
+        check_limit(turn.tokens, tokens_max, |tokens_max| BudgetLimit::Tokens { tokens_max })?;
+        check_limit(turn.cost, cost_max, |cost_max| BudgetLimit::Cost { cost_max })?;
         let SessionLimits { tokens_max, cost_max } = self.session_limits;
-        reached(session.tokens, tokens_max, |tokens_max| Budget::SessionTokens { tokens_max })?;
-        reached(session.cost, cost_max, |cost_max| Budget::SessionCost { cost_max })
+        check_limit(session.tokens, tokens_max, |tokens_max| BudgetLimit::SessionTokens {
+            tokens_max,
+        })?;
+        check_limit(session.cost, cost_max, |cost_max| BudgetLimit::SessionCost { cost_max })
     }
 }
 
-fn reached<T: PartialOrd + Copy>(
+fn check_limit<T: PartialOrd + Copy>(
     used: T,
     most: Option<T>,
-    budget: impl Fn(T) -> Budget,
-) -> Result<(), Budget> {
+    budget: impl Fn(T) -> BudgetLimit,
+) -> Result<(), BudgetLimit> {
     most.filter(|most| used >= *most).map_or(Ok(()), |most| Err(budget(most)))
 }
 
 /// Input and output tokens.
-fn total(usage: &Usage) -> u64 {
+fn total_tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
-fn sum(a: &Usage, b: &Usage) -> Usage {
+fn sum_usage(a: &Usage, b: &Usage) -> Usage {
     let add = |part: fn(&Usage) -> u64| part(a).saturating_add(part(b));
     Usage {
         input_tokens: add(|usage| usage.input_tokens),
@@ -312,9 +324,9 @@ fn sum(a: &Usage, b: &Usage) -> Usage {
     }
 }
 
-impl Arguments {
-    fn read(text: &str) -> Self {
-        json::parse(text, COMPARED_BYTES_MAX)
+impl ComparableArguments {
+    fn parse(text: &str) -> Self {
+        json::parse_json(text, COMPARED_BYTES_MAX)
             .map_or_else(|_| Self::Unread(text.to_owned()), Self::Read)
     }
 }

@@ -8,97 +8,97 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use sallyport_contract::{Admitted, CallReport, Outcome, ToolCall, Toolbox};
+use sallyport_contract::{AdmittedCall, CallReport, Outcome, RequestedCall, Toolbox};
 use sallyport_model::ToolResult;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{
-    book::Book,
-    ending::Ending,
-    event::Event,
-    front::{Front, Halt, Ruling},
-    journal::Record,
+    book::SessionLog,
+    ending::CallEnding,
+    event::SessionEvent,
+    front::{AdmissionResult, ClientPort, Interrupt},
+    journal::JournalRecord,
     naming::ToolRef,
-    work::{self, Work},
+    work::{self, AbortableTask},
 };
 
 /// One call.
-pub(super) struct Call {
+pub(super) struct BatchCall {
     id: String,
     /// The name in the model's message.
     name: String,
     tool: ToolRef,
     /// The arguments with which the user replaced the model's.
     edited: Option<String>,
-    stage: Stage,
+    stage: CallStage,
 }
 
-enum Stage {
-    Asked(ToolCall),
-    Admitted(Admitted),
+enum CallStage {
+    Asked(RequestedCall),
+    Admitted(AdmittedCall),
     Running,
-    Ended(Ending),
+    Ended(CallEnding),
 }
 
-impl Call {
+impl BatchCall {
     /// Creates a call that still has to pass the gate.
-    pub(super) fn asked(name: String, call: ToolCall) -> Self {
+    pub(super) fn new(name: String, call: RequestedCall) -> Self {
         let (id, tool) = (call.context.call_id.clone(), ToolRef::Known(call.tool.clone()));
-        Self { id, name, tool, edited: None, stage: Stage::Asked(call) }
+        Self { id, name, tool, edited: None, stage: CallStage::Asked(call) }
     }
 
     /// Creates a call that ends before it reaches the gate.
-    pub(super) fn ended(id: String, name: String, tool: ToolRef, outcome: Outcome) -> Self {
-        Self { id, name, tool, edited: None, stage: Stage::Ended(outcome.into()) }
+    pub(super) fn new_ended(id: String, name: String, tool: ToolRef, outcome: Outcome) -> Self {
+        Self { id, name, tool, edited: None, stage: CallStage::Ended(outcome.into()) }
     }
 
-    fn edit(&mut self, arguments: String) {
-        if let Stage::Asked(call) = &mut self.stage {
+    fn edit_arguments(&mut self, arguments: String) {
+        if let CallStage::Asked(call) = &mut self.stage {
             call.arguments.clone_from(&arguments);
             self.edited = Some(arguments);
         }
     }
 
-    fn ending(&self) -> Option<&Ending> {
+    fn ending(&self) -> Option<&CallEnding> {
         match &self.stage {
-            Stage::Ended(ending) => Some(ending),
-            Stage::Asked(_) | Stage::Admitted(_) | Stage::Running => None,
+            CallStage::Ended(ending) => Some(ending),
+            CallStage::Asked(_) | CallStage::Admitted(_) | CallStage::Running => None,
         }
     }
 
     /// Returns the ending of a call that is interrupted by a halt; `None` if it has already ended.
-    fn called_off(&self, halt: Halt) -> Option<Ending> {
+    fn interrupted_ending(&self, halt: Interrupt) -> Option<CallEnding> {
         match self.stage {
-            Stage::Asked(_) | Stage::Admitted(_) => Some(Ending::never_begun(halt)),
-            Stage::Running => Some(Ending::stopped(halt)),
-            Stage::Ended(_) => None,
+            CallStage::Asked(_) | CallStage::Admitted(_) => Some(CallEnding::before_run(halt)),
+            CallStage::Running => Some(CallEnding::during_run(halt)),
+            CallStage::Ended(_) => None,
         }
     }
 
-    fn record(&self) -> Option<Record> {
+    fn to_record(&self) -> Option<JournalRecord> {
         let ending = self.ending()?;
         let outcome = &ending.report.outcome;
         let result = ToolResult {
             call_id: self.id.clone(),
             name: self.name.clone(),
-            content: ending.content(self.edited.as_deref()),
+            content: ending.result_text(self.edited.as_deref()),
             failed: !matches!(outcome, Outcome::Completed(_)),
         };
-        let (tool, outcome) = (self.tool.to_string(), outcome.word().to_owned());
-        Some(Record::Result { result, tool, outcome, edited: self.edited.clone() })
+        let (tool, outcome) = (self.tool.to_string(), outcome.as_str().to_owned());
+        Some(JournalRecord::Result { result, tool, outcome, edited: self.edited.clone() })
     }
 
-    fn event(&self) -> Option<Event> {
+    fn to_event(&self) -> Option<SessionEvent> {
         let report = self.ending()?.report.clone();
         let (call_id, tool) = (self.id.clone(), self.tool.clone());
-        Some(Event::CallFinished { call_id, tool, report })
+        Some(SessionEvent::CallFinished { call_id, tool, report })
     }
 }
 
 /// The calls of one answer.
-pub(super) struct Batch {
+pub(super) struct CallBatch {
     toolbox: Arc<dyn Toolbox>,
-    calls: Vec<Call>,
+    calls: Vec<BatchCall>,
     running: JoinSet<CallReport>,
     /// The call that each task runs.
     places: HashMap<Id, usize>,
@@ -106,8 +106,8 @@ pub(super) struct Batch {
     told: usize,
 }
 
-impl Batch {
-    pub(super) fn new(toolbox: Arc<dyn Toolbox>, calls: Vec<Call>) -> Self {
+impl CallBatch {
+    pub(super) fn new(toolbox: Arc<dyn Toolbox>, calls: Vec<BatchCall>) -> Self {
         Self { toolbox, calls, running: JoinSet::new(), places: HashMap::new(), told: 0 }
     }
 
@@ -116,38 +116,42 @@ impl Batch {
     /// # Errors
     ///
     /// The calls were halted; they have ended nevertheless.
-    pub(super) async fn carry_out(
+    pub(super) async fn run_calls(
         &mut self,
-        book: &mut Book,
-        front: &mut Front,
-    ) -> Result<(), Halt> {
-        front.expect_calls(self.calls.iter().map(|call| call.id.clone()).collect());
-        let mut going = self.decide(book, front).await;
+        book: &mut SessionLog,
+        front: &mut ClientPort,
+    ) -> Result<(), Interrupt> {
+        front.set_current_calls(self.calls.iter().map(|call| call.id.clone()).collect());
+        let mut going = self.admit_calls(book, front).await;
         if going.is_ok() {
-            self.start(front);
-            going = self.settle(book, front).await;
+            self.start_calls(front);
+            going = self.await_running(book, front).await;
         }
         if let Err(halt) = going {
-            self.call_off(halt, book, front).await;
+            self.interrupt_calls(halt, book, front).await;
         }
-        front.expect_calls(Vec::new());
+        front.set_current_calls(Vec::new());
         going
     }
 
     /// Returns the outcomes of the calls, in the order of the calls.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
-        self.calls.iter().filter_map(Call::ending).map(|ending| &ending.report.outcome)
+        self.calls.iter().filter_map(BatchCall::ending).map(|ending| &ending.report.outcome)
     }
 
     /// Passes every call through the gate, one after another, because the user answers one question
     /// at a time.
-    async fn decide(&mut self, book: &mut Book, front: &mut Front) -> Result<(), Halt> {
-        let ended = self.calls.iter().filter_map(Call::record).collect();
-        book.write(ended, front).await;
+    async fn admit_calls(
+        &mut self,
+        book: &mut SessionLog,
+        front: &mut ClientPort,
+    ) -> Result<(), Interrupt> {
+        let ended = self.calls.iter().filter_map(BatchCall::to_record).collect();
+        book.write_records(ended, front).await;
         for index in 0..self.calls.len() {
-            match self.admit(index, book, front).await? {
-                Some(Ok(admitted)) => self.calls[index].stage = Stage::Admitted(admitted),
-                Some(Err(refusal)) => self.end(index, (*refusal).into(), book, front).await,
+            match self.admit_call(index, book, front).await? {
+                Some(Ok(admitted)) => self.calls[index].stage = CallStage::Admitted(admitted),
+                Some(Err(refusal)) => self.end_call(index, (*refusal).into(), book, front).await,
                 None => {}
             }
         }
@@ -156,113 +160,130 @@ impl Batch {
 
     /// Passes a call through the gate, again for every edit of its arguments by the user. `None` if
     /// it has already ended.
-    async fn admit(
+    async fn admit_call(
         &mut self,
         index: usize,
-        book: &mut Book,
-        front: &mut Front,
-    ) -> Result<Option<Result<Admitted, Box<CallReport>>>, Halt> {
-        while let Stage::Asked(asked) = &self.calls[index].stage {
-            let mut admission = work::admit(&self.toolbox, asked.clone());
-            let (id, pages) = (&self.calls[index].id, book.pages_mut());
-            match front.attend_admission(pages, id, admission.join()).await? {
-                Ruling::Made(ruling) => {
+        book: &mut SessionLog,
+        front: &mut ClientPort,
+    ) -> Result<Option<Result<AdmittedCall, Box<CallReport>>>, Interrupt> {
+        while let CallStage::Asked(asked) = &self.calls[index].stage {
+            let mut admission = work::spawn_admission(&self.toolbox, asked.clone());
+            let (id, pages) = (&self.calls[index].id, book.journal_mut());
+            match front.await_admission(pages, id, admission.join()).await? {
+                AdmissionResult::Made(ruling) => {
                     return Ok(Some(
-                        ruling.unwrap_or_else(|error| Err(Box::new(work::lost(error)))),
+                        ruling.unwrap_or_else(|error| Err(Box::new(work::failure_report(error)))),
                     ));
                 }
-                Ruling::Edited { question, arguments } => {
-                    self.edit(index, admission, question, arguments, front).await;
+                AdmissionResult::Edited { question, arguments } => {
+                    self.apply_edit(index, admission, question, arguments, front).await;
                 }
             }
         }
         Ok(None)
     }
 
-    async fn edit<T>(
+    async fn apply_edit<T>(
         &mut self,
         index: usize,
-        admission: Work<T>,
+        admission: AbortableTask<T>,
         question: u64,
         arguments: String,
-        front: &mut Front,
+        front: &mut ClientPort,
     ) {
         // The asker has to be gone before its question is, or it would receive an answer.
-        admission.end().await;
-        front.withdraw(question).await;
+        admission.abort_and_wait().await;
+        front.withdraw_question(question).await;
         let call = &mut self.calls[index];
-        call.edit(arguments.clone());
-        front.emit(Event::ArgumentsEdited { call_id: call.id.clone(), arguments }).await;
+        call.edit_arguments(arguments.clone());
+        front.emit(SessionEvent::ArgumentsEdited { call_id: call.id.clone(), arguments }).await;
     }
 
-    fn start(&mut self, front: &mut Front) {
+    fn start_calls(&mut self, front: &mut ClientPort) {
         for (index, call) in self.calls.iter_mut().enumerate() {
-            if let Stage::Admitted(admitted) = &call.stage {
+            if let CallStage::Admitted(admitted) = &call.stage {
                 let (toolbox, admitted) = (Arc::clone(&self.toolbox), admitted.clone());
-                let task = self.running.spawn(async move { toolbox.run(admitted).await });
+                let task = self.running.spawn(async move { toolbox.run_call(admitted).await });
                 self.places.insert(task.id(), index);
-                front.expect_progress(&call.id);
-                call.stage = Stage::Running;
+                front.begin_progress(&call.id);
+                call.stage = CallStage::Running;
             }
         }
     }
 
     /// Waits until every running call has ended.
-    async fn settle(&mut self, book: &mut Book, front: &mut Front) -> Result<(), Halt> {
-        self.tell(front).await;
+    async fn await_running(
+        &mut self,
+        book: &mut SessionLog,
+        front: &mut ClientPort,
+    ) -> Result<(), Interrupt> {
+        self.announce_ended(front).await;
         loop {
             let next = self.running.join_next_with_id();
-            let Some(joined) = front.attend(book.pages_mut(), next).await? else { return Ok(()) };
-            if let Some((index, ending)) = self.place(joined, None) {
-                self.end(index, ending, book, front).await;
-                self.tell(front).await;
+            let Some(joined) = front.run_until_interrupted(book.journal_mut(), next).await? else {
+                return Ok(());
+            };
+            if let Some((index, ending)) = self.match_finished_task(joined, None) {
+                self.end_call(index, ending, book, front).await;
+                self.announce_ended(front).await;
             }
         }
     }
 
     /// Ends all calls that have not ended. A call that finishes before it is stopped keeps its own
     /// result.
-    async fn call_off(&mut self, halt: Halt, book: &mut Book, front: &mut Front) {
+    async fn interrupt_calls(
+        &mut self,
+        halt: Interrupt,
+        book: &mut SessionLog,
+        front: &mut ClientPort,
+    ) {
         self.running.abort_all();
         while let Some(joined) = self.running.join_next_with_id().await {
-            if let Some((index, ending)) = self.place(joined, Some(halt)) {
-                self.end(index, ending, book, front).await;
+            if let Some((index, ending)) = self.match_finished_task(joined, Some(halt)) {
+                self.end_call(index, ending, book, front).await;
             }
         }
         for index in 0..self.calls.len() {
-            if let Some(ending) = self.calls[index].called_off(halt) {
-                self.end(index, ending, book, front).await;
+            if let Some(ending) = self.calls[index].interrupted_ending(halt) {
+                self.end_call(index, ending, book, front).await;
             }
         }
-        self.tell(front).await;
+        self.announce_ended(front).await;
     }
 
     /// Returns the call that a task ran, and its ending.
-    fn place(
+    fn match_finished_task(
         &mut self,
         joined: Result<(Id, CallReport), JoinError>,
-        halt: Option<Halt>,
-    ) -> Option<(usize, Ending)> {
+        halt: Option<Interrupt>,
+    ) -> Option<(usize, CallEnding)> {
         let id = joined.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let index = self.places.remove(&id)?;
         let ending = match (joined, halt) {
             (Ok((_, report)), _) => report.into(),
-            (Err(error), Some(halt)) if error.is_cancelled() => Ending::stopped(halt),
-            (Err(error), _) => work::lost(error).into(),
+            (Err(error), Some(halt)) if error.is_cancelled() => CallEnding::during_run(halt),
+            (Err(error), _) => work::failure_report(error).into(),
         };
         Some((index, ending))
     }
 
-    async fn end(&mut self, index: usize, ending: Ending, book: &mut Book, front: &mut Front) {
+    async fn end_call(
+        &mut self,
+        index: usize,
+        ending: CallEnding,
+        book: &mut SessionLog,
+        front: &mut ClientPort,
+    ) {
         let call = &mut self.calls[index];
         front.end_progress(&call.id).await;
-        call.stage = Stage::Ended(ending);
-        book.write(call.record().into_iter().collect(), front).await;
+        call.stage = CallStage::Ended(ending);
+        book.write_records(call.to_record().into_iter().collect(), front).await;
     }
 
     /// Announces the calls that have ended, up to the first that has not.
-    async fn tell(&mut self, front: &Front) {
-        while let Some(event) = self.calls.get(self.told).and_then(Call::event) {
+    async fn announce_ended(&mut self, front: &ClientPort) {
+        while let Some(event) = self.calls.get(self.told).and_then(BatchCall::to_event) {
             front.emit(event).await;
             self.told += 1;
         }

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use sallyport_contract::{
-    Answer,
-    services::{self, Progress},
+    ApprovalAnswer,
+    services::{self, CallProgress},
 };
 use sallyport_model::{ChatModel, UserMessage};
 
@@ -13,7 +13,7 @@ use sallyport_model::{ChatModel, UserMessage};
 /// Commands that start something new, from [`SubmitInput`](Self::SubmitInput) to
 /// [`Pin`](Self::Pin), wait for the current turn to end; the others take effect immediately.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum FrontEndCommand {
     /// Starts a turn.
     SubmitInput {
         /// The input of the user, or of the origin that it names.
@@ -24,7 +24,7 @@ pub enum Command {
     /// Undoes the last turn and submits its input again.
     Retry,
     /// Switches to another model.
-    UseModel(Speaker),
+    UseModel(CommandModel),
     /// Has the model summarize the conversation so far and continues from the summary.
     Summarize,
     /// Keeps the last turn in the model's view, whatever else drops out of memory.
@@ -34,7 +34,7 @@ pub enum Command {
         /// The question.
         id: u64,
         /// The answer.
-        answer: Answer,
+        answer: ApprovalAnswer,
     },
     /// Replaces the arguments that a question is about. The question is withdrawn, and the call is
     /// checked and decided again, with a new question if needed.
@@ -46,13 +46,13 @@ pub enum Command {
     },
     /// Shows a plugin's message to the user immediately, and to the model with the next input. It
     /// does not belong to a turn and is not undone with one.
-    Notice(services::Notice),
+    Notice(services::PluginNotice),
     /// Reports the progress of a call. It is ignored unless the call is running.
     Progress {
         /// The call.
         call_id: String,
         /// Its progress.
-        progress: Progress,
+        progress: CallProgress,
     },
     /// Ends the current turn, whatever it is doing. The session continues.
     Cancel,
@@ -62,19 +62,19 @@ pub enum Command {
 
 /// A model in a command.
 #[derive(Clone)]
-pub struct Speaker(pub Arc<dyn ChatModel>);
+pub struct CommandModel(pub Arc<dyn ChatModel>);
 
-impl fmt::Debug for Speaker {
+impl fmt::Debug for CommandModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Speaker").field(&self.0.name()).finish()
     }
 }
 
-impl PartialEq for Speaker {
+impl PartialEq for CommandModel {
     /// Compares identity: the same model, not only the same name.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Speaker {}
+impl Eq for CommandModel {}

@@ -9,19 +9,19 @@ use std::{fmt, time::Duration};
 
 use sallyport_contract::{
     ApprovalRequest, CallReport,
-    services::{self, Origin, Progress},
+    services::{self, CallProgress, InputOrigin},
     text,
 };
 use sallyport_model::{Cost, Delta, ModelError, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{budget::Budget, journal::JournalError, naming::ToolRef};
+use super::{budget::BudgetLimit, journal::JournalError, naming::ToolRef};
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum SessionEvent {
     /// The session's state has changed.
-    State(State),
+    State(SessionActivity),
     /// A turn begins.
     InputAccepted {
         /// Its number, from 1. Undone turns are not counted.
@@ -29,7 +29,7 @@ pub enum Event {
         /// The text of the input.
         text: String,
         /// Where it came from, when the user did not type it.
-        origin: Option<Origin>,
+        origin: Option<InputOrigin>,
     },
     /// A piece of the model's answer, while it arrives.
     Delta(Delta),
@@ -56,7 +56,7 @@ pub enum Event {
         /// Identifies the question in the answer; never reused.
         confirmation_id: u64,
         /// The position of the call that it is about.
-        position: Position,
+        position: CallPosition,
         /// The details to show to the user.
         request: ApprovalRequest,
     },
@@ -79,7 +79,7 @@ pub enum Event {
         /// Unique within the session.
         call_id: String,
         /// The progress so far.
-        progress: Progress,
+        progress: CallProgress,
     },
     /// A call has ended, with any outcome. Calls of one answer are reported in the order of their
     /// requests.
@@ -124,15 +124,15 @@ pub enum Event {
     /// A plugin sent the user a message, during a turn or between two.
     Noticed {
         /// The message and its sender.
-        notice: services::Notice,
+        notice: services::PluginNotice,
     },
     /// Information for the user that changes nothing.
-    Notice(Notice),
+    Notice(SessionNotice),
 }
 
 /// The activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum SessionActivity {
     /// Waiting for input.
     Ready,
     /// Waiting for the model.
@@ -145,7 +145,7 @@ pub enum State {
 
 /// The position of a call within one answer: "2 of 5".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub struct CallPosition {
     /// Its position, from 1.
     pub index: usize,
     /// The number of calls.
@@ -168,7 +168,7 @@ pub enum TurnEnd {
     /// A limit of the turn or of the session was reached.
     BudgetReached {
         /// The limit.
-        what: Budget,
+        what: BudgetLimit,
     },
     /// The model returned no answer.
     ModelFailed(ModelError),
@@ -181,7 +181,7 @@ pub enum TurnEnd {
 impl TurnEnd {
     /// Returns the name of this ending: `answered`, `spoken`, `budget-reached`, `model-failed`,
     /// `cancelled` or `input-refused`.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Answered { .. } => "answered",
             Self::Spoken { .. } => "spoken",
@@ -278,7 +278,7 @@ impl InputError {
 
 /// Information for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum SessionNotice {
     /// An answer arrived for a question that is not open: it never was, or it has been closed.
     NoSuchQuestion {
         /// The id in the answer.
@@ -322,7 +322,7 @@ pub enum Notice {
     JournalFailed(JournalError),
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for SessionNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchQuestion { confirmation_id } => {
@@ -339,7 +339,7 @@ impl fmt::Display for Notice {
                 write!(
                     f,
                     "the provider ended the answer for a reason of its own: {}",
-                    text::one_line(reason)
+                    text::escape_line(reason)
                 )
             }
             Self::NoTurn => f.write_str("nothing has been said yet"),

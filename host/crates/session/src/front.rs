@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{Answer, services};
+use sallyport_contract::{ApprovalAnswer, services};
 use sallyport_model::UserMessage;
 use tokio::{
     sync::{mpsc, watch},
@@ -20,13 +20,13 @@ use tokio::{
 };
 
 use super::{
-    approval::{Approvals, Change},
-    book::Pages,
-    budget::{Budget, Deadline},
-    command::{Command, Speaker},
-    event::{Event, Notice, Position, State, TurnEnd},
-    journal::Record,
-    pace::Pace,
+    approval::{PendingApprovals, QuestionChange},
+    book::JournalWriter,
+    budget::{BudgetLimit, TurnDeadline},
+    command::{CommandModel, FrontEndCommand},
+    event::{CallPosition, SessionActivity, SessionEvent, SessionNotice, TurnEnd},
+    journal::JournalRecord,
+    pace::ProgressThrottle,
 };
 
 /// Inputs, and other tasks, that may wait for the current turn to end. One conversation never needs
@@ -34,51 +34,51 @@ use super::{
 const TASKS_WAITING_MAX: usize = 16;
 
 /// The session's ends of the channels to its [handle](super::Handle).
-pub(super) struct Line {
-    pub(super) inbox: mpsc::Receiver<Command>,
-    pub(super) outbox: mpsc::Sender<Event>,
+pub(super) struct SessionChannels {
+    pub(super) inbox: mpsc::Receiver<FrontEndCommand>,
+    pub(super) outbox: mpsc::Sender<SessionEvent>,
     /// Counts the plugin messages that are recorded.
     pub(super) noting: watch::Sender<u64>,
 }
 
 /// Communicates with the front ends.
-pub(super) struct Front {
-    commands: mpsc::Receiver<Command>,
-    events: mpsc::Sender<Event>,
+pub(super) struct ClientPort {
+    commands: mpsc::Receiver<FrontEndCommand>,
+    events: mpsc::Sender<SessionEvent>,
     noting: watch::Sender<u64>,
-    approvals: Approvals,
-    tasks: VecDeque<Task>,
+    approvals: PendingApprovals,
+    tasks: VecDeque<SessionTask>,
     /// The ids of the calls that are being decided or run.
     calls: Vec<String>,
     /// The call whose arguments can be edited, and the edit.
-    editing: Option<Editing>,
+    editing: Option<ArgumentEdit>,
     /// Throttles the progress events of running calls.
-    pace: Pace,
+    pace: ProgressThrottle,
     /// Plugin messages that the transcript does not contain yet.
-    noticed: Vec<services::Notice>,
+    noticed: Vec<services::PluginNotice>,
     /// The deadline of the current turn.
-    deadline: Option<Deadline>,
+    deadline: Option<TurnDeadline>,
     /// The session's state, ignoring questions.
-    activity: State,
+    activity: SessionActivity,
     /// The state that the front ends last received.
-    shown: Option<State>,
+    shown: Option<SessionActivity>,
     closed: bool,
 }
 
 /// Work that a session does between turns, or that starts one.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(super) enum SessionTask {
     Ask(UserMessage),
     Undo,
     Retry,
-    UseModel(Speaker),
+    UseModel(CommandModel),
     Summarize,
     Pin,
 }
 
 /// Why work was halted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Halt {
+pub(super) enum Interrupt {
     /// The user cancelled it, or has disconnected.
     Cancelled,
     /// The turn has exceeded its time limit.
@@ -88,17 +88,19 @@ pub(super) enum Halt {
     },
 }
 
-impl From<Halt> for TurnEnd {
-    fn from(halt: Halt) -> Self {
+impl From<Interrupt> for TurnEnd {
+    fn from(halt: Interrupt) -> Self {
         match halt {
-            Halt::Cancelled => Self::Cancelled,
-            Halt::TimeUp { time_max } => Self::BudgetReached { what: Budget::Time { time_max } },
+            Interrupt::Cancelled => Self::Cancelled,
+            Interrupt::TimeUp { time_max } => {
+                Self::BudgetReached { what: BudgetLimit::Time { time_max } }
+            }
         }
     }
 }
 
 /// How waiting for an admission ended.
-pub(super) enum Ruling<T> {
+pub(super) enum AdmissionResult<T> {
     Made(T),
     /// The user wants a new decision, with other arguments.
     Edited {
@@ -107,15 +109,15 @@ pub(super) enum Ruling<T> {
     },
 }
 
-struct Editing {
+struct ArgumentEdit {
     call_id: String,
     edit: Option<(u64, String)>,
 }
 
 /// Something that can happen while a session waits.
-enum Happening {
-    Told(Command),
-    Questions(Change),
+enum PortInput {
+    Told(FrontEndCommand),
+    Questions(QuestionChange),
     /// The progress of a call can be reported again.
     ProgressDue,
     TimeUp {
@@ -123,9 +125,9 @@ enum Happening {
     },
 }
 
-impl Front {
-    pub(super) fn new(line: Line, approvals: Approvals) -> Self {
-        let Line { inbox, outbox, noting } = line;
+impl ClientPort {
+    pub(super) fn new(line: SessionChannels, approvals: PendingApprovals) -> Self {
+        let SessionChannels { inbox, outbox, noting } = line;
         Self {
             commands: inbox,
             events: outbox,
@@ -134,60 +136,60 @@ impl Front {
             tasks: VecDeque::new(),
             calls: Vec::new(),
             editing: None,
-            pace: Pace::default(),
+            pace: ProgressThrottle::default(),
             noticed: Vec::new(),
             deadline: None,
-            activity: State::Ready,
+            activity: SessionActivity::Ready,
             shown: None,
             closed: false,
         }
     }
 
     /// Returns the sender for events of work that runs under [`attend`](Self::attend).
-    pub(super) fn events(&self) -> mpsc::Sender<Event> {
+    pub(super) fn event_sender(&self) -> mpsc::Sender<SessionEvent> {
         self.events.clone()
     }
 
     /// Sends an event to the front ends; a slow one delays the session.
-    pub(super) async fn emit(&self, event: Event) {
+    pub(super) async fn emit(&self, event: SessionEvent) {
         // Without a receiver the session is about to close; `happening` detects that.
         let _ = self.events.send(event).await;
     }
 
     /// Reports what the session does now.
-    pub(super) async fn enter(&mut self, activity: State) {
+    pub(super) async fn set_activity(&mut self, activity: SessionActivity) {
         self.activity = activity;
-        self.show_state().await;
+        self.emit_activity().await;
     }
 
     /// Sets or clears the deadline of the current turn.
-    pub(super) fn expect_end(&mut self, deadline: Option<Deadline>) {
+    pub(super) fn set_deadline(&mut self, deadline: Option<TurnDeadline>) {
         self.deadline = deadline;
     }
 
     /// Sets the calls that questions may refer to from here on.
-    pub(super) fn expect_calls(&mut self, ids: Vec<String>) {
+    pub(super) fn set_current_calls(&mut self, ids: Vec<String>) {
         self.calls = ids;
     }
 
-    async fn show_state(&mut self) {
-        let waits = self.approvals.any_open();
-        let state = if waits { State::WaitingForApproval } else { self.activity };
+    async fn emit_activity(&mut self) {
+        let waits = self.approvals.has_open_question();
+        let state = if waits { SessionActivity::WaitingForApproval } else { self.activity };
         if self.shown.replace(state) != Some(state) {
-            self.emit(Event::State(state)).await;
+            self.emit(SessionEvent::State(state)).await;
         }
     }
 
     /// Waits for the next task; `None` when no more can come.
-    pub(super) async fn next_task(&mut self, pages: &mut Pages) -> Option<Task> {
+    pub(super) async fn next_task(&mut self, pages: &mut JournalWriter) -> Option<SessionTask> {
         while !self.closed {
             if let Some(task) = self.tasks.pop_front() {
                 return Some(task);
             }
-            self.enter(State::Ready).await;
-            let happening = self.happening().await;
+            self.set_activity(SessionActivity::Ready).await;
+            let happening = self.next_input().await;
             // Between turns only questions can be cancelled, and those are closed.
-            let _ = self.handle(happening, pages).await;
+            let _ = self.handle_input(happening, pages).await;
         }
         None
     }
@@ -198,16 +200,16 @@ impl Front {
     /// # Errors
     ///
     /// The work was halted and dropped.
-    pub(super) async fn attend<T>(
+    pub(super) async fn run_until_interrupted<T>(
         &mut self,
-        pages: &mut Pages,
+        pages: &mut JournalWriter,
         work: impl Future<Output = T>,
-    ) -> Result<T, Halt> {
+    ) -> Result<T, Interrupt> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 biased;
-                happening = self.happening() => self.handle(happening, pages).await?,
+                happening = self.next_input() => self.handle_input(happening, pages).await?,
                 result = &mut work => return Ok(result),
             }
         }
@@ -219,160 +221,179 @@ impl Front {
     /// # Errors
     ///
     /// The work was halted and dropped.
-    pub(super) async fn attend_admission<T>(
+    pub(super) async fn await_admission<T>(
         &mut self,
-        pages: &mut Pages,
+        pages: &mut JournalWriter,
         call_id: &str,
         work: impl Future<Output = T>,
-    ) -> Result<Ruling<T>, Halt> {
+    ) -> Result<AdmissionResult<T>, Interrupt> {
         let mut work = pin!(work);
-        self.editing = Some(Editing { call_id: call_id.to_owned(), edit: None });
+        self.editing = Some(ArgumentEdit { call_id: call_id.to_owned(), edit: None });
         let ruling = loop {
             tokio::select! {
                 biased;
-                happening = self.happening() => {
-                    if let Err(halt) = self.handle(happening, pages).await {
+                happening = self.next_input() => {
+                    if let Err(halt) = self.handle_input(happening, pages).await {
                         break Err(halt);
                     }
                 }
-                result = &mut work => break Ok(Ruling::Made(result)),
+                result = &mut work => break Ok(AdmissionResult::Made(result)),
             }
-            if let Some((question, arguments)) = self.edit() {
-                break Ok(Ruling::Edited { question, arguments });
+            if let Some((question, arguments)) = self.take_edit() {
+                break Ok(AdmissionResult::Edited { question, arguments });
             }
         };
         self.editing = None;
         ruling
     }
 
-    fn edit(&mut self) -> Option<(u64, String)> {
+    fn take_edit(&mut self) -> Option<(u64, String)> {
         self.editing.as_mut()?.edit.take()
     }
 
     /// Withdraws a question whose asker has gone.
-    pub(super) async fn withdraw(&mut self, question: u64) {
-        self.approvals.withdraw(question);
+    pub(super) async fn withdraw_question(&mut self, question: u64) {
+        self.approvals.withdraw_question(question);
         self.close_question(question).await;
     }
 
-    async fn happening(&mut self) -> Happening {
+    async fn next_input(&mut self) -> PortInput {
         tokio::select! {
             biased;
-            () = self.events.closed() => Happening::Told(Command::Close),
-            told = self.commands.recv() => Happening::Told(told.unwrap_or(Command::Close)),
-            time_max = up(self.deadline) => Happening::TimeUp { time_max },
-            change = self.approvals.next() => Happening::Questions(change),
-            () = reached(self.pace.due()) => Happening::ProgressDue,
+            () = self.events.closed() => PortInput::Told(FrontEndCommand::Close),
+            told = self.commands.recv() => PortInput::Told(told.unwrap_or(FrontEndCommand::Close)),
+            time_max = wait_for_deadline(self.deadline) => PortInput::TimeUp { time_max },
+            change = self.approvals.next_change() => PortInput::Questions(change),
+            () = wait_until(self.pace.next_due()) => PortInput::ProgressDue,
         }
     }
 
-    async fn handle(&mut self, happening: Happening, pages: &mut Pages) -> Result<(), Halt> {
+    async fn handle_input(
+        &mut self,
+        happening: PortInput,
+        pages: &mut JournalWriter,
+    ) -> Result<(), Interrupt> {
         match happening {
-            Happening::Told(command) => return self.obey(command, pages).await,
-            Happening::TimeUp { time_max } => {
+            PortInput::Told(command) => return self.handle_command(command, pages).await,
+            PortInput::TimeUp { time_max } => {
                 self.refuse_all().await;
-                return Err(Halt::TimeUp { time_max });
+                return Err(Interrupt::TimeUp { time_max });
             }
-            Happening::Questions(Change::Asked { id, request }) => {
-                self.show_state().await;
-                let position = self.position(&request.call.context.call_id);
+            PortInput::Questions(QuestionChange::Asked { id, request }) => {
+                self.emit_activity().await;
+                let position = self.call_position(&request.call.context.call_id);
                 let request = *request;
-                let event = Event::ApprovalNeeded { confirmation_id: id, position, request };
+                let event = SessionEvent::ApprovalNeeded { confirmation_id: id, position, request };
                 self.emit(event).await;
             }
-            Happening::Questions(Change::Withdrawn { id }) => self.close_question(id).await,
-            Happening::ProgressDue => {
-                if let Some((call_id, progress)) = self.pace.next() {
-                    self.emit(Event::Progress { call_id, progress }).await;
+            PortInput::Questions(QuestionChange::Withdrawn { id }) => self.close_question(id).await,
+            PortInput::ProgressDue => {
+                if let Some((call_id, progress)) = self.pace.take_due() {
+                    self.emit(SessionEvent::Progress { call_id, progress }).await;
                 }
             }
         }
         Ok(())
     }
 
-    async fn obey(&mut self, command: Command, pages: &mut Pages) -> Result<(), Halt> {
+    async fn handle_command(
+        &mut self,
+        command: FrontEndCommand,
+        pages: &mut JournalWriter,
+    ) -> Result<(), Interrupt> {
         match command {
-            Command::SubmitInput { input } => self.queue(Task::Ask(input)).await,
-            Command::Undo => self.queue(Task::Undo).await,
-            Command::Retry => self.queue(Task::Retry).await,
-            Command::UseModel(model) => self.queue(Task::UseModel(model)).await,
-            Command::Summarize => self.queue(Task::Summarize).await,
-            Command::Pin => self.queue(Task::Pin).await,
-            Command::ProvideConfirmation { id, answer } => self.answer(id, answer).await,
-            Command::EditArguments { id, arguments } => self.edit_arguments(id, arguments).await,
-            Command::Notice(notice) => self.notice(notice, pages).await,
-            Command::Progress { call_id, progress } => {
-                if let Some(progress) = self.pace.take(&call_id, progress) {
-                    self.emit(Event::Progress { call_id, progress }).await;
+            FrontEndCommand::SubmitInput { input } => {
+                self.queue_task(SessionTask::Ask(input)).await
+            }
+            FrontEndCommand::Undo => self.queue_task(SessionTask::Undo).await,
+            FrontEndCommand::Retry => self.queue_task(SessionTask::Retry).await,
+            FrontEndCommand::UseModel(model) => self.queue_task(SessionTask::UseModel(model)).await,
+            FrontEndCommand::Summarize => self.queue_task(SessionTask::Summarize).await,
+            FrontEndCommand::Pin => self.queue_task(SessionTask::Pin).await,
+            FrontEndCommand::ProvideConfirmation { id, answer } => {
+                self.answer_question(id, answer).await
+            }
+            FrontEndCommand::EditArguments { id, arguments } => {
+                self.edit_arguments(id, arguments).await
+            }
+            FrontEndCommand::Notice(notice) => self.record_notice(notice, pages).await,
+            FrontEndCommand::Progress { call_id, progress } => {
+                if let Some(progress) = self.pace.accept_progress(&call_id, progress) {
+                    self.emit(SessionEvent::Progress { call_id, progress }).await;
                 }
             }
-            Command::Cancel => {
+            FrontEndCommand::Cancel => {
                 self.refuse_all().await;
-                return Err(Halt::Cancelled);
+                return Err(Interrupt::Cancelled);
             }
-            Command::Close => {
+            FrontEndCommand::Close => {
                 self.closed = true;
-                return Err(Halt::Cancelled);
+                return Err(Interrupt::Cancelled);
             }
         }
         Ok(())
     }
 
     /// Sends a plugin's message to the front ends, once it is recorded.
-    async fn notice(&mut self, mut notice: services::Notice, pages: &mut Pages) {
+    async fn record_notice(
+        &mut self,
+        mut notice: services::PluginNotice,
+        pages: &mut JournalWriter,
+    ) {
         for words in [&mut notice.text].into_iter().chain(&mut notice.speech) {
             words.truncate(words.floor_char_boundary(services::NOTICE_BYTES_MAX));
         }
-        pages.write(&[Record::Noticed { notice: notice.clone() }], self).await;
+        pages.write_records(&[JournalRecord::Noticed { notice: notice.clone() }], self).await;
         self.noting.send_modify(|count| *count += 1);
         self.noticed.push(notice.clone());
-        self.emit(Event::Noticed { notice }).await;
+        self.emit(SessionEvent::Noticed { notice }).await;
     }
 
     /// Takes the plugin messages since the last call of this function.
-    pub(super) fn take_noticed(&mut self) -> Vec<services::Notice> {
+    pub(super) fn take_notices(&mut self) -> Vec<services::PluginNotice> {
         mem::take(&mut self.noticed)
     }
 
     /// Accepts progress of a call from here on.
-    pub(super) fn expect_progress(&mut self, call_id: &str) {
-        self.pace.begin(call_id.to_owned());
+    pub(super) fn begin_progress(&mut self, call_id: &str) {
+        self.pace.begin_call(call_id.to_owned());
     }
 
     /// Accepts no more progress of a call, and sends its last report.
     pub(super) async fn end_progress(&mut self, call_id: &str) {
-        if let Some(progress) = self.pace.end(call_id) {
-            self.emit(Event::Progress { call_id: call_id.to_owned(), progress }).await;
+        if let Some(progress) = self.pace.end_call(call_id) {
+            self.emit(SessionEvent::Progress { call_id: call_id.to_owned(), progress }).await;
         }
     }
 
-    async fn queue(&mut self, task: Task) {
+    async fn queue_task(&mut self, task: SessionTask) {
         if self.tasks.len() < TASKS_WAITING_MAX {
             self.tasks.push_back(task);
         } else {
-            self.emit(Event::Notice(Notice::InputDropped)).await;
+            self.emit(SessionEvent::Notice(SessionNotice::InputDropped)).await;
         }
     }
 
-    async fn answer(&mut self, id: u64, answer: Answer) {
+    async fn answer_question(&mut self, id: u64, answer: ApprovalAnswer) {
         if self.approvals.answer(id, answer) {
             self.close_question(id).await;
         } else {
-            self.emit(Event::Notice(Notice::NoSuchQuestion { confirmation_id: id })).await;
+            self.emit(SessionEvent::Notice(SessionNotice::NoSuchQuestion { confirmation_id: id }))
+                .await;
         }
     }
 
     async fn edit_arguments(&mut self, id: u64, arguments: String) {
-        let admission_of = self.approvals.admission_of(id);
+        let admission_of = self.approvals.admission_call_id(id);
         let notice = match (admission_of, &mut self.editing) {
-            (None, _) => Notice::NoSuchQuestion { confirmation_id: id },
+            (None, _) => SessionNotice::NoSuchQuestion { confirmation_id: id },
             (Some(Some(call_id)), Some(editing)) if call_id == editing.call_id => {
                 editing.edit = Some((id, arguments));
                 return;
             }
-            (Some(_), _) => Notice::TooLateToEdit { confirmation_id: id },
+            (Some(_), _) => SessionNotice::TooLateToEdit { confirmation_id: id },
         };
-        self.emit(Event::Notice(notice)).await;
+        self.emit(SessionEvent::Notice(notice)).await;
     }
 
     async fn refuse_all(&mut self) {
@@ -382,14 +403,14 @@ impl Front {
     }
 
     async fn close_question(&mut self, id: u64) {
-        self.emit(Event::ApprovalClosed { confirmation_id: id }).await;
-        self.show_state().await;
+        self.emit(SessionEvent::ApprovalClosed { confirmation_id: id }).await;
+        self.emit_activity().await;
     }
 
     /// A question that belongs to none of the calls counts as "1 of 1".
-    fn position(&self, call_id: &str) -> Position {
+    fn call_position(&self, call_id: &str) -> CallPosition {
         let place = self.calls.iter().position(|id| id == call_id);
-        place.map_or(Position { index: 1, count: 1 }, |place| Position {
+        place.map_or(CallPosition { index: 1, count: 1 }, |place| CallPosition {
             index: place + 1,
             count: self.calls.len(),
         })
@@ -397,7 +418,7 @@ impl Front {
 }
 
 /// Waits for a point in time, or forever if there is none.
-async fn reached(moment: Option<Instant>) {
+async fn wait_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => future::pending().await,
@@ -405,9 +426,9 @@ async fn reached(moment: Option<Instant>) {
 }
 
 /// Waits until the deadline, or forever if there is none, and returns the time limit.
-async fn up(deadline: Option<Deadline>) -> Duration {
+async fn wait_for_deadline(deadline: Option<TurnDeadline>) -> Duration {
     match deadline {
-        Some(Deadline { at, time_max }) => {
+        Some(TurnDeadline { at, time_max }) => {
             sleep_until(at).await;
             time_max
         }

@@ -7,11 +7,11 @@
 
 use std::future;
 
-use sallyport_contract::{BoxFuture, services::Notice};
+use sallyport_contract::{BoxFuture, services::PluginNotice};
 use sallyport_model::{AssistantMessage, Cost, ToolResult, Usage, UserMessage};
 use serde::{Deserialize, Serialize};
 
-use crate::{event::TurnUsage, recall::Recalled};
+use crate::{event::TurnUsage, recall::RecalledMemory};
 
 /// Version of the records that this build writes.
 pub const VERSION: u32 = 1;
@@ -19,7 +19,7 @@ pub const VERSION: u32 = 1;
 /// One event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Record {
+pub enum JournalRecord {
     /// A session began, or continues with other instructions: the last such record applies.
     Began {
         /// Version of the records that follow, see [`VERSION`].
@@ -103,12 +103,12 @@ pub enum Record {
     /// Memories relevant to the last input were recalled; the model sees them until the next turn.
     Recalled {
         /// The memories, the nearest first.
-        memories: Vec<Recalled>,
+        memories: Vec<RecalledMemory>,
     },
     /// A plugin sent the user a message. The model receives it with the next input.
     Noticed {
         /// The message and its sender.
-        notice: Notice,
+        notice: PluginNotice,
     },
     /// A turn stays in view whatever else drops out of memory.
     Pinned {
@@ -120,27 +120,27 @@ pub enum Record {
     Unknown,
 }
 
-impl Record {
+impl JournalRecord {
     /// Reads a record from its JSON text. An unreadable one becomes [`Record::Unknown`], so that
     /// one bad record does not cost the rest.
-    pub fn read(json: &str) -> Self {
+    pub fn from_json(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or(Self::Unknown)
     }
 
     /// Returns the text by which a user could search for it: inputs, answers, calls and results.
-    pub fn searchable(&self) -> Option<String> {
+    pub fn search_text(&self) -> Option<String> {
         match self {
             Self::Input { message } => {
                 let files = message.attachments.iter().map(|file| file.name.as_str());
-                Some(lines([message.text.as_str()].into_iter().chain(files)))
+                Some(join_lines([message.text.as_str()].into_iter().chain(files)))
             }
             Self::Answer { message, .. } => {
                 let calls = message.calls.iter().flat_map(|call| [&call.name, &call.arguments]);
                 let calls = calls.map(String::as_str);
-                Some(lines([message.text.as_str()].into_iter().chain(calls)))
+                Some(join_lines([message.text.as_str()].into_iter().chain(calls)))
             }
             Self::Result { result, tool, edited, .. } => {
-                Some(lines([tool, edited.as_deref().unwrap_or_default(), &result.content]))
+                Some(join_lines([tool, edited.as_deref().unwrap_or_default(), &result.content]))
             }
             Self::Note { text } | Self::Summary { text, .. } => Some(text.clone()),
             Self::Noticed { notice } => Some(notice.text.clone()),
@@ -149,7 +149,7 @@ impl Record {
     }
 
     /// Returns the usage of the exchange behind it, if there was one.
-    pub fn spent(&self) -> Option<(Usage, Option<Cost>)> {
+    pub fn exchange_usage(&self) -> Option<(Usage, Option<Cost>)> {
         match self {
             Self::Answer { usage, cost, .. } | Self::Summary { usage, cost, .. } => {
                 Some((*usage, *cost))
@@ -163,7 +163,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn lines<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+fn join_lines<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
     texts.join("\n")
 }
@@ -183,7 +183,10 @@ pub trait Journal: Send {
     /// # Errors
     ///
     /// The records are not stored. The session passes them again, before the next ones.
-    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>>;
+    fn write_records(
+        &mut self,
+        records: Vec<JournalRecord>,
+    ) -> BoxFuture<'_, Result<(), JournalError>>;
 }
 
 /// Stores nothing.
@@ -191,7 +194,10 @@ pub trait Journal: Send {
 pub struct NoJournal;
 
 impl Journal for NoJournal {
-    fn write(&mut self, _records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn write_records(
+        &mut self,
+        _records: Vec<JournalRecord>,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(future::ready(Ok(())))
     }
 }

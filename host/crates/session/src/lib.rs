@@ -45,21 +45,23 @@ mod work;
 
 use std::sync::Arc;
 
-use sallyport_contract::{Toolbox, mangle::Collision};
+use sallyport_contract::{Toolbox, mangle::ToolNameCollision};
 use sallyport_model::ChatModel;
 use tokio::sync::{mpsc, watch};
 
-pub use approval::{Approvals, Desk, NobodyToAsk};
-pub use budget::{Budget, Limits, SessionLimits, Spent};
-pub use command::{Command, Speaker};
-pub use event::{Event, InputError, Notice, Position, State, TurnEnd, TurnUsage};
-pub use history::{Restored, restore};
-pub use journal::{Journal, JournalError, NoJournal, Record};
-pub use memory::Memory;
+pub use approval::{ApprovalSender, PendingApprovals, UnattendedConsent};
+pub use budget::{BudgetLimit, ModelSpending, SessionLimits, TurnLimits};
+pub use command::{CommandModel, FrontEndCommand};
+pub use event::{
+    CallPosition, InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage,
+};
+pub use history::{RestoredSession, restore_session};
+pub use journal::{Journal, JournalError, JournalRecord, NoJournal};
+pub use memory::MemoryMode;
 pub use naming::ToolRef;
-pub use recall::{Recall, RecallError, Recalled, Wanted};
+pub use recall::{RecallError, RecallQuery, RecalledMemory, SessionMemory};
 
-use front::Line;
+use front::SessionChannels;
 use session::Session;
 
 /// Most commands that may wait; a front end that sends more waits itself. No human types that fast,
@@ -76,26 +78,26 @@ const EVENTS_WAITING_MAX: usize = 256;
 pub const TOOL_TOKENS_MAX: u64 = 10_000;
 
 /// The parts of a session.
-pub struct Parts {
+pub struct SessionParts {
     /// The model that answers.
     pub model: Arc<dyn ChatModel>,
     /// The tools that the model can call. The list is read once, when the session starts.
     pub toolbox: Arc<dyn Toolbox>,
     /// Receives the toolbox's questions to the user, see [`approval::channel`].
-    pub approvals: Approvals,
+    pub approvals: PendingApprovals,
     /// Stores everything that must not be lost.
     pub journal: Box<dyn Journal>,
     /// Finds earlier turns by meaning, for [`Memory::ByMeaning`].
-    pub recall: Option<Arc<dyn Recall>>,
+    pub recall: Option<Arc<dyn SessionMemory>>,
     /// The earlier conversation; `Restored::default()` for a new session.
-    pub past: Restored,
+    pub past: RestoredSession,
     /// All other settings.
-    pub options: Options,
+    pub options: SessionOptions,
 }
 
 /// The settings of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct SessionOptions {
     /// Identifies the session in every call that it makes.
     pub session_id: String,
     /// The user on whose behalf its calls are made.
@@ -106,7 +108,7 @@ pub struct Options {
     /// empty.
     pub memories: Vec<String>,
     /// Which part of a long conversation the model sees.
-    pub memory: Memory,
+    pub memory: MemoryMode,
     /// Sampling temperature, from 0 up; overrides the endpoint's setting.
     pub temperature: Option<f64>,
     /// Most estimated tokens of tool definitions before the model gets a search instead; `None`
@@ -115,12 +117,12 @@ pub struct Options {
     /// True when answers are spoken: a tool's own sentence then ends the turn.
     pub spoken: bool,
     /// Limits of one turn.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// Limits of the whole session, including what it used before it was restored.
     pub session_limits: SessionLimits,
 }
 
-impl Options {
+impl SessionOptions {
     /// Options of a written session without a system prompt, in which the model sees the whole
     /// conversation, with the default limits.
     pub fn new(session_id: impl Into<String>) -> Self {
@@ -129,11 +131,11 @@ impl Options {
             user_id: None,
             system_prompt: None,
             memories: Vec::new(),
-            memory: Memory::None,
+            memory: MemoryMode::None,
             temperature: None,
             tool_tokens_max: Some(TOOL_TOKENS_MAX),
             spoken: false,
-            limits: Limits::default(),
+            limits: TurnLimits::default(),
             session_limits: SessionLimits::default(),
         }
     }
@@ -141,24 +143,24 @@ impl Options {
 
 /// A session's handle. Clones refer to the same session; it closes when the last clone is dropped.
 #[derive(Debug, Clone)]
-pub struct Handle {
-    commands: mpsc::Sender<Command>,
+pub struct SessionHandle {
+    commands: mpsc::Sender<FrontEndCommand>,
     noted: watch::Receiver<u64>,
 }
 
 /// The session has ended and takes no more commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the session has ended")]
-pub struct Ended;
+pub struct SessionEndedError;
 
-impl Handle {
+impl SessionHandle {
     /// Sends a command.
     ///
     /// # Errors
     ///
     /// The session has ended.
-    pub async fn send(&self, command: Command) -> Result<(), Ended> {
-        self.commands.send(command).await.map_err(|_| Ended)
+    pub async fn send(&self, command: FrontEndCommand) -> Result<(), SessionEndedError> {
+        self.commands.send(command).await.map_err(|_| SessionEndedError)
     }
 
     /// Waits until the session has recorded `count` plugin messages since it started, see
@@ -167,9 +169,9 @@ impl Handle {
     /// # Errors
     ///
     /// The session has ended and has recorded fewer.
-    pub async fn noted(&self, count: u64) -> Result<(), Ended> {
+    pub async fn wait_for_notices(&self, count: u64) -> Result<(), SessionEndedError> {
         let mut noted = self.noted.clone();
-        noted.wait_for(|noted| *noted >= count).await.map(drop).map_err(|_| Ended)
+        noted.wait_for(|noted| *noted >= count).await.map(drop).map_err(|_| SessionEndedError)
     }
 }
 
@@ -179,11 +181,13 @@ impl Handle {
 /// # Errors
 ///
 /// Two tools have the same model name.
-pub fn spawn(parts: Parts) -> Result<(Handle, mpsc::Receiver<Event>), Collision> {
+pub fn spawn_session(
+    parts: SessionParts,
+) -> Result<(SessionHandle, mpsc::Receiver<SessionEvent>), ToolNameCollision> {
     let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
     let (noting, noted) = watch::channel(0);
-    let session = Session::new(parts, Line { inbox, outbox, noting })?;
+    let session = Session::new(parts, SessionChannels { inbox, outbox, noting })?;
     tokio::spawn(session.run());
-    Ok((Handle { commands, noted }, events))
+    Ok((SessionHandle { commands, noted }, events))
 }

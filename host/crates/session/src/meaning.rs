@@ -5,12 +5,12 @@
 //! in the middle of them. A call that cannot be carried out becomes an outcome here, with an error
 //! that the model can read and act on.
 
-use sallyport_contract::{Failure, FailureKind, Outcome, ToolId, json};
+use sallyport_contract::{CallFailure, FailureKind, Outcome, ToolId, json};
 use sallyport_model::{AssistantMessage, CallRequest, Finish, Reply};
 
 use super::{
     naming::{self, ToolRef},
-    toolset::{Toolset, Wanted},
+    toolset::{Toolset, UnwrappedCall},
 };
 
 /// Longest arguments, in bytes, that are parsed to detect whether an answer was cut inside them.
@@ -18,18 +18,18 @@ use super::{
 const CUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// A call as it is announced, and its meaning.
-pub(super) struct Asked {
+pub(super) struct InterpretedCall {
     pub(super) call_id: String,
     /// The name in the model's message.
     pub(super) name: String,
     pub(super) tool: ToolRef,
     /// The arguments for the tool.
     pub(super) arguments: String,
-    pub(super) meaning: Meaning,
+    pub(super) meaning: CallMeaning,
 }
 
 /// The next step for a call.
-pub(super) enum Meaning {
+pub(super) enum CallMeaning {
     /// The call goes to the gate.
     Call(ToolId),
     /// The session itself searches for tools.
@@ -39,24 +39,24 @@ pub(super) enum Meaning {
 }
 
 /// The tool, the arguments and the meaning of a call.
-pub(super) type Meant = (ToolRef, String, Meaning);
+pub(super) type Meant = (ToolRef, String, CallMeaning);
 
 /// Determines the meaning of each call of an answer.
-pub(super) fn understand(reply: &Reply, toolset: &Toolset) -> Vec<Meant> {
+pub(super) fn interpret_calls(reply: &Reply, toolset: &Toolset) -> Vec<Meant> {
     let calls = &reply.message.calls;
     let meant = calls.iter().enumerate().map(|(index, call)| {
         // Only the last call can be the one that was cut.
         let may_be_cut = reply.finish == Finish::Length && index + 1 == calls.len();
-        meaning(call, may_be_cut, toolset)
+        interpret_call(call, may_be_cut, toolset)
     });
     meant.collect()
 }
 
 /// Combines the calls of a message with their meanings.
-pub(super) fn asked(message: &AssistantMessage, meant: Vec<Meant>) -> Vec<Asked> {
+pub(super) fn combine_calls(message: &AssistantMessage, meant: Vec<Meant>) -> Vec<InterpretedCall> {
     let calls = message.calls.iter().zip(meant);
     calls
-        .map(|(call, (tool, arguments, meaning))| Asked {
+        .map(|(call, (tool, arguments, meaning))| InterpretedCall {
             call_id: call.id.clone(),
             name: call.name.clone(),
             tool,
@@ -66,39 +66,39 @@ pub(super) fn asked(message: &AssistantMessage, meant: Vec<Meant>) -> Vec<Asked>
         .collect()
 }
 
-fn meaning(call: &CallRequest, may_be_cut: bool, toolset: &Toolset) -> Meant {
+fn interpret_call(call: &CallRequest, may_be_cut: bool, toolset: &Toolset) -> Meant {
     let own = || ToolRef::Own(call.name.clone());
-    let (tool, arguments, meaning) = match toolset.unwrap(call) {
-        Wanted::Tool { name, arguments } => tool(&name, arguments, toolset),
-        Wanted::Search { query, limit } => {
-            (own(), call.arguments.clone(), Meaning::Search { query, limit })
+    let (tool, arguments, meaning) = match toolset.parse_call(call) {
+        UnwrappedCall::Tool { name, arguments } => resolve_tool(&name, arguments, toolset),
+        UnwrappedCall::Search { query, limit } => {
+            (own(), call.arguments.clone(), CallMeaning::Search { query, limit })
         }
-        Wanted::Broken(failure) => {
-            let nothing = Meaning::Nothing(Outcome::InvalidArguments(failure));
+        UnwrappedCall::Broken(failure) => {
+            let nothing = CallMeaning::Nothing(Outcome::InvalidArguments(failure));
             (own(), call.arguments.clone(), nothing)
         }
     };
-    if may_be_cut && json::parse(&call.arguments, CUT_BYTES_MAX).is_err() {
-        return (tool, call.arguments.clone(), Meaning::Nothing(cut_off()));
+    if may_be_cut && json::parse_json(&call.arguments, CUT_BYTES_MAX).is_err() {
+        return (tool, call.arguments.clone(), CallMeaning::Nothing(cut_off_outcome()));
     }
     (tool, arguments, meaning)
 }
 
 /// Missing arguments count as an empty object.
-fn tool(name: &str, arguments: String, toolset: &Toolset) -> Meant {
+fn resolve_tool(name: &str, arguments: String, toolset: &Toolset) -> Meant {
     let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
-    let tool = ToolRef::resolve(name, toolset.names());
+    let tool = ToolRef::resolve(name, toolset.name_table());
     let meaning = match &tool {
-        ToolRef::Known(id) => Meaning::Call(id.clone()),
-        ToolRef::Own(_) | ToolRef::Unknown(_) => {
-            Meaning::Nothing(Outcome::Failed(naming::no_such_tool(name, toolset.names())))
-        }
+        ToolRef::Known(id) => CallMeaning::Call(id.clone()),
+        ToolRef::Own(_) | ToolRef::Unknown(_) => CallMeaning::Nothing(Outcome::Failed(
+            naming::unknown_tool_failure(name, toolset.name_table()),
+        )),
     };
     (tool, arguments, meaning)
 }
 
-fn cut_off() -> Outcome {
+fn cut_off_outcome() -> Outcome {
     let message = "not called: the answer was cut at the length limit inside these arguments; \
         call again with shorter ones, or do it in several calls";
-    Outcome::InvalidArguments(Failure::new(FailureKind::InvalidArguments, message))
+    Outcome::InvalidArguments(CallFailure::new(FailureKind::InvalidArguments, message))
 }

@@ -7,8 +7,8 @@
 use std::{cmp::Reverse, fmt};
 
 use sallyport_contract::{
-    Failure, FailureKind, NameTable, ToolId,
-    mangle::{MODEL_NAME_BYTES_MAX, mangle},
+    CallFailure, FailureKind, NameTable, ToolId,
+    mangle::{MODEL_NAME_BYTES_MAX, model_tool_name},
     text,
 };
 use sallyport_model::AssistantMessage;
@@ -35,7 +35,7 @@ impl fmt::Display for ToolRef {
         match self {
             Self::Known(id) => id.fmt(f),
             Self::Own(name) | Self::Unknown(name) => {
-                f.write_str(&text::excerpt(name, UNKNOWN_NAME_CHARS_MAX))
+                f.write_str(&text::escape_excerpt(name, UNKNOWN_NAME_CHARS_MAX))
             }
         }
     }
@@ -51,9 +51,10 @@ impl ToolRef {
 
 /// Rewrites call names that a provider would not accept even from its own model. The provider's own
 /// form of the message would then contradict the rest and is dropped.
-pub(super) fn settle_names(message: &mut AssistantMessage, names: &NameTable) {
+pub(super) fn normalize_names(message: &mut AssistantMessage, names: &NameTable) {
     for call in &mut message.calls {
-        let name = names.resolve(&call.name).map_or_else(|| harmless(&call.name), mangle);
+        let name =
+            names.resolve(&call.name).map_or_else(|| sanitize_name(&call.name), model_tool_name);
         if name != call.name {
             call.name = name;
             message.opaque = None;
@@ -61,7 +62,7 @@ pub(super) fn settle_names(message: &mut AssistantMessage, names: &NameTable) {
     }
 }
 
-fn harmless(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let mut safe: String =
         name.chars().take(MODEL_NAME_BYTES_MAX).map(|c| if is_safe(c) { c } else { '_' }).collect();
@@ -73,33 +74,35 @@ fn harmless(name: &str) -> String {
 }
 
 /// Returns the error for a tool that does not exist, with the names that the model may have meant.
-pub(super) fn no_such_tool(name: &str, names: &NameTable) -> Failure {
-    let shown = text::excerpt(name, UNKNOWN_NAME_CHARS_MAX);
+pub(super) fn unknown_tool_failure(name: &str, names: &NameTable) -> CallFailure {
+    let shown = text::escape_excerpt(name, UNKNOWN_NAME_CHARS_MAX);
     let hint = match similar_names(name, names).join(", ") {
         none if none.is_empty() => String::from("use one of the tools that are listed"),
         similar => format!("similar tools: {similar}"),
     };
-    Failure::new(FailureKind::NotFound, format!("there is no tool \"{shown}\"; {hint}"))
+    CallFailure::new(FailureKind::NotFound, format!("there is no tool \"{shown}\"; {hint}"))
 }
 
 /// Returns the names that share a word with the requested one, the likeliest first.
 fn similar_names<'a>(wanted: &str, names: &'a NameTable) -> Vec<&'a str> {
     let wanted: String = wanted.chars().take(UNKNOWN_NAME_CHARS_MAX).collect();
     let mut similar: Vec<&str> =
-        names.names().filter(|name| words_shared(name, &wanted) > 0).collect();
-    similar.sort_by_key(|name| Reverse((words_shared(name, &wanted), same_start(name, &wanted))));
+        names.model_names().filter(|name| count_shared_words(name, &wanted) > 0).collect();
+    similar.sort_by_key(|name| {
+        Reverse((count_shared_words(name, &wanted), common_prefix_length(name, &wanted)))
+    });
     similar.truncate(SIMILAR_NAMES_MAX);
     similar
 }
 
-fn words_shared(a: &str, b: &str) -> usize {
-    words(a).filter(|word| words(b).any(|other| other.eq_ignore_ascii_case(word))).count()
+fn count_shared_words(a: &str, b: &str) -> usize {
+    name_words(a).filter(|word| name_words(b).any(|other| other.eq_ignore_ascii_case(word))).count()
 }
 
-fn words(name: &str) -> impl Iterator<Item = &str> {
+fn name_words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-fn same_start(a: &str, b: &str) -> usize {
+fn common_prefix_length(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(x, y)| x.eq_ignore_ascii_case(y)).count()
 }

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use sallyport_contract::services::Progress;
+use sallyport_contract::services::CallProgress;
 use tokio::time::Instant;
 
 /// Shortest time between two reports of one call: the eye still sees a movement.
@@ -17,67 +17,71 @@ const MESSAGE_CHARS_MAX: usize = 200;
 
 /// The running calls and their pending reports.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
-    calls: BTreeMap<String, Step>,
+pub(super) struct ProgressThrottle {
+    calls: BTreeMap<String, PendingProgress>,
 }
 
 #[derive(Debug, Default)]
-struct Step {
+struct PendingProgress {
     /// When the last report was sent.
     told: Option<Instant>,
-    waiting: Option<Progress>,
+    waiting: Option<CallProgress>,
 }
 
-impl Pace {
+impl ProgressThrottle {
     /// Accepts progress of a call from here on.
-    pub(super) fn begin(&mut self, call_id: String) {
-        self.calls.insert(call_id, Step::default());
+    pub(super) fn begin_call(&mut self, call_id: String) {
+        self.calls.insert(call_id, PendingProgress::default());
     }
 
     /// Takes a progress report, and returns it if it can be sent now. A call that is not running
     /// has no progress.
-    pub(super) fn take(&mut self, call_id: &str, progress: Progress) -> Option<Progress> {
+    pub(super) fn accept_progress(
+        &mut self,
+        call_id: &str,
+        progress: CallProgress,
+    ) -> Option<CallProgress> {
         let step = self.calls.get_mut(call_id)?;
-        step.waiting = Some(readable(progress));
-        let is_due = step.due().is_some_and(|due| due <= Instant::now());
-        if is_due { step.tell() } else { None }
+        step.waiting = Some(clamp_progress(progress));
+        let is_due = step.due_at().is_some_and(|due| due <= Instant::now());
+        if is_due { step.take_pending() } else { None }
     }
 
     /// Returns when the next pending report is due.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.calls.values().filter_map(Step::due).min()
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.calls.values().filter_map(PendingProgress::due_at).min()
     }
 
     /// Returns a report that is due, and its call.
-    pub(super) fn next(&mut self) -> Option<(String, Progress)> {
+    pub(super) fn take_due(&mut self) -> Option<(String, CallProgress)> {
         let now = Instant::now();
         let mut steps = self.calls.iter_mut();
-        let (id, step) = steps.find(|(_, step)| step.due().is_some_and(|due| due <= now))?;
-        Some((id.clone(), step.tell()?))
+        let (id, step) = steps.find(|(_, step)| step.due_at().is_some_and(|due| due <= now))?;
+        Some((id.clone(), step.take_pending()?))
     }
 
     /// Accepts no more progress of a call, and returns its last report if that was not sent.
-    pub(super) fn end(&mut self, call_id: &str) -> Option<Progress> {
+    pub(super) fn end_call(&mut self, call_id: &str) -> Option<CallProgress> {
         self.calls.remove(call_id)?.waiting
     }
 }
 
-impl Step {
+impl PendingProgress {
     /// Returns when the pending report can be sent; `None` without one.
-    fn due(&self) -> Option<Instant> {
+    fn due_at(&self) -> Option<Instant> {
         self.waiting.as_ref()?;
         Some(self.told.map_or_else(Instant::now, |told| told + INTERVAL))
     }
 
-    fn tell(&mut self) -> Option<Progress> {
+    fn take_pending(&mut self) -> Option<CallProgress> {
         self.told = Some(Instant::now());
         self.waiting.take()
     }
 }
 
 /// Limits a report to what a front end can draw: a fraction from 0 to 1, and a short text.
-fn readable(Progress { part, message }: Progress) -> Progress {
+fn clamp_progress(CallProgress { part, message }: CallProgress) -> CallProgress {
     let part = part.filter(|part| part.is_finite()).map(|part| part.clamp(0.0, 1.0));
     let message = message.map(|words| words.chars().take(MESSAGE_CHARS_MAX).collect());
-    Progress { part, message }
+    CallProgress { part, message }
 }

@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::{
-    event::{Event, Notice},
-    front::Halt,
+    event::{SessionEvent, SessionNotice},
+    front::Interrupt,
     history::PastTurn,
-    journal::Record,
-    memory::Memory,
+    journal::JournalRecord,
+    memory::MemoryMode,
     session::Session,
 };
 
@@ -62,7 +62,7 @@ const NOBODY_RECALLS: &str = "nothing is set up that finds them";
 
 /// A query to a memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wanted<'a> {
+pub struct RecallQuery<'a> {
     /// The text of the current input; blank when it consists of files only.
     pub query: &'a str,
     /// Most tokens, by estimate, of all recalled texts.
@@ -75,7 +75,7 @@ pub struct Wanted<'a> {
 
 /// A recalled memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recalled {
+pub struct RecalledMemory {
     /// Its identifier in the store.
     pub id: String,
     /// Its text.
@@ -96,16 +96,16 @@ pub struct RecallError {
 }
 
 /// Remembers the turns of one session, and finds them by meaning.
-pub trait Recall: Send + Sync {
+pub trait SessionMemory: Send + Sync {
     /// Finds the memories nearest in meaning, the nearest first.
     ///
     /// # Errors
     ///
     /// The memory cannot be searched now.
-    fn recall<'a>(
+    fn find_memories<'a>(
         &'a self,
-        wanted: Wanted<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>>;
+        wanted: RecallQuery<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>>;
 
     /// Remembers a turn that has ended, replacing any other of the same number.
     /// [`PastTurn::memory`] is the text to index.
@@ -113,37 +113,37 @@ pub trait Recall: Send + Sync {
     /// # Errors
     ///
     /// The turn is not remembered.
-    fn remember<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>>;
+    fn remember_turn<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>>;
 
     /// Forgets a turn that was undone; an unknown one is not an error.
     ///
     /// # Errors
     ///
     /// The turn is not forgotten.
-    fn forget(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>>;
+    fn forget_turn(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>>;
 }
 
 /// The pending work of a session's memory, and its recent failures.
 #[derive(Debug, Default)]
-pub(super) struct Attention {
+pub(super) struct RecallBacklog {
     /// Inputs that still skip the query.
     resting: u32,
     /// Turns after which the pending errands still wait.
     errands_resting: u32,
     /// In the order in which they arose.
-    errands: VecDeque<Errand>,
+    errands: VecDeque<RecallJob>,
     /// The user knows that something is missing.
     has_told: bool,
 }
 
 #[derive(Debug)]
-enum Errand {
+enum RecallJob {
     Remember(Box<PastTurn>),
     Forget(usize),
 }
 
-impl Attention {
-    fn owe(&mut self, errand: Errand) {
+impl RecallBacklog {
+    fn queue_job(&mut self, errand: RecallJob) {
         if self.errands.len() == ERRANDS_MAX {
             self.errands.pop_front();
         }
@@ -151,18 +151,18 @@ impl Attention {
     }
 
     /// Whether a turn is still to be forgotten.
-    fn forgets(&self, turn: usize) -> bool {
-        self.errands.iter().any(|errand| matches!(errand, Errand::Forget(gone) if *gone == turn))
+    fn will_forget(&self, turn: usize) -> bool {
+        self.errands.iter().any(|errand| matches!(errand, RecallJob::Forget(gone) if *gone == turn))
     }
 }
 
-impl Errand {
-    async fn run(&self, recall: &dyn Recall) -> Result<(), RecallError> {
+impl RecallJob {
+    async fn run(&self, recall: &dyn SessionMemory) -> Result<(), RecallError> {
         let work = match self {
-            Self::Remember(turn) => recall.remember(turn),
-            Self::Forget(turn) => recall.forget(*turn),
+            Self::Remember(turn) => recall.remember_turn(turn),
+            Self::Forget(turn) => recall.forget_turn(*turn),
         };
-        within(REMEMBER_TIME_MAX, work).await
+        with_time_limit(REMEMBER_TIME_MAX, work).await
     }
 }
 
@@ -172,59 +172,65 @@ impl Session {
     /// # Errors
     ///
     /// The turn was halted in the meantime.
-    pub(super) async fn recall_for_turn(&mut self) -> Result<(), Halt> {
-        let Memory::ByMeaning { recalled_tokens_max, .. } = self.options.memory else {
+    pub(super) async fn recall_for_turn(&mut self) -> Result<(), Interrupt> {
+        let MemoryMode::ByMeaning { recalled_tokens_max, .. } = self.options.memory else {
             return Ok(());
         };
         let Some(recall) = self.recall.clone() else {
-            self.do_without_recall(NOBODY_RECALLS.to_owned()).await;
+            self.report_recall_failure(NOBODY_RECALLS.to_owned()).await;
             return Ok(());
         };
-        let shown = self.book.transcript().shown_turns(self.options.memory, &self.meter);
-        let found = match rests(&mut self.attention.resting) {
-            true => known(&self.memories),
-            false => self.ask_recall(&*recall, &shown, recalled_tokens_max).await?,
+        let shown = self.book.transcript().visible_turns(self.options.memory, &self.meter);
+        let found = match count_down_rest(&mut self.attention.resting) {
+            true => known_memories(&self.memories),
+            false => self.query_memories(&*recall, &shown, recalled_tokens_max).await?,
         };
-        let memories = self.fitting(found, &shown, recalled_tokens_max);
+        let memories = self.select_memories(found, &shown, recalled_tokens_max);
         if !memories.is_empty() {
-            self.book.write(vec![Record::Recalled { memories }], &self.front).await;
+            self.book.write_records(vec![JournalRecord::Recalled { memories }], &self.front).await;
         }
         Ok(())
     }
 
-    async fn ask_recall(
+    async fn query_memories(
         &mut self,
-        recall: &dyn Recall,
+        recall: &dyn SessionMemory,
         shown: &[usize],
         tokens_max: u64,
-    ) -> Result<Vec<Recalled>, Halt> {
+    ) -> Result<Vec<RecalledMemory>, Interrupt> {
         let input = self.book.transcript().last_input();
         let query = input.map(|input| input.text.clone()).unwrap_or_default();
         let query = &query[..query.floor_char_boundary(QUERY_BYTES_MAX)];
-        let wanted = Wanted { query, tokens_max, memories: &self.memories, shown };
-        let work = within(RECALL_TIME_MAX, recall.recall(wanted));
-        match self.front.attend(self.book.pages_mut(), work).await? {
+        let wanted = RecallQuery { query, tokens_max, memories: &self.memories, shown };
+        let work = with_time_limit(RECALL_TIME_MAX, recall.find_memories(wanted));
+        match self.front.run_until_interrupted(self.book.journal_mut(), work).await? {
             Ok(found) => Ok(found),
             Err(error) => {
                 self.attention.resting = RESTING_TURNS;
-                self.do_without_recall(error.message).await;
-                Ok(known(&self.memories))
+                self.report_recall_failure(error.message).await;
+                Ok(known_memories(&self.memories))
             }
         }
     }
 
     /// Selects the memories to show: the nearest that fit, without duplicates and without turns
     /// that the model sees anyway or that were undone.
-    fn fitting(&self, found: Vec<Recalled>, shown: &[usize], tokens_max: u64) -> Vec<Recalled> {
+    fn select_memories(
+        &self,
+        found: Vec<RecalledMemory>,
+        shown: &[usize],
+        tokens_max: u64,
+    ) -> Vec<RecalledMemory> {
         let (mut ids, mut left) = (HashSet::new(), tokens_max);
-        let turns = self.book.transcript().turns();
+        let turns = self.book.transcript().turn_count();
         let is_gone = |turn: usize| !(1..=turns).contains(&turn) || shown.contains(&turn);
         let mut fitting = Vec::new();
         for mut one in found.into_iter().take(FOUND_MAX) {
             one.text.truncate(one.text.floor_char_boundary(MEMORY_BYTES_MAX));
             one.similarity = if one.similarity.is_finite() { one.similarity } else { 0.0 };
-            let tokens = self.meter.tokens(&[Message::user(one.text.as_str())]);
-            let is_out = one.turn.is_some_and(|turn| is_gone(turn) || self.attention.forgets(turn));
+            let tokens = self.meter.estimate_tokens(&[Message::user(one.text.as_str())]);
+            let is_out =
+                one.turn.is_some_and(|turn| is_gone(turn) || self.attention.will_forget(turn));
             if is_out || one.text.trim().is_empty() || tokens > left || !ids.insert(one.id.clone())
             {
                 continue;
@@ -237,38 +243,41 @@ impl Session {
 
     /// Passes a finished turn on to be remembered.
     pub(super) async fn remember_turn(&mut self) {
-        if let Some(turn) = self.book.take_turn() {
+        if let Some(turn) = self.book.take_ended_turn() {
             // Another of the same number may have been remembered and then undone.
-            let is_worth_it = !turn.is_forgotten && turn.memory().is_some();
-            let forget = Errand::Forget(turn.number);
-            let errand = if is_worth_it { Errand::Remember(Box::new(turn)) } else { forget };
-            self.attention.owe(errand);
+            let is_worth_it = !turn.is_forgotten && turn.memory_text().is_some();
+            let forget = RecallJob::Forget(turn.number);
+            let errand = if is_worth_it { RecallJob::Remember(Box::new(turn)) } else { forget };
+            self.attention.queue_job(errand);
         }
-        if !rests(&mut self.attention.errands_resting) {
-            self.run_errands().await;
+        if !count_down_rest(&mut self.attention.errands_resting) {
+            self.run_recall_jobs().await;
         }
     }
 
     /// Has an undone turn forgotten.
     pub(super) async fn forget_turn(&mut self, turn: usize) {
         if self.recall.is_some() {
-            self.attention.owe(Errand::Forget(turn));
+            self.attention.queue_job(RecallJob::Forget(turn));
             if self.attention.errands_resting == 0 {
-                self.run_errands().await;
+                self.run_recall_jobs().await;
             }
         }
     }
 
     /// Runs the pending errands in order; after a failure or a halt, the rest waits.
-    async fn run_errands(&mut self) {
+    async fn run_recall_jobs(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
         while let Some(errand) = self.attention.errands.front() {
-            let done = self.front.attend(self.book.pages_mut(), errand.run(&*recall)).await;
+            let done = self
+                .front
+                .run_until_interrupted(self.book.journal_mut(), errand.run(&*recall))
+                .await;
             match done {
                 Ok(Ok(())) => drop(self.attention.errands.pop_front()),
                 Ok(Err(error)) => {
                     self.attention.errands_resting = RESTING_TURNS;
-                    return self.do_without_recall(error.message).await;
+                    return self.report_recall_failure(error.message).await;
                 }
                 Err(_) => return,
             }
@@ -276,7 +285,7 @@ impl Session {
     }
 
     /// Runs the pending errands when the session ends and no user is connected.
-    pub(super) async fn settle_errands(&mut self) {
+    pub(super) async fn finish_recall_jobs(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
         let errands = async {
             for errand in self.attention.errands.drain(..) {
@@ -285,20 +294,20 @@ impl Session {
             Ok(())
         };
         // A failure cannot be reported any more.
-        let _ = within(CLOSING_TIME_MAX, errands).await;
+        let _ = with_time_limit(CLOSING_TIME_MAX, errands).await;
     }
 
-    async fn do_without_recall(&mut self, why: String) {
+    async fn report_recall_failure(&mut self, why: String) {
         if !mem::replace(&mut self.attention.has_told, true) {
-            self.front.emit(Event::Notice(Notice::RecallFailed { why })).await;
+            self.front.emit(SessionEvent::Notice(SessionNotice::RecallFailed { why })).await;
         }
     }
 }
 
 /// Returns the memories to show where nothing can be searched: the facts from the start. The caller
 /// cuts them to the budget.
-fn known(memories: &[String]) -> Vec<Recalled> {
-    let known = memories.iter().enumerate().map(|(index, text)| Recalled {
+fn known_memories(memories: &[String]) -> Vec<RecalledMemory> {
+    let known = memories.iter().enumerate().map(|(index, text)| RecalledMemory {
         id: format!("known-{}", index + 1),
         text: text.clone(),
         similarity: 0.0,
@@ -308,13 +317,13 @@ fn known(memories: &[String]) -> Vec<Recalled> {
 }
 
 /// Counts down one of the resting turns. Returns whether it was one.
-fn rests(resting: &mut u32) -> bool {
+fn count_down_rest(resting: &mut u32) -> bool {
     let rests = *resting > 0;
     *resting = resting.saturating_sub(1);
     rests
 }
 
-async fn within<T>(
+async fn with_time_limit<T>(
     time_max: Duration,
     work: impl Future<Output = Result<T, RecallError>>,
 ) -> Result<T, RecallError> {

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{Toolbox, mangle::Collision};
+use sallyport_contract::{Toolbox, mangle::ToolNameCollision};
 use sallyport_model::{ChatModel, ToolDefinition, UserMessage};
 
 use super::{
-    Options, Parts,
-    book::Book,
-    budget::Ledger,
-    command::Speaker,
-    event::{Event, Notice},
-    front::{Front, Line, Task},
-    history::Restored,
-    journal::{self, Record},
-    memory::{Memory, Meter, json_bytes},
-    recall::{Attention, Recall},
+    SessionOptions, SessionParts,
+    book::SessionLog,
+    budget::UsageTracker,
+    command::CommandModel,
+    event::{SessionEvent, SessionNotice},
+    front::{ClientPort, SessionChannels, SessionTask},
+    history::RestoredSession,
+    journal::{self, JournalRecord},
+    memory::{MemoryMode, TokenMeter, json_bytes},
+    recall::{RecallBacklog, SessionMemory},
     toolset::Toolset,
 };
 
@@ -30,15 +30,15 @@ pub(super) struct Session {
     /// Estimated tokens of the tool definitions in every request.
     pub(super) toolset_tokens: u64,
     /// Finds earlier turns by meaning, if the session uses that.
-    pub(super) recall: Option<Arc<dyn Recall>>,
+    pub(super) recall: Option<Arc<dyn SessionMemory>>,
     /// Facts that the model knows from the start.
     pub(super) memories: Vec<String>,
-    pub(super) attention: Attention,
-    pub(super) options: Options,
-    pub(super) book: Book,
-    pub(super) ledger: Ledger,
-    pub(super) meter: Meter,
-    pub(super) front: Front,
+    pub(super) attention: RecallBacklog,
+    pub(super) options: SessionOptions,
+    pub(super) book: SessionLog,
+    pub(super) ledger: UsageTracker,
+    pub(super) meter: TokenMeter,
+    pub(super) front: ClientPort,
     /// No summary could be made in the current turn, so none is requested again.
     pub(super) lost_summary: bool,
     /// Partial text of an answer that was stopped or broke off; it is kept.
@@ -46,17 +46,20 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(parts: Parts, line: Line) -> Result<Self, Collision> {
-        let Parts { model, toolbox, approvals, journal, recall, past, options } = parts;
+    pub(super) fn new(
+        parts: SessionParts,
+        line: SessionChannels,
+    ) -> Result<Self, ToolNameCollision> {
+        let SessionParts { model, toolbox, approvals, journal, recall, past, options } = parts;
         let toolset = Toolset::new(toolbox.tools(), options.tool_tokens_max)?;
-        let toolset_tokens = toolset.definitions().iter().map(tokens).sum();
-        let ledger = Ledger::new(options.limits, options.session_limits, past.spent);
-        let by_meaning = recall.is_some() && matches!(options.memory, Memory::ByMeaning { .. });
-        let began = Began::of(&past, &options, by_meaning);
+        let toolset_tokens = toolset.definitions().iter().map(definition_tokens).sum();
+        let ledger = UsageTracker::new(options.limits, options.session_limits, past.spent);
+        let by_meaning = recall.is_some() && matches!(options.memory, MemoryMode::ByMeaning { .. });
+        let began = InitialInstructions::from_options(&past, &options, by_meaning);
         let memories = began.memories.clone();
-        let opening = opening(&past, began, model.name());
-        let mut book = Book::new(past.transcript, journal, by_meaning);
-        opening.into_iter().for_each(|record| book.prepare(record));
+        let opening = opening_records(&past, began, model.name());
+        let mut book = SessionLog::new(past.transcript, journal, by_meaning);
+        opening.into_iter().for_each(|record| book.defer_record(record));
         Ok(Self {
             model,
             toolbox,
@@ -64,12 +67,12 @@ impl Session {
             toolset_tokens,
             recall: recall.filter(|_| by_meaning),
             memories,
-            attention: Attention::default(),
+            attention: RecallBacklog::default(),
             options,
             book,
             ledger,
-            meter: Meter::new(),
-            front: Front::new(line, approvals),
+            meter: TokenMeter::new(),
+            front: ClientPort::new(line, approvals),
             lost_summary: false,
             unfinished: String::new(),
         })
@@ -77,44 +80,44 @@ impl Session {
 
     /// Runs one task after another until no more can come.
     pub(super) async fn run(mut self) {
-        while let Some(task) = self.front.next_task(self.book.pages_mut()).await {
+        while let Some(task) = self.front.next_task(self.book.journal_mut()).await {
             match task {
-                Task::Ask(input) => self.turn(input).await,
-                Task::Undo => self.undo().await,
-                Task::Retry => self.retry().await,
-                Task::UseModel(Speaker(model)) => self.use_model(model).await,
-                Task::Summarize => self.summarize().await,
-                Task::Pin => self.pin().await,
+                SessionTask::Ask(input) => self.turn(input).await,
+                SessionTask::Undo => self.undo_turn().await,
+                SessionTask::Retry => self.retry_turn().await,
+                SessionTask::UseModel(CommandModel(model)) => self.use_model(model).await,
+                SessionTask::Summarize => self.summarize_on_request().await,
+                SessionTask::Pin => self.pin_turn().await,
             }
         }
-        self.settle_errands().await;
+        self.finish_recall_jobs().await;
     }
 
-    async fn undo(&mut self) {
+    async fn undo_turn(&mut self) {
         if let Some(input) = self.last_input().await {
-            let turn = self.book.transcript().turns();
-            self.book.write(vec![Record::Undone], &self.front).await;
-            self.front.emit(Event::Undone { text: input.text }).await;
+            let turn = self.book.transcript().turn_count();
+            self.book.write_records(vec![JournalRecord::Undone], &self.front).await;
+            self.front.emit(SessionEvent::Undone { text: input.text }).await;
             self.forget_turn(turn).await;
         }
     }
 
-    async fn retry(&mut self) {
+    async fn retry_turn(&mut self) {
         if let Some(input) = self.last_input().await {
             if self.check_input(&input).is_ok() {
                 // Written together with the repeated input, so that the input cannot get lost.
-                self.book.prepare(Record::Undone);
-                self.front.emit(Event::Undone { text: input.text.clone() }).await;
+                self.book.defer_record(JournalRecord::Undone);
+                self.front.emit(SessionEvent::Undone { text: input.text.clone() }).await;
             }
             self.turn(input).await;
         }
     }
 
-    async fn pin(&mut self) {
+    async fn pin_turn(&mut self) {
         if self.last_input().await.is_some() {
-            let turn = self.book.transcript().turns();
-            self.book.write(vec![Record::Pinned { turn }], &self.front).await;
-            self.front.emit(Event::Pinned { turn }).await;
+            let turn = self.book.transcript().turn_count();
+            self.book.write_records(vec![JournalRecord::Pinned { turn }], &self.front).await;
+            self.front.emit(SessionEvent::Pinned { turn }).await;
         }
     }
 
@@ -122,38 +125,38 @@ impl Session {
         let name = model.name().to_owned();
         self.model = model;
         // Every model counts tokens differently.
-        self.meter = Meter::new();
-        self.book.prepare(Record::Model { name: name.clone() });
-        self.front.emit(Event::ModelChanged { name }).await;
+        self.meter = TokenMeter::new();
+        self.book.defer_record(JournalRecord::Model { name: name.clone() });
+        self.front.emit(SessionEvent::ModelChanged { name }).await;
     }
 
     /// Returns the input of the last turn, or notifies the user that there is none.
     async fn last_input(&mut self) -> Option<UserMessage> {
         let input = self.book.transcript().last_input().cloned();
         if input.is_none() {
-            self.front.emit(Event::Notice(Notice::NoTurn)).await;
+            self.front.emit(SessionEvent::Notice(SessionNotice::NoTurn)).await;
         }
         input
     }
 }
 
-fn tokens(tool: &ToolDefinition) -> u64 {
+fn definition_tokens(tool: &ToolDefinition) -> u64 {
     let bytes = tool.name.len() + tool.description.len() + json_bytes(&tool.parameters);
     bytes as u64 / TOKEN_BYTES
 }
 
 /// The instructions that a model receives at the start.
 #[derive(PartialEq)]
-struct Began {
+struct InitialInstructions {
     system_prompt: Option<String>,
     memories: Vec<String>,
     by_meaning: bool,
 }
 
-impl Began {
+impl InitialInstructions {
     /// Returns the instructions in effect: a continued session keeps its own unless it gets new
     /// ones.
-    fn of(past: &Restored, options: &Options, by_meaning: bool) -> Self {
+    fn from_options(past: &RestoredSession, options: &SessionOptions, by_meaning: bool) -> Self {
         let system_prompt = options.system_prompt.clone().or_else(|| past.system_prompt.clone());
         let memories = match &options.memories {
             none if none.is_empty() => past.memories.clone(),
@@ -162,23 +165,27 @@ impl Began {
         Self { system_prompt, memories, by_meaning }
     }
 
-    fn before(past: &Restored) -> Self {
+    fn from_restored(past: &RestoredSession) -> Self {
         let (system_prompt, memories) = (past.system_prompt.clone(), past.memories.clone());
         Self { system_prompt, memories, by_meaning: past.by_meaning }
     }
 }
 
 /// The records that a new or continued session writes first.
-fn opening(past: &Restored, began: Began, model: &str) -> Vec<Record> {
+fn opening_records(
+    past: &RestoredSession,
+    began: InitialInstructions,
+    model: &str,
+) -> Vec<JournalRecord> {
     let mut records = Vec::new();
-    let is_new = past.turns() == 0 && past.model.is_none();
-    if is_new || began != Began::before(past) {
-        let Began { system_prompt, memories, by_meaning } = began;
+    let is_new = past.turn_count() == 0 && past.model.is_none();
+    if is_new || began != InitialInstructions::from_restored(past) {
+        let InitialInstructions { system_prompt, memories, by_meaning } = began;
         let version = journal::VERSION;
-        records.push(Record::Began { version, system_prompt, memories, by_meaning });
+        records.push(JournalRecord::Began { version, system_prompt, memories, by_meaning });
     }
     if past.model.as_deref() != Some(model) {
-        records.push(Record::Model { name: model.to_owned() });
+        records.push(JournalRecord::Model { name: model.to_owned() });
     }
     records
 }

@@ -29,18 +29,18 @@
 use std::{mem, sync::Arc};
 
 use sallyport_contract::{
-    CallContext, Failure, FailureKind, Outcome, ToolCall, ToolId, ToolOutput,
+    CallFailure, FailureKind, Outcome, RequestedCall, ToolCallContext, ToolId, ToolOutput,
 };
 use sallyport_model::{AssistantMessage, Attachment, Finish, ModelError, UserMessage};
 use serde_json::Value;
 
 use super::{
-    ask::Exchange,
-    budget::Budget,
-    calls::{Batch, Call},
-    event::{Event, InputError, Notice, State, TurnEnd, TurnUsage},
-    journal::Record,
-    meaning::{Asked, Meaning, asked, understand},
+    ask::ModelExchange,
+    budget::BudgetLimit,
+    calls::{BatchCall, CallBatch},
+    event::{InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage},
+    journal::JournalRecord,
+    meaning::{CallMeaning, InterpretedCall, combine_calls, interpret_calls},
     naming,
     session::Session,
 };
@@ -65,28 +65,28 @@ impl Session {
     pub(super) async fn turn(&mut self, input: UserMessage) {
         if let Err(error) = self.check_input(&input) {
             let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());
-            return self.front.emit(Event::TurnEnded { reason, usage }).await;
+            return self.front.emit(SessionEvent::TurnEnded { reason, usage }).await;
         }
-        self.begin(input).await;
-        let reason = self.answer().await;
-        self.end(reason).await;
+        self.begin_turn(input).await;
+        let reason = self.answer_input().await;
+        self.end_turn(reason).await;
         self.remember_turn().await;
     }
 
     /// Answers the input and returns how the turn ends.
-    async fn answer(&mut self) -> TurnEnd {
+    async fn answer_input(&mut self) -> TurnEnd {
         if let Err(halt) = self.recall_for_turn().await {
             return halt.into();
         }
         loop {
-            if let Err(end) = self.step().await {
+            if let Err(end) = self.run_step().await {
                 return end;
             }
         }
     }
 
     pub(super) fn check_input(&self, input: &UserMessage) -> Result<(), InputError> {
-        check_words(input)?;
+        check_text_length(input)?;
         check_files(&input.attachments)?;
         if is_blank(&input.text) && input.attachments.is_empty() {
             return Err(InputError::Empty);
@@ -96,35 +96,36 @@ impl Session {
 
     /// Checks that the price is known where the cost is limited.
     pub(super) fn check_price(&self) -> Result<(), InputError> {
-        if self.ledger.limits_cost() && self.model.price().is_none() {
+        if self.ledger.has_cost_limit() && self.model.price().is_none() {
             return Err(InputError::PriceUnknown { model: self.model.name().to_owned() });
         }
         Ok(())
     }
 
-    async fn begin(&mut self, input: UserMessage) {
+    async fn begin_turn(&mut self, input: UserMessage) {
         let (text, origin) = (input.text.clone(), input.origin.clone());
         self.lost_summary = false;
-        self.front.expect_end(self.ledger.begin_turn());
-        self.book.catch_up(&mut self.front);
-        self.book.write(vec![Record::Input { message: input }], &self.front).await;
-        let turn = self.book.transcript().turns();
-        self.front.emit(Event::InputAccepted { turn, text, origin }).await;
+        self.front.set_deadline(self.ledger.begin_turn());
+        self.book.apply_notices(&mut self.front);
+        self.book.write_records(vec![JournalRecord::Input { message: input }], &self.front).await;
+        let turn = self.book.transcript().turn_count();
+        self.front.emit(SessionEvent::InputAccepted { turn, text, origin }).await;
     }
 
-    async fn end(&mut self, reason: TurnEnd) {
-        let usage = self.ledger.usage();
-        let end = reason.word().to_owned();
+    async fn end_turn(&mut self, reason: TurnEnd) {
+        let usage = self.ledger.turn_usage();
+        let end = reason.as_str().to_owned();
         let said = mem::take(&mut self.unfinished);
-        let mut records: Vec<Record> = self.closing(&reason, &said).into_iter().collect();
-        records.push(Record::TurnEnded { end, usage });
-        self.book.write(records, &self.front).await;
-        self.front.expect_end(None);
-        self.front.emit(Event::TurnEnded { reason, usage }).await;
+        let mut records: Vec<JournalRecord> =
+            self.closing_record(&reason, &said).into_iter().collect();
+        records.push(JournalRecord::TurnEnded { end, usage });
+        self.book.write_records(records, &self.front).await;
+        self.front.set_deadline(None);
+        self.front.emit(SessionEvent::TurnEnded { reason, usage }).await;
     }
 
     /// Returns the record that lets the conversation continue with the next input.
-    fn closing(&self, end: &TurnEnd, said: &str) -> Option<Record> {
+    fn closing_record(&self, end: &TurnEnd, said: &str) -> Option<JournalRecord> {
         let note = match end {
             TurnEnd::ModelFailed(
                 ModelError::Refused { status: 400..=499, .. }
@@ -132,7 +133,7 @@ impl Session {
                 | ModelError::Spent { .. }
                 | ModelError::Declined { .. },
             ) => {
-                return Some(Record::Forgotten);
+                return Some(JournalRecord::Forgotten);
             }
             TurnEnd::ModelFailed(_) if is_blank(said) => "[stopped: no answer came]",
             TurnEnd::ModelFailed(_) => "[stopped: the answer broke off]",
@@ -142,87 +143,97 @@ impl Session {
                 "[no answer]"
             }
         };
-        self.book.transcript().closing(said, note)
+        self.book.transcript().closing_record(said, note)
     }
 
     /// Requests one answer and carries out its calls. An `Err` of this function and its parts is
     /// the regular end of a turn.
-    async fn step(&mut self) -> Result<(), TurnEnd> {
-        self.ledger.take_turn().map_err(|what| TurnEnd::BudgetReached { what })?;
-        let exchange = self.generate().await?;
-        let calls = self.hear(exchange).await?;
-        let mut batch = Batch::new(Arc::clone(&self.toolbox), calls);
-        batch.carry_out(&mut self.book, &mut self.front).await?;
-        self.speak(&batch).await
+    async fn run_step(&mut self) -> Result<(), TurnEnd> {
+        self.ledger.charge_answer().map_err(|what| TurnEnd::BudgetReached { what })?;
+        let exchange = self.request_answer().await?;
+        let calls = self.accept_answer(exchange).await?;
+        let mut batch = CallBatch::new(Arc::clone(&self.toolbox), calls);
+        batch.run_calls(&mut self.book, &mut self.front).await?;
+        self.end_if_spoken(&batch).await
     }
 
     /// Records an answer and returns the calls that it requests.
-    async fn hear(&mut self, exchange: Exchange) -> Result<Vec<Call>, TurnEnd> {
-        let Exchange { mut reply, usage, cost } = exchange;
-        let meant = understand(&reply, &self.toolset);
-        naming::settle_names(&mut reply.message, self.toolset.names());
-        self.book.transcript_mut().settle_ids(&mut reply.message);
-        let asked = asked(&reply.message, meant);
+    async fn accept_answer(&mut self, exchange: ModelExchange) -> Result<Vec<BatchCall>, TurnEnd> {
+        let ModelExchange { mut reply, usage, cost } = exchange;
+        let meant = interpret_calls(&reply, &self.toolset);
+        naming::normalize_names(&mut reply.message, self.toolset.name_table());
+        self.book.transcript_mut().assign_unique_ids(&mut reply.message);
+        let asked = combine_calls(&reply.message, meant);
         let message = reply.message.clone();
-        self.book.write(vec![Record::Answer { message, usage, cost }], &self.front).await;
+        self.book
+            .write_records(vec![JournalRecord::Answer { message, usage, cost }], &self.front)
+            .await;
         let text = reply.message.text.clone();
-        self.front.emit(Event::MessageComplete { text, usage: reply.usage }).await;
-        if let Some(notice) = notice(&reply.message, &reply.finish) {
-            self.front.emit(Event::Notice(notice)).await;
+        self.front.emit(SessionEvent::MessageComplete { text, usage: reply.usage }).await;
+        if let Some(notice) = answer_notice(&reply.message, &reply.finish) {
+            self.front.emit(SessionEvent::Notice(notice)).await;
         }
         if asked.is_empty() {
             return Err(TurnEnd::Answered { text: reply.message.text });
         }
-        self.front.enter(State::Executing).await;
+        self.front.set_activity(SessionActivity::Executing).await;
         let mut calls = Vec::with_capacity(asked.len());
         for asked in asked {
-            calls.push(self.take_up(asked).await);
+            calls.push(self.prepare_call(asked).await);
         }
         Ok(calls)
     }
 
     /// Counts and announces a call, and determines how to carry it out.
-    async fn take_up(&mut self, asked: Asked) -> Call {
-        let Asked { call_id, name, tool, arguments, meaning } = asked;
-        let event = Event::CallRequested {
+    async fn prepare_call(&mut self, asked: InterpretedCall) -> BatchCall {
+        let InterpretedCall { call_id, name, tool, arguments, meaning } = asked;
+        let event = SessionEvent::CallRequested {
             call_id: call_id.clone(),
             tool: tool.clone(),
             arguments: arguments.clone(),
         };
         self.front.emit(event).await;
-        if let Err(budget) = self.ledger.take_call(&tool, &arguments) {
-            return Call::ended(call_id, name, tool, over_budget(&budget));
+        if let Err(budget) = self.ledger.charge_call(&tool, &arguments) {
+            return BatchCall::new_ended(call_id, name, tool, over_budget_outcome(&budget));
         }
         let outcome = match meaning {
-            Meaning::Call(tool) => return self.call(call_id, name, tool, arguments),
-            Meaning::Search { query, limit } => self.search(&query, limit).await,
-            Meaning::Nothing(outcome) => outcome,
+            CallMeaning::Call(tool) => return self.new_call(call_id, name, tool, arguments),
+            CallMeaning::Search { query, limit } => self.search_tools(&query, limit).await,
+            CallMeaning::Nothing(outcome) => outcome,
         };
-        Call::ended(call_id, name, tool, outcome)
+        BatchCall::new_ended(call_id, name, tool, outcome)
     }
 
-    fn call(&self, call_id: String, name: String, tool: ToolId, arguments: String) -> Call {
+    fn new_call(
+        &self,
+        call_id: String,
+        name: String,
+        tool: ToolId,
+        arguments: String,
+    ) -> BatchCall {
         let (session_id, user_id) = (self.options.session_id.clone(), self.options.user_id.clone());
         // A session is one conversation.
         let conversation_id = Some(session_id.clone());
-        let context = CallContext { call_id, session_id, user_id, conversation_id };
-        Call::asked(name, ToolCall { context, tool, arguments })
+        let context = ToolCallContext { call_id, session_id, user_id, conversation_id };
+        BatchCall::new(name, RequestedCall { context, tool, arguments })
     }
 
     /// Answers a search among the tools.
-    async fn search(&mut self, query: &str, limit: usize) -> Outcome {
-        let data = self.toolset.search(query, limit);
-        let record = Record::Found { tools: found(&data) };
-        self.book.write(vec![record], &self.front).await;
+    async fn search_tools(&mut self, query: &str, limit: usize) -> Outcome {
+        let data = self.toolset.search_tools(query, limit);
+        let record = JournalRecord::Found { tools: found_tool_names(&data) };
+        self.book.write_records(vec![record], &self.front).await;
         Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
     }
 
     /// Ends a spoken turn with the tools' own sentences, if they returned any.
-    async fn speak(&mut self, batch: &Batch) -> Result<(), TurnEnd> {
-        let spoken = self.options.spoken.then(|| speech(batch.outcomes())).flatten();
+    async fn end_if_spoken(&mut self, batch: &CallBatch) -> Result<(), TurnEnd> {
+        let spoken = self.options.spoken.then(|| combined_speech(batch.outcomes())).flatten();
         match spoken {
             Some(text) => {
-                self.book.write(vec![Record::Note { text: text.clone() }], &self.front).await;
+                self.book
+                    .write_records(vec![JournalRecord::Note { text: text.clone() }], &self.front)
+                    .await;
                 Err(TurnEnd::Spoken { text })
             }
             None => Ok(()),
@@ -230,7 +241,7 @@ impl Session {
     }
 }
 
-fn check_words(input: &UserMessage) -> Result<(), InputError> {
+fn check_text_length(input: &UserMessage) -> Result<(), InputError> {
     let origin = input.origin.iter().flat_map(|origin| [&origin.label, &origin.connection]);
     let words = origin.flatten().chain(&input.aside).map(String::len);
     let (bytes, bytes_max) = (words.sum::<usize>() + input.text.len(), INPUT_BYTES_MAX);
@@ -248,31 +259,33 @@ fn check_files(files: &[Attachment]) -> Result<(), InputError> {
 }
 
 /// Returns information about an answer for the user.
-fn notice(message: &AssistantMessage, finish: &Finish) -> Option<Notice> {
+fn answer_notice(message: &AssistantMessage, finish: &Finish) -> Option<SessionNotice> {
     let is_empty = message.calls.is_empty() && is_blank(&message.text);
     match finish {
-        Finish::Length => Some(Notice::AnswerCut),
-        Finish::ContentFilter => Some(Notice::AnswerWithheld),
-        Finish::Other(reason) => Some(Notice::AnswerEnded { reason: reason.clone(), is_empty }),
-        _ if is_empty => Some(Notice::AnswerEmpty),
+        Finish::Length => Some(SessionNotice::AnswerCut),
+        Finish::ContentFilter => Some(SessionNotice::AnswerWithheld),
+        Finish::Other(reason) => {
+            Some(SessionNotice::AnswerEnded { reason: reason.clone(), is_empty })
+        }
+        _ if is_empty => Some(SessionNotice::AnswerEmpty),
         _ => None,
     }
 }
 
 /// Returns the outcome of a call that is over the budget.
-fn over_budget(budget: &Budget) -> Outcome {
-    let failure = Failure::new(FailureKind::LimitReached, format!("not called: {budget}"));
+fn over_budget_outcome(budget: &BudgetLimit) -> Outcome {
+    let failure = CallFailure::new(FailureKind::LimitReached, format!("not called: {budget}"));
     Outcome::Failed(failure)
 }
 
 /// The names of the tools that a search returned.
-fn found(data: &Value) -> Vec<String> {
+fn found_tool_names(data: &Value) -> Vec<String> {
     let tools = data["tools"].as_array().into_iter().flatten();
     tools.filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect()
 }
 
 /// Returns the text to speak if every call completed and at least one returned a sentence.
-fn speech<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Option<String> {
+fn combined_speech<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Option<String> {
     let mut sentences = Vec::new();
     for outcome in outcomes {
         let Outcome::Completed(output) = outcome else { return None };

@@ -2,48 +2,50 @@
 
 use std::{any::Any, sync::Arc};
 
-use sallyport_contract::{Admitted, CallReport, Failure, FailureKind, Outcome, ToolCall, Toolbox};
+use sallyport_contract::{
+    AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, RequestedCall, Toolbox,
+};
 use tokio::task::{JoinError, JoinHandle};
 
 /// A task that is aborted when its owner is dropped.
-pub(super) struct Work<T>(JoinHandle<T>);
+pub(super) struct AbortableTask<T>(JoinHandle<T>);
 
-impl<T> Work<T> {
+impl<T> AbortableTask<T> {
     /// Waits for its end. Cancel-safe: dropping the future loses nothing.
     pub(super) async fn join(&mut self) -> Result<T, JoinError> {
         (&mut self.0).await
     }
 
     /// Aborts it and waits until it is gone.
-    pub(super) async fn end(mut self) {
+    pub(super) async fn abort_and_wait(mut self) {
         self.0.abort();
         // Its result no longer matters.
         let _ = self.join().await;
     }
 }
 
-impl<T> Drop for Work<T> {
+impl<T> Drop for AbortableTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// Passes a call through the gate.
-pub(super) fn admit(
+pub(super) fn spawn_admission(
     toolbox: &Arc<dyn Toolbox>,
-    call: ToolCall,
-) -> Work<Result<Admitted, Box<CallReport>>> {
+    call: RequestedCall,
+) -> AbortableTask<Result<AdmittedCall, Box<CallReport>>> {
     let toolbox = Arc::clone(toolbox);
-    Work(tokio::spawn(async move { toolbox.admit(call).await }))
+    AbortableTask(tokio::spawn(async move { toolbox.admit_call(call).await }))
 }
 
 /// The report of a call whose task panicked or was aborted.
-pub(super) fn lost(error: JoinError) -> CallReport {
+pub(super) fn failure_report(error: JoinError) -> CallReport {
     match error.try_into_panic() {
         Err(_) => Outcome::Cancelled.into(),
         Ok(panic) => {
             let message = "the host failed while it handled this call";
-            let failure = Failure::new(FailureKind::Internal, message);
+            let failure = CallFailure::new(FailureKind::Internal, message);
             Outcome::Failed(failure.with_detail(panic_text(&*panic))).into()
         }
     }

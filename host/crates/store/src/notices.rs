@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use rusqlite::{Connection, Row, params};
-use sallyport_contract::services::{Audience, NOTICE_BYTES_MAX, Notice};
+use sallyport_contract::services::{NOTICE_BYTES_MAX, NoticeAudience, PluginNotice};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -69,7 +69,7 @@ pub struct KeptNotices<'s> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taken {
     /// The messages, oldest first.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<PluginNotice>,
     /// How many older messages are only counted and no longer stored.
     pub more: u64,
     keys: Vec<i64>,
@@ -92,7 +92,7 @@ impl<'s> KeptNotices<'s> {
     /// # Errors
     ///
     /// The message is too long, or the database cannot be written.
-    pub fn keep(self, user: &str, notice: &Notice) -> Result<(), StoreError> {
+    pub fn keep(self, user: &str, notice: &PluginNotice) -> Result<(), StoreError> {
         check_length(notice)?;
         self.store.write(|connection| {
             insert(connection, user, &HeldNotice { notice: notice.clone(), until_ms: None })?;
@@ -111,7 +111,7 @@ impl<'s> KeptNotices<'s> {
     pub fn gather(
         self,
         user: &str,
-        notice: &Notice,
+        notice: &PluginNotice,
         now_ms: u64,
         after: Duration,
     ) -> Result<bool, StoreError> {
@@ -179,7 +179,7 @@ impl<'s> KeptNotices<'s> {
 /// Removes the messages that only this session, which is gone, would have shown.
 pub(crate) fn forget(connection: &Connection, session_id: &str) -> rusqlite::Result<usize> {
     let sql = "DELETE FROM notice WHERE session_id = ?1 AND audience = ?2";
-    connection.execute(sql, (session_id, word(Audience::Conversation)))
+    connection.execute(sql, (session_id, word(NoticeAudience::Conversation)))
 }
 
 /// The place where messages are about to be shown.
@@ -193,7 +193,7 @@ pub(crate) struct Place<'p> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct HeldNotice {
     #[serde(flatten)]
-    notice: Notice,
+    notice: PluginNotice,
     /// Not shown before this time, because further messages may be merged into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until_ms: Option<u64>,
@@ -269,7 +269,7 @@ pub(crate) fn take(
 fn waiting(connection: &Connection, place: &Place<'_>) -> rusqlite::Result<Vec<Waiting>> {
     let sql = "SELECT key, session_id, notice, count, process, lease_ms FROM notice
         WHERE user = ?1 AND (session_id = ?2 OR audience = ?3) ORDER BY key";
-    let values = (place.user, place.session_id, word(Audience::User));
+    let values = (place.user, place.session_id, word(NoticeAudience::User));
     connection.prepare(sql)?.query_map(values, Waiting::read)?.collect()
 }
 
@@ -288,7 +288,7 @@ fn hold(
     Ok(())
 }
 
-fn check_length(notice: &Notice) -> Result<(), StoreError> {
+fn check_length(notice: &PluginNotice) -> Result<(), StoreError> {
     match length(notice) {
         bytes if bytes > NOTICE_BYTES_MAX => {
             let (what, bytes_max) = ("a message", NOTICE_BYTES_MAX);
@@ -298,7 +298,7 @@ fn check_length(notice: &Notice) -> Result<(), StoreError> {
     }
 }
 
-fn length(notice: &Notice) -> usize {
+fn length(notice: &PluginNotice) -> usize {
     notice.text.len() + notice.speech.as_ref().map_or(0, String::len)
 }
 
@@ -328,7 +328,7 @@ fn text(held: &HeldNotice) -> String {
 fn held(
     connection: &Connection,
     user: &str,
-    notice: &Notice,
+    notice: &PluginNotice,
     now_ms: u64,
 ) -> rusqlite::Result<Option<(i64, HeldNotice)>> {
     let sql = "SELECT key, notice FROM notice
@@ -353,12 +353,12 @@ fn read_held(row: &Row<'_>) -> rusqlite::Result<HeldNotice> {
 }
 
 /// Whether two messages are of one plugin and short enough to be merged.
-fn fits(one: &Notice, other: &Notice) -> bool {
+fn fits(one: &PluginNotice, other: &PluginNotice) -> bool {
     one.plugin == other.plugin && length(one) + length(other) + 2 <= NOTICE_BYTES_MAX
 }
 
 /// Appends a message to another one, on a line of its own.
-fn append(to: &mut Notice, notice: &Notice) {
+fn append(to: &mut PluginNotice, notice: &PluginNotice) {
     let speech = match (&to.speech, &notice.speech) {
         (Some(one), Some(other)) if one.len() + other.len() < SPEECH_BYTES_MAX => {
             Some(format!("{one} {other}"))
@@ -373,14 +373,18 @@ fn append(to: &mut Notice, notice: &Notice) {
 
 /// Merges the two oldest messages of one plugin that are not taken, if too many wait for the same
 /// audience. If none can be merged, the two oldest rows become a count.
-fn merge_oldest(connection: &Connection, user: &str, notice: &Notice) -> rusqlite::Result<()> {
+fn merge_oldest(
+    connection: &Connection,
+    user: &str,
+    notice: &PluginNotice,
+) -> rusqlite::Result<()> {
     let sql = "SELECT key, count, notice FROM notice
         WHERE user = ?1 AND (session_id = ?2 OR ?2 IS NULL) AND audience = ?3 AND process IS NULL
         ORDER BY key";
     // Messages to the user are counted across sessions: each may come from a new session.
     let session_id = match notice.audience {
-        Audience::Conversation => Some(&notice.session_id),
-        Audience::User => None,
+        NoticeAudience::Conversation => Some(&notice.session_id),
+        NoticeAudience::User => None,
     };
     let values = (user, session_id, word(notice.audience));
     let rows = OldRow::list(connection, sql, values)?;
@@ -437,9 +441,9 @@ fn remove(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM notice WHERE key = ?1", [key]).map(drop)
 }
 
-fn word(audience: Audience) -> &'static str {
+fn word(audience: NoticeAudience) -> &'static str {
     match audience {
-        Audience::Conversation => "conversation",
-        Audience::User => "user",
+        NoticeAudience::Conversation => "conversation",
+        NoticeAudience::User => "user",
     }
 }

@@ -4,7 +4,7 @@
 use std::{io, path::Path};
 
 use proptest::prelude::*;
-use sallyport_contract::{ApprovalRequest, CallContext, Subject, ToolCall, text};
+use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestedCall, ToolCallContext, text};
 use sallyport_terminal::{
     attach::{Files, Found, media, mentions},
     card::{Card, editable},
@@ -47,8 +47,12 @@ fn json() -> impl Strategy<Value = Value> {
 
 fn card(arguments: String) -> Card {
     let request = ApprovalRequest {
-        call: ToolCall { context: CallContext::default(), tool: "a.b".parse().unwrap(), arguments },
-        subject: Subject::Call,
+        call: RequestedCall {
+            context: ToolCallContext::default(),
+            tool: "a.b".parse().unwrap(),
+            arguments,
+        },
+        subject: ApprovalSubject::Call,
         request: None,
         plugin_version: "1".into(),
         plugin_digest: "00".into(),
@@ -61,7 +65,7 @@ fn card(arguments: String) -> Card {
 
 fn assert_harmless(lines: &[style::Line], width: usize) {
     for line in lines {
-        assert_eq!(text::one_line(&line.text()), line.text());
+        assert_eq!(text::escape_line(&line.text()), line.text());
         assert!(line.width() <= width.clamp(30, 110), "{} columns: {line}", line.width());
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use sallyport_contract::{Answer, ApprovalRequest};
-use sallyport_session::{Command, Position};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
+use sallyport_session::{CallPosition, FrontEndCommand};
 use sallyport_terminal::{
     card::{Card, Choice, Position as Place, editable},
     editor::{self, Begin, Input, Prompt, Ticket},
@@ -19,7 +19,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) id: u64,
-    pub(super) position: Position,
+    pub(super) position: CallPosition,
     pub(super) request: ApprovalRequest,
 }
 
@@ -96,31 +96,31 @@ impl Chat<'_> {
             editor::Answer::Withdrawn => {}
             editor::Answer::Gone => {
                 self.next = Some(Next::Leave);
-                self.send(Command::Cancel).await;
+                self.send(FrontEndCommand::Cancel).await;
             }
         }
     }
 
     async fn answer(&mut self, id: u64, choice: Choice) {
         let answer = match choice {
-            Choice::Once => Answer::Once,
-            Choice::Session => Answer::Session,
-            Choice::Always => Answer::Always,
-            Choice::Cancel => return self.send(Command::Cancel).await,
-            _ => Answer::No { reason: None },
+            Choice::Once => ApprovalAnswer::Once,
+            Choice::Session => ApprovalAnswer::Session,
+            Choice::Always => ApprovalAnswer::Always,
+            Choice::Cancel => return self.send(FrontEndCommand::Cancel).await,
+            _ => ApprovalAnswer::No { reason: None },
         };
         self.decide(id, answer).await;
     }
 
     /// Sends an answer. An approval is shown immediately. A denial shows in the outcome of the
     /// call.
-    async fn decide(&mut self, id: u64, answer: Answer) {
+    async fn decide(&mut self, id: u64, answer: ApprovalAnswer) {
         let words = yes(&answer);
         if let (Some(words), Some(question)) = (words, self.questions.shown(id)) {
             let tool = &question.request.call.tool;
             self.tell(&view::note(&format!("· {tool} {words}")));
         }
-        self.send(Command::ProvideConfirmation { id, answer }).await;
+        self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
     }
 
     /// Returns the arguments of a question's call, in the form in which they are edited.
@@ -148,7 +148,7 @@ impl Chat<'_> {
         self.questions.ticket = None;
         match input {
             Input::Line(arguments) if arguments.trim() != before.trim() => {
-                self.send(Command::EditArguments { id, arguments }).await;
+                self.send(FrontEndCommand::EditArguments { id, arguments }).await;
             }
             Input::Withdrawn(_) => {}
             Input::Line(_) | Input::Interrupted | Input::End => self.ask(),
@@ -163,7 +163,7 @@ impl Chat<'_> {
         match input {
             Input::Line(line) => {
                 let reason = Some(line.trim().to_owned()).filter(|reason| !reason.is_empty());
-                self.decide(id, Answer::No { reason }).await;
+                self.decide(id, ApprovalAnswer::No { reason }).await;
             }
             Input::Withdrawn(_) => {}
             Input::Interrupted | Input::End => self.ask(),
@@ -172,11 +172,11 @@ impl Chat<'_> {
 }
 
 /// Describes an approval.
-fn yes(answer: &Answer) -> Option<&'static str> {
+fn yes(answer: &ApprovalAnswer) -> Option<&'static str> {
     match answer {
-        Answer::Once => Some("allowed once"),
-        Answer::Session => Some("allowed for this session"),
-        Answer::Always => Some("allowed always"),
-        Answer::No { .. } | Answer::Nobody => None,
+        ApprovalAnswer::Once => Some("allowed once"),
+        ApprovalAnswer::Session => Some("allowed for this session"),
+        ApprovalAnswer::Always => Some("allowed always"),
+        ApprovalAnswer::No { .. } | ApprovalAnswer::Nobody => None,
     }
 }

@@ -8,7 +8,9 @@ use sallyport_runtime::{
     session::{self, ModelHandle},
     whole_file,
 };
-use sallyport_session::{Command as Order, Memory, Speaker, TurnUsage, history, restore};
+use sallyport_session::{
+    CommandModel, FrontEndCommand as Order, MemoryMode, TurnUsage, history, restore_session,
+};
 use sallyport_terminal::{
     editor::{Begin, KEYS},
     slash::{self, Command, Line as Meaning, State},
@@ -109,22 +111,22 @@ impl Chat<'_> {
                 self.voice = voice;
                 self.model = model.clone();
                 self.model_name = name;
-                self.run_errand(Order::UseModel(Speaker(model))).await;
+                self.run_errand(Order::UseModel(CommandModel(model))).await;
             }
             Err(failure) => self.fail(&failure),
         }
     }
 
     fn session(&self) -> Vec<Line> {
-        let past = restore(self.talk.records.all());
-        let spent = past.spent();
+        let past = restore_session(self.talk.records.all());
+        let spent = past.spending();
         let mut lines = vec![
             pair("session", 8, &self.talk.session.session_id),
             pair("model", 8, self.model.name()),
-            pair("turns", 8, &past.turns().to_string()),
+            pair("turns", 8, &past.turn_count().to_string()),
             pair("tokens", 8, &spent.tokens.to_string()),
         ];
-        lines.extend(match past.turns() {
+        lines.extend(match past.turn_count() {
             _ if !self.talk.is_kept => note("This session is not saved."),
             0 => note("This session is saved from its first message on."),
             _ if !self.can_come_back() => note("This session was removed."),
@@ -150,8 +152,8 @@ impl Chat<'_> {
         let records = self.talk.records.all();
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let text = match is_json {
-            true => format!("{:#}\n", history::json(&records)),
-            false => history::markdown(&records),
+            true => format!("{:#}\n", history::export_json(&records)),
+            false => history::export_markdown(&records),
         };
         match whole_file::create(&path, text.as_bytes()) {
             Ok(()) => note(&format!("written to {}", path.display())),
@@ -167,7 +169,7 @@ impl Chat<'_> {
     }
 
     fn cost(&self) -> Vec<Line> {
-        let spent = restore(self.talk.records.all()).spent();
+        let spent = restore_session(self.talk.records.all()).spending();
         let known = self.model.price().is_some() || spent.cost != Cost::default();
         let cost = if known { dollars(spent.cost) } else { "price not known".to_owned() };
         let last = self.last_turn.as_ref().map(|usage| pair("turn", 7, &used(usage)));
@@ -183,8 +185,8 @@ impl Chat<'_> {
         let temperature =
             guide.temperature.map(|number| pair("temperature", 11, &number.to_string()));
         let memory = guide.memory.map(|kind| pair("memory", 11, kind.word()));
-        let known = guide.memories.iter().map(|text| pair("knows", 11, &text::one_line(text)));
-        let prompt = text::visible(&guide.system_prompt);
+        let known = guide.memories.iter().map(|text| pair("knows", 11, &text::escape_line(text)));
+        let prompt = text::escape_multiline(&guide.system_prompt);
         let lines = std::iter::once(pair("guide", 11, guide.plugin.as_str()));
         let lines = lines.chain(temperature).chain(memory).chain(known);
         lines.chain(prompt.lines().map(Line::plain)).collect()
@@ -192,20 +194,20 @@ impl Chat<'_> {
 
     fn memory(&self) -> Vec<Line> {
         let memory = match self.manner.memory() {
-            Memory::None => "The model gets the whole session.".to_owned(),
-            Memory::SlidingWindow { tokens_max } => {
+            MemoryMode::None => "The model gets the whole session.".to_owned(),
+            MemoryMode::SlidingWindow { tokens_max } => {
                 format!("the newest turns are sent, up to {tokens_max} tokens")
             }
-            Memory::Summary { tokens_max } => format!(
+            MemoryMode::Summary { tokens_max } => format!(
                 "The model gets the newest turns, up to {tokens_max} tokens, and a summary of the others."
             ),
-            Memory::ByMeaning { tokens_max, .. } => format!(
+            MemoryMode::ByMeaning { tokens_max, .. } => format!(
                 "the newest turns are sent, up to {tokens_max} tokens, and what bears on your words \
                  of the others"
             ),
         };
         let mut lines = vec![Line::plain(memory)];
-        if matches!(self.manner.memory(), Memory::ByMeaning { .. }) {
+        if matches!(self.manner.memory(), MemoryMode::ByMeaning { .. }) {
             lines.extend(note(
                 "`sallyport memory list` shows the memories; `sallyport memory forget` deletes them.",
             ));
@@ -213,9 +215,9 @@ impl Chat<'_> {
         if let count @ 1.. = self.manner.known().len() {
             lines.push(Line::plain(format!("initial memories: {count}")));
         }
-        let turns = history::turns(&self.talk.records.all());
+        let turns = history::past_turns(&self.talk.records.all());
         lines.extend(turns.iter().filter(|turn| turn.is_pinned).map(|turn| {
-            let input = text::excerpt(&turn.input.text, PINNED_CHARS_MAX);
+            let input = text::escape_excerpt(&turn.input.text, PINNED_CHARS_MAX);
             pair(&format!("pinned {}", turn.number), 0, &input)
         }));
         lines

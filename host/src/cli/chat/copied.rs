@@ -3,20 +3,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sallyport_contract::BoxFuture;
-use sallyport_session::{Journal, JournalError, Record};
+use sallyport_session::{Journal, JournalError, JournalRecord};
 
 /// All records of a session so far. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Records(Arc<Mutex<Vec<Record>>>);
+pub(super) struct Records(Arc<Mutex<Vec<JournalRecord>>>);
 
 impl Records {
     /// Wraps existing records.
-    pub(super) fn of(records: Vec<Record>) -> Self {
+    pub(super) fn of(records: Vec<JournalRecord>) -> Self {
         Self(Arc::new(Mutex::new(records)))
     }
 
     /// Returns a copy of the records. Large contents are shared.
-    pub(super) fn all(&self) -> Vec<Record> {
+    pub(super) fn all(&self) -> Vec<JournalRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -31,12 +31,15 @@ pub(super) struct Copied {
 }
 
 impl Journal for Copied {
-    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn write_records(
+        &mut self,
+        records: Vec<JournalRecord>,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
             let new = records[self.failed.min(records.len())..].to_vec();
             self.records.0.lock().unwrap_or_else(PoisonError::into_inner).extend(new);
             let count = records.len();
-            let written = self.inner.write(records).await;
+            let written = self.inner.write_records(records).await;
             self.failed = if written.is_ok() { 0 } else { count };
             written
         })
@@ -51,7 +54,10 @@ mod tests {
     struct Failing(usize);
 
     impl Journal for Failing {
-        fn write(&mut self, _records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+        fn write_records(
+            &mut self,
+            _records: Vec<JournalRecord>,
+        ) -> BoxFuture<'_, Result<(), JournalError>> {
             let fails = self.0 > 0;
             self.0 = self.0.saturating_sub(1);
             let error = JournalError { message: "full".to_owned() };
@@ -59,8 +65,8 @@ mod tests {
         }
     }
 
-    fn note(text: &str) -> Record {
-        Record::Note { text: text.to_owned() }
+    fn note(text: &str) -> JournalRecord {
+        JournalRecord::Note { text: text.to_owned() }
     }
 
     #[tokio::test]
@@ -69,10 +75,10 @@ mod tests {
         let inner = Box::new(Failing(2));
         let mut journal = Copied { inner, records: records.clone(), failed: 0 };
         let all = [note("a"), note("b"), note("c"), note("d")];
-        assert!(journal.write(all[..1].to_vec()).await.is_err());
-        assert!(journal.write(all[..3].to_vec()).await.is_err());
-        assert!(journal.write(all[..3].to_vec()).await.is_ok());
-        assert!(journal.write(all[3..].to_vec()).await.is_ok());
+        assert!(journal.write_records(all[..1].to_vec()).await.is_err());
+        assert!(journal.write_records(all[..3].to_vec()).await.is_err());
+        assert!(journal.write_records(all[..3].to_vec()).await.is_ok());
+        assert!(journal.write_records(all[3..].to_vec()).await.is_ok());
         assert_eq!(records.all(), [&[note("before")], &all[..]].concat());
     }
 }

@@ -3,32 +3,32 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use sallyport_contract::{Answer, ApprovalRequest, BoxFuture, Consent};
-use sallyport_session::{Approvals, Desk, NobodyToAsk, approval};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent};
+use sallyport_session::{ApprovalSender, PendingApprovals, UnattendedConsent, approval};
 
 /// Forwards the gate's questions to the current session.
 #[derive(Debug, Default)]
-pub(super) struct Reception(Mutex<Option<Desk>>);
+pub(super) struct Reception(Mutex<Option<ApprovalSender>>);
 
 impl Reception {
     /// Sends all further questions to a new session, through the returned channel.
-    pub(super) fn redirect(&self) -> Approvals {
-        let (desk, approvals) = approval::channel();
+    pub(super) fn redirect(&self) -> PendingApprovals {
+        let (desk, approvals) = approval::approval_channel();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
         approvals
     }
 
-    fn desk(&self) -> Option<Desk> {
+    fn desk(&self) -> Option<ApprovalSender> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Consent for Reception {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer> {
+    fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             match self.desk() {
-                Some(desk) => desk.ask(request).await,
-                None => NobodyToAsk.ask(request).await,
+                Some(desk) => desk.ask_user(request).await,
+                None => UnattendedConsent.ask_user(request).await,
             }
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sallyport_contract::{Toolbox, text};
 use sallyport_policy::Role;
 use sallyport_runtime::config::provider::PLUGIN_PREFIX;
-use sallyport_session::history::{self, PastTurn, Step};
+use sallyport_session::history::{self, PastTurn, TurnStep};
 use sallyport_terminal::{editor::Vocabulary, style::Line};
 
 use super::{person::Chat, talk::Talk, view::note, waiting::Waiting};
@@ -28,7 +28,7 @@ impl Chat<'_> {
         if let Some(guide) = &self.manner.guide {
             self.view.print(&note(&format!("guide: {} · /guide shows it", guide.plugin)));
         }
-        let turns = history::turns(&self.talk.records.all());
+        let turns = history::past_turns(&self.talk.records.all());
         self.view.print(&recalled(&turns));
     }
 
@@ -43,7 +43,7 @@ impl Chat<'_> {
 
     /// Explains how to resume the session if it can be resumed.
     pub(super) fn farewell(&self) -> Option<String> {
-        let was_anything_said = !history::turns(&self.talk.records.all()).is_empty();
+        let was_anything_said = !history::past_turns(&self.talk.records.all()).is_empty();
         let is_kept = self.talk.is_kept && was_anything_said;
         let is_there = is_kept && self.can_come_back();
         is_there.then(|| format!("Resume with: {}", self.resumption()))
@@ -78,11 +78,13 @@ fn recalled(turns: &[PastTurn]) -> Vec<Line> {
 }
 
 fn said(turn: &PastTurn) -> Vec<Line> {
-    let mut lines = note(&format!("> {}", text::excerpt(&turn.input.text, SAID_CHARS_MAX)));
+    let mut lines = note(&format!("> {}", text::escape_excerpt(&turn.input.text, SAID_CHARS_MAX)));
     for step in &turn.steps {
         let words = match step {
-            Step::Said { text } | Step::Noted { text } => text::excerpt(text, SAID_CHARS_MAX),
-            Step::Called(call) => {
+            TurnStep::Said { text } | TurnStep::Noted { text } => {
+                text::escape_excerpt(text, SAID_CHARS_MAX)
+            }
+            TurnStep::Called(call) => {
                 let ending = call.outcome.as_deref().unwrap_or("interrupted");
                 format!("· {} {ending}", call.tool)
             }

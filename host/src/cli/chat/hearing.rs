@@ -2,7 +2,9 @@
 
 use sallyport_contract::{CallReport, Outcome, services, text};
 use sallyport_model::{Delta, ModelError};
-use sallyport_session::{Command, Event, Notice, ToolRef, TurnEnd, TurnUsage};
+use sallyport_session::{
+    FrontEndCommand, SessionEvent, SessionNotice, ToolRef, TurnEnd, TurnUsage,
+};
 use sallyport_terminal::{editor::Begin, style::Line};
 
 use super::{
@@ -19,20 +21,22 @@ const INPUT_CHARS_MAX: usize = 60;
 const REASON_CHARS_MAX: usize = 300;
 
 impl Chat<'_> {
-    pub(super) async fn hear(&mut self, event: Event) {
+    pub(super) async fn hear(&mut self, event: SessionEvent) {
         self.waiting.heed(&event, self.view.now());
         let is_end = self.is_end(&event);
         match event {
-            Event::Delta(delta) => self.show_piece(&delta),
-            Event::MessageComplete { text, .. } => self.complete(&text),
-            Event::CallFinished { tool, report, .. } => self.show_call(&tool, &report),
-            Event::ApprovalNeeded { confirmation_id: id, position, request } => {
+            SessionEvent::Delta(delta) => self.show_piece(&delta),
+            SessionEvent::MessageComplete { text, .. } => self.complete(&text),
+            SessionEvent::CallFinished { tool, report, .. } => self.show_call(&tool, &report),
+            SessionEvent::ApprovalNeeded { confirmation_id: id, position, request } => {
                 self.take_question(Question { id, position, request });
             }
-            Event::ApprovalClosed { confirmation_id } => self.close_question(confirmation_id),
-            Event::TurnEnded { reason, usage } => self.end_turn(&reason, usage),
-            Event::Notice(notice) => self.tell(&[view::warning(&notice.to_string())]),
-            Event::Noticed { notice } => self.announce(&notice),
+            SessionEvent::ApprovalClosed { confirmation_id } => {
+                self.close_question(confirmation_id)
+            }
+            SessionEvent::TurnEnded { reason, usage } => self.end_turn(&reason, usage),
+            SessionEvent::Notice(notice) => self.tell(&[view::warning(&notice.to_string())]),
+            SessionEvent::Noticed { notice } => self.announce(&notice),
             event => self.tell(&changed(&event)),
         }
         self.show_waiting();
@@ -49,20 +53,25 @@ impl Chat<'_> {
     }
 
     /// Whether an event ends the current activity.
-    fn is_end(&self, event: &Event) -> bool {
+    fn is_end(&self, event: &SessionEvent) -> bool {
         match self.doing {
             Doing::Nothing => false,
             Doing::Turn { .. } => {
-                matches!(event, Event::TurnEnded { .. } | Event::Notice(Notice::NoTurn))
+                matches!(
+                    event,
+                    SessionEvent::TurnEnded { .. } | SessionEvent::Notice(SessionNotice::NoTurn)
+                )
             }
             Doing::Errand => matches!(
                 event,
-                Event::Undone { .. }
-                    | Event::ModelChanged { .. }
-                    | Event::Pinned { .. }
-                    | Event::Summarized { .. }
-                    | Event::Notice(
-                        Notice::NoTurn | Notice::NothingToSummarize | Notice::SummaryFailed { .. }
+                SessionEvent::Undone { .. }
+                    | SessionEvent::ModelChanged { .. }
+                    | SessionEvent::Pinned { .. }
+                    | SessionEvent::Summarized { .. }
+                    | SessionEvent::Notice(
+                        SessionNotice::NoTurn
+                            | SessionNotice::NothingToSummarize
+                            | SessionNotice::SummaryFailed { .. }
                     )
             ),
         }
@@ -74,7 +83,7 @@ impl Chat<'_> {
         self.view.finish();
         if self.doing == (Doing::Turn { is_pinned: true }) && self.next.is_none() {
             self.doing = Doing::Errand;
-            return self.send(Command::Pin).await;
+            return self.send(FrontEndCommand::Pin).await;
         }
         self.doing = Doing::Nothing;
         if self.next.is_none() {
@@ -104,7 +113,7 @@ impl Chat<'_> {
     }
 
     /// Shows a notice from a plugin. The bell rings for one that is to be spoken.
-    fn announce(&self, notice: &services::Notice) {
+    fn announce(&self, notice: &services::PluginNotice) {
         self.tell(&view::noticed(notice));
         if notice.speech.is_some() {
             self.view.ring();
@@ -114,7 +123,7 @@ impl Chat<'_> {
     fn show_call(&mut self, tool: &ToolRef, report: &CallReport) {
         let mut words = format!("· {tool} {}", show::ending(report));
         if let Some(reason) = show::reason(&report.outcome).filter(|_| says_more(&report.outcome)) {
-            words.push_str(&format!(": {}", text::excerpt(&reason, REASON_CHARS_MAX)));
+            words.push_str(&format!(": {}", text::escape_excerpt(&reason, REASON_CHARS_MAX)));
         }
         let mut lines = view::note(&words);
         if let Outcome::Denied(denial) = &report.outcome {
@@ -172,17 +181,17 @@ fn ending(end: &TurnEnd) -> Vec<Line> {
 }
 
 /// Describes a change to the session.
-fn changed(event: &Event) -> Vec<Line> {
+fn changed(event: &SessionEvent) -> Vec<Line> {
     match event {
-        Event::Undone { text } => {
-            view::note(&format!("Took back: {}", text::excerpt(text, INPUT_CHARS_MAX)))
+        SessionEvent::Undone { text } => {
+            view::note(&format!("Took back: {}", text::escape_excerpt(text, INPUT_CHARS_MAX)))
         }
-        Event::ModelChanged { name } => view::note(&format!("Now talking to {name}.")),
-        Event::Pinned { turn } => view::note(&format!("Pinned turn {turn}.")),
-        Event::Summarized { messages, .. } => {
+        SessionEvent::ModelChanged { name } => view::note(&format!("Now talking to {name}.")),
+        SessionEvent::Pinned { turn } => view::note(&format!("Pinned turn {turn}.")),
+        SessionEvent::Summarized { messages, .. } => {
             view::note(&format!("Replaced {messages} messages with a summary."))
         }
-        Event::ArgumentsEdited { .. } => view::note("· arguments changed"),
+        SessionEvent::ArgumentsEdited { .. } => view::note("· arguments changed"),
         _ => Vec::new(),
     }
 }

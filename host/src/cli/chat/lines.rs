@@ -5,14 +5,14 @@
 
 use std::{pin::pin, sync::Arc};
 
-use sallyport_contract::{Answer, ApprovalRequest, Outcome, Toolbox, services, text};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Outcome, Toolbox, services, text};
 use sallyport_model::{Attachment, Delta, UserMessage};
 use sallyport_runtime::{
     config::{Flags, Settings},
     registry::{Registry, Selection},
     session::{SessionConfig, SessionSelector},
 };
-use sallyport_session::{self as session, Command, Event, Handle};
+use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionHandle};
 use tokio::sync::mpsc;
 
 use crate::cli::{
@@ -37,7 +37,7 @@ const COMMANDS: [&str; 3] = ["/help", "/tools", "/quit"];
 
 /// The terminal's side of a session.
 struct Chat<'a> {
-    handle: Handle,
+    handle: SessionHandle,
     registry: &'a Registry,
     settings: &'a Settings,
     out: &'a Output,
@@ -61,7 +61,7 @@ pub(super) async fn chat(
     let files = attached::named(&args.files, &attached::disk(&settings))?;
     let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let voice = compose::model(&settings, out)?;
-    let (desk, approvals) = session::approval::channel();
+    let (desk, approvals) = session::approval::approval_channel();
     let tools = compose::open_host(&settings, Arc::new(desk), Selection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
     let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await?;
@@ -91,7 +91,7 @@ pub(super) async fn chat(
     drop(session);
     // Without a handle the session ends after its remaining work.
     while let Some(event) = events.recv().await {
-        if let Event::Noticed { notice } = event {
+        if let SessionEvent::Noticed { notice } = event {
             out.notice(&notice);
         }
     }
@@ -99,7 +99,7 @@ pub(super) async fn chat(
 }
 
 impl Chat<'_> {
-    async fn converse(mut self, events: &mut mpsc::Receiver<Event>) {
+    async fn converse(mut self, events: &mut mpsc::Receiver<SessionEvent>) {
         let mut lines = read_lines();
         let mut more_lines = true;
         let mut terminated = pin!(compose::terminated());
@@ -110,7 +110,7 @@ impl Chat<'_> {
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => {
-                        if matches!(event, Event::ApprovalNeeded { .. }) && self.out.can_ask {
+                        if matches!(event, SessionEvent::ApprovalNeeded { .. }) && self.out.can_ask {
                             // Discard earlier input: it cannot be an answer to this question.
                             self.out.forget_typed();
                             while lines.try_recv().is_ok() {}
@@ -135,7 +135,7 @@ impl Chat<'_> {
                 _ = tokio::signal::ctrl_c() => self.interrupt().await,
                 () = &mut terminated, if !self.leaving => {
                     self.leaving = true;
-                    self.send(Command::Cancel).await;
+                    self.send(FrontEndCommand::Cancel).await;
                 }
             }
             if self.leaving && !self.busy {
@@ -152,7 +152,7 @@ impl Chat<'_> {
                 return;
             }
             let answer = consent::parse(Some(line), request.rule.is_some());
-            self.send(Command::ProvideConfirmation { id, answer }).await;
+            self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
             if !self.busy {
                 self.prompt();
             }
@@ -168,7 +168,7 @@ impl Chat<'_> {
                 self.busy = true;
                 let attachments = std::mem::take(&mut self.files);
                 let input = UserMessage { attachments, ..UserMessage::from(text) };
-                self.send(Command::SubmitInput { input }).await;
+                self.send(FrontEndCommand::SubmitInput { input }).await;
             }
         }
     }
@@ -177,15 +177,14 @@ impl Chat<'_> {
     fn unknown(&self, command: &str) {
         let near = sallyport_policy::source::nearest(command, COMMANDS);
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        self.aside(&format!("there is no command {}{hint}", text::one_line(command)));
+        self.aside(&format!("there is no command {}{hint}", text::escape_line(command)));
     }
 
     fn tools(&self) {
-        let lines = self
-            .registry
-            .tools()
-            .iter()
-            .map(|tool| format!("{}  {}", tool.id, text::excerpt(&tool.description, 80)));
+        let lines =
+            self.registry.tools().iter().map(|tool| {
+                format!("{}  {}", tool.id, text::escape_excerpt(&tool.description, 80))
+            });
         self.aside(&lines.collect::<Vec<_>>().join("\n"));
     }
 
@@ -194,19 +193,19 @@ impl Chat<'_> {
         self.prompt();
     }
 
-    async fn show(&mut self, event: Event) {
+    async fn show(&mut self, event: SessionEvent) {
         match event {
-            Event::Delta(Delta::Text(text)) => {
+            SessionEvent::Delta(Delta::Text(text)) => {
                 self.streamed = true;
                 self.out.piece(&text);
             }
-            Event::Delta(Delta::Reasoning(text)) => self.out.aside(&text),
-            Event::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
-            Event::Delta(Delta::Retry { wait, reason, .. }) => {
+            SessionEvent::Delta(Delta::Reasoning(text)) => self.out.aside(&text),
+            SessionEvent::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            SessionEvent::Delta(Delta::Retry { wait, reason, .. }) => {
                 self.out.note(&show::retry(wait, &reason));
             }
-            Event::MessageComplete { .. } if self.streamed => self.out.line(""),
-            Event::CallFinished { tool, report, .. } => {
+            SessionEvent::MessageComplete { .. } if self.streamed => self.out.line(""),
+            SessionEvent::CallFinished { tool, report, .. } => {
                 if !self.verbose {
                     self.out.note(&format!("· {tool} {}", show::ending(&report)));
                 }
@@ -214,15 +213,15 @@ impl Chat<'_> {
                     show::fix(denial, self.settings.policy.user_file(), self.out);
                 }
             }
-            Event::ApprovalNeeded { confirmation_id, request, .. } => {
+            SessionEvent::ApprovalNeeded { confirmation_id, request, .. } => {
                 self.ask(confirmation_id, request).await;
             }
-            Event::ApprovalClosed { confirmation_id } => {
+            SessionEvent::ApprovalClosed { confirmation_id } => {
                 self.question.take_if(|(id, ..)| *id == confirmation_id);
             }
-            Event::Notice(notice) => self.out.warn(&notice.to_string()),
-            Event::Noticed { notice } => self.announce(&notice),
-            Event::TurnEnded { reason, .. } => {
+            SessionEvent::Notice(notice) => self.out.warn(&notice.to_string()),
+            SessionEvent::Noticed { notice } => self.announce(&notice),
+            SessionEvent::TurnEnded { reason, .. } => {
                 run::print_end(&reason, self.streamed, Some(self.settings), self.out);
                 (self.busy, self.streamed) = (false, false);
                 self.prompt();
@@ -232,7 +231,7 @@ impl Chat<'_> {
     }
 
     /// Shows a notice from a plugin. It starts a new line even after a prompt or a partial answer.
-    fn announce(&self, notice: &services::Notice) {
+    fn announce(&self, notice: &services::PluginNotice) {
         if self.streamed || (self.out.can_ask && !self.busy) {
             self.out.note("");
         }
@@ -251,12 +250,13 @@ impl Chat<'_> {
                 return;
             }
         }
-        self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
+        self.send(FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Nobody })
+            .await;
     }
 
     async fn interrupt(&mut self) {
         if self.busy {
-            self.send(Command::Cancel).await;
+            self.send(FrontEndCommand::Cancel).await;
         } else {
             self.aside("\n(Ctrl-D or /quit to leave)");
         }
@@ -266,12 +266,12 @@ impl Chat<'_> {
     async fn leave(&mut self) {
         self.leaving = true;
         if self.question.is_some() {
-            self.send(Command::Cancel).await;
+            self.send(FrontEndCommand::Cancel).await;
         }
     }
 
     /// Sends a command. Errors are ignored: the last event reports the end of the session.
-    async fn send(&self, command: Command) {
+    async fn send(&self, command: FrontEndCommand) {
         let _ = self.handle.send(command).await;
     }
 

@@ -1,7 +1,7 @@
 //! Lists of tools, plugins, grants and models.
 
 use anstyle::Style;
-use sallyport_contract::{PluginName, ToolSpec, Toolbox, text};
+use sallyport_contract::{PluginName, ToolDescriptor, Toolbox, text};
 use sallyport_runtime::registry::{Entry, Missing, Registry};
 use sallyport_terminal::style::Line;
 
@@ -15,20 +15,21 @@ const DESCRIPTION_CHARS_MAX: usize = 80;
 pub(super) fn tools(registry: &Registry, words: Option<&str>) -> Vec<Line> {
     let words: Vec<String> =
         words.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
-    let found: Vec<&ToolSpec> = registry.tools().iter().filter(|tool| fits(tool, &words)).collect();
+    let found: Vec<&ToolDescriptor> =
+        registry.tools().iter().filter(|tool| fits(tool, &words)).collect();
     if found.is_empty() {
         let there_are_some = !registry.tools().is_empty();
         return note(if there_are_some { "No tool matches." } else { "there is no tool" });
     }
     let width = found.iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
-    let row = |tool: &&ToolSpec| {
-        let description = text::excerpt(&tool.description, DESCRIPTION_CHARS_MAX);
+    let row = |tool: &&ToolDescriptor| {
+        let description = text::escape_excerpt(&tool.description, DESCRIPTION_CHARS_MAX);
         pair(&tool.id.to_string(), width, &description)
     };
     found.iter().map(row).collect()
 }
 
-fn fits(tool: &ToolSpec, words: &[String]) -> bool {
+fn fits(tool: &ToolDescriptor, words: &[String]) -> bool {
     let text = format!("{} {}", tool.id, tool.description).to_lowercase();
     words.iter().all(|word| text.contains(word))
 }
@@ -41,7 +42,7 @@ pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Lin
                 pair(
                     tool.id.tool.as_str(),
                     0,
-                    &text::excerpt(&tool.description, DESCRIPTION_CHARS_MAX),
+                    &text::escape_excerpt(&tool.description, DESCRIPTION_CHARS_MAX),
                 )
             });
             let instances = entry.instances();
@@ -78,7 +79,7 @@ pub(super) fn models(models: &[String], present: &str) -> Vec<Line> {
     let known = models.iter().map(String::as_str);
     let other = known.clone().all(|name| name != present).then_some(present);
     let mark = |name: &str| if name == present { "* " } else { "  " };
-    let row = |name: &str| Line::plain(format!("{}{}", mark(name), text::one_line(name)));
+    let row = |name: &str| Line::plain(format!("{}{}", mark(name), text::escape_line(name)));
     let mut lines: Vec<Line> = known.chain(other).map(row).collect();
     lines.extend(note("Switch with /model NAME or /model PROVIDER/NAME."));
     lines
@@ -112,7 +113,7 @@ fn powers(entry: &Entry) -> Vec<Line> {
         true => note("    nothing granted"),
         false => powers
             .iter()
-            .map(|power| Line::plain(format!("    {}", text::one_line(power))))
+            .map(|power| Line::plain(format!("    {}", text::escape_line(power))))
             .collect(),
     };
     let lacking = show::ungranted(entry).into_iter();

@@ -9,7 +9,7 @@ use sallyport_runtime::{
     roles::Roles,
     session::{Events, ModelHandle, SessionConfig, SessionSelector},
 };
-use sallyport_session::{Command, TurnUsage};
+use sallyport_session::{FrontEndCommand, TurnUsage};
 use sallyport_terminal::{
     attach::Disk,
     editor::{self, Begin, Input, KeyStyle, Keyboard, KeyboardError, Original, Prompt, Ticket},
@@ -282,7 +282,7 @@ impl<'a> Chat<'a> {
     async fn interrupt(&mut self) {
         match self.doing {
             Doing::Nothing => self.next = Some(Next::Leave),
-            Doing::Turn { .. } | Doing::Errand => self.send(Command::Cancel).await,
+            Doing::Turn { .. } | Doing::Errand => self.send(FrontEndCommand::Cancel).await,
         }
     }
 
@@ -290,7 +290,7 @@ impl<'a> Chat<'a> {
     pub(super) async fn leave(&mut self) {
         self.next = Some(Next::Leave);
         if self.doing != Doing::Nothing {
-            self.send(Command::Cancel).await;
+            self.send(FrontEndCommand::Cancel).await;
         }
     }
 
@@ -323,7 +323,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Sends a command. Errors are ignored: the end of the events reports the end of the session.
-    pub(super) async fn send(&self, command: Command) {
+    pub(super) async fn send(&self, command: FrontEndCommand) {
         let _ = self.talk.session.handle.send(command).await;
     }
 }

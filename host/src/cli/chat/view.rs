@@ -7,7 +7,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use sallyport_contract::{services::Notice, text};
+use sallyport_contract::{services::PluginNotice, text};
 use sallyport_terminal::{
     screen::{Look, Screen, Size, Status},
     style::{Colour, Line},
@@ -95,7 +95,7 @@ fn size() -> Size {
 
 /// Lines of secondary text, dimmed.
 pub(super) fn note(text: &str) -> Vec<Line> {
-    text.lines().map(|line| Line::styled(text::one_line(line), DIM)).collect()
+    text.lines().map(|line| Line::styled(text::escape_line(line), DIM)).collect()
 }
 
 pub(super) fn warning(message: &str) -> Line {
@@ -111,26 +111,26 @@ pub(super) fn hint(hint: &str) -> Line {
 }
 
 /// The notice of a plugin. Each line starts with the plugin's name.
-pub(super) fn noticed(notice: &Notice) -> Vec<Line> {
+pub(super) fn noticed(notice: &PluginNotice) -> Vec<Line> {
     let speaker = format!("{}:", show::speaker(notice));
     show::lines(notice).iter().map(|line| named(&speaker, CYAN, line)).collect()
 }
 
 /// A name with its explanation, in two columns.
 pub(super) fn pair(name: &str, width: usize, explanation: &str) -> Line {
-    let mut line = Line::styled(format!("  {:width$}", text::one_line(name)), CYAN);
-    line.push(&format!("  {}", text::one_line(explanation)), Style::new());
+    let mut line = Line::styled(format!("  {:width$}", text::escape_line(name)), CYAN);
+    line.push(&format!("  {}", text::escape_line(explanation)), Style::new());
     line
 }
 
 /// Indented text for copying, such as policy rules.
 pub(super) fn block(block: &str) -> Vec<Line> {
-    block.lines().map(|line| Line::plain(format!("    {}", text::one_line(line)))).collect()
+    block.lines().map(|line| Line::plain(format!("    {}", text::escape_line(line)))).collect()
 }
 
 fn named(name: &str, style: Style, message: &str) -> Line {
     let mut line = Line::styled(name, style);
-    line.push(&format!(" {}", text::one_line(message)), Style::new());
+    line.push(&format!(" {}", text::escape_line(message)), Style::new());
     line
 }
 

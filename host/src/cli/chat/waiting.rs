@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use sallyport_contract::{services::Progress, text};
+use sallyport_contract::{services::CallProgress, text};
 use sallyport_model::{Delta, Usage};
-use sallyport_session::{Event, State};
+use sallyport_session::{SessionActivity, SessionEvent};
 use sallyport_terminal::screen::{Activity, Status};
 
 /// The current activity.
@@ -19,22 +19,22 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Updates the activity after a session event.
-    pub(super) fn heed(&mut self, event: &Event, now: Duration) {
+    pub(super) fn heed(&mut self, event: &SessionEvent, now: Duration) {
         match event {
-            Event::State(state) => self.enter(*state, now),
-            Event::Delta(delta) => self.arrives(delta, now),
-            Event::MessageComplete { usage: Some(usage), .. } => {
+            SessionEvent::State(state) => self.enter(*state, now),
+            SessionEvent::Delta(delta) => self.arrives(delta, now),
+            SessionEvent::MessageComplete { usage: Some(usage), .. } => {
                 self.tokens = self.tokens.saturating_add(tokens(usage));
             }
-            Event::CallRequested { call_id, tool, .. } => {
+            SessionEvent::CallRequested { call_id, tool, .. } => {
                 self.calls.push((call_id.clone(), tool.to_string()));
                 if let Some(Activity::Calling { .. }) = self.activity {
                     self.begin(self.calling(), now);
                 }
             }
-            Event::CallFinished { call_id, .. } => self.end_call(call_id, now),
-            Event::Progress { call_id, progress } => self.come_further(call_id, progress),
-            Event::TurnEnded { .. } => *self = Self::default(),
+            SessionEvent::CallFinished { call_id, .. } => self.end_call(call_id, now),
+            SessionEvent::Progress { call_id, progress } => self.come_further(call_id, progress),
+            SessionEvent::TurnEnded { .. } => *self = Self::default(),
             _ => {}
         }
     }
@@ -48,7 +48,7 @@ impl Waiting {
     }
 
     /// Records the progress of a running call. The elapsed time continues.
-    fn come_further(&mut self, call_id: &str, progress: &Progress) {
+    fn come_further(&mut self, call_id: &str, progress: &CallProgress) {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
             self.activity = Some(Activity::Other(format!("{tool}: {}", words(progress))));
@@ -62,11 +62,11 @@ impl Waiting {
         Some(Status { activity, since: self.since, tokens })
     }
 
-    fn enter(&mut self, state: State, now: Duration) {
+    fn enter(&mut self, state: SessionActivity, now: Duration) {
         match state {
-            State::Thinking => self.begin(Activity::Thinking, now),
-            State::Executing => self.begin(self.calling(), now),
-            State::Ready | State::WaitingForApproval => self.activity = None,
+            SessionActivity::Thinking => self.begin(Activity::Thinking, now),
+            SessionActivity::Executing => self.begin(self.calling(), now),
+            SessionActivity::Ready | SessionActivity::WaitingForApproval => self.activity = None,
         }
     }
 
@@ -110,10 +110,10 @@ pub(super) fn tokens(usage: &Usage) -> u64 {
 }
 
 /// Formats the progress of a call, such as `reading the file, 40 %`.
-fn words(progress: &Progress) -> String {
+fn words(progress: &CallProgress) -> String {
     // The part is a fraction of 1, so rounding is harmless.
     let part = progress.part.map(|part| format!("{:.0} %", part.clamp(0.0, 1.0) * 100.0));
-    let message = progress.message.as_deref().map(text::one_line);
+    let message = progress.message.as_deref().map(text::escape_line);
     match (message, part) {
         (Some(message), Some(part)) => format!("{message}, {part}"),
         (Some(message), None) => message,
@@ -135,18 +135,18 @@ mod tests {
 
     use super::*;
 
-    fn requested(id: &str, tool: &str) -> Event {
+    fn requested(id: &str, tool: &str) -> SessionEvent {
         let (call_id, tool) = (id.to_owned(), ToolRef::Unknown(tool.to_owned()));
-        Event::CallRequested { call_id, tool, arguments: "{}".to_owned() }
+        SessionEvent::CallRequested { call_id, tool, arguments: "{}".to_owned() }
     }
 
-    fn finished(id: &str, tool: &str) -> Event {
+    fn finished(id: &str, tool: &str) -> SessionEvent {
         let (call_id, tool) = (id.to_owned(), ToolRef::Unknown(tool.to_owned()));
-        Event::CallFinished { call_id, tool, report: Outcome::Cancelled.into() }
+        SessionEvent::CallFinished { call_id, tool, report: Outcome::Cancelled.into() }
     }
 
     /// Feeds events one second apart. Returns the final activity and its start.
-    fn after(events: &[Event]) -> Option<(Activity, u64)> {
+    fn after(events: &[SessionEvent]) -> Option<(Activity, u64)> {
         let mut waiting = Waiting::default();
         for (second, event) in (0..).zip(events) {
             waiting.heed(event, Duration::from_secs(second));
@@ -160,17 +160,17 @@ mod tests {
 
     #[test]
     fn the_status_says_what_is_being_done() {
-        let thinking = || Event::State(State::Thinking);
-        let words = |text: &str| Event::Delta(Delta::Text(text.to_owned()));
-        let retry = Event::Delta(Delta::Retry {
+        let thinking = || SessionEvent::State(SessionActivity::Thinking);
+        let words = |text: &str| SessionEvent::Delta(Delta::Text(text.to_owned()));
+        let retry = SessionEvent::Delta(Delta::Retry {
             attempt: 2,
             wait: Duration::from_millis(2100),
             reason: "rate limited".to_owned(),
         });
         let again = Activity::Other("retrying in 3 s: rate limited".to_owned());
-        let executing = || Event::State(State::Executing);
+        let executing = || SessionEvent::State(SessionActivity::Executing);
         let (a, b) = (requested("1", "a"), requested("2", "b"));
-        let asked = Event::State(State::WaitingForApproval);
+        let asked = SessionEvent::State(SessionActivity::WaitingForApproval);
         let rows = [
             (vec![], None),
             (vec![thinking()], Some((Activity::Thinking, 0))),
@@ -189,11 +189,11 @@ mod tests {
 
     #[test]
     fn a_call_says_how_far_it_has_come() {
-        let after = |progress: Progress| {
+        let after = |progress: CallProgress| {
             let mut waiting = Waiting::default();
-            waiting.heed(&Event::State(State::Executing), Duration::ZERO);
+            waiting.heed(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
             waiting.heed(&requested("1", "a"), Duration::from_secs(1));
-            let event = Event::Progress { call_id: "1".to_owned(), progress };
+            let event = SessionEvent::Progress { call_id: "1".to_owned(), progress };
             waiting.heed(&event, Duration::from_secs(5));
             waiting.status().map(|status| (status.activity, status.since.as_secs()))
         };
@@ -204,7 +204,7 @@ mod tests {
             (None, None, "a: goes on"),
         ];
         for (part, message, want) in rows {
-            let progress = Progress { part, message: message.map(str::to_owned) };
+            let progress = CallProgress { part, message: message.map(str::to_owned) };
             assert_eq!(after(progress), Some((Activity::Other(want.to_owned()), 1)));
         }
     }
@@ -215,14 +215,14 @@ mod tests {
         waiting.heed(&requested("1", "a"), Duration::ZERO);
         waiting.turn_to("1", "early.example".to_owned(), Duration::ZERO);
         assert_eq!(waiting.status(), None, "the person is being asked");
-        waiting.heed(&Event::State(State::Executing), Duration::ZERO);
+        waiting.heed(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
         waiting.turn_to("2", "other.example".to_owned(), Duration::ZERO);
         assert_eq!(waiting.status().unwrap().activity, calling(&["a"]));
         waiting.turn_to("1", "host.example".to_owned(), Duration::ZERO);
         let (tool, host) = ("a".to_owned(), "host.example".to_owned());
         assert_eq!(waiting.status().unwrap().activity, Activity::Waiting { tool, host });
         let (reason, usage) = (TurnEnd::Cancelled, TurnUsage::default());
-        waiting.heed(&Event::TurnEnded { reason, usage }, Duration::ZERO);
+        waiting.heed(&SessionEvent::TurnEnded { reason, usage }, Duration::ZERO);
         waiting.turn_to("1", "late.example".to_owned(), Duration::ZERO);
         assert_eq!(waiting.status(), None);
     }

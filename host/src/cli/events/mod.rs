@@ -7,9 +7,9 @@ mod parts;
 
 use std::sync::Arc;
 
-use sallyport_contract::{ApprovalRequest, RequestPreview, Subject};
+use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestPreview};
 use sallyport_model::{Delta, ModelError};
-use sallyport_session::{Event, Position, TurnEnd, TurnUsage};
+use sallyport_session::{CallPosition, SessionEvent, TurnEnd, TurnUsage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -233,42 +233,44 @@ pub(super) struct Summary {
 }
 
 /// Converts an event. Returns `None` for the end of a turn, which [`ending`] converts.
-pub(super) fn told(event: &Event) -> Option<Told> {
+pub(super) fn told(event: &SessionEvent) -> Option<Told> {
     Some(match event.clone() {
-        Event::State(state) => Told::State { state: state.into() },
-        Event::InputAccepted { turn, text, .. } => Told::TurnStarted { turn, text },
-        Event::Delta(delta) => of_delta(delta),
-        Event::MessageComplete { text, usage } => {
+        SessionEvent::State(state) => Told::State { state: state.into() },
+        SessionEvent::InputAccepted { turn, text, .. } => Told::TurnStarted { turn, text },
+        SessionEvent::Delta(delta) => of_delta(delta),
+        SessionEvent::MessageComplete { text, usage } => {
             Told::Message { text, usage: usage.map(Tokens::from) }
         }
-        Event::CallRequested { call_id, tool, arguments } => {
+        SessionEvent::CallRequested { call_id, tool, arguments } => {
             Told::CallRequested { call_id, tool: tool.to_string(), arguments }
         }
-        Event::ApprovalNeeded { confirmation_id, position, request } => {
+        SessionEvent::ApprovalNeeded { confirmation_id, position, request } => {
             of_question(confirmation_id, position, request)
         }
-        Event::ApprovalClosed { confirmation_id } => Told::ApprovalClosed { confirmation_id },
-        Event::ArgumentsEdited { call_id, arguments } => {
+        SessionEvent::ApprovalClosed { confirmation_id } => {
+            Told::ApprovalClosed { confirmation_id }
+        }
+        SessionEvent::ArgumentsEdited { call_id, arguments } => {
             Told::ArgumentsEdited { call_id, arguments }
         }
-        Event::CallFinished { call_id, tool, report } => {
+        SessionEvent::CallFinished { call_id, tool, report } => {
             Told::CallFinished(FinishedCall::new(call_id, tool.to_string(), &report))
         }
-        Event::Undone { text } => Told::Undone { text },
-        Event::ModelChanged { name } => Told::ModelChanged { name },
-        Event::Summarized { messages, text } => Told::Summarized { messages, text },
-        Event::Pinned { turn } => Told::Pinned { turn },
-        Event::Progress { call_id, progress } => {
+        SessionEvent::Undone { text } => Told::Undone { text },
+        SessionEvent::ModelChanged { name } => Told::ModelChanged { name },
+        SessionEvent::Summarized { messages, text } => Told::Summarized { messages, text },
+        SessionEvent::Pinned { turn } => Told::Pinned { turn },
+        SessionEvent::Progress { call_id, progress } => {
             Told::Progress { call_id, part: progress.part, message: progress.message }
         }
-        Event::Noticed { notice } => Told::Notified {
+        SessionEvent::Noticed { notice } => Told::Notified {
             plugin: notice.plugin.to_string(),
             text: notice.text,
             speech: notice.speech,
             late: notice.late,
         },
-        Event::Notice(notice) => Told::Notice { message: notice.to_string() },
-        Event::TurnEnded { .. } => return None,
+        SessionEvent::Notice(notice) => Told::Notice { message: notice.to_string() },
+        SessionEvent::TurnEnded { .. } => return None,
     })
 }
 
@@ -276,7 +278,7 @@ pub(super) fn told(event: &Event) -> Option<Told> {
 pub(super) fn ending(session_id: &str, end: &TurnEnd, usage: &TurnUsage, exit: Exit) -> Told {
     Told::TurnEnded(Ending {
         session_id: session_id.to_owned(),
-        end: end.word().to_owned(),
+        end: end.as_str().to_owned(),
         text: match end {
             TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text.clone(),
             _ => String::new(),
@@ -328,7 +330,7 @@ fn of_delta(delta: Delta) -> Told {
     }
 }
 
-fn of_question(confirmation_id: u64, position: Position, request: ApprovalRequest) -> Told {
+fn of_question(confirmation_id: u64, position: CallPosition, request: ApprovalRequest) -> Told {
     let call = request.call;
     let shown = request.request.map(Arc::unwrap_or_clone);
     Told::ApprovalNeeded {
@@ -339,8 +341,8 @@ fn of_question(confirmation_id: u64, position: Position, request: ApprovalReques
         tool: call.tool.to_string(),
         arguments: call.arguments,
         access: match request.subject {
-            Subject::Call => None,
-            Subject::Access { what } => Some(what),
+            ApprovalSubject::Call => None,
+            ApprovalSubject::Access { what } => Some(what),
         },
         query: shown.as_ref().map(|shown| shown.query.clone()).filter(|query| !query.is_empty()),
         request: shown,

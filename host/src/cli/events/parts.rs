@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_contract::{CallReport, Denial, Effect, Outcome};
 use sallyport_model::Usage;
-use sallyport_session::{State, TurnUsage};
+use sallyport_session::{SessionActivity, TurnUsage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -168,8 +168,8 @@ impl FinishedCall {
         Self {
             call_id,
             tool,
-            outcome: report.outcome.word().to_owned(),
-            result: report.outcome.to_model(),
+            outcome: report.outcome.as_str().to_owned(),
+            result: report.outcome.to_model_value(),
             error: show::reason(&report.outcome),
             denial: match &report.outcome {
                 Outcome::Denied(denial) => Some(denial.into()),
@@ -182,13 +182,13 @@ impl FinishedCall {
     }
 }
 
-impl From<State> for StateWord {
-    fn from(state: State) -> Self {
+impl From<SessionActivity> for StateWord {
+    fn from(state: SessionActivity) -> Self {
         match state {
-            State::Ready => Self::Ready,
-            State::Thinking => Self::Thinking,
-            State::Executing => Self::Executing,
-            State::WaitingForApproval => Self::WaitingForApproval,
+            SessionActivity::Ready => Self::Ready,
+            SessionActivity::Thinking => Self::Thinking,
+            SessionActivity::Executing => Self::Executing,
+            SessionActivity::WaitingForApproval => Self::WaitingForApproval,
         }
     }
 }

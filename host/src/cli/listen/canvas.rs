@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use sallyport_contract::{services::Style, text};
+use sallyport_contract::{services::TextStyle, text};
 use sallyport_runtime::roles::ui::Canvas;
 
 use crate::cli::output::Output;
@@ -37,7 +37,7 @@ impl Screen {
 }
 
 impl Canvas for Screen {
-    fn print(&self, text: &str, style: Style) {
+    fn print(&self, text: &str, style: TextStyle) {
         self.with(|out| out.drawn(text, style));
     }
 
@@ -48,7 +48,7 @@ impl Canvas for Screen {
         if !self.out.stderr_is_terminal || (status.is_none() && text.is_none()) {
             return;
         }
-        *status = text.map(|text| text::excerpt(text, STATUS_CHARS_MAX));
+        *status = text.map(|text| text::escape_excerpt(text, STATUS_CHARS_MAX));
         self.out.status(status.as_deref());
     }
 }

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use sallyport_contract::services::{Inbox, Seat};
+use sallyport_contract::services::{SessionInbox, UiSession};
 use sallyport_model::UserMessage;
 use sallyport_policy::{Capability, ListenGrant, ListenKind, Role, UiGrant};
 use sallyport_runtime::{
@@ -246,8 +246,8 @@ impl Backstage<'_> {
 
     fn page(&self, door: &Door) -> PluginPage {
         let (inbox, seat) = match &door.part {
-            Part::Ear(ear) => (Some(Arc::new(ear.tray.clone()) as Arc<dyn Inbox>), None),
-            Part::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn Seat>)),
+            Part::Ear(ear) => (Some(Arc::new(ear.tray.clone()) as Arc<dyn SessionInbox>), None),
+            Part::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn UiSession>)),
         };
         PluginPage {
             roles: Arc::clone(self.roles),

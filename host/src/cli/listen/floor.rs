@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{Admitted, Answer, Outcome, services::Origin};
+use sallyport_contract::{AdmittedCall, ApprovalAnswer, Outcome, services::InputOrigin};
 use sallyport_model::UserMessage;
 use sallyport_runtime::{
     HostSession,
@@ -29,7 +29,7 @@ use sallyport_runtime::{
     session::Events,
 };
 use sallyport_sandbox::roles::UiEvent;
-use sallyport_session::{Command, Event, TurnEnd};
+use sallyport_session::{FrontEndCommand, SessionEvent, TurnEnd};
 use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -85,7 +85,7 @@ pub(super) struct Floor<'a> {
     has_typed: bool,
     can_ask: bool,
     /// The current turn, with the origin of its input.
-    turn: Option<Option<Origin>>,
+    turn: Option<Option<InputOrigin>>,
     is_streamed: bool,
     /// Whether the session is ending: immediately, or after all piped input.
     leaving: Option<Leaving>,
@@ -153,7 +153,7 @@ impl<'a> Floor<'a> {
             self.tell_what_waits();
         }
         self.session.stop_listening().await;
-        let _ = self.session.handle.send(Command::Close).await;
+        let _ = self.session.handle.send(FrontEndCommand::Close).await;
         while let Some(event) = events.recv().await {
             self.take(event).await;
         }
@@ -166,14 +166,14 @@ impl<'a> Floor<'a> {
     /// Either may need an approval, so events and answers are handled meanwhile.
     async fn begin(
         &mut self,
-        events: &mut mpsc::Receiver<Event>,
+        events: &mut mpsc::Receiver<SessionEvent>,
         mut stop: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<(), Trouble> {
         let (roles, session) = (Arc::clone(&self.cast.roles), self.cast.session_id.clone());
         let show = self.cast.ui.as_ref().map(|show| show.player.clone());
         let ears = self.cast.ears.clone();
         let mut beginning = pin!(async move {
-            let mut admitted: Option<Admitted> = None;
+            let mut admitted: Option<AdmittedCall> = None;
             if let Some(player) = show {
                 let call = player.admit(Run::Ui, roles.context(&session), &json!({})).await;
                 admitted = Some(call.map_err(|report| refused(report.outcome))?);
@@ -215,7 +215,7 @@ impl<'a> Floor<'a> {
 
     async fn converse(
         &mut self,
-        events: &mut mpsc::Receiver<Event>,
+        events: &mut mpsc::Receiver<SessionEvent>,
         tasks: &mut JoinSet<()>,
         mut stop: Pin<&mut impl Future<Output = ()>>,
     ) {
@@ -306,15 +306,15 @@ impl<'a> Floor<'a> {
 
     async fn submit(&mut self, input: UserMessage) {
         self.turn = Some(input.origin.clone());
-        self.send(Command::SubmitInput { input }).await;
+        self.send(FrontEndCommand::SubmitInput { input }).await;
     }
 
     async fn obey(&mut self, command: FromUi) {
         match command {
             FromUi::Confirm { confirmation_id: id, answer } => {
-                self.send(Command::ProvideConfirmation { id, answer }).await;
+                self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
             }
-            FromUi::Cancel => self.send(Command::Cancel).await,
+            FromUi::Cancel => self.send(FrontEndCommand::Cancel).await,
         }
     }
 
@@ -326,7 +326,8 @@ impl<'a> Floor<'a> {
         }
         self.lines = None;
         for id in self.questions.without_terminal() {
-            self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
+            self.send(FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Nobody })
+                .await;
         }
         if self.ends_with_lines() {
             self.leave(Leaving::Done).await;
@@ -347,7 +348,7 @@ impl<'a> Floor<'a> {
         }
         if let Some((id, request)) = self.questions.take_asked() {
             let answer = consent::parse(Some(&line), request.rule.is_some());
-            self.send(Command::ProvideConfirmation { id, answer }).await;
+            self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
             return self.ask();
         }
         match &self.ui {
@@ -364,7 +365,7 @@ impl<'a> Floor<'a> {
     async fn leave(&mut self, leaving: Leaving) {
         self.leaving = Some(leaving);
         if leaving == Leaving::Now && self.turn.is_some() {
-            self.send(Command::Cancel).await;
+            self.send(FrontEndCommand::Cancel).await;
         }
     }
 
@@ -380,19 +381,20 @@ impl<'a> Floor<'a> {
         });
         self.exit = Exit::PluginRejected;
         for id in self.questions.without_ui() {
-            self.send(Command::ProvideConfirmation { id, answer: Answer::Nobody }).await;
+            self.send(FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Nobody })
+                .await;
         }
     }
 
-    async fn take(&mut self, event: Event) {
+    async fn take(&mut self, event: SessionEvent) {
         if let Some(ui) = &self.ui {
-            let is_for_ui = !matches!(event, Event::ApprovalNeeded { .. });
+            let is_for_ui = !matches!(event, SessionEvent::ApprovalNeeded { .. });
             ui::events(&event).into_iter().filter(|_| is_for_ui).for_each(|event| ui.tell(event));
         } else {
             self.show(&event);
         }
         match event {
-            Event::ApprovalNeeded { confirmation_id, ref request, .. } => {
+            SessionEvent::ApprovalNeeded { confirmation_id, ref request, .. } => {
                 match (self.questions.open(confirmation_id, request), &self.ui) {
                     (Answers::Ui, Some(ui)) => {
                         ui::events(&event).into_iter().for_each(|event| ui.tell(event));
@@ -404,20 +406,20 @@ impl<'a> Floor<'a> {
                     }
                     (Answers::Terminal, _) => {}
                     (Answers::Ui | Answers::Nobody, _) => {
-                        let (id, answer) = (confirmation_id, Answer::Nobody);
-                        self.send(Command::ProvideConfirmation { id, answer }).await;
+                        let (id, answer) = (confirmation_id, ApprovalAnswer::Nobody);
+                        self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
                     }
                 }
             }
-            Event::ApprovalClosed { confirmation_id } => {
+            SessionEvent::ApprovalClosed { confirmation_id } => {
                 let was_shown = self.questions.is_first(confirmation_id);
                 self.questions.close(confirmation_id);
                 if was_shown {
                     self.ask();
                 }
             }
-            Event::CallFinished { report, .. } => self.show_fix(&report.outcome),
-            Event::TurnEnded { reason, .. } => self.end_turn(&reason),
+            SessionEvent::CallFinished { report, .. } => self.show_fix(&report.outcome),
+            SessionEvent::TurnEnded { reason, .. } => self.end_turn(&reason),
             _ => {}
         }
     }
@@ -430,7 +432,7 @@ impl<'a> Floor<'a> {
             self.screen.with(|out| run::print_end(end, self.is_streamed, settings, out));
         }
         self.is_streamed = false;
-        let Some(Origin { plugin, connection: Some(connection), .. }) = origin else { return };
+        let Some(InputOrigin { plugin, connection: Some(connection), .. }) = origin else { return };
         let ear = self.cast.ears.iter().find(|ear| *ear.player.name() == plugin);
         let answer = match end {
             TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text,
@@ -443,7 +445,7 @@ impl<'a> Floor<'a> {
 
     /// Whether the listener on standard input writes the answer where it would otherwise be
     /// printed.
-    fn is_heard(&self, origin: &Origin) -> bool {
+    fn is_heard(&self, origin: &InputOrigin) -> bool {
         let is_answer = |ear: &Arc<Ear>| *ear.player.name() == origin.plugin;
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
         is_stdin && self.cast.stdin.as_ref().is_some_and(is_answer)
@@ -480,7 +482,7 @@ impl<'a> Floor<'a> {
     }
 
     /// Sends a command. Errors are ignored: the last event reports the end of the session.
-    async fn send(&self, command: Command) {
+    async fn send(&self, command: FrontEndCommand) {
         let _ = self.session.handle.send(command).await;
     }
 }

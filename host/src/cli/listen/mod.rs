@@ -91,7 +91,7 @@ async fn attend(
     let settings = compose::settings(flags)?;
     let talk = compose::open_session(&settings, &SessionSelector::from(plan.session), out)?;
     let voice = compose::model(&settings, out)?;
-    let (desk, approvals) = session::approval::channel();
+    let (desk, approvals) = session::approval::approval_channel();
     let tools = compose::open_host(&settings, Arc::new(desk), Selection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
     let played = async {

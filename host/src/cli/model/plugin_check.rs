@@ -54,7 +54,7 @@ pub(super) async fn steps(
 }
 
 fn answered(text: &str) -> Step {
-    let text = sallyport_contract::text::excerpt(text, SHOWN_CHARS_MAX);
+    let text = sallyport_contract::text::escape_excerpt(text, SHOWN_CHARS_MAX);
     step("answer", Status::Ok, format!("it says {text:?}"), None)
 }
 

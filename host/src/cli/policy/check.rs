@@ -86,18 +86,18 @@ fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
         out.line(&format!("  {can}"));
     }
     for power in powers {
-        out.line(&format!("  can {}", text::one_line(&power)));
+        out.line(&format!("  can {}", text::escape_line(&power)));
     }
     for line in show::ungranted(entry) {
         out.line(&format!("  {line}"));
     }
     for tool in entry.tools() {
         let (decision, reason) = outlook(entry, policy, &tool.id);
-        let reason = text::one_line(&reason);
-        out.line(&format!("  {}: {} ({reason})", tool.id.tool, decision.word()));
+        let reason = text::escape_line(&reason);
+        out.line(&format!("  {}: {} ({reason})", tool.id.tool, decision.as_str()));
     }
     for note in grant.notes() {
-        out.line(&format!("  note: {}", text::one_line(&note)));
+        out.line(&format!("  note: {}", text::escape_line(&note)));
     }
 }
 

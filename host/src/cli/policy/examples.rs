@@ -25,7 +25,7 @@ pub(super) fn test(settings: &Settings, format: Format, out: &Output) -> Result<
 
 fn print(results: &[ExampleResult], out: &Output) {
     for result in results {
-        let (expected, got) = (result.expected.word(), result.got.word());
+        let (expected, got) = (result.expected.as_str(), result.got.as_str());
         let arguments = &result.arguments;
         out.line(&format!("{}: expected {expected}, got {got}: {arguments}", result.place));
     }

@@ -89,7 +89,7 @@ fn situation(args: &ExplainArgs) -> Result<Situation, Failure> {
 fn request_of(request: &str) -> Result<Situation, Failure> {
     let parts = request.split_once(' ').filter(|(_, url)| url.contains("://"));
     parts.map(|(method, url)| Situation::Net(method.to_owned(), url.to_owned())).ok_or_else(|| {
-        let message = format!("{:?} is no request", text::excerpt(request, 80));
+        let message = format!("{:?} is no request", text::escape_excerpt(request, 80));
         let hint = "write the method and the full URL: \"GET https://example.org/path\"";
         Failure::new(Exit::Usage, message).with_hint(hint)
     })
@@ -98,7 +98,7 @@ fn request_of(request: &str) -> Result<Situation, Failure> {
 fn arguments(text: &str) -> Result<Value, Failure> {
     let value: Option<Value> = serde_json::from_str(text).ok();
     value.filter(Value::is_object).ok_or_else(|| {
-        let message = format!("{:?} is not a JSON object", text::excerpt(text, 80));
+        let message = format!("{:?} is not a JSON object", text::escape_excerpt(text, 80));
         Failure::new(Exit::Usage, message)
             .with_hint("write the arguments as '{\"name\": \"value\"}'")
     })
@@ -198,8 +198,8 @@ impl Situation {
 
 fn print(answer: &Answer, lacking: Option<&Entry>, settings: &Settings, out: &Output) {
     let Answer { who, explanation } = answer;
-    let decision = explanation.decision.word();
-    out.line(&format!("{who}: {decision}, {}", text::one_line(&explanation.reason)));
+    let decision = explanation.decision.as_str();
+    out.line(&format!("{who}: {decision}, {}", text::escape_line(&explanation.reason)));
     // A denied call never reaches the missing grants.
     let lacking = lacking.filter(|_| explanation.decision < Decision::Deny);
     if let Some(entry) = lacking.filter(|entry| entry.grant().lacks_something_needed()) {
@@ -213,7 +213,7 @@ fn print(answer: &Answer, lacking: Option<&Entry>, settings: &Settings, out: &Ou
     }
     for step in &explanation.steps {
         let mark = if step.won { "→" } else { " " };
-        out.line(&format!("  {mark} {}  {}", step.place, text::one_line(&step.text)));
+        out.line(&format!("  {mark} {}  {}", step.place, text::escape_line(&step.text)));
     }
     if let Some(fix) = &explanation.fix {
         let file = settings.policy.user_file();

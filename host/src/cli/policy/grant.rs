@@ -223,7 +223,7 @@ fn listen(args: &GrantArgs) -> Option<Addition> {
 fn pair(text: &str, what: &str) -> Result<(String, String), Failure> {
     let parts = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
     let (key, value) = parts.ok_or_else(|| {
-        let message = format!("{:?} is no {what}", text::excerpt(text, 80));
+        let message = format!("{:?} is no {what}", text::escape_excerpt(text, 80));
         Failure::new(Exit::Usage, message).with_hint("write KEY=VALUE, such as time=10s")
     })?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))

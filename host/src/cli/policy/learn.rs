@@ -146,7 +146,7 @@ async fn proposal(
         lacks_folder |= matches!((&need, &denial.fix), (Some(Need::Path { .. }) | None, Some(_)));
         match need {
             Some(need) => learned.note(need),
-            None => unclear.push(text::one_line(&format!("{}: {}", denial.what, denial.why))),
+            None => unclear.push(text::escape_line(&format!("{}: {}", denial.what, denial.why))),
         }
     }
     let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();

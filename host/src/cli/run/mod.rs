@@ -15,8 +15,9 @@ use sallyport_runtime::{
     session::{Events, SessionConfig, SessionSelector},
 };
 use sallyport_session::{
-    self as session, Command, Event, NoJournal, NobodyToAsk, Parts, Restored,
-    tape::{Recording, Replay},
+    self as session, FrontEndCommand, NoJournal, RestoredSession, SessionEvent, SessionParts,
+    UnattendedConsent,
+    tape::{SessionRecorder, SessionReplay},
 };
 
 use super::{
@@ -72,7 +73,7 @@ async fn ask(
     let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let consent: Arc<dyn Consent> = match out.can_ask {
         true => Arc::new(consent::AtTerminal { out: *out }),
-        false => Arc::new(NobodyToAsk),
+        false => Arc::new(UnattendedConsent),
     };
     let tools = compose::open_host(&settings, consent, Selection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
@@ -81,7 +82,7 @@ async fn ask(
     let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await;
     let parts = config.map_err(Failure::from).and_then(|config| {
         // Approvals are answered at the terminal or not at all, so none comes through the session.
-        let (_, approvals) = session::approval::channel();
+        let (_, approvals) = session::approval::approval_channel();
         let parts = tools.session_parts(talk, &config, &voice, approvals)?;
         recorded(args, parts, &tools)
     });
@@ -109,26 +110,30 @@ async fn ask(
 }
 
 /// Records the session if requested.
-fn recorded(args: &RunArgs, live: Parts, tools: &Host) -> Result<(Parts, Reel), Failure> {
+fn recorded(
+    args: &RunArgs,
+    live: SessionParts,
+    tools: &Host,
+) -> Result<(SessionParts, Reel), Failure> {
     let Some(path) = &args.record else { return Ok((live, Reel::None)) };
     let gate = Arc::clone(tools.registry().gate());
     let redactor = move || Redactor::clone(&gate.redactor());
     let file = tape::create(path)?;
     let (model, toolbox) = (&*live.model, &*live.toolbox);
-    let recording = Recording::begin(file, redactor(), &live.options, model, toolbox);
-    let recording = recording.keeping_up(redactor);
-    let (model, toolbox) = (recording.model(live.model), recording.toolbox(live.toolbox));
-    let recall = live.recall.map(|recall| recording.recall(recall));
-    Ok((Parts { model, toolbox, recall, ..live }, Reel::Records(recording)))
+    let recording = SessionRecorder::start(file, redactor(), &live.options, model, toolbox);
+    let recording = recording.with_live_redactor(redactor);
+    let (model, toolbox) = (recording.wrap_model(live.model), recording.wrap_toolbox(live.toolbox));
+    let recall = live.recall.map(|recall| recording.wrap_recall(recall));
+    Ok((SessionParts { model, toolbox, recall, ..live }, Reel::Records(recording)))
 }
 
 /// The first event of a session.
-fn started(parts: &Parts) -> Told {
+fn started(parts: &SessionParts) -> Told {
     Told::SessionStarted {
         session_id: parts.options.session_id.clone(),
         model: parts.model.name().to_owned(),
         tools: parts.toolbox.tools().iter().map(|tool| tool.id.to_string()).collect(),
-        past_turns: parts.past.turns(),
+        past_turns: parts.past.turn_count(),
     }
 }
 
@@ -137,12 +142,12 @@ async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
     let tape = tape::read(file)?;
     let (inputs, options) = (tape.inputs().to_vec(), tape.options());
     // A recording contains no secrets, so nothing has to be redacted.
-    let player = Replay::new(tape, Redactor::none());
-    let (_, approvals) = session::approval::channel();
-    let (model, toolbox) = (player.model(), player.toolbox());
-    let (journal, past) = (Box::new(NoJournal), Restored::default());
-    let recall = player.recall();
-    let parts = Parts { model, toolbox, approvals, journal, past, recall, options };
+    let player = SessionReplay::new(tape, Redactor::empty());
+    let (_, approvals) = session::approval::approval_channel();
+    let (model, toolbox) = (player.to_chat_model(), player.to_toolbox());
+    let (journal, past) = (Box::new(NoJournal), RestoredSession::default());
+    let recall = player.to_session_memory();
+    let parts = SessionParts { model, toolbox, approvals, journal, past, recall, options };
     let started = started(&parts);
     let (session, events) = HostSession::detached(parts)?;
     report.tell(started);
@@ -157,7 +162,7 @@ async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
 impl Stage<'_> {
     async fn turn(&mut self, input: UserMessage, report: &mut Report<'_>) -> Result<Exit, Failure> {
         self.reel.input(&input);
-        self.send(Command::SubmitInput { input }).await?;
+        self.send(FrontEndCommand::SubmitInput { input }).await?;
         // Cancel only once. A lasting reason, such as a closed pipe, would repeat forever.
         let mut is_called_off = false;
         loop {
@@ -166,12 +171,12 @@ impl Stage<'_> {
                 () = called_off(&self.reel), if !is_called_off => {
                     is_called_off = true;
                     self.reel.cancel();
-                    self.send(Command::Cancel).await?;
+                    self.send(FrontEndCommand::Cancel).await?;
                     continue;
                 }
             };
             match event.map(|event| self.reel.event(event)) {
-                Some(Event::TurnEnded { reason, usage }) => {
+                Some(SessionEvent::TurnEnded { reason, usage }) => {
                     self.stop_hearing(report).await;
                     self.reel.settle()?;
                     return Ok(report.end(
@@ -195,7 +200,7 @@ impl Stage<'_> {
         }
     }
 
-    async fn send(&self, command: Command) -> Result<(), Failure> {
+    async fn send(&self, command: FrontEndCommand) -> Result<(), Failure> {
         self.session.handle.send(command).await.map_err(|_| ended())
     }
 }

@@ -8,7 +8,7 @@ use std::{mem, time::Duration};
 use sallyport_contract::{Denial, Outcome};
 use sallyport_model::{Delta, ModelError};
 use sallyport_runtime::config::{Chosen, Settings};
-use sallyport_session::{Event, Notice, TurnEnd, TurnUsage};
+use sallyport_session::{SessionEvent, SessionNotice, TurnEnd, TurnUsage};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ impl<'a> Report<'a> {
     }
 
     /// Reports an event of the session.
-    pub(super) fn take(&mut self, event: &Event) {
+    pub(super) fn take(&mut self, event: &SessionEvent) {
         self.remember(event);
         self.show(event);
         if let Some(told) = events::told(event) {
@@ -123,9 +123,9 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn remember(&mut self, event: &Event) {
+    fn remember(&mut self, event: &SessionEvent) {
         match event {
-            Event::CallFinished { report, .. } => {
+            SessionEvent::CallFinished { report, .. } => {
                 self.any_failed |= !matches!(report.outcome, Outcome::Completed(_));
                 let Outcome::Denied(denial) = &report.outcome else { return };
                 self.nobody_to_ask |= denial.nobody_to_ask;
@@ -134,12 +134,12 @@ impl<'a> Report<'a> {
                     self.denials.push(denial.clone());
                 }
             }
-            Event::Delta(Delta::Text(text)) => self.arrived.push_str(text),
-            Event::MessageComplete { .. } => self.arrived.clear(),
-            Event::Notice(
-                Notice::AnswerEmpty
-                | Notice::AnswerWithheld
-                | Notice::AnswerEnded { is_empty: true, .. },
+            SessionEvent::Delta(Delta::Text(text)) => self.arrived.push_str(text),
+            SessionEvent::MessageComplete { .. } => self.arrived.clear(),
+            SessionEvent::Notice(
+                SessionNotice::AnswerEmpty
+                | SessionNotice::AnswerWithheld
+                | SessionNotice::AnswerEnded { is_empty: true, .. },
             ) => self.no_answer = true,
             _ => {}
         }
@@ -155,25 +155,25 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn show(&mut self, event: &Event) {
+    fn show(&mut self, event: &SessionEvent) {
         if mem::take(&mut self.waits) {
             self.out.status(None);
         }
         match event {
-            Event::Delta(Delta::Text(text)) if self.streams() => {
+            SessionEvent::Delta(Delta::Text(text)) if self.streams() => {
                 self.streamed = true;
                 self.out.piece(text);
             }
-            Event::MessageComplete { .. } if self.streamed => self.out.line(""),
-            Event::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
-            Event::Delta(Delta::Retry { wait, reason, .. }) => self.show_wait(*wait, reason),
-            Event::CallFinished { tool, report, .. }
+            SessionEvent::MessageComplete { .. } if self.streamed => self.out.line(""),
+            SessionEvent::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            SessionEvent::Delta(Delta::Retry { wait, reason, .. }) => self.show_wait(*wait, reason),
+            SessionEvent::CallFinished { tool, report, .. }
                 if self.out.stderr_is_terminal && !self.verbose =>
             {
                 self.out.note(&format!("· {tool} {}", show::ending(report)));
             }
-            Event::Notice(notice) => self.out.warn(&notice.to_string()),
-            Event::Noticed { notice } => self.out.notice(notice),
+            SessionEvent::Notice(notice) => self.out.warn(&notice.to_string()),
+            SessionEvent::Noticed { notice } => self.out.notice(notice),
             _ => {}
         }
     }

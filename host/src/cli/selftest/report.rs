@@ -128,19 +128,19 @@ impl<'a> Report<'a> {
             Verdict::Skipped(_) => String::new(),
             _ => format!("  ({:.0?})", said.elapsed),
         };
-        self.out.line(&format!("{word:7} {}{time}", text::one_line(&sentence.say)));
+        self.out.line(&format!("{word:7} {}{time}", text::escape_line(&sentence.say)));
         for call in &said.calls {
-            let arguments = text::excerpt(&call.arguments, ARGUMENTS_CHARS_MAX);
+            let arguments = text::escape_excerpt(&call.arguments, ARGUMENTS_CHARS_MAX);
             self.out.line(&format!("        → {} {arguments} · {}", call.tool, call.outcome));
         }
         for line in &said.asides {
-            self.out.line(&format!("        · {}", text::one_line(line)));
+            self.out.line(&format!("        · {}", text::escape_line(line)));
         }
         for line in said.answer.lines().take(ANSWER_LINES_MAX) {
-            self.out.line(&format!("        {}", text::excerpt(line, ANSWER_CHARS_MAX)));
+            self.out.line(&format!("        {}", text::escape_excerpt(line, ANSWER_CHARS_MAX)));
         }
         if let Some(why) = verdict.why() {
-            self.out.line(&format!("        {word}: {}", text::one_line(why)));
+            self.out.line(&format!("        {word}: {}", text::escape_line(why)));
         }
     }
 }

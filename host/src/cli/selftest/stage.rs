@@ -11,7 +11,7 @@ use sallyport_runtime::{
     services::{USER, browser},
     session::{Events, OpenedSession, SessionSelector, offline},
 };
-use sallyport_session::{self as session, Command, Event, Parts, TurnEnd};
+use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionParts, TurnEnd};
 use sallyport_store::Verification;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -52,7 +52,7 @@ impl Stage {
         let own = compose::settings(flags)?;
         let folder = TempDir::with_prefix("sallyport-selftest-")?;
         let settings = settings(own, list, folder.path())?;
-        let consent = Arc::new(session::NobodyToAsk);
+        let consent = Arc::new(session::UnattendedConsent);
         let (beside, asides) = mpsc::unbounded_channel();
         let watch = Watch { asides: Some(beside), ..watch.clone() };
         let tools = compose::open_host(&settings, consent, Selection::All, &watch, out).await?;
@@ -67,14 +67,14 @@ impl Stage {
     pub(super) async fn say(&mut self, text: &str) -> Result<Option<Said>, Failure> {
         let begin = Instant::now();
         let mut said = Said::default();
-        self.send(Command::SubmitInput { input: UserMessage::from(text) }).await?;
+        self.send(FrontEndCommand::SubmitInput { input: UserMessage::from(text) }).await?;
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
                 () = compose::interrupted() => return Ok(None),
             };
             match event {
-                Some(Event::TurnEnded { reason, .. }) => {
+                Some(SessionEvent::TurnEnded { reason, .. }) => {
                     said.answer = words(reason);
                     said.asides = self.heard();
                     said.elapsed = begin.elapsed();
@@ -104,7 +104,7 @@ impl Stage {
         Ok(compose::store(&self.settings)?.audit().verify(None)?)
     }
 
-    async fn send(&self, command: Command) -> Result<(), Failure> {
+    async fn send(&self, command: FrontEndCommand) -> Result<(), Failure> {
         self.session.handle.send(command).await.map_err(|_| ended())
     }
 }
@@ -138,31 +138,31 @@ fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failu
     Ok(settings)
 }
 
-fn parts(settings: &Settings, talk: OpenedSession, tools: &Host) -> Parts {
+fn parts(settings: &Settings, talk: OpenedSession, tools: &Host) -> SessionParts {
     let OpenedSession { session_id, journal, past, .. } = talk;
-    let options = session::Options {
+    let options = session::SessionOptions {
         // Use the tool's own sentence, because the matcher composes none.
         spoken: true,
         user_id: Some(USER.to_owned()),
         limits: settings.budget.turn,
-        ..session::Options::new(session_id)
+        ..session::SessionOptions::new(session_id)
     };
-    let (_, approvals) = session::approval::channel();
+    let (_, approvals) = session::approval::approval_channel();
     let toolbox = Arc::clone(tools.toolbox());
     let model = Arc::new(offline(tools.registry()));
-    Parts { model, toolbox, approvals, journal, past, recall: None, options }
+    SessionParts { model, toolbox, approvals, journal, past, recall: None, options }
 }
 
-fn take(event: Event, calls: &mut Vec<Call>) {
+fn take(event: SessionEvent, calls: &mut Vec<Call>) {
     match event {
-        Event::CallRequested { tool, arguments, .. } => {
+        SessionEvent::CallRequested { tool, arguments, .. } => {
             calls.push(Call { tool: tool.to_string(), arguments, outcome: "", fix: None });
         }
-        Event::CallFinished { tool, report, .. } => {
+        SessionEvent::CallFinished { tool, report, .. } => {
             let tool = tool.to_string();
             let waits = |call: &&mut Call| call.tool == tool && call.outcome.is_empty();
             if let Some(call) = calls.iter_mut().find(waits) {
-                call.outcome = report.outcome.word();
+                call.outcome = report.outcome.as_str();
                 call.fix = match report.outcome {
                     Outcome::Denied(Denial { fix, .. }) => fix,
                     _ => None,

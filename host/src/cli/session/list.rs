@@ -51,9 +51,9 @@ pub(super) fn search(
         return Ok(Exit::Done);
     }
     for hit in &hits {
-        let (moment, title) = (moment(hit.at_ms), text::one_line(&hit.title));
+        let (moment, title) = (moment(hit.at_ms), text::escape_line(&hit.title));
         out.line(&format!("{}  {moment}  {title}", hit.session_id));
-        out.line(&format!("    {}", text::one_line(&snippet(hit))));
+        out.line(&format!("    {}", text::escape_line(&snippet(hit))));
     }
     if hits.is_empty() {
         out.note("Nothing is found.");
@@ -66,9 +66,9 @@ fn line(session: &Session) -> String {
     let Session { id, title, model, used, .. } = session;
     let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
     let cost = used.cost_micro_usd.map(|cost| format!("  ${:.4}", cost as f64 / 1e6));
-    let (cost, title) = (cost.unwrap_or_default(), text::one_line(title));
+    let (cost, title) = (cost.unwrap_or_default(), text::escape_line(title));
     let moment = moment(session.updated_ms);
-    format!("{id}  {moment}  {turns:8}  {}{cost}  {title}", text::one_line(model))
+    format!("{id}  {moment}  {turns:8}  {}{cost}  {title}", text::escape_line(model))
 }
 
 /// Returns the metadata of a session.

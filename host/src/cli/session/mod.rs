@@ -14,8 +14,8 @@ use sallyport_runtime::{
     session::find,
 };
 use sallyport_session::{
-    Record,
-    history::{fork_at, turns},
+    JournalRecord,
+    history::{fork_at, past_turns},
 };
 use sallyport_store::{Session, Store, memories::Forget};
 use serde_json::json;
@@ -80,9 +80,9 @@ fn fork(
 }
 
 /// Returns the number of records in the first turns of a session.
-fn shared(records: &[Record], turn: usize) -> Result<usize, Failure> {
-    fork_at(records, turn).map(<[Record]>::len).ok_or_else(|| {
-        let turns = turns(records).len();
+fn shared(records: &[JournalRecord], turn: usize) -> Result<usize, Failure> {
+    fork_at(records, turn).map(<[JournalRecord]>::len).ok_or_else(|| {
+        let turns = past_turns(records).len();
         Failure::new(Exit::Usage, format!("the session has {turns} turns, not {turn}"))
     })
 }
@@ -97,7 +97,7 @@ fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Resu
         }
     }
     for session in &sessions {
-        out.note(&format!("{}  {}", session.id, text::one_line(&session.title)));
+        out.note(&format!("{}  {}", session.id, text::escape_line(&session.title)));
     }
     let question = format!("Delete {}?", counted(sessions.len()));
     if !consent.yes && !compose::confirms(&question, out)? {

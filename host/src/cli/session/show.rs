@@ -3,8 +3,8 @@
 use sallyport_contract::text;
 use sallyport_runtime::{history, roles::whose, session::find};
 use sallyport_session::{
-    Record,
-    history::{PastCall, PastTurn, Step, json, markdown, turns},
+    JournalRecord,
+    history::{PastCall, PastTurn, TurnStep, export_json, export_markdown, past_turns},
 };
 use sallyport_store::{Session, Store};
 use serde_json::Value;
@@ -28,12 +28,12 @@ pub(super) fn show(store: &Store, id: &str, format: Format, out: &Output) -> Res
         out.json(&with_records(&session, &records));
         return Ok(Exit::Done);
     }
-    out.heading(&text::one_line(&session.title));
+    out.heading(&text::escape_line(&session.title));
     out.line(&format!("{} · {} · {}", session.id, session.model, moment(session.updated_ms)));
     if let Some(parent) = &session.parent_id {
         out.line(&format!("forked from {parent}"));
     }
-    turns(&records).iter().for_each(|turn| print(turn, out));
+    past_turns(&records).iter().for_each(|turn| print(turn, out));
     Ok(Exit::Done)
 }
 
@@ -45,20 +45,20 @@ pub(super) fn export(
 ) -> Result<Exit, Failure> {
     let (session, records) = read(store, id)?;
     match format {
-        ExportFormat::Markdown => out.answer(markdown(&records).trim_end()),
+        ExportFormat::Markdown => out.answer(export_markdown(&records).trim_end()),
         ExportFormat::Json => out.json(&with_records(&session, &records)),
     }
     Ok(Exit::Done)
 }
 
-fn read(store: &Store, id: &str) -> Result<(Session, Vec<Record>), Failure> {
+fn read(store: &Store, id: &str) -> Result<(Session, Vec<JournalRecord>), Failure> {
     let session = find(store, id)?;
     let records = history::records(store, &session.id)?;
     Ok((session, records))
 }
 
-fn with_records(session: &Session, records: &[Record]) -> Value {
-    let mut object = json(records);
+fn with_records(session: &Session, records: &[JournalRecord]) -> Value {
+    let mut object = export_json(records);
     object["session"] = about(session);
     object
 }
@@ -70,12 +70,12 @@ fn print(turn: &PastTurn, out: &Output) {
     out.heading(&format!("{}. {who}{pinned}", turn.number));
     out.line(&turn.input.text);
     for file in &turn.input.attachments {
-        out.line(&format!("@ {} ({})", text::one_line(&file.name), file.media_type));
+        out.line(&format!("@ {} ({})", text::escape_line(&file.name), file.media_type));
     }
     for step in &turn.steps {
         match step {
-            Step::Said { text } | Step::Noted { text } => out.line(&format!("\n{text}")),
-            Step::Called(call) => out.line(&format!("· {}", called(call))),
+            TurnStep::Said { text } | TurnStep::Noted { text } => out.line(&format!("\n{text}")),
+            TurnStep::Called(call) => out.line(&format!("· {}", called(call))),
         }
     }
     match turn.end.as_deref() {
@@ -89,6 +89,6 @@ fn print(turn: &PastTurn, out: &Output) {
 fn called(call: &PastCall) -> String {
     let arguments = call.edited.as_deref().unwrap_or(&call.arguments);
     let outcome = call.outcome.as_deref().unwrap_or("interrupted");
-    let arguments = text::excerpt(arguments, VALUE_CHARS_MAX);
-    format!("{} {arguments} → {outcome}", text::one_line(&call.tool))
+    let arguments = text::escape_excerpt(arguments, VALUE_CHARS_MAX);
+    format!("{} {arguments} → {outcome}", text::escape_line(&call.tool))
 }

@@ -65,18 +65,18 @@ const LATIN_1: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ord
     ucirc uuml yacute thorn yuml";
 
 /// Returns the character for a name that ends with a semicolon.
-pub(super) fn named(name: &[u8]) -> Option<char> {
+pub(super) fn named_entity(name: &[u8]) -> Option<char> {
     let sign = SIGNS.iter().find(|(own, _)| own.as_bytes() == name);
-    sign.map(|(_, c)| *c).or_else(|| latin_1(name))
+    sign.map(|(_, c)| *c).or_else(|| latin_1_entity(name))
 }
 
 /// Returns the character for a name that needs no semicolon.
-pub(super) fn bare(name: &[u8]) -> Option<char> {
+pub(super) fn bare_entity(name: &[u8]) -> Option<char> {
     let is_bare = BARE_SIGNS.iter().any(|own| own.as_bytes() == name);
-    if is_bare { named(name) } else { latin_1(name) }
+    if is_bare { named_entity(name) } else { latin_1_entity(name) }
 }
 
-fn latin_1(name: &[u8]) -> Option<char> {
+fn latin_1_entity(name: &[u8]) -> Option<char> {
     let place = LATIN_1.split_ascii_whitespace().position(|own| own.as_bytes() == name)?;
     char::from_u32(0xa0 + u32::try_from(place).ok()?)
 }
@@ -90,10 +90,13 @@ mod tests {
         for (name, want) in
             [("sol", '/'), ("nbsp", '\u{a0}'), ("eacute", 'é'), ("Eacute", 'É'), ("yuml", 'ÿ')]
         {
-            assert_eq!(named(name.as_bytes()), Some(want), "{name}");
+            assert_eq!(named_entity(name.as_bytes()), Some(want), "{name}");
         }
         assert_eq!(LATIN_1.split_ascii_whitespace().count(), 96);
         assert!(SIGNS.iter().all(|(name, _)| name.len() <= NAME_BYTES_MAX));
-        assert_eq!((bare(b"sol"), bare(b"amp"), bare(b"uuml")), (None, Some('&'), Some('ü')));
+        assert_eq!(
+            (bare_entity(b"sol"), bare_entity(b"amp"), bare_entity(b"uuml")),
+            (None, Some('&'), Some('ü'))
+        );
     }
 }

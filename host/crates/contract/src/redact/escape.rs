@@ -13,7 +13,7 @@ pub(super) const ESCAPE_BYTES_MAX: usize = 32;
 
 /// A family of escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum EscapeFamily {
     /// Of URLs, of JSON and programming languages, of markup.
     Signs,
     /// Of mail (quoted-printable). They are a separate family because in URLs and forms an equals
@@ -23,48 +23,48 @@ pub(super) enum Family {
 
 /// The meaning of the first bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Escape {
+pub(super) enum ParsedEscape {
     /// A possible escape that needs more bytes.
     Open,
     /// Not an escape.
     None,
     /// An escape of this many bytes, and the text that it encodes.
-    Of(usize, Text),
+    Of(usize, DecodedText),
 }
 
 /// At most one character, in UTF-8, or one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct DecodedText {
     bytes: [u8; 4],
     len: usize,
 }
 
-impl Text {
+impl DecodedText {
     const EMPTY: Self = Self { bytes: [0; 4], len: 0 };
 
-    fn of_byte(byte: u8) -> Self {
+    fn from_byte(byte: u8) -> Self {
         Self { bytes: [byte, 0, 0, 0], len: 1 }
     }
 
-    fn of_char(c: char) -> Self {
+    fn from_char(c: char) -> Self {
         let mut bytes = [0; 4];
         let len = c.encode_utf8(&mut bytes).len();
         Self { bytes, len }
     }
 
     /// Encodes a code point; an invalid one becomes the replacement character.
-    fn of_number(number: u32) -> Self {
-        Self::of_char(char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER))
+    fn from_code_point(number: u32) -> Self {
+        Self::from_char(char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
-impl Family {
+impl EscapeFamily {
     /// Whether an escape of this family can begin with this byte.
-    pub(super) fn begins_with(self, byte: u8) -> bool {
+    pub(super) fn can_begin_with(self, byte: u8) -> bool {
         match self {
             Self::Signs => matches!(byte, b'%' | b'\\' | b'&'),
             Self::Mail => byte == b'=',
@@ -72,32 +72,32 @@ impl Family {
     }
 
     /// Reads the escape at the start of the bytes. `is_all` means that no bytes follow them.
-    pub(super) fn read(self, bytes: &[u8], is_all: bool) -> Escape {
+    pub(super) fn parse_escape(self, bytes: &[u8], is_all: bool) -> ParsedEscape {
         let read = match bytes.first() {
-            Some(b'%') if self == Self::Signs => percent(bytes),
-            Some(b'\\') if self == Self::Signs => backslash(bytes, is_all),
-            Some(b'&') if self == Self::Signs => markup(bytes, is_all),
-            Some(b'=') if self == Self::Mail => mail(bytes),
-            _ => Escape::None,
+            Some(b'%') if self == Self::Signs => parse_percent(bytes),
+            Some(b'\\') if self == Self::Signs => parse_backslash(bytes, is_all),
+            Some(b'&') if self == Self::Signs => parse_markup(bytes, is_all),
+            Some(b'=') if self == Self::Mail => parse_quoted_printable(bytes),
+            _ => ParsedEscape::None,
         };
         match read {
-            Escape::Open if is_all || bytes.len() >= ESCAPE_BYTES_MAX => Escape::None,
+            ParsedEscape::Open if is_all || bytes.len() >= ESCAPE_BYTES_MAX => ParsedEscape::None,
             read => read,
         }
     }
 }
 
 /// Undoes every escape of the [`Signs`](Family::Signs) family once.
-pub(super) fn undone(mut bytes: &[u8]) -> Vec<u8> {
+pub(super) fn undo_escapes(mut bytes: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(bytes.len());
     while let Some((first, rest)) = bytes.split_first() {
         let window = &bytes[..bytes.len().min(ESCAPE_BYTES_MAX)];
-        match Family::Signs.read(window, window.len() == bytes.len()) {
-            Escape::Of(used, text) => {
-                plain.extend_from_slice(text.bytes());
+        match EscapeFamily::Signs.parse_escape(window, window.len() == bytes.len()) {
+            ParsedEscape::Of(used, text) => {
+                plain.extend_from_slice(text.as_bytes());
                 bytes = &bytes[used..];
             }
-            Escape::Open | Escape::None => {
+            ParsedEscape::Open | ParsedEscape::None => {
                 plain.push(*first);
                 bytes = rest;
             }
@@ -107,141 +107,149 @@ pub(super) fn undone(mut bytes: &[u8]) -> Vec<u8> {
 }
 
 /// `%2F`, and `%u002F` as browsers once wrote it.
-fn percent(bytes: &[u8]) -> Escape {
+fn parse_percent(bytes: &[u8]) -> ParsedEscape {
     match bytes.get(1) {
-        Some(b'u' | b'U') => number(bytes, 2, 4, Text::of_number),
-        _ => number(bytes, 1, 2, |byte| Text::of_byte(byte as u8)),
+        Some(b'u' | b'U') => parse_hex_escape(bytes, 2, 4, DecodedText::from_code_point),
+        _ => parse_hex_escape(bytes, 1, 2, |byte| DecodedText::from_byte(byte as u8)),
     }
 }
 
 /// `\x2F`, `\u002F`, `\u{2f}`, `\U0000002F`, `\n`, and any sign after a backslash.
-fn backslash(bytes: &[u8], is_all: bool) -> Escape {
+fn parse_backslash(bytes: &[u8], is_all: bool) -> ParsedEscape {
     match bytes.get(1) {
-        None => Escape::Open,
-        Some(b'x') => number(bytes, 2, 2, |byte| Text::of_byte(byte as u8)),
-        Some(b'u') if bytes.get(2) == Some(&b'{') => braced(bytes),
-        Some(b'u') => unit(bytes),
-        Some(b'U') => number(bytes, 2, 8, Text::of_number),
-        Some(b'n') => Escape::Of(2, Text::of_byte(b'\n')),
-        Some(b'r') => Escape::Of(2, Text::of_byte(b'\r')),
-        Some(b't') => Escape::Of(2, Text::of_byte(b'\t')),
-        Some(b'b') => Escape::Of(2, Text::of_byte(8)),
-        Some(b'f') => Escape::Of(2, Text::of_byte(12)),
-        Some(b'%' | b'&') => match Family::Signs.read(&bytes[1..], is_all) {
+        None => ParsedEscape::Open,
+        Some(b'x') => parse_hex_escape(bytes, 2, 2, |byte| DecodedText::from_byte(byte as u8)),
+        Some(b'u') if bytes.get(2) == Some(&b'{') => parse_braced(bytes),
+        Some(b'u') => parse_utf16_unit(bytes),
+        Some(b'U') => parse_hex_escape(bytes, 2, 8, DecodedText::from_code_point),
+        Some(b'n') => ParsedEscape::Of(2, DecodedText::from_byte(b'\n')),
+        Some(b'r') => ParsedEscape::Of(2, DecodedText::from_byte(b'\r')),
+        Some(b't') => ParsedEscape::Of(2, DecodedText::from_byte(b'\t')),
+        Some(b'b') => ParsedEscape::Of(2, DecodedText::from_byte(8)),
+        Some(b'f') => ParsedEscape::Of(2, DecodedText::from_byte(12)),
+        Some(b'%' | b'&') => match EscapeFamily::Signs.parse_escape(&bytes[1..], is_all) {
             // JSON within a URL or markup that does not escape the backslash itself.
-            Escape::Of(..) => Escape::None,
-            Escape::Open => Escape::Open,
-            Escape::None => Escape::Of(2, Text::of_byte(bytes[1])),
+            ParsedEscape::Of(..) => ParsedEscape::None,
+            ParsedEscape::Open => ParsedEscape::Open,
+            ParsedEscape::None => ParsedEscape::Of(2, DecodedText::from_byte(bytes[1])),
         },
         Some(sign) if sign.is_ascii_punctuation() || *sign == b' ' => {
-            Escape::Of(2, Text::of_byte(*sign))
+            ParsedEscape::Of(2, DecodedText::from_byte(*sign))
         }
-        Some(_) => Escape::None,
+        Some(_) => ParsedEscape::None,
     }
 }
 
 /// A UTF-16 unit, as in JSON; two of them may form one character.
-fn unit(bytes: &[u8]) -> Escape {
+fn parse_utf16_unit(bytes: &[u8]) -> ParsedEscape {
     const BYTES: usize = "\\u0000".len();
-    let Some(first) = digits(bytes, 2, 4) else { return unfinished(bytes, 2, 4) };
+    let Some(first) = parse_hex_digits(bytes, 2, 4) else { return incomplete_escape(bytes, 2, 4) };
     if !(0xd800..0xdc00).contains(&first) {
-        return Escape::Of(BYTES, Text::of_number(first));
+        return ParsedEscape::Of(BYTES, DecodedText::from_code_point(first));
     }
     let second = &bytes[BYTES..];
     let goes_on = second.iter().zip(b"\\u").all(|(byte, want)| byte == want);
-    let Some(number) = digits(second, 2, 4).filter(|_| goes_on) else {
-        return match goes_on && unfinished(second, 2, 4) == Escape::Open {
-            true => Escape::Open,
-            false => Escape::Of(BYTES, Text::of_number(first)),
+    let Some(number) = parse_hex_digits(second, 2, 4).filter(|_| goes_on) else {
+        return match goes_on && incomplete_escape(second, 2, 4) == ParsedEscape::Open {
+            true => ParsedEscape::Open,
+            false => ParsedEscape::Of(BYTES, DecodedText::from_code_point(first)),
         };
     };
     match number.checked_sub(0xdc00).filter(|low| *low < 0x400) {
-        Some(low) => {
-            Escape::Of(2 * BYTES, Text::of_number(0x10000 + ((first - 0xd800) << 10) + low))
-        }
-        None => Escape::Of(BYTES, Text::of_number(first)),
+        Some(low) => ParsedEscape::Of(
+            2 * BYTES,
+            DecodedText::from_code_point(0x10000 + ((first - 0xd800) << 10) + low),
+        ),
+        None => ParsedEscape::Of(BYTES, DecodedText::from_code_point(first)),
     }
 }
 
-fn braced(bytes: &[u8]) -> Escape {
+fn parse_braced(bytes: &[u8]) -> ParsedEscape {
     let inner = &bytes[3..];
     let count = inner.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     match inner.get(count) {
-        None => Escape::Open,
-        Some(b'}') if count > 0 => {
-            Escape::Of(count + 4, Text::of_number(value(&inner[..count], 16)))
-        }
-        Some(_) => Escape::None,
+        None => ParsedEscape::Open,
+        Some(b'}') if count > 0 => ParsedEscape::Of(
+            count + 4,
+            DecodedText::from_code_point(digits_value(&inner[..count], 16)),
+        ),
+        Some(_) => ParsedEscape::None,
     }
 }
 
 /// `&#47;`, `&#x2F;`, `&sol;`, with any number of leading zeros, and without a semicolon where
 /// browsers accept that.
-fn markup(bytes: &[u8], is_all: bool) -> Escape {
+fn parse_markup(bytes: &[u8], is_all: bool) -> ParsedEscape {
     let (digits_at, base) = match bytes.get(1..) {
         Some([b'#', b'x' | b'X', ..]) => (3, 16),
         Some([b'#', ..]) => (2, 10),
-        _ => return named(bytes, is_all),
+        _ => return parse_named_entity(bytes, is_all),
     };
     let inner = &bytes[digits_at..];
     let count = inner.iter().take_while(|byte| char::from(**byte).is_digit(base)).count();
     let end = match inner.get(count) {
-        None if !is_all || count == 0 => return Escape::Open,
-        Some(_) if count == 0 => return Escape::None,
+        None if !is_all || count == 0 => return ParsedEscape::Open,
+        Some(_) if count == 0 => return ParsedEscape::None,
         Some(b';') => digits_at + count + 1,
         _ => digits_at + count,
     };
-    Escape::Of(end, Text::of_number(value(&inner[..count], base)))
+    ParsedEscape::Of(end, DecodedText::from_code_point(digits_value(&inner[..count], base)))
 }
 
-fn named(bytes: &[u8], is_all: bool) -> Escape {
+fn parse_named_entity(bytes: &[u8], is_all: bool) -> ParsedEscape {
     let inner = &bytes[1..];
     let count = inner.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let name = &inner[..count.min(entities::NAME_BYTES_MAX)];
     if inner.get(count) == Some(&b';')
-        && let Some(c) = entities::named(&inner[..count])
+        && let Some(c) = entities::named_entity(&inner[..count])
     {
-        return Escape::Of(count + 2, Text::of_char(c));
+        return ParsedEscape::Of(count + 2, DecodedText::from_char(c));
     }
     if count == inner.len() && count <= entities::NAME_BYTES_MAX && !is_all {
-        return Escape::Open;
+        return ParsedEscape::Open;
     }
-    let bare = (1..=name.len()).rev().find_map(|end| Some((end, entities::bare(&name[..end])?)));
-    bare.map_or(Escape::None, |(end, c)| Escape::Of(end + 1, Text::of_char(c)))
+    let bare =
+        (1..=name.len()).rev().find_map(|end| Some((end, entities::bare_entity(&name[..end])?)));
+    bare.map_or(ParsedEscape::None, |(end, c)| ParsedEscape::Of(end + 1, DecodedText::from_char(c)))
 }
 
 /// `=2F`, and a soft line break.
-fn mail(bytes: &[u8]) -> Escape {
+fn parse_quoted_printable(bytes: &[u8]) -> ParsedEscape {
     match bytes {
-        [_, b'\n', ..] => Escape::Of(2, Text::EMPTY),
-        [_, b'\r', b'\n', ..] => Escape::Of(3, Text::EMPTY),
-        [_, b'\r'] => Escape::Open,
-        _ => number(bytes, 1, 2, |byte| Text::of_byte(byte as u8)),
+        [_, b'\n', ..] => ParsedEscape::Of(2, DecodedText::EMPTY),
+        [_, b'\r', b'\n', ..] => ParsedEscape::Of(3, DecodedText::EMPTY),
+        [_, b'\r'] => ParsedEscape::Open,
+        _ => parse_hex_escape(bytes, 1, 2, |byte| DecodedText::from_byte(byte as u8)),
     }
 }
 
 /// Reads exactly `count` hexadecimal digits at a position.
-fn number(bytes: &[u8], at: usize, count: usize, text: impl FnOnce(u32) -> Text) -> Escape {
-    match digits(bytes, at, count) {
-        Some(number) => Escape::Of(at + count, text(number)),
-        None => unfinished(bytes, at, count),
+fn parse_hex_escape(
+    bytes: &[u8],
+    at: usize,
+    count: usize,
+    text: impl FnOnce(u32) -> DecodedText,
+) -> ParsedEscape {
+    match parse_hex_digits(bytes, at, count) {
+        Some(number) => ParsedEscape::Of(at + count, text(number)),
+        None => incomplete_escape(bytes, at, count),
     }
 }
 
-fn digits(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
+fn parse_hex_digits(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     let digits = bytes.get(at..at + count)?;
-    digits.iter().all(u8::is_ascii_hexdigit).then(|| value(digits, 16))
+    digits.iter().all(u8::is_ascii_hexdigit).then(|| digits_value(digits, 16))
 }
 
 /// Returns [`Escape::Open`] if the missing digits may still come.
-fn unfinished(bytes: &[u8], at: usize, count: usize) -> Escape {
+fn incomplete_escape(bytes: &[u8], at: usize, count: usize) -> ParsedEscape {
     let begun = bytes.get(at..).unwrap_or_default();
     let may_go_on = begun.len() < count && begun.iter().all(u8::is_ascii_hexdigit);
-    if may_go_on { Escape::Open } else { Escape::None }
+    if may_go_on { ParsedEscape::Open } else { ParsedEscape::None }
 }
 
 /// The number that the digits write; one that overflows is not a character in any case.
-fn value(digits: &[u8], base: u32) -> u32 {
+fn digits_value(digits: &[u8], base: u32) -> u32 {
     let digits = digits.iter().filter_map(|digit| char::from(*digit).to_digit(base));
     digits.fold(0, |value: u32, digit| value.saturating_mul(base).saturating_add(digit))
 }
@@ -250,10 +258,10 @@ fn value(digits: &[u8], base: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn of(used: usize, text: &str) -> Escape {
+    fn of(used: usize, text: &str) -> ParsedEscape {
         let mut bytes = [0; 4];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Escape::Of(used, Text { bytes, len: text.len() })
+        ParsedEscape::Of(used, DecodedText { bytes, len: text.len() })
     }
 
     #[test]
@@ -261,74 +269,81 @@ mod tests {
         for (text, want) in [
             ("%2Fx", of(3, "/")),
             ("%2f", of(3, "/")),
-            ("%2", Escape::Open),
-            ("%2g", Escape::None),
+            ("%2", ParsedEscape::Open),
+            ("%2g", ParsedEscape::None),
             ("%u002Fx", of(6, "/")),
             (r"\x2f", of(4, "/")),
             (r"\u002F", of(6, "/")),
             (r"\u00e9", of(6, "é")),
             (r"\ud83d\ude00", of(12, "😀")),
-            (r"\ud83d", Escape::Open),
-            (r"\ud83d\ude0", Escape::Open),
+            (r"\ud83d", ParsedEscape::Open),
+            (r"\ud83d\ude0", ParsedEscape::Open),
             (r"\ud83d\n", of(6, "\u{fffd}")),
             (r"\ud83d\u0041", of(6, "\u{fffd}")),
             (r"\u{1f600}", of(9, "😀")),
-            (r"\u{}", Escape::None),
+            (r"\u{}", ParsedEscape::None),
             (r"\U0001f600", of(10, "😀")),
             (r"\/", of(2, "/")),
             (r"\\", of(2, "\\")),
             (r"\n", of(2, "\n")),
-            (r"\q", Escape::None),
-            ("\\", Escape::Open),
+            (r"\q", ParsedEscape::None),
+            ("\\", ParsedEscape::Open),
             ("&#47;", of(5, "/")),
             ("&#47x", of(4, "/")),
             ("&#0000047;", of(10, "/")),
             ("&#x2F;", of(6, "/")),
             ("&#X002f;", of(8, "/")),
-            ("&#x2", Escape::Open),
-            ("&#;", Escape::None),
+            ("&#x2", ParsedEscape::Open),
+            ("&#;", ParsedEscape::None),
             ("&#99999999999;", of(14, "\u{fffd}")),
             ("&sol;", of(5, "/")),
             ("&amp;", of(5, "&")),
             ("&ampx;", of(4, "&")),
             ("&eacute;", of(8, "é")),
             ("&eacute ", of(7, "é")),
-            ("&sol ", Escape::None),
+            ("&sol ", ParsedEscape::None),
             ("&nothing;", of(4, "¬")),
-            ("&zero;", Escape::None),
+            ("&zero;", ParsedEscape::None),
             (r"\&-", of(2, "&")),
-            (r"\&quot;", Escape::None),
-            (r"\%22", Escape::None),
-            (r"\%2", Escape::Open),
-            ("&am", Escape::Open),
-            ("& ", Escape::None),
-            ("x", Escape::None),
+            (r"\&quot;", ParsedEscape::None),
+            (r"\%22", ParsedEscape::None),
+            (r"\%2", ParsedEscape::Open),
+            ("&am", ParsedEscape::Open),
+            ("& ", ParsedEscape::None),
+            ("x", ParsedEscape::None),
         ] {
-            assert_eq!(Family::Signs.read(text.as_bytes(), false), want, "{text}");
+            assert_eq!(EscapeFamily::Signs.parse_escape(text.as_bytes(), false), want, "{text}");
         }
         for (text, want) in [
             ("=2Fx", of(3, "/")),
             ("=\r\nx", of(3, "")),
             ("=\nx", of(2, "")),
-            ("=\r", Escape::Open),
-            ("=x", Escape::None),
+            ("=\r", ParsedEscape::Open),
+            ("=x", ParsedEscape::None),
         ] {
-            assert_eq!(Family::Mail.read(text.as_bytes(), false), want, "{text:?}");
+            assert_eq!(EscapeFamily::Mail.parse_escape(text.as_bytes(), false), want, "{text:?}");
         }
     }
 
     #[test]
     fn at_the_end_nothing_is_open() {
-        for (text, want) in [("&#47", of(4, "/")), ("&amp", of(4, "&")), ("%2", Escape::None)] {
-            assert_eq!(Family::Signs.read(text.as_bytes(), true), want, "{text}");
+        for (text, want) in [("&#47", of(4, "/")), ("&amp", of(4, "&")), ("%2", ParsedEscape::None)]
+        {
+            assert_eq!(EscapeFamily::Signs.parse_escape(text.as_bytes(), true), want, "{text}");
         }
-        assert_eq!(Family::Signs.read(&[b'&'; ESCAPE_BYTES_MAX], false), Escape::None);
+        assert_eq!(
+            EscapeFamily::Signs.parse_escape(&[b'&'; ESCAPE_BYTES_MAX], false),
+            ParsedEscape::None
+        );
         let zeros = format!("&#{}", "0".repeat(ESCAPE_BYTES_MAX));
-        assert_eq!(Family::Signs.read(&zeros.as_bytes()[..ESCAPE_BYTES_MAX], false), Escape::None);
+        assert_eq!(
+            EscapeFamily::Signs.parse_escape(&zeros.as_bytes()[..ESCAPE_BYTES_MAX], false),
+            ParsedEscape::None
+        );
     }
 
     #[test]
     fn all_escapes_of_a_text_are_undone_once() {
-        assert_eq!(undone(br"%41&#66;\u0043%2544&amp;"), b"ABC%44&");
+        assert_eq!(undo_escapes(br"%41&#66;\u0043%2544&amp;"), b"ABC%44&");
     }
 }

@@ -26,7 +26,7 @@ const BEGINNINGS: [(usize, usize); 3] = [(0, 0), (1, 2), (2, 3)];
 
 /// A view of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum ByteView {
     /// As text.
     Text,
     /// As base64.
@@ -35,11 +35,11 @@ pub(super) enum View {
     Hex,
 }
 
-impl View {
+impl ByteView {
     pub(super) const ALL: [Self; 3] = [Self::Text, Self::Base64, Self::Hex];
 
     /// Returns the byte that this view compares, or `None` for a byte that it ignores.
-    pub(super) fn fold(self, byte: u8) -> Option<u8> {
+    pub(super) fn fold_byte(self, byte: u8) -> Option<u8> {
         match (self, byte) {
             (_, 0) | (Self::Base64 | Self::Hex, b'\r' | b'\n' | b'\t' | b' ') => None,
             (Self::Text, b'+') => Some(b' '),
@@ -57,25 +57,27 @@ impl View {
 
     /// Returns the forms of a secret in this view. A secret is also known without the blanks around
     /// it, which headers and line ends lose.
-    pub(super) fn forms(self, secret: &str) -> BTreeSet<Vec<u8>> {
+    pub(super) fn secret_forms(self, secret: &str) -> BTreeSet<Vec<u8>> {
         let values = BTreeSet::from([secret, secret.trim()]);
         let forms = values.into_iter().flat_map(|value| match self {
-            Self::Text => texts(value),
-            Self::Base64 => BEGINNINGS.iter().flat_map(|place| base64(value, *place)).collect(),
+            Self::Text => text_forms(value),
+            Self::Base64 => {
+                BEGINNINGS.iter().flat_map(|place| base64_forms(value, *place)).collect()
+            }
             Self::Hex => vec![HEXLOWER.encode(value.as_bytes()).into_bytes()],
         });
-        let folded = forms.map(|form| self.folded(&form));
+        let folded = forms.map(|form| self.fold_bytes(&form));
         folded.filter(|form| form.len() >= REDACTED_BYTES_MIN).collect()
     }
 
-    fn folded(self, bytes: &[u8]) -> Vec<u8> {
-        bytes.iter().filter_map(|byte| self.fold(*byte)).collect()
+    fn fold_bytes(self, bytes: &[u8]) -> Vec<u8> {
+        bytes.iter().filter_map(|byte| self.fold_byte(*byte)).collect()
     }
 }
 
 /// A secret verbatim, in UTF-16, and with its own escapes undone: a reader that undoes an encoder's
 /// escapes undoes the secret's as well.
-fn texts(value: &str) -> Vec<Vec<u8>> {
+fn text_forms(value: &str) -> Vec<Vec<u8>> {
     let units = || value.encode_utf16();
     let mut texts = vec![
         value.as_bytes().to_vec(),
@@ -84,7 +86,7 @@ fn texts(value: &str) -> Vec<Vec<u8>> {
     ];
     let mut plain = value.as_bytes().to_vec();
     for _ in 0..UNDONE_TIMES_MAX {
-        plain = escape::undone(&plain);
+        plain = escape::undo_escapes(&plain);
         texts.push(plain.clone());
     }
     texts
@@ -92,7 +94,7 @@ fn texts(value: &str) -> Vec<Vec<u8>> {
 
 /// The letters that encode the secret alone; and, for a secret at the end of the data, also with
 /// its last letter, and with the padding.
-fn base64(value: &str, (before, shared): (usize, usize)) -> [Vec<u8>; 3] {
+fn base64_forms(value: &str, (before, shared): (usize, usize)) -> [Vec<u8>; 3] {
     let data = [&[0; 2][..before], value.as_bytes()].concat();
     let padded = BASE64.encode(&data)[shared..].to_owned();
     let ending = padded.trim_end_matches('=');

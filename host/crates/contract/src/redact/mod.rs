@@ -39,8 +39,8 @@ use serde_json::{Map, Value};
 pub use stream::{RedactStream, ScanStream};
 
 use crate::secret::Secret;
-use cursor::Cursor;
-use table::Table;
+use cursor::RedactionCursor;
+use table::SecretFormTable;
 
 /// Shortest secret that is looked for, in bytes. Shorter ones occur in ordinary text by chance, so
 /// redacting them would garble results and reveal more than it hides.
@@ -49,13 +49,13 @@ pub const REDACTED_BYTES_MIN: usize = 6;
 /// Knows secrets in all their forms, and removes them from texts, values, bytes and streams.
 #[derive(Clone)]
 pub struct Redactor {
-    table: Option<Arc<Table>>,
+    table: Option<Arc<SecretFormTable>>,
     too_short: Vec<String>,
 }
 
 impl Redactor {
     /// Knows no secret and changes nothing.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self { table: None, too_short: Vec::new() }
     }
 
@@ -64,7 +64,7 @@ impl Redactor {
         let (known, short): (Vec<_>, Vec<_>) = secrets
             .into_iter()
             .partition(|(_, secret)| secret.expose().trim().len() >= REDACTED_BYTES_MIN);
-        let table = (!known.is_empty()).then(|| Arc::new(Table::new(&known)));
+        let table = (!known.is_empty()).then(|| Arc::new(SecretFormTable::new(&known)));
         Self { table, too_short: short.into_iter().map(|(name, _)| name.to_owned()).collect() }
     }
 
@@ -74,13 +74,13 @@ impl Redactor {
     }
 
     /// The names of secrets that are too short to be looked for; the caller should report them.
-    pub fn too_short(&self) -> &[String] {
+    pub fn too_short_names(&self) -> &[String] {
         &self.too_short
     }
 
     /// Returns the text without secrets.
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.bytes(text.as_bytes()) {
+    pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.redact_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             // A form that ends within a character leaves half of that character.
             Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
@@ -88,72 +88,72 @@ impl Redactor {
     }
 
     /// Returns the bytes without secrets.
-    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut stream = self.stream();
+    pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut stream = self.redact_stream();
         let begin = stream.push(bytes);
-        let (end, replaced) = stream.end();
+        let (end, replaced) = stream.finish_and_report();
         if replaced { Cow::Owned([&begin, end.as_slice()].concat()) } else { Cow::Borrowed(bytes) }
     }
 
     /// Removes secrets from a value: from its strings, its keys, and the digits of its numbers.
-    pub fn value(&self, value: &mut Value) {
+    pub fn redact_value(&self, value: &mut Value) {
         if self.is_empty() {
             return;
         }
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
-                if let Cow::Owned(clean) = self.text(&number.to_string()) {
+                if let Cow::Owned(clean) = self.redact_text(&number.to_string()) {
                     *value = Value::String(clean);
                 }
             }
-            Value::String(text) => self.clean(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::String(text) => self.redact_string(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(entries) => {
-                entries.values_mut().for_each(|item| self.value(item));
-                self.keys(entries);
+                entries.values_mut().for_each(|item| self.redact_value(item));
+                self.redact_keys(entries);
             }
         }
     }
 
     /// Returns the name of a secret that the bytes contain.
-    pub fn finds(&self, bytes: &[u8]) -> Option<&str> {
-        self.finds_beside(bytes, &[])
+    pub fn find_secret(&self, bytes: &[u8]) -> Option<&str> {
+        self.find_secret_except(bytes, &[])
     }
 
     /// Returns the name of a secret that the bytes contain, other than the spared ones.
-    pub fn finds_beside(&self, bytes: &[u8], spared: &[String]) -> Option<&str> {
+    pub fn find_secret_except(&self, bytes: &[u8], spared: &[String]) -> Option<&str> {
         let table = self.table.as_deref()?;
-        Cursor::new().find_in(table, bytes, spared)
+        RedactionCursor::new().find_secret_in(table, bytes, spared)
     }
 
     /// Starts removing secrets from data that arrives in pieces.
-    pub fn stream(&self) -> RedactStream {
+    pub fn redact_stream(&self) -> RedactStream {
         RedactStream::new(self.table.clone())
     }
 
     /// Starts looking for secrets in data that leaves in pieces.
-    pub fn scan(&self) -> ScanStream {
-        self.scan_beside(&[])
+    pub fn scan_stream(&self) -> ScanStream {
+        self.scan_stream_except(&[])
     }
 
     /// Starts looking for secrets other than the spared ones.
-    pub fn scan_beside(&self, spared: &[String]) -> ScanStream {
+    pub fn scan_stream_except(&self, spared: &[String]) -> ScanStream {
         ScanStream::new(self.table.clone(), spared)
     }
 
-    fn clean(&self, text: &mut String) {
-        if let Cow::Owned(clean) = self.text(text) {
+    fn redact_string(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.redact_text(text) {
             *text = clean;
         }
     }
 
-    fn keys(&self, entries: &mut Map<String, Value>) {
-        if entries.keys().all(|key| self.finds(key.as_bytes()).is_none()) {
+    fn redact_keys(&self, entries: &mut Map<String, Value>) {
+        if entries.keys().all(|key| self.find_secret(key.as_bytes()).is_none()) {
             return;
         }
         for (key, value) in mem::take(entries) {
-            let mut key = self.text(&key).into_owned();
+            let mut key = self.redact_text(&key).into_owned();
             // Two keys may be equal without their secrets; neither entry is lost.
             while entries.contains_key(&key) {
                 key.push('\'');
@@ -166,7 +166,7 @@ impl Redactor {
 impl fmt::Debug for Redactor {
     /// Shows names only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.table.as_deref().map(Table::names).unwrap_or_default();
+        let names = self.table.as_deref().map(SecretFormTable::secret_names).unwrap_or_default();
         f.debug_tuple("Redactor").field(&names).finish()
     }
 }

@@ -7,7 +7,7 @@ use aho_corasick::{
     automaton::{Automaton, StateID},
 };
 
-use super::table::{Forms, HEAD_BYTES_MAX};
+use super::table::{HEAD_BYTES_MAX, ViewForms};
 
 /// Most forms that one reader follows at the same time. Only a secret that repeats its own
 /// beginning is followed more than once; the oldest reach furthest.
@@ -23,7 +23,7 @@ pub(super) const LINE_LETTERS_MIN: usize = 4;
 
 /// A byte, and the bytes of the stream that it represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(super) struct DecodedByte {
     pub(super) byte: u8,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -31,7 +31,7 @@ pub(super) struct Unit {
 
 /// A stretch of bytes that is a secret; positions count from the start of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hit {
+pub(super) struct SecretMatch {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) name: usize,
@@ -39,15 +39,15 @@ pub(super) struct Hit {
 
 /// The forms that may have begun.
 #[derive(Clone, Default)]
-pub(super) struct Reader {
+pub(super) struct FormMatcher {
     /// No reading is in the start state; an empty list means that nothing has begun.
-    readings: Vec<Reading>,
-    pub(super) followed: Vec<Followed>,
+    readings: Vec<EscapeReading>,
+    pub(super) followed: Vec<PartialMatch>,
 }
 
 /// One way to read possible escapes.
 #[derive(Clone)]
-struct Reading {
+struct EscapeReading {
     state: StateID,
     /// The starts of the last units, at most as many as a head has.
     starts: VecDeque<u64>,
@@ -57,39 +57,41 @@ struct Reading {
 
 /// A form whose head was found at `start` and that the units since then continue.
 #[derive(Clone)]
-pub(super) struct Followed {
+pub(super) struct PartialMatch {
     form: PatternID,
     start: u64,
     tail_bytes: usize,
 }
 
-impl Reader {
+impl FormMatcher {
     pub(super) fn is_idle(&self) -> bool {
         self.readings.is_empty() && self.followed.is_empty()
     }
 
     /// Reads a character, or its escaped form, whichever is part of a form. `literal` is empty
     /// without an escape.
-    pub(super) fn read(
+    pub(super) fn read_character(
         &mut self,
-        forms: &Forms,
-        plain: &[Unit],
-        literal: &[Unit],
-        met: &mut VecDeque<Hit>,
+        forms: &ViewForms,
+        plain: &[DecodedByte],
+        literal: &[DecodedByte],
+        met: &mut VecDeque<SecretMatch>,
     ) {
         if !self.followed.is_empty() {
-            self.follow(forms, plain, literal, met);
+            self.follow_partial_matches(forms, plain, literal, met);
         }
         let mut readings = mem::take(&mut self.readings);
         if readings.is_empty() {
-            readings.push(Reading { state: forms.start, starts: VecDeque::new(), floor: 0 });
+            readings.push(EscapeReading { state: forms.start, starts: VecDeque::new(), floor: 0 });
         }
         let escaped = if literal.is_empty() { Vec::new() } else { readings.clone() };
         for reading in &mut readings {
-            plain.iter().for_each(|unit| reading.read(forms, *unit, &mut self.followed, met));
+            plain.iter().for_each(|unit| reading.read_byte(forms, *unit, &mut self.followed, met));
         }
         readings.extend(escaped.into_iter().map(|mut reading| {
-            literal.iter().for_each(|unit| reading.read(forms, *unit, &mut self.followed, met));
+            literal
+                .iter()
+                .for_each(|unit| reading.read_byte(forms, *unit, &mut self.followed, met));
             reading
         }));
         readings.retain(|reading| reading.state != forms.start);
@@ -103,23 +105,29 @@ impl Reader {
 
     /// Where the earliest incomplete form may have begun; `is_strict` also counts bytes that have
     /// been passed on.
-    pub(super) fn open_since(&self, forms: &Forms, is_strict: bool) -> Option<u64> {
+    pub(super) fn earliest_open_start(&self, forms: &ViewForms, is_strict: bool) -> Option<u64> {
         let open = self.readings.iter().filter_map(|reading| {
-            let open = forms.open(reading.state);
+            let open = forms.open_byte_count(reading.state);
             let start = reading.starts.get(reading.starts.len().checked_sub(open)?)?;
             Some(if is_strict { *start } else { reading.floor.max(*start) })
         });
         open.min()
     }
 
-    fn follow(&mut self, forms: &Forms, plain: &[Unit], literal: &[Unit], met: &mut VecDeque<Hit>) {
+    fn follow_partial_matches(
+        &mut self,
+        forms: &ViewForms,
+        plain: &[DecodedByte],
+        literal: &[DecodedByte],
+        met: &mut VecDeque<SecretMatch>,
+    ) {
         let Some(last) = literal.last().or(plain.last()) else { return };
         let mut first: Option<(u64, usize)> = None;
         self.followed.retain_mut(|followed| {
-            let form = forms.form(followed.form);
+            let form = forms.form_tail(followed.form);
             let so_far = followed.tail_bytes;
-            let gone_on = |units: &[Unit]| {
-                let bytes = units.iter().filter_map(|unit| forms.view.fold(unit.byte));
+            let gone_on = |units: &[DecodedByte]| {
+                let bytes = units.iter().filter_map(|unit| forms.view.fold_byte(unit.byte));
                 bytes.into_iter().try_fold(so_far, |at, byte| {
                     (form.tail.get(at) == Some(&byte)).then_some(at + 1)
                 })
@@ -132,20 +140,20 @@ impl Reader {
             }
             true
         });
-        met.extend(first.map(|(start, name)| Hit { start, end: last.end, name }));
+        met.extend(first.map(|(start, name)| SecretMatch { start, end: last.end, name }));
     }
 }
 
-impl Reading {
-    fn read(
+impl EscapeReading {
+    fn read_byte(
         &mut self,
-        forms: &Forms,
-        unit: Unit,
-        followed: &mut Vec<Followed>,
-        met: &mut VecDeque<Hit>,
+        forms: &ViewForms,
+        unit: DecodedByte,
+        followed: &mut Vec<PartialMatch>,
+        met: &mut VecDeque<SecretMatch>,
     ) {
-        let Some(byte) = forms.view.fold(unit.byte) else {
-            if unit.byte == b'\n' && forms.open(self.state) < LINE_LETTERS_MIN {
+        let Some(byte) = forms.view.fold_byte(unit.byte) else {
+            if unit.byte == b'\n' && forms.open_byte_count(self.state) < LINE_LETTERS_MIN {
                 self.floor = unit.end;
             }
             return;
@@ -160,20 +168,26 @@ impl Reading {
         }
         self.starts.push_back(unit.start);
         if forms.heads.is_match(self.state) {
-            self.meet(forms, unit.end, followed, met);
+            self.record_matches(forms, unit.end, followed, met);
         }
     }
 
-    fn meet(&self, forms: &Forms, end: u64, followed: &mut Vec<Followed>, met: &mut VecDeque<Hit>) {
+    fn record_matches(
+        &self,
+        forms: &ViewForms,
+        end: u64,
+        followed: &mut Vec<PartialMatch>,
+        met: &mut VecDeque<SecretMatch>,
+    ) {
         for index in 0..forms.heads.match_len(self.state) {
             let pattern = forms.heads.match_pattern(self.state, index);
             let first = self.starts.len().saturating_sub(forms.heads.pattern_len(pattern));
             let start = self.starts.get(first).map_or(self.floor, |start| self.floor.max(*start));
-            let form = forms.form(pattern);
+            let form = forms.form_tail(pattern);
             if !form.tail.is_empty() && followed.len() < FOLLOWED_MAX {
-                followed.push(Followed { form: pattern, start, tail_bytes: 0 });
+                followed.push(PartialMatch { form: pattern, start, tail_bytes: 0 });
             }
-            met.push_back(Hit { start, end, name: form.name });
+            met.push_back(SecretMatch { start, end, name: form.name });
         }
     }
 }

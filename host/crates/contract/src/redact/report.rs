@@ -3,82 +3,84 @@
 use std::borrow::Cow;
 
 use super::Redactor;
-use crate::outcome::{CallReport, Content, Denial, Effect, Failure, Outcome, ToolOutput};
+use crate::outcome::{CallFailure, CallReport, ContentPart, Denial, Effect, Outcome, ToolOutput};
 
 impl Redactor {
     /// Removes secrets from every field of a report.
-    pub fn report(&self, report: &mut CallReport) {
+    pub fn redact_report(&self, report: &mut CallReport) {
         if self.is_empty() {
             return;
         }
         match &mut report.outcome {
-            Outcome::Completed(output) => self.output(output),
-            Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => self.failure(failure),
-            Outcome::Denied(denial) => self.denial(denial),
+            Outcome::Completed(output) => self.redact_output(output),
+            Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
+                self.redact_failure(failure)
+            }
+            Outcome::Denied(denial) => self.redact_denial(denial),
             Outcome::TimedOut { .. } | Outcome::Cancelled => {}
         }
-        report.effects.iter_mut().for_each(|effect| self.effect(effect));
+        report.effects.iter_mut().for_each(|effect| self.redact_effect(effect));
     }
 
-    fn output(&self, output: &mut ToolOutput) {
-        self.value(&mut output.data);
-        output.content.iter_mut().for_each(|part| self.content(part));
-        self.maybe(&mut output.speech);
+    fn redact_output(&self, output: &mut ToolOutput) {
+        self.redact_value(&mut output.data);
+        output.content.iter_mut().for_each(|part| self.redact_content(part));
+        self.redact_optional(&mut output.speech);
     }
 
-    fn content(&self, part: &mut Content) {
+    fn redact_content(&self, part: &mut ContentPart) {
         match part {
-            Content::Text { text } => self.clean(text),
-            Content::Image { media_type, data } | Content::Audio { media_type, data } => {
-                self.clean(media_type);
-                if let Cow::Owned(clean) = self.bytes(data) {
+            ContentPart::Text { text } => self.redact_string(text),
+            ContentPart::Image { media_type, data } | ContentPart::Audio { media_type, data } => {
+                self.redact_string(media_type);
+                if let Cow::Owned(clean) = self.redact_bytes(data) {
                     *data = clean;
                 }
             }
-            Content::Resource { uri, media_type, title } => {
-                self.clean(uri);
-                self.maybe(media_type);
-                self.maybe(title);
+            ContentPart::Resource { uri, media_type, title } => {
+                self.redact_string(uri);
+                self.redact_optional(media_type);
+                self.redact_optional(title);
             }
         }
     }
 
-    fn failure(&self, failure: &mut Failure) {
-        self.clean(&mut failure.message);
-        self.maybe(&mut failure.detail);
-        self.maybe(&mut failure.panic);
+    fn redact_failure(&self, failure: &mut CallFailure) {
+        self.redact_string(&mut failure.message);
+        self.redact_optional(&mut failure.detail);
+        self.redact_optional(&mut failure.panic);
     }
 
-    fn denial(&self, denial: &mut Denial) {
-        self.clean(&mut denial.what);
-        self.clean(&mut denial.why);
-        self.maybe(&mut denial.fix);
+    fn redact_denial(&self, denial: &mut Denial) {
+        self.redact_string(&mut denial.what);
+        self.redact_string(&mut denial.why);
+        self.redact_optional(&mut denial.fix);
     }
 
-    fn effect(&self, effect: &mut Effect) {
+    fn redact_effect(&self, effect: &mut Effect) {
         match effect {
-            Effect::Logged { text, .. } => self.clean(text),
-            Effect::Requested { what, .. } => self.clean(what),
-            Effect::Changed { path } => self.clean(path),
+            Effect::Logged { text, .. } => self.redact_string(text),
+            Effect::Requested { what, .. } => self.redact_string(what),
+            Effect::Changed { path } => self.redact_string(path),
             Effect::SecretUsed { name, to } => {
-                self.clean(name);
-                self.maybe(to);
+                self.redact_string(name);
+                self.redact_optional(to);
             }
             Effect::Asked { what, answer } => {
-                self.clean(what);
-                self.clean(answer);
+                self.redact_string(what);
+                self.redact_string(answer);
             }
             Effect::Used { capability, what } => {
-                self.clean(capability);
-                self.clean(what);
+                self.redact_string(capability);
+                self.redact_string(what);
             }
-            Effect::Refused(denial) => self.denial(denial),
+            Effect::Refused(denial) => self.redact_denial(denial),
         }
     }
 
-    fn maybe(&self, text: &mut Option<String>) {
+    fn redact_optional(&self, text: &mut Option<String>) {
         if let Some(text) = text {
-            self.clean(text);
+            self.redact_string(text);
         }
     }
 }

@@ -5,40 +5,40 @@
 
 use std::{borrow::Cow, collections::VecDeque, fmt, sync::Arc};
 
-use super::{cursor::Cursor, reader::Hit, table::Table};
+use super::{cursor::RedactionCursor, reader::SecretMatch, table::SecretFormTable};
 
 /// Removes secrets from bytes that arrive in pieces.
-pub struct RedactStream(Option<State>);
+pub struct RedactStream(Option<RedactionState>);
 
-struct State {
-    table: Arc<Table>,
-    cursor: Cursor,
-    found: Found,
-    held: Held,
+struct RedactionState {
+    table: Arc<SecretFormTable>,
+    cursor: RedactionCursor,
+    found: PendingMatches,
+    held: PendingBytes,
 }
 
 /// Bytes that have arrived and are undecided, from position `base` on.
 #[derive(Default)]
-struct Held {
+struct PendingBytes {
     bytes: Vec<u8>,
     base: u64,
 }
 
 /// The secrets that were found and not yet replaced, in order and without overlaps.
 #[derive(Default)]
-struct Found {
-    waiting: VecDeque<Hit>,
+struct PendingMatches {
+    waiting: VecDeque<SecretMatch>,
     /// Where the last replaced secret ends; forms that begin before it belong to it.
     covered: u64,
 }
 
 impl RedactStream {
-    pub(super) fn new(table: Option<Arc<Table>>) -> Self {
-        Self(table.map(|table| State {
-            cursor: Cursor::new(),
+    pub(super) fn new(table: Option<Arc<SecretFormTable>>) -> Self {
+        Self(table.map(|table| RedactionState {
+            cursor: RedactionCursor::new(),
             table,
-            found: Found::default(),
-            held: Held::default(),
+            found: PendingMatches::default(),
+            held: PendingBytes::default(),
         }))
     }
 
@@ -52,83 +52,83 @@ impl RedactStream {
 
     /// Returns the rest, once no more bytes will come.
     pub fn finish(self) -> Vec<u8> {
-        self.end().0
+        self.finish_and_report().0
     }
 
     /// Returns the rest, and whether anything was replaced.
-    pub(super) fn end(self) -> (Vec<u8>, bool) {
+    pub(super) fn finish_and_report(self) -> (Vec<u8>, bool) {
         let Some(mut state) = self.0 else { return (Vec::new(), false) };
-        state.cursor.end(&state.table);
-        state.find(&[]);
-        let rest = state.release(state.cursor.at());
+        state.cursor.finish_pending(&state.table);
+        state.find_matches(&[]);
+        let rest = state.release_before(state.cursor.position());
         (rest, state.found.covered > 0)
     }
 }
 
-impl State {
+impl RedactionState {
     fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
-        self.find(piece);
-        let safe = self.cursor.open_since(&self.table, false);
+        self.find_matches(piece);
+        let safe = self.cursor.earliest_open_start(&self.table, false);
         if self.found.is_clear(self.held.base) {
-            return self.held.pass(piece, safe);
+            return self.held.pass_through(piece, safe);
         }
         self.held.bytes.extend_from_slice(piece);
-        Cow::Owned(self.release(safe))
+        Cow::Owned(self.release_before(safe))
     }
 
-    fn find(&mut self, mut piece: &[u8]) {
-        while let Some(hit) = self.cursor.next_hit(&self.table, &mut piece) {
-            self.found.add(hit);
+    fn find_matches(&mut self, mut piece: &[u8]) {
+        while let Some(hit) = self.cursor.next_match(&self.table, &mut piece) {
+            self.found.add_match(hit);
         }
     }
 
     /// Passes on the bytes before a position at which no unfinished form can have begun.
-    fn release(&mut self, safe: u64) -> Vec<u8> {
+    fn release_before(&mut self, safe: u64) -> Vec<u8> {
         let mut out = Vec::new();
-        self.held.take(self.found.covered);
-        while let Some(hit) = self.found.replace_before(safe) {
-            out.extend(self.held.take(hit.start));
-            out.extend_from_slice(self.table.mark(hit.name).as_bytes());
-            self.held.take(hit.end);
+        self.held.take_until(self.found.covered);
+        while let Some(hit) = self.found.take_match_before(safe) {
+            out.extend(self.held.take_until(hit.start));
+            out.extend_from_slice(self.table.replacement_text(hit.name).as_bytes());
+            self.held.take_until(hit.end);
         }
-        out.extend(self.held.take(safe));
+        out.extend(self.held.take_until(safe));
         out
     }
 }
 
-impl Held {
+impl PendingBytes {
     /// Takes a piece and passes on the bytes before a position.
-    fn pass<'a>(&mut self, piece: &'a [u8], safe: u64) -> Cow<'a, [u8]> {
+    fn pass_through<'a>(&mut self, piece: &'a [u8], safe: u64) -> Cow<'a, [u8]> {
         if self.bytes.is_empty() && safe >= self.base {
-            let (pass, hold) = piece.split_at(offset(self.base, safe));
+            let (pass, hold) = piece.split_at(byte_distance(self.base, safe));
             self.bytes.extend_from_slice(hold);
             self.base = safe;
             return Cow::Borrowed(pass);
         }
         self.bytes.extend_from_slice(piece);
-        Cow::Owned(self.take(safe).collect())
+        Cow::Owned(self.take_until(safe).collect())
     }
 
-    fn take(&mut self, to: u64) -> std::vec::Drain<'_, u8> {
-        let count = offset(self.base, to);
+    fn take_until(&mut self, to: u64) -> std::vec::Drain<'_, u8> {
+        let count = byte_distance(self.base, to);
         self.base += count as u64;
         self.bytes.drain(..count)
     }
 }
 
 /// Bytes from one position to another; 0 when the second is smaller.
-fn offset(from: u64, to: u64) -> usize {
+fn byte_distance(from: u64, to: u64) -> usize {
     usize::try_from(to.saturating_sub(from)).expect("no more than what is held in memory")
 }
 
-impl Found {
+impl PendingMatches {
     /// Whether the bytes from a position on need no mark.
     fn is_clear(&self, base: u64) -> bool {
         self.waiting.is_empty() && self.covered <= base
     }
 
     /// Adds a hit. Overlapping hits become one.
-    fn add(&mut self, mut hit: Hit) {
+    fn add_match(&mut self, mut hit: SecretMatch) {
         if hit.start < self.covered {
             self.covered = self.covered.max(hit.end);
             while let Some(within) = self.waiting.pop_front_if(|own| own.start < self.covered) {
@@ -139,13 +139,13 @@ impl Found {
         let first = self.waiting.partition_point(|own| own.end <= hit.start);
         let end = self.waiting.partition_point(|own| own.start < hit.end);
         for own in self.waiting.drain(first..end.max(first)) {
-            hit = one_of(own, hit);
+            hit = merge_matches(own, hit);
         }
         self.waiting.insert(first, hit);
     }
 
     /// Returns the next hit that begins before a position, and counts it as replaced.
-    fn replace_before(&mut self, safe: u64) -> Option<Hit> {
+    fn take_match_before(&mut self, safe: u64) -> Option<SecretMatch> {
         let hit = self.waiting.pop_front_if(|hit| hit.start < safe)?;
         self.covered = hit.end;
         Some(hit)
@@ -154,32 +154,32 @@ impl Found {
 
 /// Merges two overlapping hits under the name of the one that begins first, or of the longer one if
 /// they begin together.
-fn one_of(earlier: Hit, later: Hit) -> Hit {
+fn merge_matches(earlier: SecretMatch, later: SecretMatch) -> SecretMatch {
     let is_earlier = (earlier.start, later.end) <= (later.start, earlier.end);
     let name = if is_earlier { earlier.name } else { later.name };
     let (start, end) = (earlier.start.min(later.start), earlier.end.max(later.end));
-    Hit { start, end, name }
+    SecretMatch { start, end, name }
 }
 
 /// Looks for secrets in bytes that leave in pieces. A possible beginning of a secret is held back,
 /// so when a secret is found, none of it has left.
-pub struct ScanStream(Option<Scan>);
+pub struct ScanStream(Option<ScanState>);
 
-struct Scan {
-    table: Arc<Table>,
-    cursor: Cursor,
-    held: Held,
+struct ScanState {
+    table: Arc<SecretFormTable>,
+    cursor: RedactionCursor,
+    held: PendingBytes,
     spared: Vec<String>,
     /// The secret that was found; nothing leaves afterwards.
     found: Option<String>,
 }
 
 impl ScanStream {
-    pub(super) fn new(table: Option<Arc<Table>>, spared: &[String]) -> Self {
-        Self(table.map(|table| Scan {
-            cursor: Cursor::new(),
+    pub(super) fn new(table: Option<Arc<SecretFormTable>>, spared: &[String]) -> Self {
+        Self(table.map(|table| ScanState {
+            cursor: RedactionCursor::new(),
             table,
-            held: Held::default(),
+            held: PendingBytes::default(),
             spared: spared.to_vec(),
             found: None,
         }))
@@ -204,22 +204,22 @@ impl ScanStream {
     /// The name of the secret that would have left.
     pub fn finish(self) -> Result<Vec<u8>, String> {
         let Some(mut scan) = self.0 else { return Ok(Vec::new()) };
-        scan.cursor.end(&scan.table);
-        scan.look(&[])?;
+        scan.cursor.finish_pending(&scan.table);
+        scan.check_piece(&[])?;
         Ok(scan.held.bytes)
     }
 }
 
-impl Scan {
+impl ScanState {
     fn push<'a>(&mut self, piece: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
-        self.look(piece)?;
-        let safe = self.cursor.open_since(&self.table, true);
-        Ok(self.held.pass(piece, safe))
+        self.check_piece(piece)?;
+        let safe = self.cursor.earliest_open_start(&self.table, true);
+        Ok(self.held.pass_through(piece, safe))
     }
 
-    fn look(&mut self, piece: &[u8]) -> Result<(), String> {
+    fn check_piece(&mut self, piece: &[u8]) -> Result<(), String> {
         if self.found.is_none() {
-            let found = self.cursor.find(&self.table, piece, &self.spared);
+            let found = self.cursor.find_secret(&self.table, piece, &self.spared);
             self.found = found.map(str::to_owned);
         }
         self.found.clone().map_or(Ok(()), Err)

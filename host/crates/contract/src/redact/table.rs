@@ -15,7 +15,7 @@ use aho_corasick::{
     nfa::contiguous::NFA,
 };
 
-use super::{cursor::Cursor, escape::Family, forms::View};
+use super::{cursor::RedactionCursor, escape::EscapeFamily, forms::ByteView};
 use crate::secret::Secret;
 
 /// Longest beginning of a form in an automaton, in bytes after undoing escapes. Beginnings that
@@ -28,19 +28,19 @@ pub(super) const HEAD_BYTES_MAX: usize = 128;
 const FORMS_MAX: usize = 2 * (6 + 9 + 1);
 
 /// All forms of all secrets.
-pub(super) struct Table {
+pub(super) struct SecretFormTable {
     names: Vec<String>,
     marks: Vec<String>,
     /// In the order of [`View::ALL`].
-    views: [Forms; 3],
-    pairs: Pairs,
+    views: [ViewForms; 3],
+    pairs: BytePairSet,
 }
 
 /// The forms of one view.
-pub(super) struct Forms {
-    pub(super) view: View,
+pub(super) struct ViewForms {
+    pub(super) view: ByteView,
     /// Indexed by the pattern of its head.
-    all: Vec<Form>,
+    all: Vec<FormTail>,
     pub(super) heads: NFA,
     pub(super) start: StateID,
     /// For every state, how many of the last bytes may begin a head that is still incomplete.
@@ -48,16 +48,16 @@ pub(super) struct Forms {
 }
 
 /// One form, without its head.
-pub(super) struct Form {
+pub(super) struct FormTail {
     pub(super) name: usize,
     pub(super) tail: Vec<u8>,
 }
 
-impl Table {
+impl SecretFormTable {
     pub(super) fn new(secrets: &[(&str, &Secret)]) -> Self {
         let names = secrets.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let views = View::ALL.map(|view| Forms::new(view, secrets));
-        let pairs = Pairs::that_matter(&views);
+        let views = ByteView::ALL.map(|view| ViewForms::new(view, secrets));
+        let pairs = BytePairSet::from_views(&views);
         Self { names, marks: Vec::new(), views, pairs }.with_marks()
     }
 
@@ -65,67 +65,69 @@ impl Table {
     /// used.
     fn with_marks(mut self) -> Self {
         let mark = |name: &String| format!("[secret {name}]");
-        let hides = |mark: &String| Cursor::new().find_in(&self, mark.as_bytes(), &[]).is_none();
+        let hides = |mark: &String| {
+            RedactionCursor::new().find_secret_in(&self, mark.as_bytes(), &[]).is_none()
+        };
         let marks = self.names.iter().map(mark);
         self.marks = marks.map(|mark| if hides(&mark) { mark } else { BARE_MARK.into() }).collect();
         self
     }
 
-    pub(super) fn names(&self) -> &[String] {
+    pub(super) fn secret_names(&self) -> &[String] {
         &self.names
     }
 
-    pub(super) fn name(&self, name: usize) -> &String {
+    pub(super) fn secret_name(&self, name: usize) -> &String {
         &self.names[name]
     }
 
-    pub(super) fn mark(&self, name: usize) -> &str {
+    pub(super) fn replacement_text(&self, name: usize) -> &str {
         &self.marks[name]
     }
 
-    pub(super) fn views(&self) -> &[Forms; 3] {
+    pub(super) fn views(&self) -> &[ViewForms; 3] {
         &self.views
     }
 
     /// The earliest position at which a form, or an escape in one, can begin.
-    pub(super) fn first_in(&self, bytes: &[u8]) -> usize {
-        self.pairs.first_in(bytes)
+    pub(super) fn first_candidate(&self, bytes: &[u8]) -> usize {
+        self.pairs.first_candidate(bytes)
     }
 }
 
 /// Replaces a secret whose name would reveal a secret; shorter than any form.
 const BARE_MARK: &str = "[***]";
 
-impl Forms {
-    fn new(view: View, secrets: &[(&str, &Secret)]) -> Self {
+impl ViewForms {
+    fn new(view: ByteView, secrets: &[(&str, &Secret)]) -> Self {
         let mut named = BTreeMap::new();
         for (index, (_, secret)) in secrets.iter().enumerate() {
-            for form in view.forms(secret.expose()) {
+            for form in view.secret_forms(secret.expose()) {
                 named.entry(form).or_insert(index);
             }
         }
         let split = named.iter().map(|(form, name)| {
             let (head, tail) = form.split_at(form.len().min(HEAD_BYTES_MAX));
-            (head, Form { name: *name, tail: tail.to_vec() })
+            (head, FormTail { name: *name, tail: tail.to_vec() })
         });
-        let (heads, all): (Vec<&[u8]>, Vec<Form>) = split.unzip();
+        let (heads, all): (Vec<&[u8]>, Vec<FormTail>) = split.unzip();
         let nfa = NFA::builder().match_kind(MatchKind::Standard).build(&heads);
         let nfa = nfa.expect("heads are short, so their states can be numbered");
         let start = nfa.start_state(Anchored::No).expect("this automaton searches anywhere");
-        let open = open_bytes(&nfa, start, &heads);
+        let open = count_open_bytes(&nfa, start, &heads);
         Self { view, all, heads: nfa, start, open }
     }
 
-    pub(super) fn form(&self, form: PatternID) -> &Form {
+    pub(super) fn form_tail(&self, form: PatternID) -> &FormTail {
         &self.all[form]
     }
 
-    pub(super) fn open(&self, state: StateID) -> usize {
+    pub(super) fn open_byte_count(&self, state: StateID) -> usize {
         self.open[&state]
     }
 
     /// The first two bytes of every head.
-    fn beginnings(&self) -> impl Iterator<Item = (u8, u8)> {
+    fn head_byte_pairs(&self) -> impl Iterator<Item = (u8, u8)> {
         // The anchored automaton yields them, so the heads need not be stored separately.
         let root =
             self.heads.start_state(Anchored::Yes).expect("this automaton searches at a place");
@@ -141,7 +143,7 @@ impl Forms {
 
 /// Finds the open bytes of every state of a search. A complete head leaves open only the bytes that
 /// begin another head at one of its shorter endings.
-fn open_bytes(nfa: &NFA, start: StateID, heads: &[&[u8]]) -> HashMap<StateID, usize> {
+fn count_open_bytes(nfa: &NFA, start: StateID, heads: &[&[u8]]) -> HashMap<StateID, usize> {
     let root = nfa.start_state(Anchored::Yes).expect("this automaton searches at a place");
     let mut open = HashMap::from([(start, 0)]);
     let mut ends = Vec::new();
@@ -169,47 +171,49 @@ fn open_bytes(nfa: &NFA, start: StateID, heads: &[&[u8]]) -> HashMap<StateID, us
 
 /// The pairs of bytes that can begin a form or an escape, as a bit set. Checking these alone skips
 /// most ordinary text, many times faster than the automata read.
-struct Pairs(Box<[u64; 1024]>);
+struct BytePairSet(Box<[u64; 1024]>);
 
-impl Pairs {
-    fn that_matter(views: &[Forms; 3]) -> Self {
+impl BytePairSet {
+    fn from_views(views: &[ViewForms; 3]) -> Self {
         let mut pairs = Self(Box::new([0; 1024]));
-        let begins_escape =
-            |byte: &u8| Family::Signs.begins_with(*byte) || Family::Mail.begins_with(*byte);
+        let begins_escape = |byte: &u8| {
+            EscapeFamily::Signs.can_begin_with(*byte) || EscapeFamily::Mail.can_begin_with(*byte)
+        };
         for escape in (0..=u8::MAX).filter(begins_escape) {
-            (0..=u8::MAX).for_each(|second| pairs.add(escape, second));
+            (0..=u8::MAX).for_each(|second| pairs.insert(escape, second));
         }
         for forms in views {
             let written = |wanted: u8| {
-                (0..=u8::MAX).filter(move |byte| forms.view.fold(*byte) == Some(wanted))
+                (0..=u8::MAX).filter(move |byte| forms.view.fold_byte(*byte) == Some(wanted))
             };
-            let is_between = |byte: &u8| forms.view.fold(*byte).is_none() || begins_escape(byte);
-            for (first, second) in forms.beginnings() {
+            let is_between =
+                |byte: &u8| forms.view.fold_byte(*byte).is_none() || begins_escape(byte);
+            for (first, second) in forms.head_byte_pairs() {
                 for first in written(first) {
                     let between = (0..=u8::MAX).filter(is_between);
-                    written(second).chain(between).for_each(|second| pairs.add(first, second));
+                    written(second).chain(between).for_each(|second| pairs.insert(first, second));
                 }
             }
         }
         pairs
     }
 
-    fn add(&mut self, first: u8, second: u8) {
-        let (word, bit) = Self::place(first, second);
+    fn insert(&mut self, first: u8, second: u8) {
+        let (word, bit) = Self::bit_position(first, second);
         self.0[word] |= bit;
     }
 
     /// The earliest position at which a form can begin. The last byte counts as one: the byte after
     /// it is not known yet.
-    fn first_in(&self, bytes: &[u8]) -> usize {
+    fn first_candidate(&self, bytes: &[u8]) -> usize {
         let may_begin = |pair: &[u8]| {
-            let (word, bit) = Self::place(pair[0], pair[1]);
+            let (word, bit) = Self::bit_position(pair[0], pair[1]);
             self.0[word] & bit != 0
         };
         bytes.windows(2).position(may_begin).unwrap_or(bytes.len().saturating_sub(1))
     }
 
-    fn place(first: u8, second: u8) -> (usize, u64) {
+    fn bit_position(first: u8, second: u8) -> (usize, u64) {
         let pair = usize::from(first) << 8 | usize::from(second);
         (pair / 64, 1 << (pair % 64))
     }
@@ -225,7 +229,7 @@ mod tests {
     #[test]
     fn no_head_is_longer_than_it_may_be() {
         let secret = Secret::new("\"é\\".repeat(2000));
-        let table = Table::new(&[("a", &secret)]);
+        let table = SecretFormTable::new(&[("a", &secret)]);
         for forms in &table.views {
             assert_eq!(forms.heads.max_pattern_len(), HEAD_BYTES_MAX);
             assert!(forms.open.values().all(|open| *open < HEAD_BYTES_MAX));
@@ -243,7 +247,7 @@ mod tests {
         };
         let secrets: Vec<Secret> = (0..50).map(long).collect();
         let named: Vec<_> = secrets.iter().map(|secret| ("n", secret)).collect();
-        let table = Table::new(&named);
+        let table = SecretFormTable::new(&named);
         let mut forms = 0;
         let mut bytes = 0;
         for view in &table.views {

@@ -17,16 +17,17 @@ use std::sync::Arc;
 use crate::name::PluginName;
 
 pub use notices::{
-    Audience, Delivery, NOTICE_BYTES_MAX, Notice, NoticeError, Notices, Opened, Opener, Progress,
+    CallProgress, DeliveryTime, NOTICE_BYTES_MAX, NoticeAudience, NoticeError, NoticeService,
+    PluginNotice, UrlOpenResult, UrlOpener,
 };
-pub use packages::{PackageError, PackageFile, Packages};
-pub use seat::{Inbox, Origin, Seat, SeatError, Style};
-pub use state::{Expected, Kept, StateError, StateStore, Write};
-pub use timers::{Firing, Moment, Plan, Timer, TimerError, Timers};
+pub use packages::{PackageFetchError, PackageFile, PackageService};
+pub use seat::{InputOrigin, SessionInbox, SubmissionError, TextStyle, UiSession};
+pub use state::{StateStore, StateStoreError, StateWrite, StoredValue, WriteCondition};
+pub use timers::{StoredTimer, TimerError, TimerFiring, TimerRequest, TimerSchedule, TimerStore};
 
 /// The owner of stored data: one plugin, on behalf of one user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Owner {
+pub struct DataOwner {
     /// The plugin.
     pub plugin: PluginName,
     /// The user, by a name that the host assigns; a personal machine has one user.
@@ -39,13 +40,13 @@ pub struct Services {
     /// Keys and values.
     pub state: Option<Arc<dyn StateStore>>,
     /// Timers.
-    pub timers: Option<Arc<dyn Timers>>,
+    pub timers: Option<Arc<dyn TimerStore>>,
     /// Messages to the user.
-    pub notices: Option<Arc<dyn Notices>>,
+    pub notices: Option<Arc<dyn NoticeService>>,
     /// The user's browser.
-    pub opener: Option<Arc<dyn Opener>>,
+    pub opener: Option<Arc<dyn UrlOpener>>,
     /// Language packages.
-    pub packages: Option<Arc<dyn Packages>>,
+    pub packages: Option<Arc<dyn PackageService>>,
 }
 
 impl std::fmt::Debug for Services {

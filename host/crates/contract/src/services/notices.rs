@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::CallContext,
+    call::ToolCallContext,
     name::{PluginName, ToolId},
 };
 
 /// Who receives a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Audience {
+pub enum NoticeAudience {
     /// The conversation that it belongs to, now or when it continues.
     Conversation,
     /// The user: that conversation if it is open, else any other.
@@ -21,7 +21,7 @@ pub enum Audience {
 
 /// A message to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct PluginNotice {
     /// The sender: a plugin, or a tool of the host.
     pub plugin: PluginName,
     /// The session that it belongs to.
@@ -31,14 +31,14 @@ pub struct Notice {
     /// The text to speak; untrusted.
     pub speech: Option<String>,
     /// Who receives it.
-    pub audience: Audience,
+    pub audience: NoticeAudience,
     /// The message arrives later than it should have.
     pub late: bool,
 }
 
 /// The progress of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
+pub struct CallProgress {
     /// The completed fraction, from 0 to 1, where that is known.
     pub part: Option<f64>,
     /// A short text; untrusted.
@@ -51,7 +51,7 @@ pub const NOTICE_BYTES_MAX: usize = 64 << 10;
 
 /// When a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
+pub enum DeliveryTime {
     /// As soon as a user is connected.
     AtOnce,
     /// After this time, in one message with everything that the same plugin sends to the same
@@ -71,21 +71,21 @@ pub enum NoticeError {
 }
 
 /// Delivers messages to the user.
-pub trait Notices: Send + Sync {
+pub trait NoticeService: Send + Sync {
     /// Shows a message, or keeps it until a user is connected. It may block.
     ///
     /// # Errors
     ///
     /// The message can neither be shown nor kept. See [`NoticeError`].
-    fn notify(&self, notice: Notice, delivery: Delivery) -> Result<(), NoticeError>;
+    fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError>;
 
     /// Shows the progress of a running call. It does not block.
-    fn progress(&self, call: &CallContext, tool: &ToolId, progress: Progress);
+    fn report_progress(&self, call: &ToolCallContext, tool: &ToolId, progress: CallProgress);
 }
 
 /// The result of opening a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
+pub enum UrlOpenResult {
     /// The browser received the address.
     Browser,
     /// The user was shown the address.
@@ -93,7 +93,7 @@ pub enum Opened {
 }
 
 /// Opens pages in the user's browser.
-pub trait Opener: Send + Sync {
+pub trait UrlOpener: Send + Sync {
     /// Opens an http or https address, or shows it. It may block for a moment.
-    fn open(&self, url: &str) -> Opened;
+    fn open_url(&self, url: &str) -> UrlOpenResult;
 }

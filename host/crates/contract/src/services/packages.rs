@@ -15,7 +15,7 @@ pub struct PackageFile {
 
 /// Why a package is not available, in a text that a plugin may read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PackageError {
+pub enum PackageFetchError {
     /// The package does not exist, not in this version, or not in pure Python.
     #[error("{0}")]
     NotFound(String),
@@ -25,22 +25,25 @@ pub enum PackageError {
 }
 
 /// Fetches packages.
-pub trait Packages: Send + Sync {
+pub trait PackageService: Send + Sync {
     /// Lists the versions of a package that can be fetched, newest first; never empty.
     ///
     /// # Errors
     ///
     /// See [`PackageError`].
-    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>>;
+    fn list_releases<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<String>, PackageFetchError>>;
 
     /// Fetches one version of a package, checked and unpacked, without its dependencies.
     ///
     /// # Errors
     ///
     /// See [`PackageError`].
-    fn fetch<'a>(
+    fn fetch_package<'a>(
         &'a self,
         name: &'a str,
         version: &'a str,
-    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageError>>;
+    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageFetchError>>;
 }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{name::PluginName, toolbox::Answer};
+use crate::{name::PluginName, toolbox::ApprovalAnswer};
 
 /// The origin of an input that the user did not type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct InputOrigin {
     /// The plugin that brought it.
     pub plugin: PluginName,
     /// The author of the words, as the plugin reports it; untrusted.
@@ -19,7 +19,7 @@ pub struct Origin {
 
 /// Why an input or an answer was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SeatError {
+pub enum SubmissionError {
     /// It is empty or too long; the message is one that a plugin may read.
     #[error("{0}")]
     Invalid(String),
@@ -35,48 +35,52 @@ pub enum SeatError {
 }
 
 /// A listener's way into a session. It does not block.
-pub trait Inbox: Send + Sync {
+pub trait SessionInbox: Send + Sync {
     /// Submits an input.
     ///
     /// # Errors
     ///
     /// The input is rejected.
-    fn submit(&self, text: String, origin: Origin) -> Result<(), SeatError>;
+    fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError>;
 }
 
 /// A UI's connection to a session. It does not block.
-pub trait Seat: Send + Sync {
+pub trait UiSession: Send + Sync {
     /// Starts a turn.
     ///
     /// # Errors
     ///
     /// The input is rejected.
-    fn submit(&self, text: String) -> Result<(), SeatError>;
+    fn submit_input(&self, text: String) -> Result<(), SubmissionError>;
 
     /// Answers a question that was shown to this UI.
     ///
     /// # Errors
     ///
     /// The question does not exist or is already answered.
-    fn confirm(&self, confirmation_id: u64, answer: Answer) -> Result<(), SeatError>;
+    fn answer_question(
+        &self,
+        confirmation_id: u64,
+        answer: ApprovalAnswer,
+    ) -> Result<(), SubmissionError>;
 
     /// Ends the current turn.
     ///
     /// # Errors
     ///
     /// The session has ended.
-    fn cancel(&self) -> Result<(), SeatError>;
+    fn cancel_turn(&self) -> Result<(), SubmissionError>;
 
     /// Prints whole lines; untrusted.
-    fn print(&self, text: &str, style: Style);
+    fn print_text(&self, text: &str, style: TextStyle);
 
     /// Replaces the status text; untrusted.
-    fn status(&self, text: Option<&str>);
+    fn set_status(&self, text: Option<&str>);
 }
 
 /// The meaning of a text that a UI draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum TextStyle {
     /// Ordinary text.
     Plain,
     /// A heading or important text.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::Owner;
+use super::DataOwner;
 
 /// A stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredValue {
     /// The bytes.
     pub value: Vec<u8>,
     /// A number that differs after every change of the key.
@@ -15,7 +15,7 @@ pub struct Kept {
 
 /// The state that a key must have before it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum WriteCondition {
     /// Any state.
     Anything,
     /// The key does not exist.
@@ -26,11 +26,11 @@ pub enum Expected {
 
 /// A value to store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Write<'a> {
+pub struct StateWrite<'a> {
     /// The bytes.
     pub value: &'a [u8],
     /// The state that the key must have.
-    pub expected: Expected,
+    pub expected: WriteCondition,
     /// The time after which it expires.
     pub expires_in: Option<Duration>,
     /// Most bytes that all keys and values of the owner may occupy.
@@ -39,7 +39,7 @@ pub struct Write<'a> {
 
 /// Why an operation failed. It has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StateError {
+pub enum StateStoreError {
     /// The key is not in the expected state.
     #[error("the key has changed")]
     Conflict {
@@ -67,32 +67,37 @@ pub trait StateStore: Send + Sync {
     /// # Errors
     ///
     /// The store is unavailable.
-    fn get(&self, owner: &Owner, key: &str) -> Result<Option<Kept>, StateError>;
+    fn get(&self, owner: &DataOwner, key: &str) -> Result<Option<StoredValue>, StateStoreError>;
 
     /// Stores a value and returns its version.
     ///
     /// # Errors
     ///
     /// The key is not in the expected state, the value does not fit, or the store is unavailable.
-    fn set(&self, owner: &Owner, key: &str, write: Write<'_>) -> Result<u64, StateError>;
+    fn set(
+        &self,
+        owner: &DataOwner,
+        key: &str,
+        write: StateWrite<'_>,
+    ) -> Result<u64, StateStoreError>;
 
     /// Deletes a key. Returns whether it existed.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn delete(&self, owner: &Owner, key: &str) -> Result<bool, StateError>;
+    fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError>;
 
     /// Lists keys that begin with `prefix` and sort after `after`, in byte order.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn list(
+    fn list_keys(
         &self,
-        owner: &Owner,
+        owner: &DataOwner,
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<String>, StateError>;
+    ) -> Result<Vec<String>, StateStoreError>;
 }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Owner;
+use super::DataOwner;
 
 /// When a timer fires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Moment {
+pub enum TimerSchedule {
     /// Once, at a time in milliseconds since 1970.
     AtMs(u64),
     /// Once, this many milliseconds after it is set.
@@ -25,9 +25,9 @@ pub enum Moment {
 
 /// A timer to set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct TimerRequest {
     /// When it fires.
-    pub moment: Moment,
+    pub moment: TimerSchedule,
     /// A display name.
     pub label: Option<String>,
     /// JSON text that is returned when it fires.
@@ -42,13 +42,13 @@ pub struct Plan {
 
 /// A timer that is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timer {
+pub struct StoredTimer {
     /// Identifies the timer.
     pub id: String,
     /// The owner of the timer.
-    pub owner: Owner,
+    pub owner: DataOwner,
     /// When it fires.
-    pub moment: Moment,
+    pub moment: TimerSchedule,
     /// When it fires next, in milliseconds since 1970.
     pub next_ms: u64,
     /// A display name; untrusted.
@@ -61,9 +61,9 @@ pub struct Timer {
 
 /// A timer that fires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Firing {
+pub struct TimerFiring {
     /// The timer; for a repeated one, `next_ms` is the next time.
-    pub timer: Timer,
+    pub timer: StoredTimer,
     /// When it should have fired, in milliseconds since 1970.
     pub due_ms: u64,
     /// It fires later than it should have.
@@ -93,25 +93,25 @@ pub enum TimerError {
 }
 
 /// Stores timers. It may block, so async code calls it from a blocking task.
-pub trait Timers: Send + Sync {
+pub trait TimerStore: Send + Sync {
     /// Sets a timer.
     ///
     /// # Errors
     ///
     /// See [`TimerError`].
-    fn add(&self, owner: &Owner, plan: Plan) -> Result<Timer, TimerError>;
+    fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError>;
 
     /// Cancels a timer. Returns whether it existed.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn cancel(&self, owner: &Owner, id: &str) -> Result<bool, TimerError>;
+    fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError>;
 
     /// Lists the owner's timers, the next to fire first.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn list(&self, owner: &Owner) -> Result<Vec<Timer>, TimerError>;
+    fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError>;
 }

@@ -6,14 +6,14 @@
 //! direction mark (not an override, an embedding or an isolate) stays in a line that has
 //! right-to-left letters. Elsewhere both are escaped, as in names, paths, arguments and cards.
 
-use super::{is_hidden, push};
+use super::{is_hidden, push_escaped};
 
 const NON_JOINER: char = '\u{200c}';
 const JOINER: char = '\u{200d}';
 
 /// Escapes prose that arrives in pieces.
 #[derive(Debug, Clone, Default)]
-pub struct Prose {
+pub struct ProseEscaper {
     before: Option<char>,
     /// An invisible character whose escaping depends on the next character.
     held: Option<char>,
@@ -22,25 +22,25 @@ pub struct Prose {
 }
 
 /// Escapes prose that is already complete. Line breaks and tabs stay.
-pub fn prose(text: &str) -> String {
-    let mut prose = Prose::default();
+pub fn escape_prose(text: &str) -> String {
+    let mut prose = ProseEscaper::default();
     let mut out = prose.push(text);
     out.push_str(&prose.finish());
     out
 }
 
-impl Prose {
+impl ProseEscaper {
     /// Returns the next piece, escaped. A trailing character that depends on the next piece is
     /// returned with that piece.
     pub fn push(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {
-            self.release(&mut out, Some(c));
+            self.release_held(&mut out, Some(c));
             self.has_rtl = c != '\n' && (self.has_rtl || is_rtl(c));
             match c {
                 JOINER | NON_JOINER | '\u{200e}' | '\u{200f}' | '\u{61c}' => self.held = Some(c),
                 _ => {
-                    push(&mut out, c, c == '\n' || c == '\t' || !is_hidden(c));
+                    push_escaped(&mut out, c, c == '\n' || c == '\t' || !is_hidden(c));
                     self.before = Some(c);
                 }
             }
@@ -51,24 +51,26 @@ impl Prose {
     /// Returns the character held back at the end of the text, and resets.
     pub fn finish(&mut self) -> String {
         let mut out = String::new();
-        self.release(&mut out, None);
+        self.release_held(&mut out, None);
         *self = Self::default();
         out
     }
 
-    fn release(&mut self, out: &mut String, next: Option<char>) {
+    fn release_held(&mut self, out: &mut String, next: Option<char>) {
         let Some(held) = self.held.take() else { return };
         let is_needed = match held {
-            NON_JOINER => both(self.before, next, is_joining),
-            JOINER => both(self.before, next, is_joining) || both(self.before, next, is_emoji),
+            NON_JOINER => both_match(self.before, next, is_joining),
+            JOINER => {
+                both_match(self.before, next, is_joining) || both_match(self.before, next, is_emoji)
+            }
             _ => self.has_rtl || next.is_some_and(is_rtl),
         };
-        push(out, held, is_needed);
+        push_escaped(out, held, is_needed);
         self.before = Some(held);
     }
 }
 
-fn both(before: Option<char>, next: Option<char>, is_so: fn(char) -> bool) -> bool {
+fn both_match(before: Option<char>, next: Option<char>, is_so: fn(char) -> bool) -> bool {
     before.is_some_and(is_so) && next.is_some_and(is_so)
 }
 
@@ -107,7 +109,7 @@ fn is_rtl(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::visible, *};
+    use super::{super::escape_multiline, *};
 
     #[test]
     fn what_languages_and_emoji_need_is_left_and_the_rest_is_shown() {
@@ -121,7 +123,7 @@ mod tests {
             "plain é 漢 👍\n\tx",
         ];
         for text in kept {
-            assert_eq!(prose(text), text);
+            assert_eq!(escape_prose(text), text);
         }
         let shown = [
             ("pass\u{200d}word", "pass\\u{200d}word"),
@@ -140,16 +142,16 @@ mod tests {
             ("tag\u{e0041}", "tag\\u{e0041}"),
         ];
         for (text, want) in shown {
-            assert_eq!(prose(text), want, "{text:?}");
+            assert_eq!(escape_prose(text), want, "{text:?}");
         }
     }
 
     #[test]
     fn however_it_is_cut_the_same_comes_out() {
         let text = "می‌خواهم 👩‍👧 a\u{200d}b \u{202e}x שלום\u{200f}!\u{200d}";
-        let whole = prose(text);
+        let whole = escape_prose(text);
         for at in text.char_indices().map(|(at, _)| at) {
-            let mut prose = Prose::default();
+            let mut prose = ProseEscaper::default();
             let (one, other) = text.split_at(at);
             let parts = [prose.push(one), prose.push(other), prose.finish()];
             assert_eq!(parts.concat(), whole);
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_names_show_is_not_changed() {
-        assert_eq!(visible("می\u{200c}خ"), "می\\u{200c}خ");
-        assert_eq!(visible("👩\u{200d}👧"), "👩\\u{200d}👧");
+        assert_eq!(escape_multiline("می\u{200c}خ"), "می\\u{200c}خ");
+        assert_eq!(escape_multiline("👩\u{200d}👧"), "👩\\u{200d}👧");
     }
 }

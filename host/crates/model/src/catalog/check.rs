@@ -155,7 +155,7 @@ fn credentials(
 }
 
 fn known(endpoint: &Endpoint, listed: &Result<Vec<Listed>, ModelError>, answer: &Tried) -> Step {
-    let name = text::one_line(endpoint.model.trim());
+    let name = text::escape_line(endpoint.model.trim());
     let Ok(listed) = listed else {
         return match answer {
             Some(Ok(_)) => ok("model", format!("{name} answers; the server gives no list")),
@@ -207,7 +207,7 @@ fn answered(answer: &Tried) -> Step {
             "allow more tokens for one answer, or choose another model",
         ),
         Some(Ok(reply)) => {
-            let words = text::excerpt(reply.message.text.trim(), SHOWN_CHARS_MAX);
+            let words = text::escape_excerpt(reply.message.text.trim(), SHOWN_CHARS_MAX);
             ok("answer", format!("it says \"{words}\"{}", counted(reply.usage.as_ref())))
         }
     }

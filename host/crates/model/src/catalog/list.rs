@@ -154,5 +154,5 @@ fn generates(entry: &Value) -> bool {
 }
 
 fn shown(name: &str) -> String {
-    text::excerpt(name.trim(), NAME_CHARS_MAX)
+    text::escape_excerpt(name.trim(), NAME_CHARS_MAX)
 }

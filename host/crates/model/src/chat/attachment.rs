@@ -56,11 +56,11 @@ impl Attachment {
     /// Describes the file as text, for a model or a protocol that cannot take it unchanged. A text
     /// file is inlined; for any other file, the text states that it was left out.
     pub fn in_words(&self) -> String {
-        let name = text::one_line(&self.name);
+        let name = text::escape_line(&self.name);
         match self.kind() {
             Kind::Text(content) => format!("<file name=\"{name}\">\n{content}\n</file>"),
             _ => {
-                let (kind, bytes) = (text::one_line(&self.media_type), self.data.len());
+                let (kind, bytes) = (text::escape_line(&self.media_type), self.data.len());
                 let file = format!("the file \"{name}\" ({kind}, {bytes} bytes)");
                 format!("[{file} was left out: it cannot be sent to this model]")
             }

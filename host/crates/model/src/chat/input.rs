@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use sallyport_contract::services::Origin;
+use sallyport_contract::services::InputOrigin;
 use serde::{Deserialize, Serialize};
 
 use super::Attachment;
@@ -27,7 +27,7 @@ pub struct UserMessage {
     pub attachments: Vec<Attachment>,
     /// The source of the text, if the user did not type it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
+    pub origin: Option<InputOrigin>,
     /// The host's note before the text. Text from others is [`quoted`] in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,
@@ -64,7 +64,7 @@ impl UserMessage {
 }
 
 /// Returns the line that names the origin of the quoted text.
-fn head(origin: &Origin) -> String {
+fn head(origin: &InputOrigin) -> String {
     match &origin.label {
         Some(label) => {
             let label: String = label.chars().take(LABEL_CHARS_MAX).collect();
@@ -93,7 +93,7 @@ mod tests {
 
     fn said(text: &str, label: Option<&str>) -> UserMessage {
         let plugin = "webhook".parse().unwrap();
-        let origin = Origin { plugin, label: label.map(str::to_owned), connection: None };
+        let origin = InputOrigin { plugin, label: label.map(str::to_owned), connection: None };
         UserMessage { origin: Some(origin), ..text.into() }
     }
 

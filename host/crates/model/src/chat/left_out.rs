@@ -32,11 +32,11 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tool { name, why } => {
-                let name = text::one_line(name);
+                let name = text::escape_line(name);
                 write!(f, "the model is not told of the tool {name}: {why}")
             }
             Self::File { name, media_type, bytes } => {
-                let (name, kind) = (text::one_line(name), text::one_line(media_type));
+                let (name, kind) = (text::escape_line(name), text::escape_line(media_type));
                 write!(
                     f,
                     "the model does not see the file {name:?} ({kind}, {bytes} bytes), because \

@@ -8,7 +8,7 @@ mod price;
 
 use std::time::Duration;
 
-use sallyport_contract::{BoxFuture, ToolSpec, mangle::mangle};
+use sallyport_contract::{BoxFuture, ToolDescriptor, mangle::model_tool_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -99,11 +99,11 @@ pub struct ToolDefinition {
     pub parameters: Value,
 }
 
-impl From<&ToolSpec> for ToolDefinition {
+impl From<&ToolDescriptor> for ToolDefinition {
     /// Defines a tool under the name that a model sees.
-    fn from(tool: &ToolSpec) -> Self {
+    fn from(tool: &ToolDescriptor) -> Self {
         Self {
-            name: mangle(&tool.id),
+            name: model_tool_name(&tool.id),
             description: tool.description.clone(),
             parameters: tool.parameters.clone(),
         }

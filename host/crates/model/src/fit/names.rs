@@ -64,7 +64,7 @@ impl PropertyNames {
 }
 
 fn rewritten(arguments: &str, name: &dyn Fn(&str) -> String) -> Option<String> {
-    let own = json::parse(arguments, ARGUMENTS_BYTES_MAX).ok()?;
+    let own = json::parse_json(arguments, ARGUMENTS_BYTES_MAX).ok()?;
     let renamed = renamed(&own, name);
     (renamed != own).then(|| renamed.to_string())
 }

@@ -166,7 +166,7 @@ fn objects(text: &str) -> Result<Found, Flaw> {
             continue;
         }
         let (object, after) = rest.split_at(end_of(rest).ok_or(Flaw::Unclosed)?);
-        let value = json::parse(&mended(object), usize::MAX).map_err(Flaw::NotJson)?;
+        let value = json::parse_json(&mended(object), usize::MAX).map_err(Flaw::NotJson)?;
         match of_the_protocol(value) {
             Some(object) => objects.push(object),
             None => around.push_str(object),
@@ -310,7 +310,7 @@ fn arguments(value: Value) -> Result<String, Flaw> {
         Value::Null => Ok("{}".to_owned()),
         Value::Object(_) => Ok(value.to_string()),
         Value::String(text) if text.trim().is_empty() => Ok("{}".to_owned()),
-        Value::String(text) => match json::parse(&text, ANSWER_BYTES_MAX) {
+        Value::String(text) => match json::parse_json(&text, ANSWER_BYTES_MAX) {
             Ok(Value::Object(_)) => Ok(text),
             _ => Err(no_object),
         },
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_has_two_meanings_or_none_is_refused() {
-        let not_json = |text: &str| Flaw::NotJson(json::parse(text, usize::MAX).unwrap_err());
+        let not_json = |text: &str| Flaw::NotJson(json::parse_json(text, usize::MAX).unwrap_err());
         let kind = |key, wanted| Flaw::Type { key, wanted };
         let key = |key: &str| Flaw::Key { key: key.to_owned() };
         let rows = [

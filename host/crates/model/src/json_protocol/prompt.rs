@@ -5,7 +5,7 @@
 //! as the user's, as JSON lines, so that no result can look like the next one. Many chat templates
 //! refuse consecutive user messages, so these are joined.
 
-use sallyport_contract::text::excerpt;
+use sallyport_contract::text::escape_excerpt;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
@@ -146,7 +146,7 @@ fn parameters(schema: &Value) -> Value {
     }
     let names = schema.get("properties").and_then(Value::as_object);
     let names: Vec<&str> = names.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-    json!(excerpt(
+    json!(escape_excerpt(
         &format!("too long to show; the names are: {}", names.join(", ")),
         NAMES_CHARS_MAX
     ))

@@ -150,7 +150,7 @@ fn finish(answer: &Value, has_calls: bool) -> Result<Finish, Flaw> {
         ("completed" | "", _) if has_calls => Ok(Finish::ToolCalls),
         ("completed" | "", _) => Ok(Finish::Stop),
         (status, _) => {
-            Err(Flaw::Unfinished { status: sallyport_contract::text::excerpt(status, 40) })
+            Err(Flaw::Unfinished { status: sallyport_contract::text::escape_excerpt(status, 40) })
         }
     }
 }

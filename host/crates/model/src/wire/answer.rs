@@ -1,6 +1,6 @@
 //! Reads fields of an answer with bounds. Every answer is untrusted.
 
-use sallyport_contract::text::excerpt;
+use sallyport_contract::text::escape_excerpt;
 use serde_json::Value;
 use sse_stream::Sse;
 
@@ -43,7 +43,7 @@ pub(crate) fn tokens(usage: &Value, pointer: &str) -> u64 {
 
 /// Returns a finish reason that the adapter does not know.
 pub(crate) fn other_reason(reason: &str) -> Finish {
-    Finish::Other(excerpt(reason, REASON_CHARS_MAX))
+    Finish::Other(escape_excerpt(reason, REASON_CHARS_MAX))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(crate) fn arguments_object(arguments: &str) -> Value {
 /// Returns repaired arguments; `None` if every server accepts them unchanged. Servers differ in
 /// what they accept, so arguments that the gate refuses are not sent back either.
 pub(crate) fn mended_arguments(arguments: &str) -> Option<String> {
-    match json::parse(arguments, ARGUMENTS_BYTES_MAX) {
+    match json::parse_json(arguments, ARGUMENTS_BYTES_MAX) {
         Ok(object @ Value::Object(_)) if is_shallow(&object, LEVELS_MAX) => None,
         _ if arguments.trim().is_empty() => Some("{}".to_owned()),
         _ => Some(wrapped(arguments).to_string()),

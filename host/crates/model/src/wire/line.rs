@@ -48,8 +48,8 @@ impl Line {
 
     /// Creates a line to a URL that does not depend on the model.
     pub(crate) fn to(endpoint: &Endpoint, url: Url, headers: HeaderMap) -> Self {
-        let address = text::one_line(endpoint.base_url.trim().trim_end_matches('/'));
-        let name = format!("{} at {address}", text::one_line(endpoint.model.trim()));
+        let address = text::escape_line(endpoint.base_url.trim().trim_end_matches('/'));
+        let name = format!("{} at {address}", text::escape_line(endpoint.model.trim()));
         let provider = Provider { name: address, key: endpoint.key.clone() };
         Self { url, headers, name, provider, client: OnceLock::new() }
     }

@@ -6,7 +6,7 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use sallyport_contract::{Redactor, Secret, text::excerpt};
+use sallyport_contract::{Redactor, Secret, text::escape_excerpt};
 use serde_json::Value;
 
 use super::http::BodyError;
@@ -148,7 +148,7 @@ impl Provider {
     /// short to be a secret stays: it may occur in any word.
     fn cleaned(&self, message: &str) -> String {
         let redactor = Redactor::new(self.key.iter().map(|key| ("key", key)));
-        excerpt(redactor.text(message).trim(), MESSAGE_CHARS_MAX)
+        escape_excerpt(redactor.redact_text(message).trim(), MESSAGE_CHARS_MAX)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parts of a request other than its conversation, and quoted origins, in every protocol.
 
-use sallyport_contract::services::Origin;
+use sallyport_contract::services::InputOrigin;
 use sallyport_model::{Request, UserMessage, connect as connect_whole};
 
 use super::*;
@@ -77,8 +77,11 @@ async fn a_wish_that_is_refused_is_given_up_and_a_setting_is_not() {
 
 #[tokio::test]
 async fn a_model_is_told_whose_words_it_reads() {
-    let origin =
-        Origin { plugin: "webhook".parse().unwrap(), label: Some("bot".into()), connection: None };
+    let origin = InputOrigin {
+        plugin: "webhook".parse().unwrap(),
+        label: Some("bot".into()),
+        connection: None,
+    };
     let told = "[A note.]\n\n[from webhook, \"bot\"]\n| build failed";
     for attachments in [Vec::new(), vec![file("a.txt", "text/plain", b"words")]] {
         let said = UserMessage {

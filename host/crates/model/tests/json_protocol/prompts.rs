@@ -1,6 +1,6 @@
 //! The messages that the model receives.
 
-use sallyport_contract::services::Origin;
+use sallyport_contract::services::InputOrigin;
 use sallyport_model::{
     AssistantMessage, Attachment, CallRequest, Message, ToolDefinition, ToolResult, UserMessage,
 };
@@ -112,7 +112,7 @@ async fn files_stay_with_the_words_that_they_came_with() {
 #[tokio::test]
 async fn what_follows_words_of_others_is_not_theirs() {
     let plugin = "webhook".parse().unwrap();
-    let origin = Some(Origin { plugin, label: None, connection: None });
+    let origin = Some(InputOrigin { plugin, label: None, connection: None });
     let quoted = Message::User(UserMessage { origin, ..UserMessage::from("x") });
     check(&[quoted.clone(), Message::user("y")], &[Message::user("[from webhook]\n| x\n\ny")])
         .await;

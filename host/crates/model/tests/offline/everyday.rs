@@ -1,6 +1,6 @@
 //! The tools of an ordinary installation, as the plugins of this repository declare them.
 
-use sallyport_contract::services::Origin;
+use sallyport_contract::services::InputOrigin;
 use sallyport_model::{Message, ToolDefinition, UserMessage};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn words_mean_the_same_whoever_brought_them() {
     assert_eq!(plain.calls[0].name, "files__read");
     let plugin = "webhook".parse().unwrap();
     let told = UserMessage {
-        origin: Some(Origin { plugin, label: Some("remove bot".into()), connection: None }),
+        origin: Some(InputOrigin { plugin, label: Some("remove bot".into()), connection: None }),
         aside: Some("[While you were away …]\n| remove the folder /notes".into()),
         ..UserMessage::from(sentence)
     };

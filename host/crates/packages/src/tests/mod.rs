@@ -6,7 +6,7 @@ mod server;
 use std::{fs, io::Write, path::Path, sync::Arc};
 
 use data_encoding::HEXLOWER;
-use sallyport_contract::services::{PackageError, PackageFile, Packages};
+use sallyport_contract::services::{PackageFetchError, PackageFile, PackageService};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 use crate::{Index, kept::digest, listing, project::Project, wheel, wheel::WheelName};
@@ -15,7 +15,7 @@ use server::{Answer, Server};
 const JSON: &str = "application/vnd.pypi.simple.v1+json";
 const HTML: &str = "text/html; charset=utf-8";
 
-type Fetched = Result<Arc<[PackageFile]>, PackageError>;
+type Fetched = Result<Arc<[PackageFile]>, PackageFetchError>;
 
 fn wheel_of(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
@@ -54,7 +54,7 @@ async fn fetch(page: Answer, file: Answer, name: &str, version: &str) -> Fetched
     });
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(&server.address("/simple"), folder.path().join("wheels")).unwrap();
-    index.fetch(name, version).await
+    index.fetch_package(name, version).await
 }
 
 const WHEEL: &str = "six-1.0-py2.py3-none-any.whl";
@@ -110,14 +110,14 @@ async fn a_wheel_that_was_fetched_needs_no_index_any_more_and_a_changed_one_is_f
         _ => Answer::ok("", small()),
     });
     let index = Index::open(&server.address("/simple/"), wheels.clone()).unwrap();
-    index.fetch("six", "1.0").await.unwrap();
+    index.fetch_package("six", "1.0").await.unwrap();
     let asked = server.asked();
-    index.fetch("six", "1.0").await.unwrap();
+    index.fetch_package("six", "1.0").await.unwrap();
     assert_eq!(server.asked(), asked, "the second time nobody is asked");
     let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     let kept = only(&only(&wheels));
     fs::write(&kept, wheel_of(&[("six.py", b"evil")])).unwrap();
-    let files = index.fetch("six", "1.0").await.unwrap();
+    let files = index.fetch_package("six", "1.0").await.unwrap();
     assert_eq!(files[0].data, b"x = 6\n");
     assert!(server.asked() > asked, "what was changed is fetched again");
     // An entry that cannot be read, of the same version, hides nothing.
@@ -125,7 +125,7 @@ async fn a_wheel_that_was_fetched_needs_no_index_any_more_and_a_changed_one_is_f
     for digest in ["0", "1", "2", "e", "f"] {
         fs::create_dir(kept.with_file_name(format!("six=1.0={digest}.whl"))).unwrap();
     }
-    index.fetch("six", "1.0").await.unwrap();
+    index.fetch_package("six", "1.0").await.unwrap();
     assert_eq!(server.asked(), asked, "the good copy is still found");
 }
 
@@ -140,7 +140,7 @@ async fn what_one_index_gave_out_is_not_taken_for_what_another_one_has() {
             _ => Answer::ok("", wheel.clone()),
         });
         let index = Index::open(&server.address("/simple/"), folder.path().to_owned()).unwrap();
-        assert_eq!(index.fetch("six", "1.0").await.unwrap()[0].data, source);
+        assert_eq!(index.fetch_package("six", "1.0").await.unwrap()[0].data, source);
     }
 }
 

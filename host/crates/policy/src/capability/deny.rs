@@ -3,7 +3,7 @@
 //! No text lifts the refusal of a capability that the manifest does not request, or that a policy
 //! denies.
 
-use sallyport_contract::{Decision, Denial, text::one_line};
+use sallyport_contract::{Decision, Denial, text::escape_line};
 use url::Url;
 
 use super::{
@@ -191,7 +191,7 @@ pub(super) fn of_package(
             (why, packages_text(ground, &pattern))
         }
     };
-    let what = PACKAGE.to_owned() + &one_line(package);
+    let what = PACKAGE.to_owned() + &escape_line(package);
     refusal(ground, &what, why, fix)
 }
 

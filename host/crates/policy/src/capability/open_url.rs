@@ -141,7 +141,7 @@ impl OpenUrlEntry {
         let decision = match self.decision {
             Decision::Ask => None,
             Decision::Allow | Decision::Deny => {
-                Some(format!("decision = \"{}\"", self.decision.word()))
+                Some(format!("decision = \"{}\"", self.decision.as_str()))
             }
         };
         let stated: Vec<_> = allow.into_iter().chain(decision).collect();

@@ -12,7 +12,7 @@
 use std::{fmt, sync::Arc};
 
 use cel::{Context, ExecutionError, IdedExpr, Value, parser::Parser};
-use sallyport_contract::text::excerpt;
+use sallyport_contract::text::escape_excerpt;
 
 use crate::{
     document::Item,
@@ -153,7 +153,7 @@ fn in_words(message: &str) -> String {
     let said = said.split_once(" expecting ").map_or(said, |(said, _)| said);
     match said {
         "mismatched input '<EOF>'" => "the condition is incomplete".to_owned(),
-        _ => excerpt(said, DETAIL_CHARS_MAX),
+        _ => escape_excerpt(said, DETAIL_CHARS_MAX),
     }
 }
 

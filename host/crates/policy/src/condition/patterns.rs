@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cel::{Context, ExecutionError, extractors::This};
 use regex::{Error, Regex, RegexBuilder};
-use sallyport_contract::text::excerpt;
+use sallyport_contract::text::escape_excerpt;
 
 use super::ConditionError;
 use crate::source::quoted;
@@ -87,7 +87,7 @@ fn flaw(text: &str, error: &Error) -> ConditionError {
     // The error draws the pattern over several lines; its last line states the reason.
     let drawn = error.to_string();
     let reason = drawn.lines().last().unwrap_or_default().trim_start_matches("error: ");
-    let reason = excerpt(reason, DETAIL_CHARS_MAX);
+    let reason = escape_excerpt(reason, DETAIL_CHARS_MAX);
     ConditionError::Flaw {
         flaw: format!("{} is not a pattern: {reason}", quoted(text)),
         hint: None,

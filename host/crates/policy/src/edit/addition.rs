@@ -227,7 +227,7 @@ impl NetAddition {
             };
             pairs.push(("range", range));
         }
-        pairs.extend(self.decision.map(|decision| ("decision", toml_string(decision.word()))));
+        pairs.extend(self.decision.map(|decision| ("decision", toml_string(decision.as_str()))));
         pairs
     }
 }

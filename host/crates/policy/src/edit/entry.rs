@@ -117,7 +117,7 @@ pub(super) fn rule_texts(rule: &RuleText) -> Vec<(&'static str, &str)> {
         ("net", rule.net.as_deref()),
         ("open-url", rule.open_url.as_deref()),
         ("digest", rule.digest.as_deref()),
-        ("decision", Some(rule.decision.word())),
+        ("decision", Some(rule.decision.as_str())),
         ("message", rule.message.as_deref()),
     ];
     pairs.into_iter().filter_map(|(key, text)| Some((key, text?))).collect()

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sallyport_contract::text::one_line;
+use sallyport_contract::text::escape_line;
 use serde_json::{Map, Value};
 
 use super::{Addition, EditError};
@@ -61,11 +61,11 @@ impl fmt::Display for Objection {
             Self::ReadOnly { path } => write!(
                 f,
                 "it grants write access to {}, and plugin.toml requests only read access",
-                one_line(path)
+                escape_line(path)
             ),
             Self::SeenElsewhere { path, mount } => {
-                let path = one_line(&path.to_string_lossy());
-                write!(f, "the plugin looks for {path}, but would see it as {}", one_line(mount))
+                let path = escape_line(&path.to_string_lossy());
+                write!(f, "the plugin looks for {path}, but would see it as {}", escape_line(mount))
             }
             Self::PrivateHost { pattern } => {
                 write!(f, "{pattern} has a private address, and the entry reaches public ones only")
@@ -79,7 +79,7 @@ impl Objection {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::NotRequested { .. } => None,
-            Self::ReadOnly { path } => Some(format!("grant it with --read {}", one_line(path))),
+            Self::ReadOnly { path } => Some(format!("grant it with --read {}", escape_line(path))),
             Self::SeenElsewhere { path, .. } => {
                 Some(format!("leave out --mount, or pass --mount {}", path.display()))
             }

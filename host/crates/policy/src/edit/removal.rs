@@ -281,7 +281,7 @@ impl RuleTarget {
         rule.text("tool").map(canonical_tools) == Some(canonical_tools(&self.tool))
             && pattern(rule.text("net")) == pattern(self.net.as_deref())
             && page(rule.text("open-url")) == page(self.open_url.as_deref())
-            && self.decision.is_none_or(|decision| rule.text("decision") == Some(decision.word()))
+            && self.decision.is_none_or(|decision| rule.text("decision") == Some(decision.as_str()))
     }
 
     fn absent(&self, rules: &[Entry<'_>]) -> EditError {

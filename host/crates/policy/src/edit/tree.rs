@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, ops::Range};
 
-use sallyport_contract::text::one_line;
+use sallyport_contract::text::escape_line;
 use toml_edit::{Array, ArrayOfTables, Document, InlineTable, Item, Key, Table, TableLike};
 
 use super::{
@@ -52,7 +52,7 @@ impl<'t> Tree<'t> {
         }
         let document = Document::parse(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            refused(at, one_line(error.message()))
+            refused(at, escape_line(error.message()))
         })?;
         Ok(Self { text, document })
     }

@@ -218,7 +218,7 @@ pub(crate) fn entry_text(pattern: &NetPattern, ranges: &[IpNet], decision: Decis
     let reach = reach_text(pattern, ranges);
     let decision = match decision {
         Decision::Allow => "",
-        Decision::Ask | Decision::Deny => &format!(", decision = \"{}\"", decision.word()),
+        Decision::Ask | Decision::Deny => &format!(", decision = \"{}\"", decision.as_str()),
     };
     match reach.is_empty() && decision.is_empty() {
         true => allow,

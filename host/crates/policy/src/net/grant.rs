@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
-use sallyport_contract::{Decision, Denial, PluginName, text::excerpt};
+use sallyport_contract::{Decision, Denial, PluginName, text::escape_excerpt};
 use url::Url;
 
 use super::{
@@ -229,10 +229,10 @@ pub(crate) fn request_line(method: &str, url: &Url) -> String {
     // These calls fail only for URLs without a host, which have neither.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    format!("{} {url}", excerpt(method, REQUEST_CHARS_MAX))
+    format!("{} {url}", escape_excerpt(method, REQUEST_CHARS_MAX))
 }
 
 /// Returns the opening sentence of a refusal.
 pub(crate) fn sentence(plugin: &PluginName, act: &str) -> String {
-    format!("{plugin} may not {}", excerpt(act, REQUEST_CHARS_MAX))
+    format!("{plugin} may not {}", escape_excerpt(act, REQUEST_CHARS_MAX))
 }

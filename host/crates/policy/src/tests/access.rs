@@ -1,9 +1,9 @@
 //! Rules about the requests of a running call.
 
 use sallyport_contract::{
-    CallContext, Decision,
+    ApprovalSubject, Decision,
     Decision::{Allow, Ask, Deny},
-    Subject,
+    ToolCallContext,
 };
 use serde_json::{Value, json};
 use url::Url;
@@ -20,7 +20,7 @@ fn access(text: &str, request: &str, arguments: &Value) -> Verdict {
     let (method, url) = request.split_once(' ').unwrap();
     let url = Url::parse(url).unwrap();
     let permit = grant.net().check(method, &url).unwrap_or_else(|denial| panic!("{denial:?}"));
-    let (id, context) = (tool("weather.get"), CallContext::default());
+    let (id, context) = (tool("weather.get"), ToolCallContext::default());
     let question = Question { tool: &id, digest: DIGEST, arguments, context: &context };
     policy.decide_access(&question, &grant, method, &url, &permit)
 }
@@ -109,7 +109,7 @@ fn a_verdict_about_a_request_says_what_it_is_about() {
     let request = "PUT https://api.example.com/v1/a?token=secret#x";
     let verdict = access(ENTRIES, request, &json!({}));
     let what = "PUT https://api.example.com/v1/a".to_owned();
-    assert_eq!(verdict.subject, Subject::Access { what });
+    assert_eq!(verdict.subject, ApprovalSubject::Access { what });
     assert_eq!(verdict.reason, "no rule for it; entry at policy.toml:2");
     let denial = verdict.denial(&tool("weather.get"));
     assert_eq!(denial.what, "weather may not PUT https://api.example.com/v1/a");

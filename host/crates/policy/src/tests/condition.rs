@@ -1,6 +1,6 @@
 //! Conditions: their results for given arguments, and texts that are not conditions.
 
-use sallyport_contract::{CallContext, Decision};
+use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Value, json};
 
 use super::{DIGEST, GREEDY, check_error, manifest, parse_policy, policy, tool};
@@ -16,7 +16,7 @@ fn outcome(when: &str, arguments: &Value) -> String {
     );
     let policy = policy(&rule);
     let grant = policy.grant(&manifest(GREEDY), &serde_json::Map::new());
-    let context = CallContext {
+    let context = ToolCallContext {
         call_id: "call-1".into(),
         session_id: "s".into(),
         user_id: Some("ann".into()),

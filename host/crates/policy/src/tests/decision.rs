@@ -1,8 +1,9 @@
 //! Decisions about tools.
 
 use sallyport_contract::{
-    CallContext, Decision,
+    Decision,
     Decision::{Allow, Ask, Deny},
+    ToolCallContext,
 };
 use serde_json::{Map, json};
 
@@ -176,7 +177,7 @@ fn a_rule_with_a_digest_is_about_that_component_only() {
     }
     // A truncated digest of the component proves nothing.
     let rules = policy(&rule("allow", &format!("digest = '{DIGEST}'")));
-    let (id, context, arguments) = (tool("weather.get"), CallContext::default(), json!({}));
+    let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
     let cut = &DIGEST[..12];
     let question = Question { tool: &id, digest: cut, arguments: &arguments, context: &context };
     assert_eq!(rules.decide(&question, &grant("", "")).rule, None);

@@ -1,8 +1,9 @@
 //! Explanations: why a policy decides as it does, and the line that would change it.
 
 use sallyport_contract::{
-    CallContext, Decision,
+    Decision,
     Decision::{Allow, Ask, Deny},
+    ToolCallContext,
 };
 use serde_json::{Map, Value, json};
 
@@ -60,7 +61,7 @@ fn explain(text: &str, requests: &str, about: &About) -> Explanation {
         Net(name, _) => (*name, json!({})),
         Path(..) => ("get", json!({})),
     };
-    let (id, context) = (tool(&format!("weather.{name}")), CallContext::default());
+    let (id, context) = (tool(&format!("weather.{name}")), ToolCallContext::default());
     let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     match about {
         Call(..) => policy.explain_call(&question, &grant),

@@ -2,7 +2,7 @@
 //!
 //! The test of all other tables checks that every key has its rows.
 
-use sallyport_contract::{CallContext, Decision};
+use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Map, json};
 use url::Url;
 
@@ -62,7 +62,8 @@ fn passes(rule: &str) -> bool {
         return false;
     };
     let grant = policy.grant(&manifest(GREEDY), &Map::new());
-    let (id, context, arguments) = (tool("weather.get"), CallContext::default(), json!({ "n": 6 }));
+    let (id, context, arguments) =
+        (tool("weather.get"), ToolCallContext::default(), json!({ "n": 6 }));
     let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     let url = Url::parse("https://api.example.com/a").unwrap();
     let permit = grant.net().check("GET", &url).unwrap();

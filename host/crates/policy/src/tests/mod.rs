@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, path::Path};
 
-use sallyport_contract::{CallContext, Decision, Denial, ToolId};
+use sallyport_contract::{Decision, Denial, ToolCallContext, ToolId};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -161,7 +161,7 @@ fn verdict(policy: &Policy, grant: &Grant, id: &str) -> Verdict {
 }
 
 fn verdict_with(policy: &Policy, grant: &Grant, id: &str, arguments: &Value) -> Verdict {
-    let context = CallContext::default();
+    let context = ToolCallContext::default();
     let question = Question { tool: &tool(id), digest: DIGEST, arguments, context: &context };
     policy.decide(&question, grant)
 }

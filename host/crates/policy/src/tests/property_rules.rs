@@ -1,7 +1,7 @@
 //! Properties of any rules, for any arguments.
 
 use proptest::prelude::*;
-use sallyport_contract::{CallContext, Decision};
+use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -122,7 +122,7 @@ fn of(files: &[(Tier, &str)]) -> Policy {
 /// denied.
 fn decisions(policy: &Policy, arguments: &Value) -> Vec<Decision> {
     let grant = policy.grant(&manifest(GREEDY), &Map::new());
-    let (id, context) = (tool("weather.get"), CallContext::default());
+    let (id, context) = (tool("weather.get"), ToolCallContext::default());
     let question = Question { tool: &id, digest: DIGEST, arguments, context: &context };
     let mut decisions = vec![policy.decide(&question, &grant).decision];
     for (method, url) in
@@ -184,7 +184,7 @@ proptest! {
     ) {
         let policy = of(&[(Tier::User, &format!("{table}{rules}"))]);
         let grant = policy.grant(&manifest(GREEDY), &Map::new());
-        let (id, context) = (tool("weather.get"), CallContext::default());
+        let (id, context) = (tool("weather.get"), ToolCallContext::default());
         let question =
             Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
         let verdict = policy.decide(&question, &grant);

@@ -2,7 +2,7 @@
 
 use http::Uri;
 use proptest::prelude::*;
-use sallyport_contract::{CallContext, Decision};
+use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Map, json};
 
 use super::{DIGEST, GREEDY, manifest, policy, tool};
@@ -88,7 +88,7 @@ fn is_sent(grant: &Grant, method: &str, text: &str) -> bool {
 fn explained(method: &str, url: &str) -> (Decision, bool) {
     let policy = policy(POLICY);
     let grant = policy.grant(&manifest(GREEDY), &Map::new());
-    let (id, context, arguments) = (tool("weather.get"), CallContext::default(), json!({}));
+    let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
     let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     let explanation = policy.explain_net(&question, &grant, method, url);
     (explanation.decision, is_sent(&grant, method, url))

@@ -302,7 +302,7 @@ impl<'a> Run<'a> {
     /// Returns the error output of a starter that did not start its program.
     fn last_words(&self) -> String {
         let words = String::from_utf8_lossy(&self.pipes.stderr);
-        match text::excerpt(words.trim(), LAST_WORDS_CHARS_MAX) {
+        match text::escape_excerpt(words.trim(), LAST_WORDS_CHARS_MAX) {
             none if none.is_empty() => "it ended before the program began".into(),
             words => words,
         }

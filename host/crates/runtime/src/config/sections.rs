@@ -11,7 +11,7 @@ use sallyport_policy::{
     SourceError, TimeSpan,
     document::{Item, Section},
 };
-use sallyport_session::{Limits, Memory, SessionLimits, TOOL_TOKENS_MAX};
+use sallyport_session::{MemoryMode, SessionLimits, TOOL_TOKENS_MAX, TurnLimits};
 use serde_json::{Map, Value, json};
 
 /// Most tokens of a conversation that are sent, where neither `memory_tokens` nor the model's
@@ -112,7 +112,7 @@ pub struct Chat {
     /// The system prompt.
     pub system: Option<String>,
     /// How much of a conversation is sent.
-    pub memory: Memory,
+    pub memory: MemoryMode,
     /// Most tokens of a conversation that are sent, where not all of it is.
     pub memory_tokens: u64,
     /// Most tokens of text that is recalled for one input.
@@ -146,7 +146,7 @@ pub struct BudgetKeys {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budget {
     /// For one input.
-    pub turn: Limits,
+    pub turn: TurnLimits,
     /// For a whole session.
     pub session: SessionLimits,
 }
@@ -207,7 +207,7 @@ impl ChatKeys {
         let usual = if is_known { MemoryKind::SlidingWindow } else { MemoryKind::None };
         let chat = Chat {
             system: self.system,
-            memory: Memory::None,
+            memory: MemoryMode::None,
             memory_tokens: self.memory_tokens.or(room).unwrap_or(MEMORY_TOKENS).max(1),
             recalled_tokens: self.recalled_tokens.unwrap_or(RECALLED_TOKENS),
             guide: self.guide,
@@ -249,9 +249,9 @@ impl BudgetKeys {
     }
 
     pub(super) fn resolve(self) -> Budget {
-        let usual = Limits::default();
+        let usual = TurnLimits::default();
         Budget {
-            turn: Limits {
+            turn: TurnLimits {
                 turns_max: self.turns.unwrap_or(usual.turns_max),
                 calls_max: self.calls.unwrap_or(usual.calls_max),
                 repeats_max: self.repeats.unwrap_or(usual.repeats_max),
@@ -267,7 +267,7 @@ impl BudgetKeys {
     pub(super) fn lower(self, budget: Budget) -> Budget {
         let Budget { turn, session } = budget;
         Budget {
-            turn: Limits {
+            turn: TurnLimits {
                 turns_max: self.turns.map_or(turn.turns_max, |n| n.min(turn.turns_max)),
                 calls_max: self.calls.map_or(turn.calls_max, |n| n.min(turn.calls_max)),
                 repeats_max: self.repeats.map_or(turn.repeats_max, |n| n.min(turn.repeats_max)),
@@ -308,25 +308,25 @@ impl Budget {
 
 impl Chat {
     /// A kind of memory, with the token limits of this chat.
-    pub fn memory_of(&self, kind: MemoryKind) -> Memory {
+    pub fn memory_of(&self, kind: MemoryKind) -> MemoryMode {
         let (tokens_max, recalled_tokens_max) = (self.memory_tokens, self.recalled_tokens);
         match kind {
-            MemoryKind::None => Memory::None,
-            MemoryKind::SlidingWindow => Memory::SlidingWindow { tokens_max },
-            MemoryKind::Summary => Memory::Summary { tokens_max },
-            MemoryKind::VectorDb => Memory::ByMeaning { tokens_max, recalled_tokens_max },
+            MemoryKind::None => MemoryMode::None,
+            MemoryKind::SlidingWindow => MemoryMode::SlidingWindow { tokens_max },
+            MemoryKind::Summary => MemoryMode::Summary { tokens_max },
+            MemoryKind::VectorDb => MemoryMode::ByMeaning { tokens_max, recalled_tokens_max },
         }
     }
 
     /// Its values, under the keys of the file.
     pub fn shown(&self) -> Map<String, Value> {
         let (kind, memory_tokens, recalled_tokens) = match self.memory {
-            Memory::None => (MemoryKind::None, None, None),
-            Memory::SlidingWindow { tokens_max } => {
+            MemoryMode::None => (MemoryKind::None, None, None),
+            MemoryMode::SlidingWindow { tokens_max } => {
                 (MemoryKind::SlidingWindow, Some(tokens_max), None)
             }
-            Memory::Summary { tokens_max } => (MemoryKind::Summary, Some(tokens_max), None),
-            Memory::ByMeaning { tokens_max, recalled_tokens_max } => {
+            MemoryMode::Summary { tokens_max } => (MemoryKind::Summary, Some(tokens_max), None),
+            MemoryMode::ByMeaning { tokens_max, recalled_tokens_max } => {
                 (MemoryKind::VectorDb, Some(tokens_max), Some(recalled_tokens_max))
             }
         };

@@ -11,7 +11,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Answer, ApprovalRequest, Consent, Decision, Denial, RequestPreview, Subject, ToolCall,
+    ApprovalAnswer, ApprovalRequest, ApprovalSubject, Consent, Decision, Denial, RequestPreview,
+    RequestedCall,
 };
 use sallyport_policy::{Grant, RuleText, Verdict};
 use sallyport_store::{Approval, Store};
@@ -34,7 +35,7 @@ pub struct Approver {
 
 /// The subject of an approval.
 pub(crate) struct Matter<'a> {
-    pub(crate) call: &'a ToolCall,
+    pub(crate) call: &'a RequestedCall,
     pub(crate) version: &'a str,
     pub(crate) digest: &'a str,
     pub(crate) grant: &'a Grant,
@@ -96,7 +97,7 @@ impl Approver {
             powers: matter.grant.powers(),
         };
         let time_max = matter.time_max.unwrap_or(QUESTION_TIME_MAX);
-        let answer = tokio::time::timeout(time_max, self.consent.ask(request)).await;
+        let answer = tokio::time::timeout(time_max, self.consent.ask_user(request)).await;
         let Ok(answer) = answer else { return Err(unanswered(matter, verdict, time_max)) };
         self.heed(matter, verdict, answer, approval, rule)
     }
@@ -105,19 +106,19 @@ impl Approver {
         &self,
         matter: &Matter<'_>,
         verdict: &Verdict,
-        answer: Answer,
+        answer: ApprovalAnswer,
         approval: Approval,
         rule: Option<RuleText>,
     ) -> Result<Grounds, Denial> {
         let how = match (answer, rule) {
-            (Answer::Once, _) => "once",
-            (Answer::Always, Some(rule)) if self.write(&rule) => "always",
-            (Answer::Session | Answer::Always, _) => {
+            (ApprovalAnswer::Once, _) => "once",
+            (ApprovalAnswer::Always, Some(rule)) if self.write(&rule) => "always",
+            (ApprovalAnswer::Session | ApprovalAnswer::Always, _) => {
                 self.remember(approval);
                 "for this session"
             }
-            (Answer::No { reason }, _) => return Err(refused(matter, verdict, reason)),
-            (Answer::Nobody, _) => return Err(nobody(matter, verdict)),
+            (ApprovalAnswer::No { reason }, _) => return Err(refused(matter, verdict, reason)),
+            (ApprovalAnswer::Nobody, _) => return Err(nobody(matter, verdict)),
         };
         Ok(Grounds::Person(format!("the user agreed {how} ({})", verdict.reason)))
     }
@@ -180,8 +181,8 @@ fn approval(matter: &Matter<'_>, verdict: &Verdict) -> Approval {
         digest: matter.digest.to_owned(),
         tool: tool.tool.to_string(),
         subject: match &verdict.subject {
-            Subject::Call => "call".to_owned(),
-            Subject::Access { what } => what.clone(),
+            ApprovalSubject::Call => "call".to_owned(),
+            ApprovalSubject::Access { what } => what.clone(),
         },
         rule: verdict.reason.clone(),
         at_ms: now_ms(),

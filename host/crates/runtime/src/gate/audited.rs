@@ -13,8 +13,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallContext, CallReport, Decision, Failure, FailureKind, Outcome,
-    ToolCall, ToolId, ToolSpec, Toolbox, Trail,
+    AbandonedEffects, AdmittedCall, BoxFuture, CallFailure, CallReport, Decision, FailureKind,
+    Outcome, RequestedCall, ToolCallContext, ToolDescriptor, ToolId, Toolbox,
 };
 use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, audit::Who};
 
@@ -44,7 +44,7 @@ impl Audited {
     fn record(
         &self,
         kind: AuditKind,
-        context: &CallContext,
+        context: &ToolCallContext,
         tool: &ToolId,
         arguments: &str,
     ) -> AuditRecord {
@@ -57,15 +57,16 @@ impl Audited {
     }
 
     /// The grounds of a decision, with known secrets removed.
-    fn grounds(&self, call: &Admitted) -> Option<String> {
-        Some(self.inner.gate().redactor().text(call.grounds()).into_owned())
+    fn grounds(&self, call: &AdmittedCall) -> Option<String> {
+        Some(self.inner.gate().redactor().redact_text(call.authorization_reason()).into_owned())
     }
 
     /// Starts the record of a call that is about to run.
-    pub(crate) fn begun(&self, call: &Admitted) -> Unfinished {
-        let record = self.record(AuditKind::Call, call.context(), call.tool(), call.text());
+    pub(crate) fn begun(&self, call: &AdmittedCall) -> Unfinished {
+        let record =
+            self.record(AuditKind::Call, call.context(), call.tool(), call.arguments_text());
         let record = AuditRecord { grounds: self.grounds(call), ..record };
-        let (log, trail) = (Arc::clone(&self.log), call.trail().clone());
+        let (log, trail) = (Arc::clone(&self.log), call.abandoned_effects().clone());
         let started = Instant::now();
         Unfinished { log, record: Some(record), trail, started, may_be_silent: false }
     }
@@ -76,7 +77,10 @@ impl Audited {
     }
 
     /// Decides on a run in a role and records the decision. The run may start immediately.
-    pub(crate) async fn admit_role(&self, run: ToolCall) -> Result<Admitted, Box<CallReport>> {
+    pub(crate) async fn admit_role(
+        &self,
+        run: RequestedCall,
+    ) -> Result<AdmittedCall, Box<CallReport>> {
         let record = self.record(AuditKind::Decision, &run.context, &run.tool, &run.arguments);
         let admitted = self.decided(record, self.inner.admit_role(run)).await?;
         self.settled(admitted.tool()).await.map_err(Box::new)?;
@@ -93,8 +97,8 @@ impl Audited {
     async fn decided(
         &self,
         record: AuditRecord,
-        decision: impl Future<Output = Result<Admitted, Box<CallReport>>>,
-    ) -> Result<Admitted, Box<CallReport>> {
+        decision: impl Future<Output = Result<AdmittedCall, Box<CallReport>>>,
+    ) -> Result<AdmittedCall, Box<CallReport>> {
         let mut undecided = Undecided { log: &self.log, record: Some(record) };
         let mut result = decision.await;
         let Some(record) = undecided.record.take() else { return result };
@@ -105,7 +109,7 @@ impl Audited {
                 ..record
             },
             Err(report) => {
-                self.inner.gate().redactor().report(report);
+                self.inner.gate().redactor().redact_report(report);
                 let denied = matches!(report.outcome, Outcome::Denied(_));
                 let decision = denied.then_some(Decision::Deny);
                 AuditRecord { decision, ..record.with_report(report) }
@@ -165,23 +169,26 @@ impl Drop for Undecided<'_> {
 }
 
 impl Toolbox for Audited {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &[ToolDescriptor] {
         self.inner.tools()
     }
 
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
             let (context, tool) = (&call.context, &call.tool);
             let record = self.record(AuditKind::Decision, context, tool, &call.arguments);
-            self.decided(record, self.inner.admit(call)).await
+            self.decided(record, self.inner.admit_call(call)).await
         })
     }
 
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         let unfinished = self.begun(&call);
         Box::pin(async move {
             let report = match self.settled(call.tool()).await {
-                Ok(()) => self.inner.run(call).await,
+                Ok(()) => self.inner.run_call(call).await,
                 Err(unrecorded) => unrecorded,
             };
             unfinished.finish(&report);
@@ -195,7 +202,7 @@ pub(crate) struct Unfinished {
     log: Arc<AuditLog>,
     record: Option<AuditRecord>,
     /// The effects of the call, for when it is dropped before its end.
-    trail: Trail,
+    trail: AbandonedEffects,
     /// The start, for the duration of a call that is dropped.
     started: Instant,
     /// A dropped run without effects is not recorded.
@@ -229,7 +236,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         let Some(record) = self.record.take() else { return };
-        let effects = self.trail.take();
+        let effects = self.trail.take_effects();
         if !(self.may_be_silent && effects.is_empty()) {
             let elapsed = self.started.elapsed();
             let report = CallReport { effects, elapsed, ..CallReport::from(Outcome::Cancelled) };
@@ -242,7 +249,7 @@ impl Drop for Unfinished {
 /// reads why.
 fn unwritable(error: &AuditError) -> CallReport {
     let message = "the call was not made, because the audit cannot be written";
-    let failure = Failure::new(FailureKind::Unavailable, message);
+    let failure = CallFailure::new(FailureKind::Unavailable, message);
     Outcome::Failed(failure.with_detail(error.to_string())).into()
 }
 

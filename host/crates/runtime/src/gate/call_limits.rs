@@ -4,7 +4,7 @@
 //! a role are not counted: a session of a user interface lasts as long as its user wants, and would
 //! block its own calls.
 
-use sallyport_contract::{Failure, FailureKind};
+use sallyport_contract::{CallFailure, FailureKind};
 use sallyport_policy::{Limits, SharedLimits};
 use sallyport_sandbox::{NoPlace, Place, Places};
 
@@ -28,7 +28,7 @@ impl SharedCallLimits {
         &self,
         shared: SharedLimits,
         own: &Limits,
-    ) -> Result<Option<Place<'_>>, Failure> {
+    ) -> Result<Option<Place<'_>>, CallFailure> {
         if !shared.is_stated() {
             return Ok(None);
         }
@@ -41,7 +41,7 @@ impl SharedCallLimits {
     }
 }
 
-fn refused(none: &NoPlace) -> Failure {
+fn refused(none: &NoPlace) -> CallFailure {
     let message = match none {
         NoPlace::Busy { calls, waited } => format!(
             "{calls} calls are running, which is the most for all plugins together \
@@ -51,7 +51,7 @@ fn refused(none: &NoPlace) -> Failure {
             "the limit for all plugins is reached: {calls} calls per minute ([limits] calls-per-minute)"
         ),
     };
-    Failure::new(FailureKind::LimitReached, message)
+    CallFailure::new(FailureKind::LimitReached, message)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(crate) mod warden;
 
 use std::sync::Arc;
 
-use sallyport_contract::{CallContext, Consent, Redactor, Secret, Services};
+use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
 use sallyport_store::Store;
 
 pub use approver::Approver;
@@ -39,7 +39,7 @@ use crate::{
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Reports the host that a running call connects to, by name.
-pub type Activity = Arc<dyn Fn(&CallContext, &str) + Send + Sync>;
+pub type Activity = Arc<dyn Fn(&ToolCallContext, &str) + Send + Sync>;
 
 /// The parts of a gate.
 pub struct GateParts {

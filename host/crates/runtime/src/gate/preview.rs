@@ -16,11 +16,11 @@ pub(super) async fn preview(
     grant: &Grant,
     redactor: &Redactor,
 ) -> Result<RequestPreview, HoldError> {
-    let shown = |text: &str| redactor.text(text).into_owned();
+    let shown = |text: &str| redactor.redact_text(text).into_owned();
     let (method, url, headers, body) = match kind {
         AccessKind::Request { method, url, headers, body, .. } => {
             let bytes = body.held().await?;
-            let body = body_preview(headers, &redactor.bytes(&bytes), redactor);
+            let body = body_preview(headers, &redactor.redact_bytes(&bytes), redactor);
             (Some(shown(method)), *url, header_lines(headers, grant, url, redactor), body)
         }
         AccessKind::OpenUrl { url } => (None, *url, Vec::new(), None),
@@ -66,14 +66,14 @@ fn header_lines(
     let is_own = |name: &str| !injected.iter().any(|(set, _)| set == name);
     let own = headers.iter().filter(|(name, _)| is_own(name.as_str()));
     let own = own.map(|(name, value)| {
-        (redactor.text(name.as_str()).into_owned(), lossy(value.as_bytes(), redactor))
+        (redactor.redact_text(name.as_str()).into_owned(), lossy(value.as_bytes(), redactor))
     });
     let own: Vec<_> = own.collect();
     own.into_iter().chain(injected).collect()
 }
 
 fn lossy(bytes: &[u8], redactor: &Redactor) -> String {
-    String::from_utf8_lossy(&redactor.bytes(bytes)).into_owned()
+    String::from_utf8_lossy(&redactor.redact_bytes(bytes)).into_owned()
 }
 
 /// Hashes the preview. Each part follows its length, so that different requests have different
@@ -104,7 +104,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("x-own", "a correct-horse-battery".parse().unwrap());
         headers.insert("content-type", "text/plain".parse().unwrap());
-        let bytes = redactor.bytes(b"say correct-horse-battery");
+        let bytes = redactor.redact_bytes(b"say correct-horse-battery");
         let body = body_preview(&headers, &bytes, &redactor).unwrap();
         assert_eq!(body.media_type.as_deref(), Some("text/plain"));
         assert!(body.content.starts_with("say ") && !body.content.contains("horse"));

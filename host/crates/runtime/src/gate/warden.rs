@@ -10,7 +10,7 @@ use super::{
 };
 use crate::services::USER;
 use sallyport_contract::{
-    BoxFuture, Decision, Denial, Redactor, Secret, Services, ToolCall, ToolId,
+    BoxFuture, Decision, Denial, Redactor, RequestedCall, Secret, Services, ToolId,
 };
 use sallyport_policy::{Grant, Manifest, Proxy, Question, Verdict};
 use sallyport_sandbox::{Access, AccessKind, HoldError, Warden};
@@ -62,7 +62,7 @@ impl PluginWarden {
     }
 
     /// The subject of an approval, without its preview.
-    fn matter<'a>(&'a self, call: &'a ToolCall, grant: &'a Grant) -> Matter<'a> {
+    fn matter<'a>(&'a self, call: &'a RequestedCall, grant: &'a Grant) -> Matter<'a> {
         Matter {
             call,
             version: &self.charge.manifest.version,
@@ -162,11 +162,11 @@ impl Warden for PluginWarden {
 }
 
 /// The call that an access belongs to, as the model made it.
-fn called(access: &Access<'_>) -> ToolCall {
-    ToolCall {
+fn called(access: &Access<'_>) -> RequestedCall {
+    RequestedCall {
         context: access.call.context().clone(),
         tool: access.call.tool().clone(),
-        arguments: access.call.text().to_owned(),
+        arguments: access.call.arguments_text().to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The session journal that writes to the store.
 
 use sallyport_contract::BoxFuture;
-use sallyport_session::{Journal, JournalError, Record, history};
+use sallyport_session::{Journal, JournalError, JournalRecord, history};
 use sallyport_store::{NewRecord, NewSession, Store, StoreError, Used};
 use serde_json::Value;
 use tokio::task;
@@ -71,7 +71,10 @@ impl StoreJournal {
 }
 
 impl Journal for StoreJournal {
-    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn write_records(
+        &mut self,
+        records: Vec<JournalRecord>,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
             let Some(writer) = &self.writer else { return Err(lost()) };
             let mut next = writer.clone();
@@ -92,11 +95,11 @@ impl Journal for StoreJournal {
 }
 
 impl Writer {
-    fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
+    fn write(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
         if let Some(origin) = &self.origin {
             create(&self.store, origin, records)?;
             self.origin = None;
-            self.is_untitled = history::title(records).is_none();
+            self.is_untitled = history::session_title(records).is_none();
         }
         let rows: Vec<Row> = records.iter().map(Row::of).collect();
         let at_ms = now_ms();
@@ -108,19 +111,19 @@ impl Writer {
 
     /// Updates the model and title that lists show. Errors are ignored: the records are already
     /// safe, and a list then shows the previous values.
-    fn describe(&mut self, records: &[Record]) {
+    fn describe(&mut self, records: &[JournalRecord]) {
         let sessions = self.store.sessions();
         if let Some(name) = records.iter().rev().find_map(model) {
             let _ = sessions.switch_model(&self.id, shortened(name));
         }
-        if let Some(title) = history::title(records).filter(|_| self.is_untitled) {
+        if let Some(title) = history::session_title(records).filter(|_| self.is_untitled) {
             self.is_untitled = sessions.rename(&self.id, &title).is_err();
         }
     }
 }
 
-fn create(store: &Store, origin: &Origin, records: &[Record]) -> Result<(), StoreError> {
-    let title = history::title(records).unwrap_or_default();
+fn create(store: &Store, origin: &Origin, records: &[JournalRecord]) -> Result<(), StoreError> {
+    let title = history::session_title(records).unwrap_or_default();
     let created = store.sessions().create(&NewSession {
         id: &origin.id,
         title: &title,
@@ -144,13 +147,13 @@ struct Row {
 }
 
 impl Row {
-    fn of(record: &Record) -> Self {
+    fn of(record: &JournalRecord) -> Self {
         // A record consists of text, numbers and JSON, so serializing it cannot fail.
         let value = serde_json::to_value(record).unwrap_or(Value::Null);
         Self {
             kind: value["kind"].as_str().unwrap_or_default().to_owned(),
             body: value.to_string(),
-            search_text: record.searchable().unwrap_or_default(),
+            search_text: record.search_text().unwrap_or_default(),
             used: used(record),
         }
     }
@@ -161,9 +164,9 @@ impl Row {
     }
 }
 
-fn model(record: &Record) -> Option<&str> {
+fn model(record: &JournalRecord) -> Option<&str> {
     match record {
-        Record::Model { name } => Some(name),
+        JournalRecord::Model { name } => Some(name),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ mod retention;
 #[cfg(test)]
 mod tests;
 
-use sallyport_session::Record;
+use sallyport_session::JournalRecord;
 use sallyport_store::{Store, StoreError, Used};
 
 pub use journal::{Origin, StoreJournal};
@@ -21,15 +21,17 @@ pub use retention::clear_up;
 /// # Errors
 ///
 /// The session does not exist, or the database cannot be read.
-pub fn records(store: &Store, id: &str) -> Result<Vec<Record>, StoreError> {
+pub fn records(store: &Store, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
     let rows = store.sessions().read(id)?;
-    rows.map(|row| Ok(Record::read(&row?.body))).collect()
+    rows.map(|row| Ok(JournalRecord::from_json(&row?.body))).collect()
 }
 
 /// The usage that a record adds to its session: turns, tokens and cost.
-fn used(record: &Record) -> Used {
-    let turns = u64::from(matches!(record, Record::Input { .. }));
-    let Some((usage, cost)) = record.spent() else { return Used { turns, ..Used::default() } };
+fn used(record: &JournalRecord) -> Used {
+    let turns = u64::from(matches!(record, JournalRecord::Input { .. }));
+    let Some((usage, cost)) = record.exchange_usage() else {
+        return Used { turns, ..Used::default() };
+    };
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     Used { turns, tokens, cost_micro_usd: cost.map(|cost| cost.micro_usd) }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sallyport_model::{AssistantMessage, Cost, Usage};
-use sallyport_session::{Journal, Record, restore};
+use sallyport_session::{Journal, JournalRecord, restore_session};
 use sallyport_store::{SessionFilter, Store};
 use tempfile::TempDir;
 
@@ -12,18 +12,18 @@ use crate::config::Sessions;
 
 const LIMITS: Sessions = Sessions { keep: Some(Duration::from_secs(3600)), keep_max: 10 };
 
-fn input(text: &str) -> Record {
-    Record::Input { message: text.into() }
+fn input(text: &str) -> JournalRecord {
+    JournalRecord::Input { message: text.into() }
 }
 
-fn answer(text: &str) -> Record {
+fn answer(text: &str) -> JournalRecord {
     let message = AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() };
     let usage = Usage { input_tokens: 7, output_tokens: 2, ..Usage::default() };
-    Record::Answer { message, usage, cost: Some(Cost { micro_usd: 11 }) }
+    JournalRecord::Answer { message, usage, cost: Some(Cost { micro_usd: 11 }) }
 }
 
-fn model(name: &str) -> Record {
-    Record::Model { name: name.to_owned() }
+fn model(name: &str) -> JournalRecord {
+    JournalRecord::Model { name: name.to_owned() }
 }
 
 fn store() -> (TempDir, Store) {
@@ -43,8 +43,8 @@ async fn what_is_written_is_read_again_and_counted() {
     let mut journal = begin(&store, "one");
     assert!(store.sessions().get("one").is_err(), "nothing was said, so nothing is kept");
     let first = vec![model("gpt"), input("how high is it?\nreally")];
-    journal.write(first.clone()).await.unwrap();
-    journal.write(vec![answer("8848 m"), model("x".repeat(300).as_str())]).await.unwrap();
+    journal.write_records(first.clone()).await.unwrap();
+    journal.write_records(vec![answer("8848 m"), model("x".repeat(300).as_str())]).await.unwrap();
     let session = store.sessions().get("one").unwrap();
     assert_eq!(
         (session.title.as_str(), session.folder.as_deref()),
@@ -54,7 +54,7 @@ async fn what_is_written_is_read_again_and_counted() {
     assert_eq!(session.used, Used { turns: 1, tokens: 9, cost_micro_usd: Some(11) });
     let read = records(&store, "one").unwrap();
     assert_eq!(read[..2], first);
-    assert_eq!(restore(read).turns(), 1);
+    assert_eq!(restore_session(read).turn_count(), 1);
     assert_eq!(store.sessions().search("8848", 5).unwrap().len(), 1);
 }
 
@@ -63,10 +63,10 @@ async fn a_session_that_begins_with_what_it_is_told_is_named_by_what_is_said_fir
     let (_folder, store) = store();
     let mut journal = begin(&store, "one");
     let title = || store.sessions().get("one").unwrap().title;
-    journal.write(vec![model("gpt")]).await.unwrap();
+    journal.write_records(vec![model("gpt")]).await.unwrap();
     assert_eq!(title(), "");
     for words in ["how high is it?", "and how wide?"] {
-        journal.write(vec![input(words)]).await.unwrap();
+        journal.write_records(vec![input(words)]).await.unwrap();
         assert_eq!(title(), "how high is it?");
     }
 }
@@ -74,11 +74,11 @@ async fn a_session_that_begins_with_what_it_is_told_is_named_by_what_is_said_fir
 #[tokio::test]
 async fn two_that_go_on_with_one_session_never_mix() {
     let (_folder, store) = store();
-    begin(&store, "one").write(vec![input("hello")]).await.unwrap();
+    begin(&store, "one").write_records(vec![input("hello")]).await.unwrap();
     let mut here = StoreJournal::go_on(store.clone(), "one", 1, LIMITS);
     let mut there = StoreJournal::go_on(store.clone(), "one", 1, LIMITS);
-    there.write(vec![answer("from there")]).await.unwrap();
-    let error = here.write(vec![answer("from here")]).await.unwrap_err();
+    there.write_records(vec![answer("from there")]).await.unwrap();
+    let error = here.write_records(vec![answer("from here")]).await.unwrap_err();
     assert!(error.message.contains("another process went on"), "{error}");
     assert_eq!(records(&store, "one").unwrap(), [input("hello"), answer("from there")]);
 }
@@ -86,13 +86,13 @@ async fn two_that_go_on_with_one_session_never_mix() {
 #[tokio::test]
 async fn a_session_that_goes_on_is_not_cleared_away_with_the_old() {
     let (_folder, store) = store();
-    begin(&store, "older").write(vec![input("hello")]).await.unwrap();
-    begin(&store, "newer").write(vec![input("hello")]).await.unwrap();
+    begin(&store, "older").write_records(vec![input("hello")]).await.unwrap();
+    begin(&store, "newer").write_records(vec![input("hello")]).await.unwrap();
     // Of two sessions used in the same millisecond, the one that began later counts as newer.
     tokio::time::sleep(Duration::from_millis(2)).await;
     let one = Sessions { keep_max: 1, ..LIMITS };
     let mut journal = StoreJournal::go_on(store.clone(), "older", 1, one);
-    journal.write(vec![answer("still here")]).await.unwrap();
+    journal.write_records(vec![answer("still here")]).await.unwrap();
     let ids = || -> Vec<String> {
         let sessions = store.sessions().list(&SessionFilter::default()).unwrap();
         sessions.into_iter().map(|session| session.id).collect()

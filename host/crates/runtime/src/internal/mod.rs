@@ -10,8 +10,9 @@ use std::{sync::Arc, time::Instant};
 
 use jiff::Zoned;
 use sallyport_contract::{
-    Admitted, CallReport, Failure, FailureKind, Outcome, PluginName, Services, ToolSpec,
-    services::{Firing, Notice},
+    AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, PluginName, Services,
+    ToolDescriptor,
+    services::{PluginNotice, TimerFiring},
 };
 use sallyport_policy::Manifest;
 use sallyport_sandbox::Warden;
@@ -25,13 +26,13 @@ pub trait InternalTool: Send + Sync {
     fn manifest(&self) -> Manifest;
 
     /// Returns its tools.
-    fn tools(&self) -> Vec<ToolSpec>;
+    fn tools(&self) -> Vec<ToolDescriptor>;
 
     /// Answers a call that has passed the gate. May block.
-    fn call(&self, call: &Admitted, from: &Caller) -> CallReport;
+    fn call(&self, call: &AdmittedCall, from: &Caller) -> CallReport;
 
     /// Returns the message for a timer of this tool that has fired.
-    fn fired(&self, firing: &Firing) -> Notice;
+    fn fired(&self, firing: &TimerFiring) -> PluginNotice;
 }
 
 /// The user and time of a call. The session is in the call's context.
@@ -57,7 +58,7 @@ fn reminder() -> Arc<dyn InternalTool> {
 
 /// Returns the message for a fired timer of an internal tool, even if the tool is now switched off.
 /// Returns `None` if the timer belongs to another plugin.
-pub fn fired(firing: &Firing) -> Option<Notice> {
+pub fn fired(firing: &TimerFiring) -> Option<PluginNotice> {
     Some(named(&firing.timer.owner.plugin)?.fired(firing))
 }
 
@@ -75,14 +76,14 @@ fn named(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
 pub(crate) async fn run(
     tool: &Arc<dyn InternalTool>,
     warden: &Arc<impl Warden + 'static>,
-    call: Admitted,
+    call: AdmittedCall,
 ) -> CallReport {
     let (tool, warden, started) = (Arc::clone(tool), Arc::clone(warden), Instant::now());
     let work = tokio::task::spawn_blocking(move || {
         let user = warden.user().to_owned();
         let from = Caller { user, now: Zoned::now(), services: warden.services() };
         let mut report = tool.call(&call, &from);
-        warden.redactor().report(&mut report);
+        warden.redactor().redact_report(&mut report);
         report
     });
     // A panic in the tool is a bug of the host, but it must not end the session.
@@ -91,6 +92,7 @@ pub(crate) async fn run(
 }
 
 fn broken(why: &str) -> Outcome {
-    let failure = Failure::new(FailureKind::Internal, "the tool broke; this is a bug of the host");
+    let failure =
+        CallFailure::new(FailureKind::Internal, "the tool broke; this is a bug of the host");
     Outcome::Failed(failure.with_detail(why))
 }

@@ -7,9 +7,12 @@
 
 use jiff::{Timestamp, Zoned};
 use sallyport_contract::{
-    Admitted, CallReport, Effect, Failure, FailureKind, Hints, Outcome, Owner, PluginName, ToolId,
-    ToolName, ToolOutput, ToolSpec,
-    services::{Audience, Firing, Moment, Notice, Plan, Timer, TimerError, Timers},
+    AdmittedCall, CallFailure, CallReport, DataOwner, Effect, FailureKind, Outcome, PluginName,
+    ToolDescriptor, ToolHints, ToolId, ToolName, ToolOutput,
+    services::{
+        NoticeAudience, PluginNotice, StoredTimer, TimerError, TimerFiring, TimerRequest,
+        TimerSchedule, TimerStore,
+    },
     text,
 };
 use sallyport_policy::{Capability, Manifest};
@@ -56,11 +59,11 @@ impl InternalTool for Reminder {
         }
     }
 
-    fn tools(&self) -> Vec<ToolSpec> {
+    fn tools(&self) -> Vec<ToolDescriptor> {
         vec![create(), list(), cancel()]
     }
 
-    fn call(&self, call: &Admitted, from: &Caller) -> CallReport {
+    fn call(&self, call: &AdmittedCall, from: &Caller) -> CallReport {
         let Some(timers) = &from.services.timers else {
             let why = "reminders cannot be kept: this host has no timers";
             return failed(FailureKind::Unavailable, why).into();
@@ -75,14 +78,14 @@ impl InternalTool for Reminder {
         answered.unwrap_or_else(CallReport::from)
     }
 
-    fn fired(&self, firing: &Firing) -> Notice {
+    fn fired(&self, firing: &TimerFiring) -> PluginNotice {
         let said = said(&firing.timer);
-        Notice {
+        PluginNotice {
             plugin: name(),
             session_id: firing.timer.session_id.clone(),
             text: format!("Reminder: {said}{}", remark(firing)),
             speech: Some(said),
-            audience: Audience::Conversation,
+            audience: NoticeAudience::Conversation,
             late: firing.late,
         }
     }
@@ -98,7 +101,7 @@ fn named(mut all: impl Iterator<Item = String>) -> String {
 }
 
 /// Returns a remark about missed or repeated firings.
-fn remark(firing: &Firing) -> String {
+fn remark(firing: &TimerFiring) -> String {
     match (firing.missed, firing.again) {
         (0, false) => String::new(),
         (0, true) => " (it may have been said already)".to_owned(),
@@ -111,13 +114,13 @@ fn name() -> PluginName {
     NAME.parse().expect("it is a plugin's name")
 }
 
-fn owner(from: &Caller) -> Owner {
-    Owner { plugin: name(), user: from.user.clone() }
+fn owner(from: &Caller) -> DataOwner {
+    DataOwner { plugin: name(), user: from.user.clone() }
 }
 
-fn spec(tool: &str, description: &str, properties: Value, required: &[&str]) -> ToolSpec {
+fn spec(tool: &str, description: &str, properties: Value, required: &[&str]) -> ToolDescriptor {
     let tool: ToolName = tool.parse().expect("it is a tool's name");
-    ToolSpec {
+    ToolDescriptor {
         id: ToolId::new(name(), tool),
         title: None,
         description: description.to_owned(),
@@ -128,11 +131,11 @@ fn spec(tool: &str, description: &str, properties: Value, required: &[&str]) -> 
             "required": required,
         }),
         output: None,
-        hints: Hints { open_world: Some(false), ..Hints::default() },
+        hints: ToolHints { open_world: Some(false), ..ToolHints::default() },
     }
 }
 
-fn create() -> ToolSpec {
+fn create() -> ToolDescriptor {
     let description = "Sets a reminder: reminds the user of something, once or again and again, in \
                        this conversation.";
     let properties = json!({
@@ -149,14 +152,14 @@ fn create() -> ToolSpec {
     spec(CREATE, description, properties, &["text", "when"])
 }
 
-fn list() -> ToolSpec {
+fn list() -> ToolDescriptor {
     let description = "Lists the user's reminders with their ids, the next one first.";
     let mut spec = spec(LIST, description, json!({}), &[]);
     spec.hints.read_only = Some(true);
     spec
 }
 
-fn cancel() -> ToolSpec {
+fn cancel() -> ToolDescriptor {
     let description = "Cancels a reminder, by its id or by words of its text.";
     let properties = json!({
         "reminder": {
@@ -171,17 +174,17 @@ fn cancel() -> ToolSpec {
 
 /// One call, with everything that it needs.
 struct Desk<'a> {
-    timers: &'a dyn Timers,
-    call: &'a Admitted,
+    timers: &'a dyn TimerStore,
+    call: &'a AdmittedCall,
     from: &'a Caller,
-    owner: Owner,
+    owner: DataOwner,
 }
 
 impl Desk<'_> {
     fn create(&self) -> Result<CallReport, Outcome> {
         let (text, when) = (self.argument("text"), self.argument("when"));
         let moment = words(when, &self.from.now).map_err(not_a_time)?;
-        let timer = self.timers.add(&self.owner, self.plan(text, moment)).map_err(refused)?;
+        let timer = self.timers.add_timer(&self.owner, self.plan(text, moment)).map_err(refused)?;
         let when = self.when(&timer);
         let output = ToolOutput {
             data: self.shown(&timer),
@@ -191,10 +194,10 @@ impl Desk<'_> {
         Ok(planned(format!("set reminder {}, {when}", timer.id), output))
     }
 
-    fn plan(&self, text: &str, moment: Moment) -> Plan {
-        Plan {
+    fn plan(&self, text: &str, moment: TimerSchedule) -> TimerRequest {
+        TimerRequest {
             moment,
-            label: Some(text::excerpt(text, SHOWN_CHARS_MAX)),
+            label: Some(text::escape_excerpt(text, SHOWN_CHARS_MAX)),
             payload: json!({ "text": text }).to_string(),
             session_id: self.call.context().session_id.clone(),
             interval_ms_min: INTERVAL_MS_MIN,
@@ -203,14 +206,14 @@ impl Desk<'_> {
     }
 
     fn list(&self) -> Result<Outcome, Outcome> {
-        let timers = self.timers.list(&self.owner).map_err(refused)?;
+        let timers = self.timers.list_timers(&self.owner).map_err(refused)?;
         let reminders: Value = timers.iter().map(|timer| self.shown(timer)).collect();
         let data = json!({ "reminders": reminders });
         let speech = Some(self.summary(&timers));
         Ok(Outcome::Completed(ToolOutput { data, speech, ..ToolOutput::default() }))
     }
 
-    fn summary(&self, timers: &[Timer]) -> String {
+    fn summary(&self, timers: &[StoredTimer]) -> String {
         match timers {
             [] => "No reminders.".to_owned(),
             [one] => format!("There is one reminder, {}.", self.brief(one)),
@@ -222,9 +225,9 @@ impl Desk<'_> {
     }
 
     fn cancel(&self) -> Result<CallReport, Outcome> {
-        let timers = self.timers.list(&self.owner).map_err(refused)?;
+        let timers = self.timers.list_timers(&self.owner).map_err(refused)?;
         let timer = self.meant(&timers, self.argument("reminder").trim())?;
-        if !self.timers.cancel(&self.owner, &timer.id).map_err(refused)? {
+        if !self.timers.cancel_timer(&self.owner, &timer.id).map_err(refused)? {
             // The timer fired between `list` and `cancel`.
             let message = format!("the reminder \"{}\" has just come", said(timer));
             return Err(failed(FailureKind::NotFound, message));
@@ -239,7 +242,11 @@ impl Desk<'_> {
 
     /// Finds the reminder that the user means: by its id, else by part of its text. Reminders of
     /// this conversation take precedence.
-    fn meant<'t>(&self, timers: &'t [Timer], which: &str) -> Result<&'t Timer, Outcome> {
+    fn meant<'t>(
+        &self,
+        timers: &'t [StoredTimer],
+        which: &str,
+    ) -> Result<&'t StoredTimer, Outcome> {
         if let Some(timer) = timers.iter().find(|timer| timer.id == which) {
             return Ok(timer);
         }
@@ -249,7 +256,7 @@ impl Desk<'_> {
         match (here.as_slice(), elsewhere.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one),
             ([], []) => {
-                let quoted = text::excerpt(which, SHOWN_CHARS_MAX);
+                let quoted = text::escape_excerpt(which, SHOWN_CHARS_MAX);
                 let message = format!("there is no reminder \"{quoted}\"; {}", self.all(timers));
                 Err(failed(FailureKind::NotFound, message))
             }
@@ -261,26 +268,26 @@ impl Desk<'_> {
         }
     }
 
-    fn all(&self, timers: &[Timer]) -> String {
+    fn all(&self, timers: &[StoredTimer]) -> String {
         match timers {
             [] => "there is none at all".to_owned(),
             some => format!("there is {}", self.briefs(some.iter())),
         }
     }
 
-    fn briefs<'t>(&self, timers: impl Iterator<Item = &'t Timer>) -> String {
+    fn briefs<'t>(&self, timers: impl Iterator<Item = &'t StoredTimer>) -> String {
         named(timers.map(|timer| format!("{} ({})", timer.id, self.brief(timer))))
     }
 
-    fn brief(&self, timer: &Timer) -> String {
-        format!("\"{}\" {}", text::excerpt(&said(timer), SHOWN_CHARS_MAX), self.when(timer))
+    fn brief(&self, timer: &StoredTimer) -> String {
+        format!("\"{}\" {}", text::escape_excerpt(&said(timer), SHOWN_CHARS_MAX), self.when(timer))
     }
 
-    fn when(&self, timer: &Timer) -> String {
+    fn when(&self, timer: &StoredTimer) -> String {
         describe(&timer.moment, timer.next_ms, &self.from.now)
     }
 
-    fn shown(&self, timer: &Timer) -> Value {
+    fn shown(&self, timer: &StoredTimer) -> Value {
         json!({
             "id": timer.id,
             "text": said(timer),
@@ -291,7 +298,7 @@ impl Desk<'_> {
         })
     }
 
-    fn is_here(&self, timer: &Timer) -> bool {
+    fn is_here(&self, timer: &StoredTimer) -> bool {
         timer.session_id == self.call.context().session_id
     }
 
@@ -302,7 +309,7 @@ impl Desk<'_> {
 }
 
 /// Returns the text of a reminder.
-fn said(timer: &Timer) -> String {
+fn said(timer: &StoredTimer) -> String {
     let payload: Option<Value> = serde_json::from_str(&timer.payload).ok();
     let text = payload.as_ref().and_then(|payload| payload["text"].as_str());
     text.or(timer.label.as_deref()).unwrap_or("something").to_owned()
@@ -322,14 +329,14 @@ fn planned(what: String, output: ToolOutput) -> CallReport {
 
 fn not_a_time(error: WordsError) -> Outcome {
     let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-    let failure = Failure::new(FailureKind::InvalidArguments, format!("{error}{hint}"));
+    let failure = CallFailure::new(FailureKind::InvalidArguments, format!("{error}{hint}"));
     Outcome::InvalidArguments(failure)
 }
 
 fn refused(error: TimerError) -> Outcome {
     match error {
         TimerError::Invalid(_) => {
-            let failure = Failure::new(FailureKind::InvalidArguments, error.to_string());
+            let failure = CallFailure::new(FailureKind::InvalidArguments, error.to_string());
             Outcome::InvalidArguments(failure)
         }
         TimerError::TooMany { max } => {
@@ -338,13 +345,13 @@ fn refused(error: TimerError) -> Outcome {
         }
         TimerError::Unavailable(why) => {
             let message = "reminders cannot be kept for now";
-            Outcome::Failed(Failure::new(FailureKind::Unavailable, message).with_detail(why))
+            Outcome::Failed(CallFailure::new(FailureKind::Unavailable, message).with_detail(why))
         }
     }
 }
 
 fn failed(kind: FailureKind, message: impl Into<String>) -> Outcome {
-    Outcome::Failed(Failure::new(kind, message))
+    Outcome::Failed(CallFailure::new(kind, message))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sallyport_contract::ToolSpec;
+use sallyport_contract::ToolDescriptor;
 use sallyport_policy::Manifest;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Pin {
 
 impl Pin {
     /// Pins a plugin as it is now.
-    pub fn of(manifest: &Manifest, digest: &str, tools: &[ToolSpec]) -> Self {
+    pub fn of(manifest: &Manifest, digest: &str, tools: &[ToolDescriptor]) -> Self {
         let tool: BTreeMap<String, String> =
             tools.iter().map(|spec| (spec.id.tool.to_string(), hash(&told(spec)))).collect();
         let requests: BTreeSet<String> =
@@ -89,7 +89,7 @@ impl Pin {
 }
 
 /// The definition of a tool that a model receives, and the schema of its results.
-fn told(spec: &ToolSpec) -> String {
+fn told(spec: &ToolDescriptor) -> String {
     // A derived `Serialize` of plain data cannot fail.
     serde_json::to_string(spec).unwrap_or_default()
 }

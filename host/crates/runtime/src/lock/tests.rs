@@ -1,6 +1,6 @@
 //! Tests of the lock: the changes that it detects, and its file.
 
-use sallyport_contract::{Hints, ToolSpec};
+use sallyport_contract::{ToolDescriptor, ToolHints};
 use sallyport_policy::Manifest;
 use serde_json::json;
 
@@ -9,15 +9,15 @@ use super::*;
 fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> Pin {
     let text = format!("name = 'a'\nversion = '{version}'\ndescription = 'A'\n{request}");
     let manifest = Manifest::parse("plugin.toml", &text).unwrap();
-    let tools: Vec<ToolSpec> = tools
+    let tools: Vec<ToolDescriptor> = tools
         .iter()
-        .map(|(name, description)| ToolSpec {
+        .map(|(name, description)| ToolDescriptor {
             id: format!("a.{name}").parse().unwrap(),
             title: None,
             description: (*description).to_owned(),
             parameters: json!({"type": "object"}),
             output: None,
-            hints: Hints::default(),
+            hints: ToolHints::default(),
         })
         .collect();
     Pin::of(&manifest, digest, &tools)

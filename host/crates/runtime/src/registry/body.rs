@@ -7,7 +7,7 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, CallReport, Failure, FailureKind, Outcome, PluginName, ToolSpec,
+    AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, PluginName, ToolDescriptor,
 };
 use sallyport_sandbox::{
     ComponentFile, InstanceInfo, LoadError, Plugin, PluginParts, Sandbox, Warden,
@@ -57,7 +57,7 @@ pub(super) struct Component {
     /// The expected digest of its bytes.
     digest: String,
     /// For a component that is a program: its one tool, and the timeout of a run.
-    command: Option<(ToolSpec, Duration)>,
+    command: Option<(ToolDescriptor, Duration)>,
     plugin: OnceLock<Arc<Plugin>>,
 }
 
@@ -68,11 +68,11 @@ impl Component {
     }
 
     /// A component that is a program.
-    pub(super) fn command(file: &ComponentFile, tool: ToolSpec, time_max: Duration) -> Self {
+    pub(super) fn command(file: &ComponentFile, tool: ToolDescriptor, time_max: Duration) -> Self {
         Self::of(file, Some((tool, time_max)))
     }
 
-    fn of(file: &ComponentFile, command: Option<(ToolSpec, Duration)>) -> Self {
+    fn of(file: &ComponentFile, command: Option<(ToolDescriptor, Duration)>) -> Self {
         let (digest, plugin) = (file.digest().to_owned(), OnceLock::new());
         Self { file: file.path().to_owned(), digest, command, plugin }
     }
@@ -85,14 +85,14 @@ impl Component {
         &self,
         sandbox: &Arc<Sandbox>,
         owner: &Owner<'_>,
-    ) -> Result<Arc<Plugin>, Failure> {
+    ) -> Result<Arc<Plugin>, CallFailure> {
         if let Some(plugin) = self.plugin.get() {
             return Ok(Arc::clone(plugin));
         }
         let file = ComponentFile::read(&self.file).map_err(|error| owner.broken(&error))?;
         if file.digest() != self.digest {
             let message = format!("{} has changed on disk since it was loaded", owner.name());
-            let failure = Failure::new(FailureKind::Unavailable, message);
+            let failure = CallFailure::new(FailureKind::Unavailable, message);
             return Err(failure.with_detail("restart to load the new component"));
         }
         self.prepare(sandbox, &file, owner)
@@ -104,7 +104,7 @@ impl Component {
         sandbox: &Arc<Sandbox>,
         file: &ComponentFile,
         owner: &Owner<'_>,
-    ) -> Result<Arc<Plugin>, Failure> {
+    ) -> Result<Arc<Plugin>, CallFailure> {
         let parts = owner.parts(file);
         let plugin = match &self.command {
             None => sandbox.load(parts),
@@ -151,7 +151,7 @@ impl Body {
         &self,
         sandbox: &Arc<Sandbox>,
         owner: &Owner<'_>,
-        call: Admitted,
+        call: AdmittedCall,
     ) -> CallReport {
         match self {
             Self::Component(component) => match component.plugin(sandbox, owner) {
@@ -193,8 +193,8 @@ impl Owner<'_> {
 
     /// The failure of a plugin that cannot be loaded. The model reads only that; the user also
     /// reads why.
-    fn broken(&self, error: &LoadError) -> Failure {
+    fn broken(&self, error: &LoadError) -> CallFailure {
         let message = format!("{} cannot be loaded", self.name());
-        Failure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
+        CallFailure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, CallReport, Denial, Failure, FailureKind, PluginName, ToolId, ToolSpec,
+    AdmittedCall, CallFailure, CallReport, Denial, FailureKind, PluginName, ToolDescriptor, ToolId,
 };
 use sallyport_policy::{Capability, Grant, Manifest};
 use sallyport_sandbox::{ComponentFile, InstanceInfo, Plugin, Sandbox, Warden, schema::Schema};
@@ -19,7 +19,7 @@ use crate::{gate::warden::PluginWarden, lock::Pin, script};
 pub struct Entry {
     pub(super) warden: Arc<PluginWarden>,
     pub(super) body: Body,
-    pub(super) tools: Vec<ToolSpec>,
+    pub(super) tools: Vec<ToolDescriptor>,
     /// Its settings, with defaults.
     pub(super) settings: Map<String, Value>,
     pub(super) state: State,
@@ -103,7 +103,7 @@ impl Entry {
     }
 
     /// Its tools, in the order that it lists them.
-    pub fn tools(&self) -> &[ToolSpec] {
+    pub fn tools(&self) -> &[ToolDescriptor] {
         &self.tools
     }
 
@@ -167,7 +167,7 @@ impl Entry {
         tool.output.as_ref().map_or(Ok(()), |schema| check(&schemas.output, schema, data))
     }
 
-    fn tool(&self, id: &ToolId) -> Option<(&ToolSpec, &ToolSchemas)> {
+    fn tool(&self, id: &ToolId) -> Option<(&ToolDescriptor, &ToolSchemas)> {
         self.tools.iter().zip(&self.schemas).find(|(tool, _)| tool.id == *id)
     }
 
@@ -176,7 +176,7 @@ impl Entry {
     /// # Errors
     ///
     /// The plugin cannot be prepared, or does not run in the sandbox.
-    pub(crate) fn plugin(&self, sandbox: &Arc<Sandbox>) -> Result<Arc<Plugin>, Failure> {
+    pub(crate) fn plugin(&self, sandbox: &Arc<Sandbox>) -> Result<Arc<Plugin>, CallFailure> {
         self.component()?.plugin(sandbox, &self.owner())
     }
 
@@ -185,14 +185,14 @@ impl Entry {
         &self,
         sandbox: &Arc<Sandbox>,
         file: &ComponentFile,
-    ) -> Result<Arc<Plugin>, Failure> {
+    ) -> Result<Arc<Plugin>, CallFailure> {
         self.component()?.prepare(sandbox, file, &self.owner())
     }
 
-    fn component(&self) -> Result<&Component, Failure> {
+    fn component(&self) -> Result<&Component, CallFailure> {
         self.body.component().ok_or_else(|| {
             let message = format!("{} does not run in the sandbox", self.name());
-            Failure::new(FailureKind::Unavailable, message)
+            CallFailure::new(FailureKind::Unavailable, message)
         })
     }
 
@@ -201,7 +201,7 @@ impl Entry {
     }
 
     /// Prepares as much as possible before a call.
-    pub(super) fn warm_up(&self, sandbox: &Arc<Sandbox>) -> Result<(), Failure> {
+    pub(super) fn warm_up(&self, sandbox: &Arc<Sandbox>) -> Result<(), CallFailure> {
         match self.body.component() {
             Some(_) => self.plugin(sandbox).map(drop),
             None => Ok(()),
@@ -209,7 +209,7 @@ impl Entry {
     }
 
     /// Runs a call that has passed the gate.
-    pub(super) async fn call(&self, sandbox: &Arc<Sandbox>, call: Admitted) -> CallReport {
+    pub(super) async fn call(&self, sandbox: &Arc<Sandbox>, call: AdmittedCall) -> CallReport {
         self.body.call(sandbox, &self.owner(), call).await
     }
 

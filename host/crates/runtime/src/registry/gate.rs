@@ -7,8 +7,8 @@
 //! The call runs only after all of these. Its result must match the tool's output schema.
 
 use sallyport_contract::{
-    Admitted, CallReport, Decision, Denial, Effect, Failure, FailureKind, Outcome, ToolCall,
-    ToolId, ToolSpec, json,
+    AdmittedCall, CallFailure, CallReport, Decision, Denial, Effect, FailureKind, Outcome,
+    RequestedCall, ToolDescriptor, ToolId, json,
 };
 use sallyport_policy::{
     Access, Capability, Grant, Policy, Question, Verdict, question::ROLE_PREFIX,
@@ -22,7 +22,10 @@ use crate::gate::approver::{Grounds, Matter};
 const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Decides on a call. A refusal is the call's outcome.
-pub(super) async fn admit(registry: &Registry, mut call: ToolCall) -> Result<Admitted, Outcome> {
+pub(super) async fn admit(
+    registry: &Registry,
+    mut call: RequestedCall,
+) -> Result<AdmittedCall, Outcome> {
     let (entry, _) = registry.find(&call.tool).map_err(missing)?;
     if call.arguments.trim().is_empty() {
         call.arguments = "{}".to_owned();
@@ -31,25 +34,28 @@ pub(super) async fn admit(registry: &Registry, mut call: ToolCall) -> Result<Adm
     let grounds = decide(registry, entry, &call, &arguments, Policy::decide).await;
     let grounds = grounds.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
-    Ok(Admitted::new(call, arguments).on_grounds(grounds))
+    Ok(AdmittedCall::new(call, arguments).with_authorization_reason(grounds))
 }
 
 /// Decides on a run that no model requested. The tool names a role, and choosing the plugin for
 /// that role counts as consent unless a rule decides otherwise. A refusal is the run's outcome.
-pub(super) async fn admit_role(registry: &Registry, run: ToolCall) -> Result<Admitted, Outcome> {
+pub(super) async fn admit_role(
+    registry: &Registry,
+    run: RequestedCall,
+) -> Result<AdmittedCall, Outcome> {
     let entry = registry.usable(run.tool.plugin.as_str()).map_err(missing)?;
-    let about = json::parse(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
+    let about = json::parse_json(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
         let message = format!("what {} is about is {error}", run.tool);
-        Outcome::Failed(Failure::new(FailureKind::Internal, message))
+        Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
     })?;
     let grounds = decide(registry, entry, &run, &about, Policy::decide_role).await;
     let grounds = grounds.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`, for roles")]
-    Ok(Admitted::new(run, about).on_grounds(grounds))
+    Ok(AdmittedCall::new(run, about).with_authorization_reason(grounds))
 }
 
 /// Why an admitted run in a role may not continue.
-pub(super) fn refusal(registry: &Registry, run: &Admitted) -> Option<Denial> {
+pub(super) fn refusal(registry: &Registry, run: &AdmittedCall) -> Option<Denial> {
     let entry = registry.plugin(run.tool().plugin.as_str()).ok()?;
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
     let question = Question { tool, digest: entry.digest(), arguments, context };
@@ -77,21 +83,21 @@ fn missing(missing: Missing) -> Outcome {
     Outcome::Failed(match missing {
         Missing::Unknown { message, near } => {
             let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            Failure::new(FailureKind::NotFound, message + &near)
+            CallFailure::new(FailureKind::NotFound, message + &near)
         }
         // The message may contain paths of the host, which the model must not see.
         Missing::Unusable { message, .. } => {
-            Failure::new(FailureKind::Unavailable, "this plugin cannot be used for now")
+            CallFailure::new(FailureKind::Unavailable, "this plugin cannot be used for now")
                 .with_detail(message)
         }
     })
 }
 
-fn check_arguments(entry: &Entry, call: &ToolCall) -> Result<Value, Outcome> {
+fn check_arguments(entry: &Entry, call: &RequestedCall) -> Result<Value, Outcome> {
     let invalid = |message: String| {
-        Outcome::InvalidArguments(Failure::new(FailureKind::InvalidArguments, message))
+        Outcome::InvalidArguments(CallFailure::new(FailureKind::InvalidArguments, message))
     };
-    let arguments = json::parse(&call.arguments, ARGUMENTS_BYTES_MAX)
+    let arguments = json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX)
         .map_err(|error| invalid(format!("the arguments of {} are {error}", call.tool)))?;
     if !arguments.is_object() {
         return Err(invalid(format!("the arguments of {} are not a JSON object", call.tool)));
@@ -107,7 +113,7 @@ fn check_arguments(entry: &Entry, call: &ToolCall) -> Result<Value, Outcome> {
 async fn decide(
     registry: &Registry,
     entry: &Entry,
-    call: &ToolCall,
+    call: &RequestedCall,
     arguments: &Value,
     judge: impl Fn(&Policy, &Question<'_>, &Grant) -> Verdict,
 ) -> Result<String, Denial> {
@@ -130,7 +136,7 @@ async fn decide(
 }
 
 /// Runs an admitted call.
-pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
+pub(super) async fn run(registry: &Registry, call: AdmittedCall) -> CallReport {
     let id = call.tool().clone();
     let (entry, tool) = match registry.find(&id) {
         Ok(found) => found,
@@ -161,7 +167,7 @@ pub(super) async fn run(registry: &Registry, call: Admitted) -> CallReport {
             "{id} returned a result that does not match its schema: {}",
             complaints.join("; ")
         );
-        report.outcome = Outcome::Failed(Failure::new(FailureKind::BadOutput, message));
+        report.outcome = Outcome::Failed(CallFailure::new(FailureKind::BadOutput, message));
     }
     report
 }
@@ -174,6 +180,6 @@ fn path_in(arguments: &Value) -> Option<String> {
 }
 
 /// The access that the advice should suggest. The author's hint is good enough for advice.
-fn wanted_access(tool: &ToolSpec) -> Access {
+fn wanted_access(tool: &ToolDescriptor) -> Access {
     if tool.hints.read_only == Some(true) { Access::Read } else { Access::ReadWrite }
 }

@@ -13,7 +13,9 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use futures::future::join_all;
-use sallyport_contract::{NameTable, PluginName, ToolId, ToolSpec, mangle::Collision};
+use sallyport_contract::{
+    NameTable, PluginName, ToolDescriptor, ToolId, mangle::ToolNameCollision,
+};
 use sallyport_policy::{Manifest, Role};
 use sallyport_sandbox::{
     CompileProgress, ComponentFile, LoadError, Metadata, Sandbox, schema::Schema,
@@ -116,7 +118,7 @@ impl Registry {
     }
 }
 
-fn tools(entries: &BTreeMap<PluginName, Entry>) -> impl Iterator<Item = &ToolSpec> {
+fn tools(entries: &BTreeMap<PluginName, Entry>) -> impl Iterator<Item = &ToolDescriptor> {
     entries.values().filter(|entry| entry.is_ready()).flat_map(Entry::tools)
 }
 
@@ -163,7 +165,7 @@ fn namesake(name: &PluginName, all: &[Candidate], is_own: bool) -> Option<Proble
 fn refuse_both(
     entries: &mut BTreeMap<PluginName, Entry>,
     problems: &mut Vec<Problem>,
-    collision: &Collision,
+    collision: &ToolNameCollision,
 ) {
     for ToolId { plugin, .. } in [&collision.first, &collision.second] {
         if let Some(entry) = entries.remove(plugin) {
@@ -182,7 +184,7 @@ struct Known {
     manifest: Manifest,
     body: Body,
     digest: String,
-    tools: Vec<ToolSpec>,
+    tools: Vec<ToolDescriptor>,
     remarks: Vec<String>,
     /// Why it cannot be used, as it reports itself.
     disabled: Option<String>,

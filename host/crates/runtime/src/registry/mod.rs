@@ -16,8 +16,8 @@ mod requests;
 use std::{collections::BTreeMap, sync::Arc};
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Denial, Failure, PluginName, ToolCall, ToolId, ToolSpec,
-    Toolbox,
+    AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, PluginName, RequestedCall,
+    ToolDescriptor, ToolId, Toolbox,
 };
 use sallyport_model::openai;
 use sallyport_policy::source::nearest;
@@ -38,7 +38,7 @@ pub struct Registry {
     /// The names of all plugins found, loaded or not; used for suggestions.
     names: Vec<PluginName>,
     problems: Vec<Problem>,
-    tools: Vec<ToolSpec>,
+    tools: Vec<ToolDescriptor>,
     gate: Arc<Gate>,
     sandbox: Arc<Sandbox>,
 }
@@ -148,18 +148,21 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin cannot be loaded.
-    pub(crate) fn load_plugin(&self, entry: &Entry) -> Result<Arc<Plugin>, Failure> {
+    pub(crate) fn load_plugin(&self, entry: &Entry) -> Result<Arc<Plugin>, CallFailure> {
         entry.plugin(&self.sandbox)
     }
 
     /// Decides on a run in a role; see [`Roles`](crate::roles::Roles).
-    pub(crate) async fn admit_role(&self, run: ToolCall) -> Result<Admitted, Box<CallReport>> {
+    pub(crate) async fn admit_role(
+        &self,
+        run: RequestedCall,
+    ) -> Result<AdmittedCall, Box<CallReport>> {
         gate::admit_role(self, run).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
     }
 
     /// Why an admitted run in a role may not continue: its capability was revoked, or a rule now
     /// denies it. The user is not asked a second time.
-    pub(crate) fn refusal(&self, run: &Admitted) -> Option<Denial> {
+    pub(crate) fn refusal(&self, run: &AdmittedCall) -> Option<Denial> {
         gate::refusal(self, run)
     }
 
@@ -168,7 +171,7 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin or tool does not exist, or the plugin cannot be used.
-    pub fn find(&self, id: &ToolId) -> Result<(&Entry, &ToolSpec), Missing> {
+    pub fn find(&self, id: &ToolId) -> Result<(&Entry, &ToolDescriptor), Missing> {
         let entry = self.usable(id.plugin.as_str())?;
         let found = entry.tools().iter().find(|tool| tool.id == *id);
         found.map(|tool| (entry, tool)).ok_or_else(|| {
@@ -189,7 +192,7 @@ impl Registry {
             };
         }
         let names: Vec<String> = self.names.iter().map(ToString::to_string).collect();
-        let name = sallyport_contract::text::excerpt(name, 64);
+        let name = sallyport_contract::text::escape_excerpt(name, 64);
         Missing::Unknown {
             message: format!("there is no plugin {name:?}"),
             near: near(&name, &names),
@@ -215,7 +218,7 @@ impl Registry {
 }
 
 /// One tool as an OpenAI function definition.
-pub fn definition(tool: &ToolSpec) -> Value {
+pub fn definition(tool: &ToolDescriptor) -> Value {
     openai::definition(&tool.into())
 }
 
@@ -234,17 +237,20 @@ fn near(name: &str, names: &[String]) -> Option<String> {
 }
 
 impl Toolbox for Registry {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &[ToolDescriptor] {
         &self.tools
     }
 
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
             gate::admit(self, call).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
         })
     }
 
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(gate::run(self, call))
     }
 }

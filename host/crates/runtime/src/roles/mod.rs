@@ -29,8 +29,8 @@ use std::sync::{
 };
 
 use sallyport_contract::{
-    Admitted, CallContext, CallReport, Denial, Failure, Outcome, PluginName, ToolCall, ToolId,
-    ToolName, services::Origin, text,
+    AdmittedCall, CallFailure, CallReport, Denial, Outcome, PluginName, RequestedCall,
+    ToolCallContext, ToolId, ToolName, services::InputOrigin, text,
 };
 use sallyport_policy::{Grant, Role, question::ROLE_PREFIX};
 use sallyport_sandbox::Plugin;
@@ -98,7 +98,7 @@ pub enum RoleError {
     },
     /// It cannot be loaded.
     #[error("{}", .0.detail.as_deref().unwrap_or(&.0.message))]
-    Broken(Failure),
+    Broken(CallFailure),
 }
 
 fn words(roles: &[Role]) -> String {
@@ -176,7 +176,7 @@ impl Roles {
     }
 
     /// The context of a run, with an id of its own.
-    pub fn context(&self, session_id: &str) -> CallContext {
+    pub fn context(&self, session_id: &str) -> ToolCallContext {
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
         let call_id = format!("run-{:x}-{run}", self.began_ms);
         services::call_context(call_id, session_id)
@@ -209,7 +209,7 @@ impl Player {
 
     /// Why an admitted run may not continue: the policy has changed, or the audit cannot be
     /// written.
-    pub fn refusal(&self, call: &Admitted) -> Option<Denial> {
+    pub fn refusal(&self, call: &AdmittedCall) -> Option<Denial> {
         let unrecorded = || Denial {
             what: format!("{} may not run", call.tool()),
             why: "the audit cannot be written".to_owned(),
@@ -228,10 +228,10 @@ impl Player {
     pub async fn admit(
         &self,
         run: Run,
-        context: CallContext,
+        context: ToolCallContext,
         about: &Value,
-    ) -> Result<Admitted, Box<CallReport>> {
-        let run = ToolCall { context, tool: run.of(&self.name), arguments: about.to_string() };
+    ) -> Result<AdmittedCall, Box<CallReport>> {
+        let run = RequestedCall { context, tool: run.of(&self.name), arguments: about.to_string() };
         let result = self.roles.audited.admit_role(run.clone()).await;
         if let Some(observer) = &self.roles.observer {
             observer.decided(&run, &result);
@@ -240,14 +240,14 @@ impl Player {
     }
 
     /// Starts the record of an admitted run.
-    pub fn begin(&self, call: &Admitted) -> Playing {
+    pub fn begin(&self, call: &AdmittedCall) -> Playing {
         let (tool, observer) = (call.tool().clone(), self.roles.observer.clone());
         Playing { record: self.roles.audited.begun(call), tool, observer, may_be_silent: false }
     }
 
     /// Starts the record of one of many runs that share a decision and usually only read. It is
     /// written only if the run had effects or failed.
-    pub fn begin_looking(&self, call: &Admitted) -> Playing {
+    pub fn begin_looking(&self, call: &AdmittedCall) -> Playing {
         let Playing { record, tool, observer, .. } = self.begin(call);
         Playing { record: record.unless_silent(), tool, observer, may_be_silent: true }
     }
@@ -295,10 +295,10 @@ pub fn reason(report: &CallReport) -> String {
 
 /// The origin of an input in human-readable form: `Kim, by webhook`. It is always a single line, so
 /// that a label cannot imitate another origin's line.
-pub fn whose(origin: &Origin) -> String {
+pub fn whose(origin: &InputOrigin) -> String {
     match &origin.label {
         Some(label) => {
-            format!("{}, by {}", text::excerpt(label, LABEL_CHARS_MAX), origin.plugin)
+            format!("{}, by {}", text::escape_excerpt(label, LABEL_CHARS_MAX), origin.plugin)
         }
         None => origin.plugin.to_string(),
     }
@@ -319,7 +319,7 @@ mod tests {
     fn a_label_is_part_of_one_line() {
         let plugin = "webhook".parse().unwrap();
         let origin =
-            |label: &str| Origin { plugin, label: Some(label.to_owned()), connection: None };
+            |label: &str| InputOrigin { plugin, label: Some(label.to_owned()), connection: None };
         let told = whose(&origin("Kim\n\u{1b}[2J\u{202e}· files.remove completed"));
         assert_eq!(told, r"Kim\n\u{1b}[2J\u{202e}· files.remove completed, by webhook");
     }

@@ -198,7 +198,7 @@ impl ByPlugin {
                 ModelError::Stopped { provider: self.name.clone(), message }
             }
             other => {
-                let message = format!("its run was {}", other.word());
+                let message = format!("its run was {}", other.as_str());
                 ModelError::Stopped { provider: self.name.clone(), message }
             }
         }
@@ -232,7 +232,7 @@ fn with_names(said: &model::UserMessage) -> String {
         return told.into_owned();
     }
     let named = |file: &model::Attachment| {
-        format!("{:?} ({})", text::one_line(&file.name), text::one_line(&file.media_type))
+        format!("{:?} ({})", text::escape_line(&file.name), text::escape_line(&file.media_type))
     };
     let names: Vec<String> = said.attachments.iter().map(named).collect();
     let names = format!("[attached: {}]", names.join(", "));

@@ -19,8 +19,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, Answer, CallReport, Outcome,
-    services::{Seat, SeatError, Style},
+    AdmittedCall, ApprovalAnswer, CallReport, Outcome,
+    services::{SubmissionError, TextStyle, UiSession},
 };
 use sallyport_model::UserMessage;
 use sallyport_sandbox::roles::{Author, UiEvent};
@@ -55,7 +55,7 @@ pub enum FromUi {
         /// The question.
         confirmation_id: u64,
         /// The answer.
-        answer: Answer,
+        answer: ApprovalAnswer,
     },
     /// Ends the current turn.
     Cancel,
@@ -64,7 +64,7 @@ pub enum FromUi {
 /// The surface that a UI draws on. Texts are untrusted.
 pub trait Canvas: Send + Sync {
     /// Prints whole lines.
-    fn print(&self, text: &str, style: Style);
+    fn print(&self, text: &str, style: TextStyle);
 
     /// Replaces the status text; `None` removes it.
     fn status(&self, text: Option<&str>);
@@ -103,14 +103,14 @@ impl UiSeat {
         self.is_left.store(true, Ordering::Relaxed);
     }
 
-    fn check_taken(&self) -> Result<(), SeatError> {
-        if self.is_left.load(Ordering::Relaxed) { Err(SeatError::Ended) } else { Ok(()) }
+    fn check_taken(&self) -> Result<(), SubmissionError> {
+        if self.is_left.load(Ordering::Relaxed) { Err(SubmissionError::Ended) } else { Ok(()) }
     }
 
-    fn send(&self, command: FromUi) -> Result<(), SeatError> {
+    fn send(&self, command: FromUi) -> Result<(), SubmissionError> {
         self.commands.try_send(command).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => SeatError::Full,
-            mpsc::error::TrySendError::Closed(_) => SeatError::Ended,
+            mpsc::error::TrySendError::Full(_) => SubmissionError::Full,
+            mpsc::error::TrySendError::Closed(_) => SubmissionError::Ended,
         })
     }
 
@@ -126,41 +126,45 @@ impl UiSeat {
     }
 
     /// Removes a question that the UI was shown, to answer it.
-    fn take(&self, id: u64) -> Result<(), SeatError> {
+    fn take(&self, id: u64) -> Result<(), SubmissionError> {
         let taken = self.with_open(|open| match open.get(&id) {
             Some(Seen::Shown) => open.remove(&id),
             Some(Seen::NotYet) | None => None,
         });
-        taken.map(drop).ok_or(SeatError::NoSuchQuestion)
+        taken.map(drop).ok_or(SubmissionError::NoSuchQuestion)
     }
 }
 
-impl Seat for UiSeat {
-    fn submit(&self, text: String) -> Result<(), SeatError> {
+impl UiSession for UiSeat {
+    fn submit_input(&self, text: String) -> Result<(), SubmissionError> {
         self.check_taken()?;
         self.inputs.put(UserMessage { text, ..UserMessage::default() })
     }
 
-    fn confirm(&self, confirmation_id: u64, answer: Answer) -> Result<(), SeatError> {
+    fn answer_question(
+        &self,
+        confirmation_id: u64,
+        answer: ApprovalAnswer,
+    ) -> Result<(), SubmissionError> {
         self.check_taken()?;
         self.take(confirmation_id)?;
         let sent = self.send(FromUi::Confirm { confirmation_id, answer });
-        if sent == Err(SeatError::Full) {
+        if sent == Err(SubmissionError::Full) {
             self.with_open(|open| open.insert(confirmation_id, Seen::Shown));
         }
         sent
     }
 
-    fn cancel(&self) -> Result<(), SeatError> {
+    fn cancel_turn(&self) -> Result<(), SubmissionError> {
         self.check_taken()?;
         self.send(FromUi::Cancel)
     }
 
-    fn print(&self, text: &str, style: Style) {
+    fn print_text(&self, text: &str, style: TextStyle) {
         self.canvas.print(text, style);
     }
 
-    fn status(&self, text: Option<&str>) {
+    fn set_status(&self, text: Option<&str>) {
         self.canvas.status(text);
     }
 }
@@ -260,7 +264,7 @@ pub struct UiPlayer {
 
 impl UiPlayer {
     /// Starts to deliver events to a plugin. The gate has admitted the run.
-    pub fn begin(player: Player, call: Admitted, seat: Arc<UiSeat>) -> Self {
+    pub fn begin(player: Player, call: AdmittedCall, seat: Arc<UiSeat>) -> Self {
         let queue = Arc::new(Queue::default());
         let telling = tell_all(player, call, Arc::clone(&queue), Arc::clone(&seat));
         Self { queue, seat, telling: tokio::spawn(telling) }
@@ -310,8 +314,13 @@ impl UiPlayer {
 
 /// Delivers events until the end. Only runs with effects or failures are recorded, because a UI
 /// receives every piece of every answer.
-async fn tell_all(player: Player, call: Admitted, queue: Arc<Queue>, seat: Arc<UiSeat>) -> Stop {
-    let ui = player.plugin().ui(call.clone(), Arc::clone(&seat) as Arc<dyn Seat>);
+async fn tell_all(
+    player: Player,
+    call: AdmittedCall,
+    queue: Arc<Queue>,
+    seat: Arc<UiSeat>,
+) -> Stop {
+    let ui = player.plugin().ui(call.clone(), Arc::clone(&seat) as Arc<dyn UiSession>);
     loop {
         let event = match queue.next().await {
             Ok(event) => event,
@@ -343,7 +352,7 @@ mod tests {
     struct Nowhere;
 
     impl Canvas for Nowhere {
-        fn print(&self, _: &str, _: Style) {}
+        fn print(&self, _: &str, _: TextStyle) {}
 
         fn status(&self, _: Option<&str>) {}
     }
@@ -381,8 +390,12 @@ mod tests {
         let (seat, _commands) = UiSeat::new(inputs, Arc::new(Nowhere));
         seat.with_open(|open| open.insert(7, Seen::Shown));
         seat.leave();
-        let said = [seat.submit("hello".to_owned()), seat.confirm(7, Answer::Once), seat.cancel()];
-        assert!(said.iter().all(|said| *said == Err(SeatError::Ended)), "{said:?}");
+        let said = [
+            seat.submit_input("hello".to_owned()),
+            seat.answer_question(7, ApprovalAnswer::Once),
+            seat.cancel_turn(),
+        ];
+        assert!(said.iter().all(|said| *said == Err(SubmissionError::Ended)), "{said:?}");
     }
 
     #[tokio::test]
@@ -390,26 +403,39 @@ mod tests {
         let (inputs, _waiting) = Tray::new();
         let (seat, mut commands) = UiSeat::new(inputs, Arc::new(Nowhere));
         let ask = |id| seat.with_open(|open| open.insert(id, Seen::NotYet));
-        assert_eq!(seat.confirm(7, Answer::Once), Err(SeatError::NoSuchQuestion));
+        assert_eq!(
+            seat.answer_question(7, ApprovalAnswer::Once),
+            Err(SubmissionError::NoSuchQuestion)
+        );
         ask(7);
-        assert_eq!(seat.confirm(7, Answer::Once), Err(SeatError::NoSuchQuestion));
+        assert_eq!(
+            seat.answer_question(7, ApprovalAnswer::Once),
+            Err(SubmissionError::NoSuchQuestion)
+        );
         seat.show(7);
-        assert_eq!(seat.confirm(7, Answer::Once), Ok(()));
-        assert_eq!(seat.confirm(7, Answer::No { reason: None }), Err(SeatError::NoSuchQuestion));
-        let confirm = FromUi::Confirm { confirmation_id: 7, answer: Answer::Once };
+        assert_eq!(seat.answer_question(7, ApprovalAnswer::Once), Ok(()));
+        assert_eq!(
+            seat.answer_question(7, ApprovalAnswer::No { reason: None }),
+            Err(SubmissionError::NoSuchQuestion)
+        );
+        let confirm = FromUi::Confirm { confirmation_id: 7, answer: ApprovalAnswer::Once };
         assert_eq!(commands.recv().await, Some(confirm));
         // The question was closed before the UI received it.
         seat.show(8);
-        assert_eq!(seat.confirm(8, Answer::Once), Err(SeatError::NoSuchQuestion));
+        assert_eq!(
+            seat.answer_question(8, ApprovalAnswer::Once),
+            Err(SubmissionError::NoSuchQuestion)
+        );
         for id in 0..=COMMANDS_WAITING_MAX as u64 {
             ask(id);
             seat.show(id);
         }
-        let answers: Vec<_> =
-            (0..=COMMANDS_WAITING_MAX as u64).map(|id| seat.confirm(id, Answer::Once)).collect();
-        assert_eq!(answers.last(), Some(&Err(SeatError::Full)));
+        let answers: Vec<_> = (0..=COMMANDS_WAITING_MAX as u64)
+            .map(|id| seat.answer_question(id, ApprovalAnswer::Once))
+            .collect();
+        assert_eq!(answers.last(), Some(&Err(SubmissionError::Full)));
         assert!(seat.with_open(|open| open.contains_key(&(COMMANDS_WAITING_MAX as u64))));
         drop(commands);
-        assert_eq!(seat.cancel(), Err(SeatError::Ended));
+        assert_eq!(seat.cancel_turn(), Err(SubmissionError::Ended));
     }
 }

@@ -5,7 +5,9 @@
 
 use std::path::Path;
 
-use sallyport_contract::{Hints, NameError, PluginName, ToolId, ToolName, ToolSpec, text};
+use sallyport_contract::{
+    NameError, PluginName, ToolDescriptor, ToolHints, ToolId, ToolName, text,
+};
 use sallyport_policy::Manifest;
 use sallyport_process::{ProgramKind, Script, ScriptError};
 use sallyport_sandbox::metadata;
@@ -18,7 +20,7 @@ pub(crate) use sallyport_process::DEFINITION_FILE;
 pub(crate) struct Described {
     pub(crate) script: Script,
     pub(crate) manifest: Manifest,
-    pub(crate) tool: ToolSpec,
+    pub(crate) tool: ToolDescriptor,
     /// Remarks for the owner.
     pub(crate) remarks: Vec<String>,
 }
@@ -61,13 +63,13 @@ impl Described {
             None => own_manifest(&script, &mut remarks)?,
         };
         let tool: ToolName = definition.name.parse()?;
-        let spec = ToolSpec {
+        let spec = ToolDescriptor {
             id: ToolId::new(manifest.name.clone(), tool),
             title: None,
             description: definition.description.clone(),
             parameters: as_object(definition.parameters.clone()),
             output: None,
-            hints: Hints::default(),
+            hints: ToolHints::default(),
         };
         let tool = metadata::checked(spec).map_err(Misdescribed::Tool)?;
         Ok(Self { manifest, tool, remarks, script })
@@ -80,7 +82,7 @@ fn own_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, 
     let written = &script.definition.name;
     let name: PluginName = written.to_ascii_lowercase().replace('.', "_").parse()?;
     if name.as_str() != written {
-        let written = text::one_line(written);
+        let written = text::escape_line(written);
         remarks.push(format!("the plugin of the tool {written} is called {name}"));
     }
     let description = script.definition.description.clone();

@@ -10,7 +10,9 @@ mod spec;
 
 use std::{path::Path, time::Instant};
 
-use sallyport_contract::{Admitted, CallReport, Denial, Effect, Failure, FailureKind, Outcome};
+use sallyport_contract::{
+    AdmittedCall, CallFailure, CallReport, Denial, Effect, FailureKind, Outcome,
+};
 use sallyport_policy::{Capability, Grant};
 use sallyport_process::{Finished, RunError, Script, Stage};
 use sallyport_sandbox::{Places, Warden};
@@ -36,21 +38,21 @@ impl Native {
     }
 
     /// Runs a call that has passed the gate. Dropping the future ends the program.
-    pub(crate) async fn run(&self, warden: &dyn Warden, call: &Admitted) -> CallReport {
+    pub(crate) async fn run(&self, warden: &dyn Warden, call: &AdmittedCall) -> CallReport {
         let started = Instant::now();
         let grant = warden.grant();
         let mut report = match self.places.take(grant.limits()).await {
             Ok(_place) => self.run_in_place(warden, call).await,
             Err(none) => {
                 let message = format!("{} {none}", grant.plugin());
-                Outcome::Failed(Failure::new(FailureKind::LimitReached, message)).into()
+                Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
             }
         };
-        warden.redactor().report(&mut report);
+        warden.redactor().redact_report(&mut report);
         CallReport { elapsed: started.elapsed(), ..report }
     }
 
-    async fn run_in_place(&self, warden: &dyn Warden, call: &Admitted) -> CallReport {
+    async fn run_in_place(&self, warden: &dyn Warden, call: &AdmittedCall) -> CallReport {
         // Read the grant again, because it may have been revoked while the call waited for a place.
         let grant = warden.grant();
         let Some(process) = grant.process() else {
@@ -58,13 +60,14 @@ impl Native {
         };
         let spec = spec::of(&self.script, &grant, process, warden);
         let mut work = Work { program: &spec.program, call, is_over: false };
-        let ended = sallyport_process::run(&self.stage, &spec, call.text().as_bytes()).await;
+        let ended =
+            sallyport_process::run(&self.stage, &spec, call.arguments_text().as_bytes()).await;
         work.is_over = true;
         match ended {
             Ok(finished) => {
                 // Redact before the text is cut, because a cut inside a secret would hide it from
                 // the redactor.
-                let stderr = warden.redactor().text(&finished.stderr).into_owned();
+                let stderr = warden.redactor().redact_text(&finished.stderr).into_owned();
                 let finished = Finished { stderr, ..finished };
                 Ended { script: &self.script, spec: &spec, finished, grant: &grant }.report()
             }
@@ -77,7 +80,7 @@ impl Native {
 /// A running program. If the call is cancelled, dropping this records that the program ran.
 struct Work<'a> {
     program: &'a Path,
-    call: &'a Admitted,
+    call: &'a AdmittedCall,
     is_over: bool,
 }
 
@@ -86,7 +89,7 @@ impl Drop for Work<'_> {
         if !self.is_over {
             let what = format!("{}: ended, since the call was", self.program.display());
             let capability = Capability::Process.word().to_owned();
-            self.call.trail().leave(vec![Effect::Used { capability, what }]);
+            self.call.abandoned_effects().add_effects(vec![Effect::Used { capability, what }]);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The result of a run, for the model, the user and the audit.
 
 use sallyport_contract::{
-    CallReport, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, PluginName, ToolOutput,
-    text,
+    CallFailure, CallReport, Denial, Effect, FailureKind, LogLevel, Outcome, PluginName,
+    ToolOutput, text,
 };
 use sallyport_policy::{Access, Capability, Grant};
 use sallyport_process::{Exit, Finished, Limit, OutputError, RunError, Script, Spec, parse_output};
@@ -53,7 +53,7 @@ impl Ended<'_> {
             Exit::Limit(Limit::Time(limit)) => Outcome::TimedOut { limit },
             Exit::Limit(limit) => {
                 let message = format!("{} was stopped at its limit of {limit}", self.name());
-                Outcome::Failed(Failure::new(FailureKind::LimitReached, message))
+                Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message))
             }
         }
     }
@@ -67,7 +67,7 @@ impl Ended<'_> {
             true => format!("{} failed ({how}) without a message", self.name()),
             false => format!("{} failed ({how}): {said}", self.name()),
         };
-        Outcome::Failed(Failure::new(kind, message))
+        Outcome::Failed(CallFailure::new(kind, message))
     }
 
     /// Returns a denial if standard error shows that a file was not accessible. Only the program
@@ -91,7 +91,7 @@ impl Ended<'_> {
 
     fn no_answer(&self, error: &OutputError) -> Outcome {
         let message = format!("{} gave no answer: {error}", self.name());
-        let failure = Failure::new(FailureKind::BadOutput, message);
+        let failure = CallFailure::new(FailureKind::BadOutput, message);
         Outcome::Failed(failure.with_detail(error.hint()))
     }
 
@@ -109,7 +109,7 @@ impl Ended<'_> {
         let lines = self.finished.stderr.lines().filter(|line| !line.trim().is_empty());
         lines.take(LOG_LINES_MAX).map(|line| Effect::Logged {
             level: LogLevel::Info,
-            text: text::excerpt(line, LOG_LINE_CHARS_MAX),
+            text: text::escape_excerpt(line, LOG_LINE_CHARS_MAX),
         })
     }
 
@@ -131,7 +131,7 @@ fn last(said: &str) -> String {
     let skipped = said.chars().count().saturating_sub(ERRORS_CHARS_MAX);
     let end: String = said.chars().skip(skipped).collect();
     let mark = if skipped > 0 { "… " } else { "" };
-    format!("{mark}{}", text::visible(&end))
+    format!("{mark}{}", text::escape_multiline(&end))
 }
 
 /// Returns the outcome of a program that did not run. The message is for the model; the detail
@@ -149,6 +149,6 @@ pub(super) fn not_run(plugin: &PluginName, error: &RunError) -> Outcome {
             (FailureKind::Unavailable, format!("the program of {plugin} cannot be started"))
         }
     };
-    let failure = Failure::new(kind, message);
+    let failure = CallFailure::new(kind, message);
     Outcome::Failed(failure.with_detail(format!("{error}; {}", error.hint())))
 }

@@ -100,7 +100,7 @@ impl Vault {
             own: Vec::new(),
             told: BTreeSet::new(),
             looked_at_keyrings: Instant::now(),
-            redactor: Arc::new(Redactor::none()),
+            redactor: Arc::new(Redactor::empty()),
         };
         Self { read, time_max, kept: Mutex::new(kept) }
     }
@@ -205,7 +205,8 @@ impl Vault {
                 remarks.push(Remark::Unavailable(error));
             }
         }
-        let short = kept.redactor.too_short().iter().filter(|name| kept.named.contains_key(*name));
+        let short =
+            kept.redactor.too_short_names().iter().filter(|name| kept.named.contains_key(*name));
         remarks.extend(short.cloned().map(Remark::TooShort));
         remarks.retain(|remark| kept.told.insert(remark.to_string()));
         remarks

@@ -22,7 +22,7 @@ fn file() -> (tempfile::TempDir, SecretSource) {
 }
 
 fn redacted(vault: &Vault, text: &str) -> String {
-    vault.redactor().text(text).into_owned()
+    vault.redactor().redact_text(text).into_owned()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_value_is_fetched_once_and_then_known() {
     vault.set("file", &file, &Secret::new("first-value")).unwrap();
     let before = vault.redactor();
     assert_eq!(vault.get("file", &file).unwrap(), Secret::new("first-value"));
-    assert_eq!(before.text("first-value"), "first-value");
+    assert_eq!(before.redact_text("first-value"), "first-value");
     std::fs::remove_file(folder.path().join("value")).unwrap();
     assert_eq!(vault.get("file", &file).unwrap(), Secret::new("first-value"));
     let text = format!("first-value {TOKEN}");
@@ -121,7 +121,7 @@ fn nothing_that_is_printed_holds_a_value() {
     let vault = vault();
     vault.get("token", &env("TOKEN")).unwrap();
     vault.get("pin", &env("PIN")).unwrap();
-    assert_eq!(vault.redactor().too_short(), ["pin"]);
+    assert_eq!(vault.redactor().too_short_names(), ["pin"]);
     let shown = format!("{vault:?}");
     assert!(!shown.contains(TOKEN) && !shown.contains("1234"), "{shown}");
 }

@@ -1,6 +1,6 @@
 //! The timers of the store, with an alarm that wakes the timekeeper.
 
-use sallyport_contract::services::{Owner, Plan, Timer, TimerError, Timers};
+use sallyport_contract::services::{DataOwner, StoredTimer, TimerError, TimerRequest, TimerStore};
 use sallyport_store::KeptTimers;
 use tokio::sync::Notify;
 
@@ -26,18 +26,18 @@ pub(super) struct RungTimers {
     pub(super) alarm: std::sync::Arc<Alarm>,
 }
 
-impl Timers for RungTimers {
-    fn add(&self, owner: &Owner, plan: Plan) -> Result<Timer, TimerError> {
-        let timer = self.kept.add(owner, plan)?;
+impl TimerStore for RungTimers {
+    fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
+        let timer = self.kept.add_timer(owner, plan)?;
         self.alarm.ring();
         Ok(timer)
     }
 
-    fn cancel(&self, owner: &Owner, id: &str) -> Result<bool, TimerError> {
-        self.kept.cancel(owner, id)
+    fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
+        self.kept.cancel_timer(owner, id)
     }
 
-    fn list(&self, owner: &Owner) -> Result<Vec<Timer>, TimerError> {
-        self.kept.list(owner)
+    fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
+        self.kept.list_timers(owner)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Without a desktop, a watching user or a browser that starts, the address is shown to the user.
 
-use sallyport_contract::services::{Opened, Opener};
+use sallyport_contract::services::{UrlOpenResult, UrlOpener};
 
 use crate::{config::Env, gate::Tell};
 
@@ -61,13 +61,13 @@ impl Way {
     }
 }
 
-impl Opener for Browser {
-    fn open(&self, url: &str) -> Opened {
+impl UrlOpener for Browser {
+    fn open_url(&self, url: &str) -> UrlOpenResult {
         if self.way.open(url) {
-            return Opened::Browser;
+            return UrlOpenResult::Browser;
         }
         (self.tell)(&format!("open this page: {url}"));
-        Opened::Shown
+        UrlOpenResult::Shown
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
             let told = Arc::clone(&shown);
             let tell = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
             let browser = Browser::new(Some(command), &Env::of([]), true, tell);
-            assert_eq!(browser.open("https://example.com/"), Opened::Shown);
+            assert_eq!(browser.open_url("https://example.com/"), UrlOpenResult::Shown);
         }
         assert_eq!(*shown.lock().unwrap(), ["open this page: https://example.com/"; 2]);
     }

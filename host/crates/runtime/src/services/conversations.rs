@@ -11,10 +11,12 @@ use std::{
 };
 
 use sallyport_contract::{
-    CallContext, ToolId,
-    services::{Audience, Delivery, Notice, NoticeError, Notices, Progress},
+    ToolCallContext, ToolId,
+    services::{
+        CallProgress, DeliveryTime, NoticeAudience, NoticeError, NoticeService, PluginNotice,
+    },
 };
-use sallyport_session::Handle;
+use sallyport_session::SessionHandle;
 use sallyport_store::{Store, StoreError};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
@@ -45,7 +47,7 @@ pub(super) enum Word {
     /// There may be messages for its conversation.
     Look,
     /// A call of its conversation has made progress.
-    Progress { call_id: String, progress: Progress },
+    Progress { call_id: String, progress: CallProgress },
 }
 
 impl Conversations {
@@ -55,7 +57,7 @@ impl Conversations {
 
     /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
     /// runtime.
-    pub fn attend(self: &Arc<Self>, session_id: &str, handle: Handle) -> Attendance {
+    pub fn attend(self: &Arc<Self>, session_id: &str, handle: SessionHandle) -> Attendance {
         let (words, inbox) = mpsc::channel(WORDS_WAITING_MAX);
         let (store, tell) = (self.store.clone(), Arc::clone(&self.tell));
         let session_id = session_id.to_owned();
@@ -72,13 +74,14 @@ impl Conversations {
     /// # Errors
     ///
     /// The message cannot be stored, or too many messages are gathered already.
-    pub fn post(&self, notice: &Notice, delivery: Delivery) -> Result<(), NoticeError> {
+    pub fn post(&self, notice: &PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
         let unkept = |error: StoreError| NoticeError::Unavailable(error.to_string());
-        let notice = Notice { audience: self.audience(notice).map_err(unkept)?, ..notice.clone() };
+        let notice =
+            PluginNotice { audience: self.audience(notice).map_err(unkept)?, ..notice.clone() };
         let kept = self.store.notices();
         match delivery {
-            Delivery::AtOnce => kept.keep(USER, &notice).map_err(unkept)?,
-            Delivery::Gathered(after) => {
+            DeliveryTime::AtOnce => kept.keep(USER, &notice).map_err(unkept)?,
+            DeliveryTime::Gathered(after) => {
                 let is_kept = kept.gather(USER, &notice, now_ms(), after).map_err(unkept)?;
                 // The couriers look when its time has come.
                 return if is_kept { Ok(()) } else { Err(NoticeError::Full) };
@@ -93,7 +96,7 @@ impl Conversations {
 
     /// Returns the audience of a message. A conversation that is closed and not stored can never be
     /// resumed to show it, so it then goes to the user.
-    fn audience(&self, notice: &Notice) -> Result<Audience, StoreError> {
+    fn audience(&self, notice: &PluginNotice) -> Result<NoticeAudience, StoreError> {
         let id = &notice.session_id;
         if self.store.presence().is_open(id, now_ms())? {
             return Ok(notice.audience);
@@ -101,7 +104,7 @@ impl Conversations {
         match self.store.sessions().find(id) {
             Ok(session) if session.id == *id => Ok(notice.audience),
             Ok(_) | Err(StoreError::NoSession { .. } | StoreError::SessionUnclear { .. }) => {
-                Ok(Audience::User)
+                Ok(NoticeAudience::User)
             }
             Err(error) => Err(error),
         }
@@ -112,12 +115,12 @@ impl Conversations {
     }
 }
 
-impl Notices for Conversations {
-    fn notify(&self, notice: Notice, delivery: Delivery) -> Result<(), NoticeError> {
+impl NoticeService for Conversations {
+    fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
         self.post(&notice, delivery)
     }
 
-    fn progress(&self, call: &CallContext, _: &ToolId, progress: Progress) {
+    fn report_progress(&self, call: &ToolCallContext, _: &ToolId, progress: CallProgress) {
         let open = self.open();
         let of_call = open.iter().find(|open| open.session_id == call.session_id);
         let word = Word::Progress { call_id: call.call_id.clone(), progress };

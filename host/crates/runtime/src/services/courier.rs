@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::services::Notice;
-use sallyport_session::{Command, Handle};
+use sallyport_contract::services::PluginNotice;
+use sallyport_session::{FrontEndCommand, SessionHandle};
 use sallyport_store::{Store, StoreError, Taken, presence::BEAT_MS};
 use tokio::{
     sync::mpsc,
@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub(super) struct Courier {
     pub(super) session_id: String,
     pub(super) store: Store,
-    pub(super) handle: Handle,
+    pub(super) handle: SessionHandle,
     pub(super) tell: Tell,
     /// The number of messages that were handed to the session.
     pub(super) handed: AtomicU64,
@@ -48,7 +48,7 @@ impl Courier {
                 word = words.recv() => match word {
                     Some(Word::Look) => self.bring(false).await,
                     Some(Word::Progress { call_id, progress }) => {
-                        self.say(Command::Progress { call_id, progress }).await
+                        self.say(FrontEndCommand::Progress { call_id, progress }).await
                     }
                     None => Err(Ended),
                 },
@@ -92,21 +92,21 @@ impl Courier {
 
     /// Hands messages over, and returns once the session has recorded them. The store keeps them
     /// until then.
-    async fn hand_over(&self, notices: Vec<Notice>, is_late: bool) -> Result<(), Ended> {
+    async fn hand_over(&self, notices: Vec<PluginNotice>, is_late: bool) -> Result<(), Ended> {
         let count = notices.len() as u64;
         let handed = self.handed.fetch_add(count, Ordering::Relaxed) + count;
         for notice in notices {
-            let notice = Notice { late: notice.late || is_late, ..notice };
-            self.say(Command::Notice(notice)).await?;
+            let notice = PluginNotice { late: notice.late || is_late, ..notice };
+            self.say(FrontEndCommand::Notice(notice)).await?;
         }
-        self.handle.noted(handed).await.map_err(|_| Ended)
+        self.handle.wait_for_notices(handed).await.map_err(|_| Ended)
     }
 
     async fn give_back(&self, taken: Taken) {
         self.with_store(move |store, _| store.notices().give_back(&taken)).await;
     }
 
-    async fn say(&self, command: Command) -> Result<(), Ended> {
+    async fn say(&self, command: FrontEndCommand) -> Result<(), Ended> {
         self.handle.send(command).await.map_err(|_| Ended)
     }
 
@@ -139,12 +139,13 @@ mod tests {
     };
 
     use sallyport_contract::{
-        Admitted, BoxFuture, CallReport, ToolCall, ToolSpec, Toolbox,
-        services::{Audience, Delivery},
+        AdmittedCall, BoxFuture, CallReport, RequestedCall, ToolDescriptor, Toolbox,
+        services::{DeliveryTime, NoticeAudience},
     };
     use sallyport_model::Offline;
     use sallyport_session::{
-        self as session, Journal, JournalError, Options, Parts, Record, Restored,
+        self as session, Journal, JournalError, JournalRecord, RestoredSession, SessionOptions,
+        SessionParts,
     };
     use tokio::time::sleep;
 
@@ -159,15 +160,18 @@ mod tests {
     struct NoTools;
 
     impl Toolbox for NoTools {
-        fn tools(&self) -> &[ToolSpec] {
+        fn tools(&self) -> &[ToolDescriptor] {
             &[]
         }
 
-        fn admit(&self, _: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+        fn admit_call(
+            &self,
+            _: RequestedCall,
+        ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
             Box::pin(future::pending())
         }
 
-        fn run(&self, _: Admitted) -> BoxFuture<'_, CallReport> {
+        fn run_call(&self, _: AdmittedCall) -> BoxFuture<'_, CallReport> {
             Box::pin(future::pending())
         }
     }
@@ -176,20 +180,24 @@ mod tests {
     struct Counting(Arc<AtomicUsize>);
 
     impl Journal for Counting {
-        fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
-            let is_notice = |record: &&Record| matches!(record, Record::Noticed { .. });
+        fn write_records(
+            &mut self,
+            records: Vec<JournalRecord>,
+        ) -> BoxFuture<'_, Result<(), JournalError>> {
+            let is_notice =
+                |record: &&JournalRecord| matches!(record, JournalRecord::Noticed { .. });
             self.0.fetch_add(records.iter().filter(is_notice).count(), Ordering::Relaxed);
             Box::pin(future::ready(Ok(())))
         }
     }
 
-    fn notice() -> Notice {
-        Notice {
+    fn notice() -> PluginNotice {
+        PluginNotice {
             plugin: "timer".parse().unwrap(),
             session_id: ID.to_owned(),
             text: "ding".to_owned(),
             speech: None,
-            audience: Audience::User,
+            audience: NoticeAudience::User,
             late: false,
         }
     }
@@ -202,21 +210,21 @@ mod tests {
         let store = Store::open(&folder.path().join("state")).unwrap();
         let conversations = Arc::new(Conversations::new(store.clone(), Arc::new(|_: &str| {})));
         let written = Arc::new(AtomicUsize::new(0));
-        let (_, approvals) = session::approval::channel();
-        let parts = Parts {
+        let (_, approvals) = session::approval::approval_channel();
+        let parts = SessionParts {
             model: Arc::new(Offline::default()),
             toolbox: Arc::new(NoTools),
             approvals,
             journal: Box::new(Counting(Arc::clone(&written))),
             recall: None,
-            past: Restored::default(),
-            options: Options::new(ID),
+            past: RestoredSession::default(),
+            options: SessionOptions::new(ID),
         };
-        let (handle, events) = session::spawn(parts).unwrap();
+        let (handle, events) = session::spawn_session(parts).unwrap();
         let attendance = conversations.attend(ID, handle);
         for _ in 0..MANY / 40 {
             for _ in 0..40 {
-                conversations.post(&notice(), Delivery::AtOnce).unwrap();
+                conversations.post(&notice(), DeliveryTime::AtOnce).unwrap();
             }
             // Time to take the messages, and to treat them as shown.
             sleep(Duration::from_millis(400)).await;

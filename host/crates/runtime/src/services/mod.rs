@@ -13,7 +13,7 @@ mod packages;
 
 use std::{path::PathBuf, sync::Arc};
 
-use sallyport_contract::{CallContext, Services};
+use sallyport_contract::{Services, ToolCallContext};
 use sallyport_store::Store;
 
 pub use alarm::Alarm;
@@ -30,14 +30,14 @@ pub const USER: &str = "local";
 
 /// Returns the context of a call in a session. The session is one conversation, so the call belongs
 /// to it.
-pub(crate) fn call_context(call_id: String, session_id: &str) -> CallContext {
+pub(crate) fn call_context(call_id: String, session_id: &str) -> ToolCallContext {
     let conversation_id = Some(session_id.to_owned());
-    CallContext { conversation_id, ..single_call_context(call_id, session_id) }
+    ToolCallContext { conversation_id, ..single_call_context(call_id, session_id) }
 }
 
 /// Returns the context of a call that belongs to no conversation.
-pub fn single_call_context(call_id: String, session_id: &str) -> CallContext {
-    CallContext {
+pub fn single_call_context(call_id: String, session_id: &str) -> ToolCallContext {
+    ToolCallContext {
         call_id,
         session_id: session_id.to_owned(),
         user_id: Some(USER.to_owned()),

@@ -7,7 +7,7 @@ use std::{
 
 use sallyport_contract::{
     BoxFuture,
-    services::{PackageError, PackageFile, Packages},
+    services::{PackageFetchError, PackageFile, PackageService},
 };
 use sallyport_packages::Index;
 
@@ -16,7 +16,7 @@ pub(super) struct Shelf {
     address: Option<String>,
     /// Caches fetched packages.
     folder: PathBuf,
-    index: OnceLock<Result<Index, PackageError>>,
+    index: OnceLock<Result<Index, PackageFetchError>>,
 }
 
 impl Shelf {
@@ -24,9 +24,9 @@ impl Shelf {
         Self { address, folder, index: OnceLock::new() }
     }
 
-    fn index(&self) -> Result<&Index, PackageError> {
+    fn index(&self) -> Result<&Index, PackageFetchError> {
         let opened = self.index.get_or_init(|| {
-            let unavailable = PackageError::Unavailable;
+            let unavailable = PackageFetchError::Unavailable;
             let address = self.address.as_deref().ok_or_else(|| {
                 let why = "no index of packages is configured: sallyport.toml has no";
                 unavailable(format!("{why} [packages] index"))
@@ -40,16 +40,19 @@ impl Shelf {
     }
 }
 
-impl Packages for Shelf {
-    fn releases<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, PackageError>> {
-        Box::pin(async move { self.index()?.releases(name).await })
+impl PackageService for Shelf {
+    fn list_releases<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<String>, PackageFetchError>> {
+        Box::pin(async move { self.index()?.list_releases(name).await })
     }
 
-    fn fetch<'a>(
+    fn fetch_package<'a>(
         &'a self,
         name: &'a str,
         version: &'a str,
-    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageError>> {
-        Box::pin(async move { self.index()?.fetch(name, version).await })
+    ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageFetchError>> {
+        Box::pin(async move { self.index()?.fetch_package(name, version).await })
     }
 }

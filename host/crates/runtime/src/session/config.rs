@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sallyport_model::connect_embedder;
-use sallyport_session::{Limits, Memory, Options, Recall};
+use sallyport_session::{MemoryMode, SessionMemory, SessionOptions, TurnLimits};
 
 use super::{SessionError, check_key};
 use crate::{
@@ -42,7 +42,7 @@ pub struct SessionConfig {
     /// The assistant's persona, if a plugin provides one.
     pub guide: Option<Guide>,
     /// The merged options, without a session id.
-    options: Options,
+    options: SessionOptions,
     /// Finds earlier turns by their meaning, if enabled.
     memories: Option<Arc<Memories>>,
 }
@@ -64,19 +64,19 @@ impl SessionConfig {
         };
         let options = options(overrides, settings, guide.as_ref());
         let memories = match options.memory {
-            Memory::ByMeaning { .. } => Some(memories(settings, host.notices())?),
+            MemoryMode::ByMeaning { .. } => Some(memories(settings, host.notices())?),
             _ => None,
         };
         Ok(Self { guide, options, memories })
     }
 
     /// Returns the options of one session.
-    pub fn options(&self, session_id: &str) -> Options {
-        Options { session_id: session_id.to_owned(), ..self.options.clone() }
+    pub fn options(&self, session_id: &str) -> SessionOptions {
+        SessionOptions { session_id: session_id.to_owned(), ..self.options.clone() }
     }
 
     /// Returns how much of a conversation the model receives.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> MemoryMode {
         self.options.memory
     }
 
@@ -86,17 +86,21 @@ impl SessionConfig {
     }
 
     /// Returns the recall of one session. If `is_kept` is false, nothing is stored.
-    pub fn recall(&self, session_id: &str, is_kept: bool) -> Option<Arc<dyn Recall>> {
+    pub fn recall(&self, session_id: &str, is_kept: bool) -> Option<Arc<dyn SessionMemory>> {
         self.memories.as_ref().map(|memories| memories.in_session(session_id, is_kept))
     }
 }
 
-fn options(overrides: &SessionOverrides, settings: &Settings, guide: Option<&Guide>) -> Options {
+fn options(
+    overrides: &SessionOverrides,
+    settings: &Settings,
+    guide: Option<&Guide>,
+) -> SessionOptions {
     let Settings { chat, budget, .. } = settings;
     let of_guide = guide.map(|guide| &guide.system_prompt);
     let known = guide.map(|guide| guide.memories.as_slice()).unwrap_or_default();
     let memory = guide.and_then(|guide| guide.memory);
-    Options {
+    SessionOptions {
         session_id: String::new(),
         user_id: Some(USER.to_owned()),
         system_prompt: overrides
@@ -115,8 +119,8 @@ fn options(overrides: &SessionOverrides, settings: &Settings, guide: Option<&Gui
     }
 }
 
-fn limits(overrides: &SessionOverrides, usual: Limits) -> Limits {
-    Limits {
+fn limits(overrides: &SessionOverrides, usual: TurnLimits) -> TurnLimits {
+    TurnLimits {
         turns_max: overrides.turns_max.unwrap_or(usual.turns_max),
         calls_max: overrides.calls_max.unwrap_or(usual.calls_max),
         tokens_max: overrides.tokens_max.or(usual.tokens_max),

@@ -9,9 +9,11 @@ mod selector;
 
 use std::sync::Arc;
 
-use sallyport_contract::mangle::Collision;
+use sallyport_contract::mangle::ToolNameCollision;
 use sallyport_model::SettingsError;
-use sallyport_session::{Approvals, Command, Event, Handle, Parts};
+use sallyport_session::{
+    FrontEndCommand, PendingApprovals, SessionEvent, SessionHandle, SessionParts,
+};
 use sallyport_store::StoreError;
 use tokio::sync::mpsc;
 
@@ -57,7 +59,7 @@ pub enum SessionError {
     Guide(#[from] GuideError),
     /// A model could not distinguish two tools.
     #[error("{0}")]
-    Collision(Collision),
+    Collision(ToolNameCollision),
 }
 
 impl SessionError {
@@ -79,14 +81,14 @@ impl SessionError {
 }
 
 /// The events of a session, in order. The channel closes when the session has ended.
-pub type Events = mpsc::Receiver<Event>;
+pub type Events = mpsc::Receiver<SessionEvent>;
 
 /// A session that accepts commands. It reports through its [`Events`].
 pub struct HostSession {
     /// The permanent id. Approvals for this session apply again when it is resumed.
     pub session_id: String,
     /// Sends commands.
-    pub handle: Handle,
+    pub handle: SessionHandle,
     /// Delivers plugin messages. `None` if the session does not listen.
     attendance: Option<Attendance>,
 }
@@ -103,13 +105,13 @@ impl Host {
         opened: OpenedSession,
         config: &SessionConfig,
         model: &ModelHandle,
-        approvals: Approvals,
-    ) -> Result<Parts, SessionError> {
+        approvals: PendingApprovals,
+    ) -> Result<SessionParts, SessionError> {
         let OpenedSession { session_id, journal, past, is_kept } = opened;
         let mut options = config.options(&session_id);
         // The matcher cannot write sentences, so a sentence from the tool is the better answer.
         options.spoken |= matches!(model, ModelHandle::Offline);
-        Ok(Parts {
+        Ok(SessionParts {
             model: model.in_session(self.roles(), &session_id)?,
             toolbox: Arc::clone(self.toolbox()),
             approvals,
@@ -127,7 +129,7 @@ impl Host {
     /// A model could not distinguish two tools.
     pub fn begin(
         &self,
-        parts: Parts,
+        parts: SessionParts,
         listens: bool,
     ) -> Result<(HostSession, Events), SessionError> {
         let (mut session, events) = HostSession::detached(parts)?;
@@ -144,9 +146,10 @@ impl HostSession {
     /// # Errors
     ///
     /// A model could not distinguish two tools.
-    pub fn detached(parts: Parts) -> Result<(Self, Events), SessionError> {
+    pub fn detached(parts: SessionParts) -> Result<(Self, Events), SessionError> {
         let session_id = parts.options.session_id.clone();
-        let (handle, events) = sallyport_session::spawn(parts).map_err(SessionError::Collision)?;
+        let (handle, events) =
+            sallyport_session::spawn_session(parts).map_err(SessionError::Collision)?;
         Ok((Self { session_id, handle, attendance: None }, events))
     }
 
@@ -161,7 +164,7 @@ impl HostSession {
     pub async fn close(mut self, mut events: Events) {
         self.stop_listening().await;
         // An error means that the session has already ended.
-        let _ = self.handle.send(Command::Close).await;
+        let _ = self.handle.send(FrontEndCommand::Close).await;
         while events.recv().await.is_some() {}
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use sallyport_contract::{PluginName, Secret, ToolSpec, Toolbox, mangle::mangle};
+use sallyport_contract::{PluginName, Secret, ToolDescriptor, Toolbox, mangle::model_tool_name};
 use sallyport_model::{ChatModel, Endpoint, Offline, Reach};
 use sallyport_policy::Role;
 
@@ -79,7 +79,7 @@ impl ModelHandle {
 /// Returns the matcher for the tools of a registry. It reads the effective grant of a tool at each
 /// message, since the policy may change meanwhile.
 pub fn offline(registry: &Arc<Registry>) -> Offline {
-    let plugin_of = |tool: &ToolSpec| (mangle(&tool.id), tool.id.plugin.clone());
+    let plugin_of = |tool: &ToolDescriptor| (model_tool_name(&tool.id), tool.id.plugin.clone());
     let plugins: HashMap<String, PluginName> = registry.tools().iter().map(plugin_of).collect();
     let registry = Arc::clone(registry);
     Offline::new(Arc::new(move |name: &str| {

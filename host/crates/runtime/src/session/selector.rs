@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use sallyport_session::{Journal, NoJournal, Restored, restore};
+use sallyport_session::{Journal, NoJournal, RestoredSession, restore_session};
 use sallyport_store::{Session, Store};
 
 use super::SessionError;
@@ -35,7 +35,7 @@ pub struct OpenedSession {
     /// Records the session.
     pub journal: Box<dyn Journal>,
     /// The earlier turns.
-    pub past: Restored,
+    pub past: RestoredSession,
     /// Whether the session is stored.
     pub is_kept: bool,
 }
@@ -100,7 +100,7 @@ pub fn folder() -> Option<String> {
 }
 
 fn begin(session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
-    OpenedSession { session_id, journal, past: Restored::default(), is_kept: true }
+    OpenedSession { session_id, journal, past: RestoredSession::default(), is_kept: true }
 }
 
 fn resume(
@@ -110,7 +110,7 @@ fn resume(
 ) -> Result<OpenedSession, SessionError> {
     let records = history::records(&store, &session.id)?;
     let count = records.len() as u64;
-    let past = restore(records);
+    let past = restore_session(records);
     let journal = StoreJournal::go_on(store, &session.id, count, settings.sessions);
     Ok(OpenedSession { session_id: session.id, journal: Box::new(journal), past, is_kept: true })
 }

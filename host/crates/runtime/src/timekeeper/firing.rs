@@ -4,8 +4,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use sallyport_contract::{
-    CallContext, Outcome,
-    services::{Delivery, Firing, Notice, Timer},
+    Outcome, ToolCallContext,
+    services::{DeliveryTime, PluginNotice, StoredTimer, TimerFiring},
     text,
 };
 use sallyport_sandbox::roles::Fired;
@@ -88,7 +88,7 @@ impl Desk {
         }
     }
 
-    async fn run(&self, firing: Firing) -> Ended {
+    async fn run(&self, firing: TimerFiring) -> Ended {
         match internal::fired(&firing) {
             Some(notice) => self.post(notice).await,
             None => self.call(firing).await,
@@ -97,9 +97,9 @@ impl Desk {
 
     /// Posts the message of an internal tool. Nothing runs, so the gate is not asked; the user
     /// approved the call that set the timer.
-    async fn post(&self, notice: Notice) -> Ended {
+    async fn post(&self, notice: PluginNotice) -> Ended {
         let conversations = Arc::clone(&self.parts.conversations);
-        match apart(move || conversations.post(&notice, Delivery::AtOnce)).await {
+        match apart(move || conversations.post(&notice, DeliveryTime::AtOnce)).await {
             Some(Ok(())) => Ended::Done,
             Some(Err(error)) => {
                 // The user has not seen the message, so it is repeated after a pause.
@@ -111,7 +111,7 @@ impl Desk {
     }
 
     /// Calls the plugin through the gate and the audit.
-    async fn call(&self, firing: Firing) -> Ended {
+    async fn call(&self, firing: TimerFiring) -> Ended {
         let (roles, timer) = (&self.parts.roles, &firing.timer);
         let player = match roles.plugin(timer.owner.plugin.as_str()) {
             Ok(player) => player,
@@ -119,7 +119,7 @@ impl Desk {
             Err(error) => return Ended::Refused(error.to_string()),
         };
         let user_id = Some(timer.owner.user.clone());
-        let context = CallContext { user_id, ..roles.context(&timer.session_id) };
+        let context = ToolCallContext { user_id, ..roles.context(&timer.session_id) };
         let admitted = match player.admit(Run::Timer, context, &about(&firing)).await {
             Ok(admitted) => admitted,
             Err(report) => return Ended::Refused(reason(&report)),
@@ -171,7 +171,7 @@ impl Desk {
 }
 
 /// Returns the arguments that rules match and approval prompts show.
-fn about(firing: &Firing) -> Value {
+fn about(firing: &TimerFiring) -> Value {
     let timer = &firing.timer;
     let payload: Result<Value, _> = serde_json::from_str(&timer.payload);
     json!({
@@ -186,8 +186,8 @@ fn about(firing: &Firing) -> Value {
 }
 
 /// Describes a timer for the user.
-fn shown(timer: &Timer) -> String {
-    let label = timer.label.as_deref().map(|label| text::excerpt(label, LABEL_CHARS_MAX));
+fn shown(timer: &StoredTimer) -> String {
+    let label = timer.label.as_deref().map(|label| text::escape_excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!(" \"{label}\"")).unwrap_or_default();
     format!("the timer{label} of {}", timer.owner.plugin)
 }

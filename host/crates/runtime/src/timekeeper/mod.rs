@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::{PluginName, services::Timer};
+use sallyport_contract::{PluginName, services::StoredTimer};
 use sallyport_policy::{Capability, ScheduleGrant};
 use sallyport_store::{Claim, KeptTimers, StoreError};
 use tokio::{
@@ -160,7 +160,7 @@ impl Desk {
     /// Returns the timers that are due and can fire. The store limits a list, and blocked timers
     /// could hide the others for ever. If none of the first ones can fire, it therefore searches
     /// all timers.
-    fn due(&self, now_ms: u64) -> Result<Vec<Timer>, StoreError> {
+    fn due(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
         let mut due = self.parts.timers.due(now_ms)?;
         let found = due.len();
         due.retain(|timer| self.can_fire(timer));
@@ -171,7 +171,7 @@ impl Desk {
         Ok(due)
     }
 
-    fn can_fire(&self, timer: &Timer) -> bool {
+    fn can_fire(&self, timer: &StoredTimer) -> bool {
         let plugin = &timer.owner.plugin;
         if timer.owner.user != USER {
             return false;
@@ -224,7 +224,7 @@ impl Desk {
     }
 
     /// Returns why the policy no longer allows a repeated timer that was set before.
-    fn haste(&self, timer: &Timer) -> Option<String> {
+    fn haste(&self, timer: &StoredTimer) -> Option<String> {
         if !sallyport_schedule::repeats(&timer.moment) {
             return None;
         }
@@ -234,27 +234,27 @@ impl Desk {
         found.err().map(|error| format!("{error} (schedule.interval)"))
     }
 
-    fn is_refused(&self, timer: &Timer) -> bool {
+    fn is_refused(&self, timer: &StoredTimer) -> bool {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.get(&timer.id) == Some(&self.edition())
     }
 
     /// Blocks a timer until the policy changes. Other timers of its plugin stay unblocked; other
     /// rules may apply to them.
-    fn refuse(&self, timer: &Timer) {
+    fn refuse(&self, timer: &StoredTimer) {
         let edition = self.edition();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.retain(|_, of| *of == edition);
         refused.insert(timer.id.clone(), edition);
     }
 
-    fn is_put_off(&self, timer: &Timer) -> bool {
+    fn is_put_off(&self, timer: &StoredTimer) -> bool {
         let put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.get(&timer.id).is_some_and(|until| Instant::now() < *until)
     }
 
     /// Delays a timer whose plugin is too busy or sends too many messages.
-    fn put_off(&self, timer: &Timer, pause: Duration) {
+    fn put_off(&self, timer: &StoredTimer, pause: Duration) {
         let now = Instant::now();
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.retain(|_, until| now < *until);
@@ -276,7 +276,7 @@ impl Desk {
     }
 
     /// Forgets the failed tries of a timer that was settled.
-    fn forget(&self, timer: &Timer) {
+    fn forget(&self, timer: &StoredTimer) {
         self.unsaid.lock().unwrap_or_else(PoisonError::into_inner).remove(&timer.id);
     }
 

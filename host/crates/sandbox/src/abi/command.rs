@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use sallyport_contract::{Admitted, ToolSpec};
+use sallyport_contract::{AdmittedCall, ToolDescriptor};
 use sallyport_policy::Limits;
 use wasmtime::{
     Store, Trap,
@@ -30,7 +30,7 @@ pub(crate) fn is_program(export: &str) -> bool {
 /// A program and the only tool that it provides.
 pub(crate) struct Command {
     run: run::GuestIndices,
-    tool: ToolSpec,
+    tool: ToolDescriptor,
 }
 
 impl Command {
@@ -39,7 +39,10 @@ impl Command {
     /// # Errors
     ///
     /// The component exports the interface with other types.
-    pub(crate) fn new(pre: &InstancePre<Guest>, tool: ToolSpec) -> wasmtime::Result<Option<Self>> {
+    pub(crate) fn new(
+        pre: &InstancePre<Guest>,
+        tool: ToolDescriptor,
+    ) -> wasmtime::Result<Option<Self>> {
         if !export_names(pre).iter().any(|name| is_program(name)) {
             return Ok(None);
         }
@@ -85,8 +88,8 @@ impl PluginAbi for Command {
         export == Export::Tools
     }
 
-    fn links(&self, call: &Admitted, limits: &Limits) -> RoleLinks {
-        let program = Some(Program::new(call.text(), limits.output_bytes));
+    fn links(&self, call: &AdmittedCall, limits: &Limits) -> RoleLinks {
+        let program = Some(Program::new(call.arguments_text(), limits.output_bytes));
         RoleLinks { program, ..RoleLinks::default() }
     }
 
@@ -110,7 +113,7 @@ impl PluginAbi for Command {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-        _call: &'a Admitted,
+        _call: &'a AdmittedCall,
     ) -> Answer<'a, ToolReturn> {
         Box::pin(self.call(store, instance))
     }

@@ -9,7 +9,7 @@ mod v0_1;
 
 use std::{future::ready, sync::Arc};
 
-use sallyport_contract::{Admitted, BoxFuture, Failure, ToolOutput, services::Firing};
+use sallyport_contract::{AdmittedCall, BoxFuture, CallFailure, ToolOutput, services::TimerFiring};
 use sallyport_policy::{Limits, Role};
 use serde::{Deserialize, Serialize};
 use wasmtime::{
@@ -34,7 +34,7 @@ pub(crate) struct RawTool {
     pub(crate) description: String,
     pub(crate) parameters: String,
     pub(crate) output: Option<String>,
-    pub(crate) hints: sallyport_contract::Hints,
+    pub(crate) hints: sallyport_contract::ToolHints,
 }
 
 /// An interface that a component may export.
@@ -102,7 +102,7 @@ pub(crate) trait PluginAbi: Send + Sync {
     fn exports(&self, export: Export) -> bool;
 
     /// The role-specific links of a call, in addition to the host calls that every plugin has.
-    fn links(&self, _call: &Admitted, _limits: &Limits) -> RoleLinks {
+    fn links(&self, _call: &AdmittedCall, _limits: &Limits) -> RoleLinks {
         RoleLinks::default()
     }
 
@@ -118,7 +118,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-        call: &'a Admitted,
+        call: &'a AdmittedCall,
     ) -> Answer<'a, ToolReturn>;
 
     /// Runs `setup`. The inner error is the reason why the plugin is unavailable.
@@ -140,8 +140,8 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-        _call: &'a Admitted,
-        _firing: Firing,
+        _call: &'a AdmittedCall,
+        _firing: TimerFiring,
     ) -> Answer<'a, ToolReturn> {
         absent(Export::Timers)
     }
@@ -160,7 +160,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-        _call: &'a Admitted,
+        _call: &'a AdmittedCall,
         _generation: Generation,
     ) -> Answer<'a, Result<Generated, ProviderFailure>> {
         absent(Export::Provider)
@@ -225,7 +225,7 @@ pub(crate) enum ToolReturn {
     /// The tool completed.
     Output(ToolOutput),
     /// The tool returned an error of its own.
-    Error(Failure),
+    Error(CallFailure),
     /// The tool reports that it was denied something that it needed.
     Denied(String),
 }

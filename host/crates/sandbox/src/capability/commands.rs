@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    Answer, Denial,
-    services::{Seat, SeatError},
+    ApprovalAnswer, Denial,
+    services::{SubmissionError, UiSession},
 };
 use sallyport_policy::{Capability, Grant};
 
@@ -44,7 +44,7 @@ impl Guest {
         let text =
             input::checked(&input.text, &self.case.warden().redactor()).map_err(Error::Invalid)?;
         let bytes = text.len();
-        seat.submit(text).map_err(refused)?;
+        seat.submit_input(text).map_err(refused)?;
         self.case.ledger.used(Capability::Ui, format!("input ({bytes} bytes)"));
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Guest {
         let word = if answer.is_yes() { "approved" } else { "denied" };
         // The host numbers its questions, so an ID that is not a number matches none of them.
         let id: u64 = id.parse().map_err(|_| Error::NoSuchQuestion)?;
-        seat.confirm(id, answer).map_err(refused)?;
+        seat.answer_question(id, answer).map_err(refused)?;
         self.case.ledger.used(Capability::Ui, format!("question {id}: {word}"));
         Ok(())
     }
@@ -65,13 +65,13 @@ impl Guest {
     /// Converts a decision to an answer. A UI that may answer questions answers each one
     /// separately, because an answer for several calls would apply to calls that were never asked
     /// about.
-    fn answer(&self, decision: Decision) -> Result<Answer, Error> {
+    fn answer(&self, decision: Decision) -> Result<ApprovalAnswer, Error> {
         match decision {
-            Decision::ApproveOnce => Ok(Answer::Once),
+            Decision::ApproveOnce => Ok(ApprovalAnswer::Once),
             Decision::Deny(reason) => {
                 let redactor = self.case.warden().redactor();
-                let reason = cut(&redactor.text(reason.trim())).to_owned();
-                Ok(Answer::No { reason: Some(reason).filter(|reason| !reason.is_empty()) })
+                let reason = cut(&redactor.redact_text(reason.trim())).to_owned();
+                Ok(ApprovalAnswer::No { reason: Some(reason).filter(|reason| !reason.is_empty()) })
             }
             Decision::ApproveForSession | Decision::ApproveAlways => {
                 self.case.ledger.refused(Denial {
@@ -92,13 +92,17 @@ impl Guest {
     fn end_turn(&mut self) -> Result<(), Error> {
         let seat = self.seat("end a turn", |_| true)?;
         self.count_command()?;
-        seat.cancel().map_err(refused)?;
+        seat.cancel_turn().map_err(refused)?;
         self.case.ledger.used(Capability::Ui, "ended the turn".to_owned());
         Ok(())
     }
 
     /// The run's seat at the session, for one command.
-    fn seat(&self, what: &str, may: impl FnOnce(&Grant) -> bool) -> Result<Arc<dyn Seat>, Error> {
+    fn seat(
+        &self,
+        what: &str,
+        may: impl FnOnce(&Grant) -> bool,
+    ) -> Result<Arc<dyn UiSession>, Error> {
         let grant = self.case.grant();
         let Some(seat) = &self.case.role.seat else {
             self.case.not_in_role(what);
@@ -126,10 +130,10 @@ fn cut(reason: &str) -> &str {
     &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)]
 }
 
-fn refused(error: SeatError) -> Error {
+fn refused(error: SubmissionError) -> Error {
     match error {
-        SeatError::Invalid(text) => Error::Invalid(text),
-        SeatError::NoSuchQuestion => Error::NoSuchQuestion,
-        SeatError::Full | SeatError::Ended => Error::Full(error.to_string()),
+        SubmissionError::Invalid(text) => Error::Invalid(text),
+        SubmissionError::NoSuchQuestion => Error::NoSuchQuestion,
+        SubmissionError::Full | SubmissionError::Ended => Error::Full(error.to_string()),
     }
 }

@@ -1,7 +1,7 @@
 //! `inbox`: input from a listener to the session. A call needs a run that listens, and the `listen`
 //! grant.
 
-use sallyport_contract::services::{Origin, SeatError};
+use sallyport_contract::services::{InputOrigin, SubmissionError};
 use sallyport_policy::Capability;
 
 use super::input;
@@ -37,21 +37,21 @@ impl Guest {
         let text = input::checked(&text, &redactor).map_err(Error::Invalid)?;
         // Redacted before it is cut, because a cut secret would no longer be recognised.
         let label = label.map(|label| {
-            let label = redactor.text(&label);
+            let label = redactor.redact_text(&label);
             label[..label.floor_char_boundary(LABEL_BYTES_MAX)].to_owned()
         });
         let (bytes, connection) = (text.len(), inlet.connection.clone());
-        let origin = Origin { plugin: grant.plugin().clone(), label, connection };
-        inlet.inbox.submit(text, origin).map_err(refused)?;
+        let origin = InputOrigin { plugin: grant.plugin().clone(), label, connection };
+        inlet.inbox.submit_input(text, origin).map_err(refused)?;
         self.case.ledger.used(Capability::Listen, format!("input ({bytes} bytes)"));
         Ok(())
     }
 }
 
-fn refused(error: SeatError) -> Error {
+fn refused(error: SubmissionError) -> Error {
     match error {
-        SeatError::Invalid(text) => Error::Invalid(text),
-        SeatError::Full | SeatError::NoSuchQuestion | SeatError::Ended => {
+        SubmissionError::Invalid(text) => Error::Invalid(text),
+        SubmissionError::Full | SubmissionError::NoSuchQuestion | SubmissionError::Ended => {
             Error::Full(error.to_string())
         }
     }

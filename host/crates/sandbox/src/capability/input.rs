@@ -47,6 +47,6 @@ pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String>
     } else if bytes > INPUT_BYTES_MAX {
         Err(format!("the input has {bytes} bytes, at most {INPUT_BYTES_MAX} are taken"))
     } else {
-        Ok(redactor.text(text).into_owned())
+        Ok(redactor.redact_text(text).into_owned())
     }
 }

@@ -11,7 +11,7 @@ impl Host for Guest {
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         // Redacted before the ledger cuts it, so that no part of a secret is left.
         let redactor = self.case.warden().redactor();
-        self.case.ledger.log(log_level(level), &redactor.text(&message));
+        self.case.ledger.log(log_level(level), &redactor.redact_text(&message));
         Ok(())
     }
 }

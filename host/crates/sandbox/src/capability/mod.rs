@@ -52,7 +52,7 @@ const NAMED_BYTES_MAX: usize = 100;
 /// are removed before the cut, so that no part of one is left.
 fn named(case: &Case, text: &str) -> String {
     let redactor = case.warden().redactor();
-    let text = redactor.text(text);
+    let text = redactor.redact_text(text);
     let shown = &text[..text.floor_char_boundary(NAMED_BYTES_MAX)];
     let dots = if shown.len() < text.len() { "…" } else { "" };
     format!("{shown:?}{dots}")

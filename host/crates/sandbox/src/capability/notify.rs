@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use sallyport_contract::{
-    services::{Audience, Delivery, Notice, NoticeError},
+    services::{DeliveryTime, NoticeAudience, NoticeError, PluginNotice},
     text,
 };
 use sallyport_policy::{Capability, NotifyGrant};
@@ -58,14 +58,14 @@ impl Guest {
         })
     }
 
-    fn notice(&self, message: Message) -> Result<Notice, Error> {
+    fn notice(&self, message: Message) -> Result<PluginNotice, Error> {
         let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
         check_length("the text", &message.text)?;
         message.speech.as_deref().map_or(Ok(()), |speech| check_length("the speech", speech))?;
         let audience = audience(message.audience)?;
         let redactor = self.case.warden().redactor();
-        let clean = |text: String| redactor.text(&text).into_owned();
-        Ok(Notice {
+        let clean = |text: String| redactor.redact_text(&text).into_owned();
+        Ok(PluginNotice {
             plugin: self.case.granted().plugin().clone(),
             session_id: call.context().session_id.clone(),
             text: clean(message.text),
@@ -77,13 +77,13 @@ impl Guest {
 
     /// Counts a message against the limits of the run and of the minute, and decides when it is
     /// shown.
-    fn delivery(&mut self, grant: &NotifyGrant) -> Result<Delivery, Error> {
+    fn delivery(&mut self, grant: &NotifyGrant) -> Result<DeliveryTime, Error> {
         if !self.uses.notices.take() {
             return Err(self.limit(self.uses.notices.limit("messages")));
         }
         Ok(match self.common.notices.turn(grant.per_minute, Instant::now()) {
-            Turn::Now => Delivery::AtOnce,
-            Turn::Gathered(after) => Delivery::Gathered(after),
+            Turn::Now => DeliveryTime::AtOnce,
+            Turn::Gathered(after) => DeliveryTime::Gathered(after),
         })
     }
 
@@ -93,12 +93,12 @@ impl Guest {
     }
 }
 
-fn audience(to: To) -> Result<Audience, Error> {
+fn audience(to: To) -> Result<NoticeAudience, Error> {
     match to {
-        To::Conversation => Ok(Audience::Conversation),
-        To::User => Ok(Audience::User),
+        To::Conversation => Ok(NoticeAudience::Conversation),
+        To::User => Ok(NoticeAudience::User),
         To::Other(word) => {
-            let word = text::excerpt(&word, AUDIENCE_CHARS_MAX);
+            let word = text::escape_excerpt(&word, AUDIENCE_CHARS_MAX);
             Err(Error::Invalid(format!("the audience {word:?} is not known")))
         }
     }
@@ -114,10 +114,10 @@ fn check_length(what: &str, text: &str) -> Result<(), Error> {
     }
 }
 
-fn told(notice: &Notice) -> String {
+fn told(notice: &PluginNotice) -> String {
     let to = match notice.audience {
-        Audience::Conversation => "the conversation",
-        Audience::User => "the user",
+        NoticeAudience::Conversation => "the conversation",
+        NoticeAudience::User => "the user",
     };
     let spoken = notice.speech.as_ref().map_or("", |_| ", spoken");
     format!("a message to {to} ({} bytes{spoken})", notice.text.len())

@@ -35,9 +35,9 @@ impl Guest {
         // The policy may have changed while the user was deciding.
         self.may_open(&url, &what)?;
         let going_on = self.case.ledger.using(Capability::OpenUrl, what);
-        let (opened, how) = match apart(move || opener.open(url.as_str())).await {
-            services::Opened::Browser => (Opened::Browser, " (in the browser)"),
-            services::Opened::Shown => (Opened::Shown, " (shown to the person)"),
+        let (opened, how) = match apart(move || opener.open_url(url.as_str())).await {
+            services::UrlOpenResult::Browser => (Opened::Browser, " (in the browser)"),
+            services::UrlOpenResult::Shown => (Opened::Shown, " (shown to the person)"),
         };
         going_on.ended(how);
         Ok(opened)
@@ -52,7 +52,7 @@ impl Guest {
         };
         let secret = || {
             let redactor = self.case.warden().redactor();
-            let name = redactor.finds(url.as_str().as_bytes())?;
+            let name = redactor.find_secret(url.as_str().as_bytes())?;
             Some(Denial {
                 what: format!("{} may not open an address", grant.plugin()),
                 why: format!("it would carry the secret {name}"),

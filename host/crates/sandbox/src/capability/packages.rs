@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sallyport_contract::{
     Denial,
-    services::{PackageError, PackageFile},
+    services::{PackageFetchError, PackageFile},
 };
 use sallyport_policy::{Capability, PackagesGrant};
 
@@ -46,7 +46,7 @@ impl Guest {
         };
         let what = format!("list the versions of {}", named(&self.case, name));
         let going_on = self.case.ledger.using(Capability::Packages, what);
-        let listed = packages.releases(name).await;
+        let listed = packages.list_releases(name).await;
         let listed = listed.map_err(|error| {
             going_on.ended(&format!(": {error}"));
             refused(error)
@@ -71,7 +71,7 @@ impl Guest {
         };
         let what = format!("fetch {} {}", named(&self.case, name), named(&self.case, version));
         let going_on = self.case.ledger.using(Capability::Packages, what);
-        let fetched = packages.fetch(name, version).await;
+        let fetched = packages.fetch_package(name, version).await;
         going_on.ended(&told(&fetched));
         let files = fetched.map_err(refused)?;
         Ok(files.iter().map(file).collect())
@@ -100,14 +100,14 @@ fn denied(denial: &Denial, grant: &PackagesGrant) -> Error {
     })
 }
 
-fn refused(error: PackageError) -> Error {
+fn refused(error: PackageFetchError) -> Error {
     match error {
-        PackageError::NotFound(text) => Error::NotFound(text),
-        PackageError::Unavailable(text) => Error::Unavailable(text),
+        PackageFetchError::NotFound(text) => Error::NotFound(text),
+        PackageFetchError::Unavailable(text) => Error::Unavailable(text),
     }
 }
 
-fn told(fetched: &Result<Arc<[PackageFile]>, PackageError>) -> String {
+fn told(fetched: &Result<Arc<[PackageFile]>, PackageFetchError>) -> String {
     match fetched {
         Ok(files) => {
             let bytes: usize = files.iter().map(|file| file.data.len()).sum();

@@ -1,6 +1,6 @@
 //! `progress`: how far a call has come. Without the grant, reports are dropped silently.
 
-use sallyport_contract::services::Progress;
+use sallyport_contract::services::CallProgress;
 use sallyport_policy::Capability;
 
 use crate::{bindings::v0_1::sallyport::plugin::progress::Host, guest::Guest};
@@ -25,9 +25,9 @@ impl Guest {
         };
         let redactor = self.case.warden().redactor();
         // Redacted before it is cut, so that no part of a secret is left.
-        let message = message.map(|text| cut(&redactor.text(&text)).to_owned());
+        let message = message.map(|text| cut(&redactor.redact_text(&text)).to_owned());
         let part = part.filter(|part| part.is_finite()).map(|part| part.clamp(0.0, 1.0));
-        notices.progress(call.context(), call.tool(), Progress { part, message });
+        notices.report_progress(call.context(), call.tool(), CallProgress { part, message });
         self.case.ledger.used(Capability::Progress, "shown".to_owned());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::services::{self, Seat};
+use sallyport_contract::services::{self, UiSession};
 use sallyport_policy::{ByteSize, Capability};
 
 use crate::{
@@ -20,7 +20,7 @@ const DRAWING_BYTES: u64 = 16;
 impl Host for Guest {
     fn print(&mut self, text: String, style: Style) -> wasmtime::Result<()> {
         if let Some(seat) = self.canvas(text.len()) {
-            seat.print(&self.case.warden().redactor().text(&text), look(style));
+            seat.print_text(&self.case.warden().redactor().redact_text(&text), look(style));
         }
         Ok(())
     }
@@ -28,9 +28,9 @@ impl Host for Guest {
     fn status(&mut self, text: Option<String>) -> wasmtime::Result<()> {
         // Redacted before it is cut, so that no part of a secret is left.
         let redactor = self.case.warden().redactor();
-        let text = text.map(|text| cut(&redactor.text(&text)).to_owned());
+        let text = text.map(|text| cut(&redactor.redact_text(&text)).to_owned());
         if let Some(seat) = self.canvas(text.as_ref().map_or(0, String::len)) {
-            seat.status(text.as_deref());
+            seat.set_status(text.as_deref());
         }
         Ok(())
     }
@@ -43,7 +43,7 @@ fn cut(text: &str) -> &str {
 impl Guest {
     /// The run's seat at the session, if the run may draw this many more bytes. After the first
     /// drawing that exceeds the limit, nothing more is drawn.
-    fn canvas(&mut self, bytes: usize) -> Option<Arc<dyn Seat>> {
+    fn canvas(&mut self, bytes: usize) -> Option<Arc<dyn UiSession>> {
         let (grant, what) = (self.case.grant(), "draw");
         let Some(seat) = &self.case.role.seat else {
             self.case.not_in_role(what);
@@ -64,12 +64,12 @@ impl Guest {
     }
 }
 
-fn look(style: Style) -> services::Style {
+fn look(style: Style) -> services::TextStyle {
     match style {
-        Style::Plain | Style::Other(_) => services::Style::Plain,
-        Style::Strong => services::Style::Strong,
-        Style::Faint => services::Style::Faint,
-        Style::Warning => services::Style::Warning,
-        Style::Failure => services::Style::Failure,
+        Style::Plain | Style::Other(_) => services::TextStyle::Plain,
+        Style::Strong => services::TextStyle::Strong,
+        Style::Faint => services::TextStyle::Faint,
+        Style::Warning => services::TextStyle::Warning,
+        Style::Failure => services::TextStyle::Failure,
     }
 }

@@ -1,8 +1,8 @@
 //! `schedule`: timers that outlive the host.
 
 use sallyport_contract::{
-    Owner, json,
-    services::{self, Plan, TimerError, Timers},
+    DataOwner, json,
+    services::{self, TimerError, TimerRequest, TimerStore},
 };
 use sallyport_policy::{Capability, ScheduleGrant};
 
@@ -46,7 +46,8 @@ impl Guest {
         let name = plan.label.as_deref().unwrap_or_default();
         let what =
             format!("set a timer {} ({} bytes)", named(&self.case, name), plan.payload.len());
-        let timer = self.in_timers(what, move |timers, owner| timers.add(owner, plan)).await?;
+        let timer =
+            self.in_timers(what, move |timers, owner| timers.add_timer(owner, plan)).await?;
         Ok(timer_to_guest(timer))
     }
 
@@ -56,13 +57,13 @@ impl Guest {
             return Ok(false);
         }
         let what = format!("cancel the timer {}", named(&self.case, &id));
-        self.in_timers(what, move |timers, owner| timers.cancel(owner, &id)).await
+        self.in_timers(what, move |timers, owner| timers.cancel_timer(owner, &id)).await
     }
 
     async fn timer_list(&mut self) -> Result<Vec<Timer>, Error> {
         self.may_plan("list its timers")?;
         let what = "list its timers".to_owned();
-        let timers = self.in_timers(what, |timers, owner| timers.list(owner)).await?;
+        let timers = self.in_timers(what, |timers, owner| timers.list_timers(owner)).await?;
         Ok(timers.into_iter().map(timer_to_guest).collect())
     }
 
@@ -81,7 +82,7 @@ impl Guest {
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 
-    fn plan(&self, grant: &ScheduleGrant, timer: NewTimer) -> Result<Plan, Error> {
+    fn plan(&self, grant: &ScheduleGrant, timer: NewTimer) -> Result<TimerRequest, Error> {
         let NewTimer { moment, label, payload, extra: _ } = timer;
         if !self.common.has_timers {
             let why = "the plugin does not export `timers`, so nobody could be called back";
@@ -89,10 +90,10 @@ impl Guest {
         }
         check_length("the label", label.as_deref(), LABEL_BYTES_MAX)?;
         check_length("the payload", Some(&payload), PAYLOAD_BYTES_MAX)?;
-        json::parse(&payload, PAYLOAD_BYTES_MAX)
+        json::parse_json(&payload, PAYLOAD_BYTES_MAX)
             .map_err(|error| Error::Invalid(format!("the payload is not JSON: {error}")))?;
         let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
-        Ok(Plan {
+        Ok(TimerRequest {
             moment: moment_from_guest(moment)?,
             label,
             payload,
@@ -105,7 +106,7 @@ impl Guest {
     async fn in_timers<R: Send + 'static>(
         &mut self,
         what: String,
-        work: impl FnOnce(&dyn Timers, &Owner) -> Result<R, TimerError> + Send + 'static,
+        work: impl FnOnce(&dyn TimerStore, &DataOwner) -> Result<R, TimerError> + Send + 'static,
     ) -> Result<R, Error> {
         let Some(timers) = self.case.warden().services().timers else {
             return Err(Error::Unavailable("no timers can be set here".to_owned()));
@@ -138,15 +139,15 @@ fn check_length(what: &str, text: Option<&str>, bytes_max: usize) -> Result<(), 
     }
 }
 
-fn moment_from_guest(moment: Moment) -> Result<services::Moment, Error> {
+fn moment_from_guest(moment: Moment) -> Result<services::TimerSchedule, Error> {
     Ok(match moment {
-        Moment::AtMs(ms) => services::Moment::AtMs(ms),
-        Moment::InMs(ms) => services::Moment::InMs(ms),
-        Moment::EveryMs(ms) => services::Moment::EveryMs(ms),
+        Moment::AtMs(ms) => services::TimerSchedule::AtMs(ms),
+        Moment::InMs(ms) => services::TimerSchedule::InMs(ms),
+        Moment::EveryMs(ms) => services::TimerSchedule::EveryMs(ms),
         Moment::Calendar(Calendar { cron, time_zone, extra: _ }) => {
             check_length("the cron expression", Some(&cron), CALENDAR_BYTES_MAX)?;
             check_length("the time zone", time_zone.as_deref(), CALENDAR_BYTES_MAX)?;
-            services::Moment::Calendar { cron, time_zone }
+            services::TimerSchedule::Calendar { cron, time_zone }
         }
         Moment::Other(_) => {
             return Err(Error::Invalid("such a moment is not known here".to_owned()));
@@ -154,19 +155,19 @@ fn moment_from_guest(moment: Moment) -> Result<services::Moment, Error> {
     })
 }
 
-fn moment_to_guest(moment: services::Moment) -> Moment {
+fn moment_to_guest(moment: services::TimerSchedule) -> Moment {
     match moment {
-        services::Moment::AtMs(ms) => Moment::AtMs(ms),
-        services::Moment::InMs(ms) => Moment::InMs(ms),
-        services::Moment::EveryMs(ms) => Moment::EveryMs(ms),
-        services::Moment::Calendar { cron, time_zone } => {
+        services::TimerSchedule::AtMs(ms) => Moment::AtMs(ms),
+        services::TimerSchedule::InMs(ms) => Moment::InMs(ms),
+        services::TimerSchedule::EveryMs(ms) => Moment::EveryMs(ms),
+        services::TimerSchedule::Calendar { cron, time_zone } => {
             Moment::Calendar(Calendar { cron, time_zone, extra: None })
         }
     }
 }
 
 /// Converts a timer to the type that its plugin sees.
-pub(crate) fn timer_to_guest(timer: services::Timer) -> Timer {
+pub(crate) fn timer_to_guest(timer: services::StoredTimer) -> Timer {
     Timer {
         id: timer.id,
         moment: moment_to_guest(timer.moment),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sallyport_contract::{
-    Owner,
-    services::{self, Kept, StateError, StateStore, Write},
+    DataOwner,
+    services::{self, StateStore, StateStoreError, StateWrite, StoredValue},
 };
 use sallyport_policy::{ByteSize, Capability, StateGrant};
 
@@ -28,7 +28,7 @@ const EXPIRY_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 struct Wish {
     key: String,
     value: Vec<u8>,
-    expected: services::Expected,
+    expected: services::WriteCondition,
     expires_in_ms: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Host for Guest {
         value: Vec<u8>,
         expires_in_ms: Option<u64>,
     ) -> wasmtime::Result<Result<u64, Error>> {
-        let expected = services::Expected::Anything;
+        let expected = services::WriteCondition::Anything;
         Ok(self.state_set(Wish { key, value, expected, expires_in_ms }).await)
     }
 
@@ -55,8 +55,8 @@ impl Host for Guest {
         expires_in_ms: Option<u64>,
     ) -> wasmtime::Result<Result<u64, Error>> {
         let expected = match expected {
-            Expected::Nothing => services::Expected::Nothing,
-            Expected::Version(version) => services::Expected::Version(version),
+            Expected::Nothing => services::WriteCondition::Nothing,
+            Expected::Version(version) => services::WriteCondition::Version(version),
             Expected::Other(_) => {
                 return Ok(Err(Error::Invalid("what is expected is not known here".to_owned())));
             }
@@ -84,7 +84,7 @@ impl Guest {
         check_key(&key)?;
         let what = format!("get {}", named(&self.case, &key));
         let kept = self.in_store(what, move |store, owner| store.get(owner, &key)).await?;
-        Ok(kept.map(|Kept { value, version }| Entry { value, version, extra: None }))
+        Ok(kept.map(|StoredValue { value, version }| Entry { value, version, extra: None }))
     }
 
     async fn state_set(&mut self, wish: Wish) -> Result<u64, Error> {
@@ -93,9 +93,9 @@ impl Guest {
         check_value(&wish.value, value_bytes_max)?;
         let expires_in = expiry(wish.expires_in_ms)?;
         let what = format!("set {} ({} bytes)", named(&self.case, &wish.key), wish.value.len());
-        let set = move |store: &dyn StateStore, owner: &Owner| {
+        let set = move |store: &dyn StateStore, owner: &DataOwner| {
             let Wish { key, value, expected, .. } = &wish;
-            let write = Write { value, expected: *expected, expires_in, quota_bytes };
+            let write = StateWrite { value, expected: *expected, expires_in, quota_bytes };
             store.set(owner, key, write)
         };
         self.in_store(what, set).await
@@ -123,8 +123,8 @@ impl Guest {
         let keys_max = limit.min(PAGE_KEYS_MAX) as usize;
         let what = format!("list {}", named(&self.case, &prefix));
         // One key more than the page holds shows whether there is another page.
-        let list = move |store: &dyn StateStore, owner: &Owner| {
-            store.list(owner, &prefix, after.as_deref(), keys_max + 1)
+        let list = move |store: &dyn StateStore, owner: &DataOwner| {
+            store.list_keys(owner, &prefix, after.as_deref(), keys_max + 1)
         };
         let mut keys = self.in_store(what, list).await?;
         let is_last = keys.len() <= keys_max;
@@ -151,7 +151,7 @@ impl Guest {
     async fn in_store<R: Send + 'static>(
         &mut self,
         what: String,
-        work: impl FnOnce(&dyn StateStore, &Owner) -> Result<R, StateError> + Send + 'static,
+        work: impl FnOnce(&dyn StateStore, &DataOwner) -> Result<R, StateStoreError> + Send + 'static,
     ) -> Result<R, Error> {
         let Some(store) = self.case.warden().services().state else {
             return Err(Error::Unavailable("nothing can be kept here".to_owned()));
@@ -165,15 +165,15 @@ impl Guest {
         })
     }
 
-    fn state_error(&self, error: StateError) -> Error {
+    fn state_error(&self, error: StateStoreError) -> Error {
         match error {
-            StateError::Conflict { present } => Error::Conflict(present),
-            StateError::QuotaReached { quota, .. } => {
+            StateStoreError::Conflict { present } => Error::Conflict(present),
+            StateStoreError::QuotaReached { quota, .. } => {
                 let limit = format!("{} of state (quota)", ByteSize(quota));
                 self.case.ledger.limit_reached(limit);
                 Error::QuotaReached(error.to_string())
             }
-            StateError::Unavailable(_) => Error::Unavailable(cannot_be_used("store")),
+            StateStoreError::Unavailable(_) => Error::Unavailable(cannot_be_used("store")),
         }
     }
 }

@@ -52,7 +52,7 @@ impl GuestOutput {
 
     fn take_in(&self, bytes: &[u8]) {
         let mut pending = self.pending();
-        let redactor = || self.0.docket.case().warden().redactor().stream();
+        let redactor = || self.0.docket.case().warden().redactor().redact_stream();
         let clean = pending.clean.get_or_insert_with(redactor).push(bytes);
         pending.line.extend_from_slice(&clean);
         let whole = pending.line.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);

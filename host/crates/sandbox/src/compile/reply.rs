@@ -103,7 +103,7 @@ pub(super) fn read(mut from: impl Read, code_bytes_max: u64) -> Result<Reply, Un
 pub(super) fn said(bytes: &[u8]) -> String {
     let lines = String::from_utf8_lossy(bytes);
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
-    text::one_line(&lines.collect::<Vec<_>>().join(" "))
+    text::escape_line(&lines.collect::<Vec<_>>().join(" "))
 }
 
 fn body(mut from: impl Read, length: u64) -> Result<Vec<u8>, Unusable> {

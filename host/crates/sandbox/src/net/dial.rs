@@ -151,7 +151,7 @@ pub(super) async fn resolve<S: AsRef<str>>(
         Host::Ipv6(ip) => return Ok(vec![IpAddr::V6(*ip)]),
         Host::Domain(name) => name.as_ref(),
     };
-    match patience.wait(Step::Resolve, gate.resolver.resolve(name)).await? {
+    match patience.wait(Step::Resolve, gate.resolver.resolve_host(name)).await? {
         Ok(addresses) if !addresses.is_empty() => Ok(addresses),
         Ok(_) | Err(_) => {
             Err(Error::DnsError { rcode: Some("no such name".into()), info_code: None })

@@ -68,8 +68,8 @@ pub(super) fn complete(
 pub(super) fn redacted(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
     let mut clean = HeaderMap::new();
     for (name, value) in headers {
-        let value = HeaderValue::from_bytes(&redactor.bytes(value.as_bytes()));
-        if let (None, Ok(value)) = (redactor.finds(name.as_ref()), value) {
+        let value = HeaderValue::from_bytes(&redactor.redact_bytes(value.as_bytes()));
+        if let (None, Ok(value)) = (redactor.find_secret(name.as_ref()), value) {
             clean.append(name, value);
         }
     }

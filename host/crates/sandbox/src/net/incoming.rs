@@ -58,7 +58,7 @@ pub(super) fn receive(
         source: Source::of(arriving, coding),
         gate: gate.clone(),
         bytes: 0,
-        clean: Some(redactor.stream()),
+        clean: Some(redactor.redact_stream()),
         redactor,
         traffic,
     };

@@ -45,7 +45,7 @@ mod wire;
 use std::sync::Arc;
 
 use http::Request;
-use sallyport_contract::Resolver;
+use sallyport_contract::HostNameResolver;
 use sallyport_policy::RequestFormError;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -68,7 +68,7 @@ type Response = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Er
 #[derive(Clone)]
 pub(crate) struct HttpGate {
     pub(crate) case: Arc<Case>,
-    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) resolver: Arc<dyn HostNameResolver>,
     pub(crate) tls: Arc<Tls>,
     pub(crate) account: Arc<Account>,
 }

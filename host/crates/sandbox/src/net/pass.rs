@@ -118,6 +118,6 @@ impl HttpGate {
     /// The name of a request in records: without its query, and without secrets.
     pub(super) fn name(&self, method: &str, url: &Url) -> String {
         let what = address::describe(method, url);
-        self.case.warden().redactor().text(&what).into_owned()
+        self.case.warden().redactor().redact_text(&what).into_owned()
     }
 }

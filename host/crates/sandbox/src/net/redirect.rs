@@ -86,7 +86,7 @@ impl HttpGate {
         let is_led_away = url.origin() != from.url.origin();
         if is_led_away {
             let redactor = self.case.warden().redactor();
-            headers::drop_credentials(&mut headers, |value| redactor.finds(value).is_some());
+            headers::drop_credentials(&mut headers, |value| redactor.find_secret(value).is_some());
         }
         let is_led_astray = from.is_led_astray || is_led_away;
         Ok(Sending { method, url, headers, is_led_astray })

@@ -21,7 +21,7 @@ use hickory_resolver::{
     },
     system_conf::parse_resolv_conf,
 };
-use sallyport_contract::{BoxFuture, Resolver};
+use sallyport_contract::{BoxFuture, HostNameResolver};
 
 /// Names that are resolved without a name server.
 const HOSTS: &str = "/etc/hosts";
@@ -60,8 +60,8 @@ fn written(path: &str) -> Option<SystemTime> {
     Path::new(path).metadata().and_then(|info| info.modified()).ok()
 }
 
-impl Resolver for SystemResolver {
-    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+impl HostNameResolver for SystemResolver {
+    fn resolve_host<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move { self.setup()?.resolve(host).await })
     }
 }

@@ -89,7 +89,7 @@ impl HttpGate {
     pub(super) fn refuse(&self, what: &str, why: String) -> Error {
         let what = format!("{} may not {what}", self.case.grant().plugin());
         // An origin can contain a secret just like a path.
-        let why = self.case.warden().redactor().text(&why).into_owned();
+        let why = self.case.warden().redactor().redact_text(&why).into_owned();
         self.case.ledger.refused(Denial { what, why, fix: None, nobody_to_ask: false });
         Error::HttpRequestDenied
     }
@@ -124,12 +124,12 @@ impl Watch {
         let Sending { method, url, headers, .. } = sending;
         let headers = headers.iter().flat_map(|(name, value)| [name.as_ref(), value.as_bytes()]);
         let mut texts = headers.chain([method.as_str().as_bytes(), url.as_str().as_bytes()]);
-        texts.find_map(|text| self.redactor.finds_beside(text, &self.own))
+        texts.find_map(|text| self.redactor.find_secret_except(text, &self.own))
     }
 
     /// Starts scanning a body.
     pub(super) fn stream(&self) -> ScanStream {
-        self.redactor.scan_beside(&self.own)
+        self.redactor.scan_stream_except(&self.own)
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{Effect, Failure, FailureKind};
+use sallyport_contract::{CallFailure, Effect, FailureKind};
 use tokio::{sync::OwnedMutexGuard, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -204,7 +204,7 @@ impl Gone {
 }
 
 fn ended() -> Stop {
-    Stop::Failed(Failure::new(FailureKind::Unavailable, "the session has ended"))
+    Stop::Failed(CallFailure::new(FailureKind::Unavailable, "the session has ended"))
 }
 
 fn busy(waited: Duration) -> Stop {
@@ -212,7 +212,7 @@ fn busy(waited: Duration) -> Stop {
         "the plugin is busy: another call runs in its instance of this session, and it did not end \
          within {waited:?} (limits.queue-time)"
     );
-    Stop::Failed(Failure::new(FailureKind::LimitReached, message))
+    Stop::Failed(CallFailure::new(FailureKind::LimitReached, message))
 }
 
 /// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe

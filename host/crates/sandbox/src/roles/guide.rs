@@ -59,7 +59,7 @@ impl Plugin {
 impl Persona {
     /// Removes secrets.
     fn without(self, redactor: &Redactor) -> Self {
-        let clean = |text: String| redactor.text(&text).into_owned();
+        let clean = |text: String| redactor.redact_text(&text).into_owned();
         Self {
             system_prompt: clean(self.system_prompt),
             temperature: self.temperature,

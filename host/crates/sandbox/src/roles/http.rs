@@ -21,9 +21,10 @@ use http_body_util::{
     BodyExt, Full, LengthLimitError, Limited, StreamBody, combinators::UnsyncBoxBody,
 };
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Failure, FailureKind, Outcome, ToolOutput, Trail,
+    AbandonedEffects, AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome,
+    ToolOutput,
     redact::RedactStream,
-    services::{Inbox, Seat},
+    services::{SessionInbox, UiSession},
 };
 use sallyport_policy::ByteSize;
 use tokio::sync::oneshot;
@@ -71,9 +72,9 @@ impl Plugin {
     /// run starts immediately, in a task of its own.
     pub fn serve<B>(
         self: &Arc<Self>,
-        call: Admitted,
-        inbox: Option<Arc<dyn Inbox>>,
-        seat: Option<Arc<dyn Seat>>,
+        call: AdmittedCall,
+        inbox: Option<Arc<dyn SessionInbox>>,
+        seat: Option<Arc<dyn UiSession>>,
         request: Request<B>,
     ) -> Served
     where
@@ -91,7 +92,7 @@ impl Plugin {
             async move {
                 let _ended = ended;
                 let (trail, run) =
-                    (call.trail().clone(), plugin.run_for(Arc::new(call), links, body));
+                    (call.abandoned_effects().clone(), plugin.run_for(Arc::new(call), links, body));
                 // A run that is given up has left its effects on its trail when this returns.
                 let ran = gone.run_until_cancelled(run).await;
                 let _ = tell.send(match ran {
@@ -110,12 +111,12 @@ impl Plugin {
 fn outcome(ledger: &Ledger) -> Outcome {
     let Some(limit) = ledger.limit() else { return Outcome::Completed(ToolOutput::default()) };
     let message = format!("the limit of {limit} is reached");
-    Outcome::Failed(Failure::new(FailureKind::LimitReached, message))
+    Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message))
 }
 
 /// The record of a run that was given up.
-fn cancelled(trail: &Trail) -> CallReport {
-    CallReport { effects: trail.take(), ..CallReport::from(Outcome::Cancelled) }
+fn cancelled(trail: &AbandonedEffects) -> CallReport {
+    CallReport { effects: trail.take_effects(), ..CallReport::from(Outcome::Cancelled) }
 }
 
 /// The response that a guest has begun.
@@ -210,7 +211,7 @@ async fn respond(
     };
     let (head, body) = answer.into_parts();
     let redactor = case.warden().redactor();
-    let clean = Some(redactor.stream());
+    let clean = Some(redactor.redact_stream());
     let mut serving = Serving { body, over, gone: Some(gone), case, broke, bytes: 0, clean };
     let Ok(first) = serving.next().await else { return no_answer() };
     let mut response = Response::new(match first {

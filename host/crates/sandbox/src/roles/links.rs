@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::services::{Inbox, Seat};
+use sallyport_contract::services::{SessionInbox, UiSession};
 
 use super::{program::Program, speech::Speech};
 
@@ -15,7 +15,7 @@ pub(crate) struct RoleLinks {
     /// Receives a listener's input.
     pub(crate) inlet: Option<Inlet>,
     /// Receives a UI's commands and drawings.
-    pub(crate) seat: Option<Arc<dyn Seat>>,
+    pub(crate) seat: Option<Arc<dyn UiSession>>,
     /// The streams of a program.
     pub(crate) program: Option<Program>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct RoleLinks {
 /// A listener's connection to the session.
 #[derive(Clone)]
 pub(crate) struct Inlet {
-    pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) inbox: Arc<dyn SessionInbox>,
     /// The connection that the signal came from.
     pub(crate) connection: Option<String>,
 }

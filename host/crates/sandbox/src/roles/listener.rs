@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    Admitted, CallReport, Failure, FailureKind, Outcome, Redactor, ToolOutput, services::Inbox,
+    AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, Redactor, ToolOutput,
+    services::SessionInbox,
 };
 
 use super::{Inlet, RoleLinks};
@@ -51,14 +52,18 @@ pub struct Handled {
 /// A plugin that listens on behalf of a session.
 pub struct Listener {
     plugin: Arc<Plugin>,
-    call: Arc<Admitted>,
-    inbox: Arc<dyn Inbox>,
+    call: Arc<AdmittedCall>,
+    inbox: Arc<dyn SessionInbox>,
 }
 
 impl Plugin {
     /// Creates a listener for a session. `call` has passed the gate, and the plugin's input goes to
     /// `inbox`.
-    pub fn listener(self: &Arc<Self>, call: Admitted, inbox: Arc<dyn Inbox>) -> Listener {
+    pub fn listener(
+        self: &Arc<Self>,
+        call: AdmittedCall,
+        inbox: Arc<dyn SessionInbox>,
+    ) -> Listener {
         Listener { plugin: Arc::clone(self), call: Arc::new(call), inbox }
     }
 }
@@ -125,8 +130,8 @@ impl Reply {
 
     fn without(self, redactor: &Redactor) -> Self {
         match self {
-            Self::Text(text) => Self::Text(redactor.text(&text).into_owned()),
-            Self::Binary(data) => Self::Binary(redactor.bytes(&data).into_owned()),
+            Self::Text(text) => Self::Text(redactor.redact_text(&text).into_owned()),
+            Self::Binary(data) => Self::Binary(redactor.redact_bytes(&data).into_owned()),
             Self::Close => Self::Close,
         }
     }
@@ -134,8 +139,9 @@ impl Reply {
 
 /// Accepts all replies or none.
 fn check(replies: Vec<Reply>, bytes_max: u64) -> Result<Vec<Reply>, ToolReturn> {
-    let refused =
-        |message: String| Err(ToolReturn::Error(Failure::new(FailureKind::LimitReached, message)));
+    let refused = |message: String| {
+        Err(ToolReturn::Error(CallFailure::new(FailureKind::LimitReached, message)))
+    };
     let bytes = replies.iter().map(|reply| reply.bytes() as u64).sum::<u64>();
     if replies.len() > REPLIES_MAX {
         let count = replies.len();

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use sallyport_contract::{Failure, FailureKind, ToolOutput, json};
+use sallyport_contract::{CallFailure, FailureKind, ToolOutput, json};
 use sallyport_policy::ByteSize;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::{
@@ -70,12 +70,12 @@ impl Program {
         }
     }
 
-    fn output(&self, succeeded: bool) -> Result<ToolOutput, Failure> {
+    fn output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
         let (printed, complaint) = (self.printed.read(), self.complaint.read());
         if printed.is_cut {
             let size = ByteSize(printed.bytes_max as u64);
             let message = format!("the program printed more than {size} (limits.output)");
-            return Err(Failure::new(FailureKind::LimitReached, message));
+            return Err(CallFailure::new(FailureKind::LimitReached, message));
         }
         if !succeeded {
             let words = String::from_utf8_lossy(&complaint.bytes);
@@ -83,14 +83,14 @@ impl Program {
                 "" => "the program failed without a message".to_owned(),
                 words => words.to_owned(),
             };
-            return Err(Failure::new(FailureKind::Failed, message));
+            return Err(CallFailure::new(FailureKind::Failed, message));
         }
         let bad = |error: String| {
             let message = format!("the program did not print a result as JSON: {error}");
-            Failure::new(FailureKind::BadOutput, message)
+            CallFailure::new(FailureKind::BadOutput, message)
         };
         let text = str::from_utf8(&printed.bytes).map_err(|error| bad(error.to_string()))?;
-        let data = json::parse(text, usize::MAX).map_err(|error| bad(error.to_string()))?;
+        let data = json::parse_json(text, usize::MAX).map_err(|error| bad(error.to_string()))?;
         Ok(ToolOutput { data, ..ToolOutput::default() })
     }
 }

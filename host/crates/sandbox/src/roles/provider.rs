@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::{
-    Admitted, CallReport, Denial, Failure, FailureKind, Outcome, Redactor, ToolOutput, json,
+    AdmittedCall, CallFailure, CallReport, Denial, FailureKind, Outcome, Redactor, ToolOutput, json,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -218,7 +218,7 @@ impl Plugin {
     /// of them before this returns. Dropping the future stops the instance.
     pub async fn generate(
         &self,
-        call: Admitted,
+        call: AdmittedCall,
         generation: Generation,
         deltas: Deltas,
     ) -> Answered {
@@ -279,7 +279,7 @@ impl Generated {
             return Err(ProviderFailure::Broken(text));
         }
         if let Some(opaque) = &self.message.opaque
-            && let Err(error) = json::parse(opaque, usize::MAX)
+            && let Err(error) = json::parse_json(opaque, usize::MAX)
         {
             let text = format!("its own form of the answer is broken: {error}");
             return Err(ProviderFailure::Broken(text));
@@ -294,7 +294,7 @@ impl Generated {
     }
 
     fn without(mut self, redactor: &Redactor) -> Self {
-        let clean = |text: &mut String| *text = redactor.text(text).into_owned();
+        let clean = |text: &mut String| *text = redactor.redact_text(text).into_owned();
         let message = &mut self.message;
         clean(&mut message.text);
         message.opaque.iter_mut().for_each(clean);
@@ -302,7 +302,7 @@ impl Generated {
             [&mut call.id, &mut call.name, &mut call.arguments].into_iter().for_each(clean);
         }
         if let Finish::Other(text) = &mut self.finish {
-            *text = shortened(&redactor.text(text));
+            *text = shortened(&redactor.redact_text(text));
         }
         self
     }
@@ -357,7 +357,7 @@ impl ProviderFailure {
     }
 
     fn without(self, redactor: &Redactor) -> Self {
-        let clean = |text: String| shortened(&redactor.text(&text));
+        let clean = |text: String| shortened(&redactor.redact_text(&text));
         match self {
             Self::Credentials(text) => Self::Credentials(clean(text)),
             Self::Unreachable(text) => Self::Unreachable(clean(text)),
@@ -379,7 +379,7 @@ impl ProviderFailure {
             Self::Denied(denial) => return Outcome::Denied(denial.clone()),
             Self::Broken(_) => FailureKind::BadOutput,
         };
-        Outcome::Failed(Failure::new(kind, shortened(&self.to_string())))
+        Outcome::Failed(CallFailure::new(kind, shortened(&self.to_string())))
     }
 }
 

@@ -103,7 +103,7 @@ impl Book {
 
 impl Clean {
     fn new(redactor: &Arc<Redactor>) -> Self {
-        Self { redactor: Arc::clone(redactor), stream: redactor.stream() }
+        Self { redactor: Arc::clone(redactor), stream: redactor.redact_stream() }
     }
 
     /// If the redactor has changed, the bytes that were held back are scanned again: they may
@@ -119,7 +119,7 @@ impl Clean {
     }
 
     fn rest(&mut self) -> String {
-        let stream = mem::replace(&mut self.stream, self.redactor.stream());
+        let stream = mem::replace(&mut self.stream, self.redactor.redact_stream());
         String::from_utf8_lossy(&stream.finish()).into_owned()
     }
 }
@@ -156,7 +156,7 @@ mod tests {
     #[track_caller]
     fn check(said: &[&str], answer: &str, want: &str) {
         let (to, mut pieces) = unbounded_channel();
-        let redactor = Arc::new(Redactor::none());
+        let redactor = Arc::new(Redactor::empty());
         let speech = Speech::new(to, 1000, &redactor);
         said.iter().for_each(|piece| assert!(speech.text(piece, &redactor)));
         assert_eq!(speech.end(answer), want);
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn after_the_first_piece_that_does_not_fit_nothing_is_said() {
         let (to, mut pieces) = unbounded_channel();
-        let redactor = Arc::new(Redactor::none());
+        let redactor = Arc::new(Redactor::empty());
         let speech = Speech::new(to, 2 * PIECE_BYTES + 8, &redactor);
         assert!(speech.text("four", &redactor));
         assert!(!speech.text("much too long for it", &redactor));
@@ -195,7 +195,7 @@ mod tests {
     fn a_secret_that_lies_across_pieces_is_not_said() {
         let (to, mut pieces) = unbounded_channel();
         let secret = Secret::new("hunter2-hunter2");
-        let (before, since) = (Redactor::none(), Redactor::new([("key", &secret)]));
+        let (before, since) = (Redactor::empty(), Redactor::new([("key", &secret)]));
         let (before, since) = (Arc::new(before), Arc::new(since));
         let speech = Speech::new(to, 1000, &before);
         assert!(speech.text("it is ", &before));
@@ -211,7 +211,7 @@ mod tests {
     fn nobody_has_to_listen() {
         let (to, pieces) = unbounded_channel();
         drop(pieces);
-        let redactor = Arc::new(Redactor::none());
+        let redactor = Arc::new(Redactor::empty());
         let speech = Speech::new(to, 1000, &redactor);
         assert!(speech.text("Hello.", &redactor));
         assert_eq!(speech.end(""), "Hello.");

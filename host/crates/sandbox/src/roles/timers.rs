@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{Admitted, CallReport, services::Firing};
+use sallyport_contract::{AdmittedCall, CallReport, services::TimerFiring};
 
 use super::RoleLinks;
 use crate::{Plugin, run};
@@ -21,7 +21,7 @@ pub struct Fired {
 
 impl Plugin {
     /// Notifies the plugin that one of its timers fires. Dropping the future stops the instance.
-    pub async fn fire(&self, call: Admitted, firing: Firing) -> Fired {
+    pub async fn fire(&self, call: AdmittedCall, firing: TimerFiring) -> Fired {
         let (abi, call) = (self.abi(), Arc::new(call));
         let admitted = Arc::clone(&call);
         let body = run::body(move |store, instance| {

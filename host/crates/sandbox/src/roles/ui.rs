@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{Admitted, CallReport, Outcome, ToolOutput, services::Seat};
+use sallyport_contract::{AdmittedCall, CallReport, Outcome, ToolOutput, services::UiSession};
 
 use super::RoleLinks;
 use crate::{Plugin, run};
@@ -107,13 +107,13 @@ pub enum Activity {
 /// A plugin with a seat at a session.
 pub struct Ui {
     plugin: Arc<Plugin>,
-    call: Arc<Admitted>,
-    seat: Arc<dyn Seat>,
+    call: Arc<AdmittedCall>,
+    seat: Arc<dyn UiSession>,
 }
 
 impl Plugin {
     /// Gives the plugin a seat at a session. `call` has passed the gate.
-    pub fn ui(self: &Arc<Self>, call: Admitted, seat: Arc<dyn Seat>) -> Ui {
+    pub fn ui(self: &Arc<Self>, call: AdmittedCall, seat: Arc<dyn UiSession>) -> Ui {
         Ui { plugin: Arc::clone(self), call: Arc::new(call), seat }
     }
 }

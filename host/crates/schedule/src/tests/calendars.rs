@@ -55,19 +55,19 @@ fn a_clock_that_is_put_back_doubles_only_what_is_within_the_hour() {
 #[test]
 fn once_is_once_and_intervals_count_from_when_they_were_set() {
     let rows = [
-        (Moment::AtMs(5000), 0, 4999, Some(5000)),
-        (Moment::AtMs(5000), 0, 5000, None),
-        (Moment::InMs(5000), 1000, 1000, Some(6000)),
-        (Moment::InMs(5000), 1000, 6000, None),
-        (Moment::EveryMs(5000), 1000, 0, Some(6000)),
-        (Moment::EveryMs(5000), 1000, 1000, Some(6000)),
-        (Moment::EveryMs(5000), 1000, 5999, Some(6000)),
-        (Moment::EveryMs(5000), 1000, 6000, Some(11_000)),
-        (Moment::EveryMs(5000), 1000, 1_000_000, Some(1_001_000)),
+        (TimerSchedule::AtMs(5000), 0, 4999, Some(5000)),
+        (TimerSchedule::AtMs(5000), 0, 5000, None),
+        (TimerSchedule::InMs(5000), 1000, 1000, Some(6000)),
+        (TimerSchedule::InMs(5000), 1000, 6000, None),
+        (TimerSchedule::EveryMs(5000), 1000, 0, Some(6000)),
+        (TimerSchedule::EveryMs(5000), 1000, 1000, Some(6000)),
+        (TimerSchedule::EveryMs(5000), 1000, 5999, Some(6000)),
+        (TimerSchedule::EveryMs(5000), 1000, 6000, Some(11_000)),
+        (TimerSchedule::EveryMs(5000), 1000, 1_000_000, Some(1_001_000)),
     ];
     for (moment, set_ms, after_ms, want) in rows {
         assert_eq!(next(&moment, set_ms, after_ms).unwrap(), want, "{moment:?} after {after_ms}");
-        assert_eq!(repeats(&moment), matches!(moment, Moment::EveryMs(_)));
+        assert_eq!(repeats(&moment), matches!(moment, TimerSchedule::EveryMs(_)));
     }
 }
 
@@ -76,12 +76,12 @@ fn what_was_missed_is_counted_to_an_end() {
     let noon = ms(&vienna("2026-11-20 12:00"));
     let (minute, day) = (60_000, 86_400_000);
     let rows = [
-        (Moment::AtMs(noon), noon + day, 0),
-        (Moment::EveryMs(minute), noon, 0),
-        (Moment::EveryMs(minute), noon + minute - 1, 0),
-        (Moment::EveryMs(minute), noon + minute, 1),
-        (Moment::EveryMs(minute), noon + day, 1440),
-        (Moment::EveryMs(1000), noon + 300 * day, MISSED_MAX),
+        (TimerSchedule::AtMs(noon), noon + day, 0),
+        (TimerSchedule::EveryMs(minute), noon, 0),
+        (TimerSchedule::EveryMs(minute), noon + minute - 1, 0),
+        (TimerSchedule::EveryMs(minute), noon + minute, 1),
+        (TimerSchedule::EveryMs(minute), noon + day, 1440),
+        (TimerSchedule::EveryMs(1000), noon + 300 * day, MISSED_MAX),
         (calendar("0 12 * * *"), noon + 3 * day, 3),
         (calendar("* * * * * *"), noon + 300 * day, MISSED_MAX),
     ];
@@ -90,7 +90,7 @@ fn what_was_missed_is_counted_to_an_end() {
     }
 }
 
-fn check_refused(moment: &Moment, interval_ms_min: u64, want: &str) {
+fn check_refused(moment: &TimerSchedule, interval_ms_min: u64, want: &str) {
     let now_ms = ms(&vienna("2026-11-20 12:00"));
     let error = first(moment, now_ms, interval_ms_min).unwrap_err().to_string();
     assert!(error.starts_with(want), "{moment:?}: {error}");
@@ -100,15 +100,18 @@ fn check_refused(moment: &Moment, interval_ms_min: u64, want: &str) {
 fn what_cannot_be_set_says_why() {
     let minute = 60_000;
     let rows = [
-        (Moment::AtMs(1_760_695_200_000), "2025-10-17 10:00:00 UTC is in the past"),
-        (Moment::AtMs(0), "1970-01-01 00:00:00 UTC is in the past"),
-        (Moment::AtMs(u64::MAX), "it is too far away"),
-        (Moment::InMs(u64::MAX), "it is too far away"),
-        (Moment::InMs(1 << 60), "it is too far away"),
-        (Moment::EveryMs(u64::MAX), "it is too far away"),
-        (Moment::EveryMs(1 << 60), "it is too far away"),
-        (Moment::EveryMs(0), "it would fire 0s apart, at least 1m are needed"),
-        (Moment::EveryMs(minute - 1), "it would fire 59s 999ms apart, at least 1m are needed"),
+        (TimerSchedule::AtMs(1_760_695_200_000), "2025-10-17 10:00:00 UTC is in the past"),
+        (TimerSchedule::AtMs(0), "1970-01-01 00:00:00 UTC is in the past"),
+        (TimerSchedule::AtMs(u64::MAX), "it is too far away"),
+        (TimerSchedule::InMs(u64::MAX), "it is too far away"),
+        (TimerSchedule::InMs(1 << 60), "it is too far away"),
+        (TimerSchedule::EveryMs(u64::MAX), "it is too far away"),
+        (TimerSchedule::EveryMs(1 << 60), "it is too far away"),
+        (TimerSchedule::EveryMs(0), "it would fire 0s apart, at least 1m are needed"),
+        (
+            TimerSchedule::EveryMs(minute - 1),
+            "it would fire 59s 999ms apart, at least 1m are needed",
+        ),
         (calendar("* * * * * *"), "it would fire 1s apart, at least 1m"),
         (calendar("0,30 0 9 * * *"), "it would fire 30s apart, at least 1m"),
         (calendar("59 59 23 * * *,0"), "\"59 59 23 * * *,0\" is no cron expression: "),
@@ -130,7 +133,7 @@ fn what_cannot_be_set_says_why() {
     for zone in ["", "Nowhere", "../../etc/passwd", "Europe/Vienna\0", "\u{202e}", &"a".repeat(99)]
     {
         let cron = "0 9 * * *".to_owned();
-        let moment = Moment::Calendar { cron, time_zone: Some(zone.to_owned()) };
+        let moment = TimerSchedule::Calendar { cron, time_zone: Some(zone.to_owned()) };
         check_refused(&moment, 0, "there is no time zone ");
     }
 }
@@ -153,10 +156,10 @@ fn a_change_of_clocks_makes_nothing_too_often() {
 fn the_first_time_is_the_next_one() {
     let now_ms = ms(&vienna("2026-11-20 12:00"));
     let rows = [
-        (Moment::AtMs(now_ms), now_ms),
-        (Moment::InMs(0), now_ms),
-        (Moment::InMs(2000), now_ms + 2000),
-        (Moment::EveryMs(60_000), now_ms + 60_000),
+        (TimerSchedule::AtMs(now_ms), now_ms),
+        (TimerSchedule::InMs(0), now_ms),
+        (TimerSchedule::InMs(2000), now_ms + 2000),
+        (TimerSchedule::EveryMs(60_000), now_ms + 60_000),
         (calendar("0 12 * * *"), now_ms + 86_400_000),
     ];
     for (moment, want) in rows {

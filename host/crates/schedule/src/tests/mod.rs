@@ -1,7 +1,7 @@
 //! Tests of calendars around clock changes, and of time expressions.
 
 use jiff::{Timestamp, Zoned, civil::DateTime, tz::TimeZone};
-use sallyport_contract::services::Moment;
+use sallyport_contract::services::TimerSchedule;
 
 use crate::*;
 
@@ -29,6 +29,6 @@ fn shown(at_ms: u64) -> String {
     at.to_zoned(TimeZone::get(VIENNA).unwrap()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
 }
 
-fn calendar(cron: &str) -> Moment {
-    Moment::Calendar { cron: cron.to_owned(), time_zone: Some(VIENNA.to_owned()) }
+fn calendar(cron: &str) -> TimerSchedule {
+    TimerSchedule::Calendar { cron: cron.to_owned(), time_zone: Some(VIENNA.to_owned()) }
 }

@@ -114,7 +114,7 @@ proptest! {
         now in any_now(),
     ) {
         for cron in [cron, fields.join(" ")] {
-            let moment = Moment::Calendar { cron, time_zone: now.time_zone().iana_name().map(str::to_owned) };
+            let moment = TimerSchedule::Calendar { cron, time_zone: now.time_zone().iana_name().map(str::to_owned) };
             let mut at_ms = ms(&now);
             for _ in 0..4 {
                 let Ok(Some(next_ms)) = next(&moment, 0, at_ms) else { break };
@@ -126,7 +126,7 @@ proptest! {
 
     #[test]
     fn no_number_panics(a in any::<u64>(), b in any::<u64>(), c in any::<u64>()) {
-        for moment in [Moment::AtMs(a), Moment::InMs(a), Moment::EveryMs(a)] {
+        for moment in [TimerSchedule::AtMs(a), TimerSchedule::InMs(a), TimerSchedule::EveryMs(a)] {
             for (set_ms, after_ms) in [(b, c), (b % 10_000, c), (b, c % 10_000)] {
                 if let Ok(Some(next_ms)) = next(&moment, set_ms, after_ms) {
                     prop_assert!(next_ms > after_ms);

@@ -54,9 +54,9 @@ fn repetitions_are_said_as_people_say_them() {
     }
     let at = ms(&vienna("2026-11-19 09:00"));
     let rows = [
-        (Moment::AtMs(at), "tomorrow at 09:00"),
-        (Moment::InMs(5), "tomorrow at 09:00"),
-        (Moment::EveryMs(1500), "every 1500 milliseconds"),
+        (TimerSchedule::AtMs(at), "tomorrow at 09:00"),
+        (TimerSchedule::InMs(5), "tomorrow at 09:00"),
+        (TimerSchedule::EveryMs(1500), "every 1500 milliseconds"),
         (calendar("*/7 * * * *"), "by the calendar \"*/7 * * * *\""),
         (calendar("0 0 9 * * *"), "by the calendar \"0 0 9 * * *\""),
         (calendar("+1 9 * * *"), "by the calendar \"+1 9 * * *\""),
@@ -66,6 +66,6 @@ fn repetitions_are_said_as_people_say_them() {
         assert_eq!(describe(&moment, at, &vienna(NOW)), want);
     }
     let tokyo = Some("Asia/Tokyo".to_owned());
-    let moment = Moment::Calendar { cron: "0 9 * * *".to_owned(), time_zone: tokyo };
+    let moment = TimerSchedule::Calendar { cron: "0 9 * * *".to_owned(), time_zone: tokyo };
     assert_eq!(describe(&moment, at, &vienna(NOW)), "every day at 09:00 in Asia/Tokyo");
 }

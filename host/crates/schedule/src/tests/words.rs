@@ -7,10 +7,10 @@ const NOW: &str = "2026-11-18 14:00";
 /// Returns what a text means: a duration in seconds, a time, or a cron expression.
 fn meant(said: &str, now: &str) -> String {
     match words(said, &vienna(now)) {
-        Ok(Moment::InMs(in_ms)) => format!("in {}", in_ms as f64 / 1000.0),
-        Ok(Moment::AtMs(at_ms)) => shown(at_ms)[..16].to_owned(),
-        Ok(Moment::EveryMs(every_ms)) => format!("every {}", every_ms / 1000),
-        Ok(Moment::Calendar { cron, time_zone }) => {
+        Ok(TimerSchedule::InMs(in_ms)) => format!("in {}", in_ms as f64 / 1000.0),
+        Ok(TimerSchedule::AtMs(at_ms)) => shown(at_ms)[..16].to_owned(),
+        Ok(TimerSchedule::EveryMs(every_ms)) => format!("every {}", every_ms / 1000),
+        Ok(TimerSchedule::Calendar { cron, time_zone }) => {
             assert_eq!(time_zone.as_deref(), Some(VIENNA));
             cron
         }

@@ -12,7 +12,7 @@ mod reader;
 mod repeat;
 
 use jiff::{Span, Timestamp, Zoned, civil::DateTime, tz::TimeZone};
-use sallyport_contract::{services::Moment, text};
+use sallyport_contract::{services::TimerSchedule, text};
 
 use crate::error::{MomentError, WordsError};
 use day::{Said, Unresolved};
@@ -36,7 +36,7 @@ const LEADS: [&str; 3] = ["please", "remind me", "wake me"];
 /// # Errors
 ///
 /// The text is not understood, or its moment is over.
-pub fn words(said: &str, now: &Zoned) -> Result<Moment, WordsError> {
+pub fn words(said: &str, now: &Zoned) -> Result<TimerSchedule, WordsError> {
     let not_understood = || WordsError::NotUnderstood { text: quote(said) };
     if said.len() > TEXT_BYTES_MAX {
         return Err(not_understood());
@@ -116,11 +116,11 @@ fn read_days_and_clock(reader: &mut Reader<'_>) -> Option<(Length, clock::Clock)
     Some((length, clock::Clock::read(reader)?))
 }
 
-fn from_now(length: Length, said: &str, now: &Zoned) -> Result<Moment, WordsError> {
+fn from_now(length: Length, said: &str, now: &Zoned) -> Result<TimerSchedule, WordsError> {
     if length.months == 0 && length.days == 0 {
         return match length.ms {
             0 => Err(WordsError::Past { text: quote(said) }),
-            ms => Ok(Moment::InMs(ms)),
+            ms => Ok(TimerSchedule::InMs(ms)),
         };
     }
     once(later(length, now), said, now)
@@ -139,18 +139,18 @@ fn in_days(length: Length, clock: clock::Clock, now: &Zoned) -> Option<Zoned> {
     day.at(time.hour, time.minute, 0, 0).to_zoned(now.time_zone().clone()).ok()
 }
 
-fn once(at: Option<Zoned>, said: &str, now: &Zoned) -> Result<Moment, WordsError> {
+fn once(at: Option<Zoned>, said: &str, now: &Zoned) -> Result<TimerSchedule, WordsError> {
     let past = || WordsError::Past { text: quote(said) };
     let at = at.filter(|at| at > now).ok_or_else(past)?;
-    u64::try_from(at.timestamp().as_millisecond()).map(Moment::AtMs).map_err(|_| past())
+    u64::try_from(at.timestamp().as_millisecond()).map(TimerSchedule::AtMs).map_err(|_| past())
 }
 
-fn repeated(repeat: Repeat, now: &Zoned) -> Result<Moment, WordsError> {
+fn repeated(repeat: Repeat, now: &Zoned) -> Result<TimerSchedule, WordsError> {
     let moment = match repeat {
-        Repeat::Every(every_ms) => Moment::EveryMs(every_ms),
+        Repeat::Every(every_ms) => TimerSchedule::EveryMs(every_ms),
         Repeat::Cron(cron) => {
             let time_zone = now.time_zone().iana_name().map(str::to_owned);
-            Moment::Calendar { cron, time_zone }
+            TimerSchedule::Calendar { cron, time_zone }
         }
     };
     let now_ms = u64::try_from(now.timestamp().as_millisecond()).unwrap_or_default();
@@ -171,5 +171,5 @@ fn point(text: &str, now: &Zoned) -> Option<Zoned> {
 }
 
 fn quote(said: &str) -> String {
-    text::excerpt(said, QUOTE_CHARS_MAX)
+    text::escape_excerpt(said, QUOTE_CHARS_MAX)
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Outcome, ToolCall, ToolOutput, ToolSpec, Toolbox, json,
+    AdmittedCall, BoxFuture, CallReport, Outcome, RequestedCall, ToolDescriptor, ToolOutput,
+    Toolbox, json,
 };
 use sallyport_model::{Endpoint, connect};
 use sallyport_session::{
-    Command, Event, Handle, Journal, JournalError, Options, Parts, Record, Restored, TurnEnd,
-    approval, spawn,
+    FrontEndCommand, Journal, JournalError, JournalRecord, RestoredSession, SessionEvent,
+    SessionHandle, SessionOptions, SessionParts, TurnEnd, approval, spawn_session,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -23,38 +24,38 @@ const SYSTEM_PROMPT: &str = "You are a helpful assistant with many tools. Answer
 
 /// A session and its front end.
 pub(crate) struct Conversation {
-    handle: Handle,
-    events: mpsc::Receiver<Event>,
+    handle: SessionHandle,
+    events: mpsc::Receiver<SessionEvent>,
 }
 
 impl Conversation {
     pub(crate) fn start(script: Script, endpoint: Endpoint) -> Self {
-        let mut options = Options::new("bench");
+        let mut options = SessionOptions::new("bench");
         options.system_prompt = Some(SYSTEM_PROMPT.to_owned());
         if script == Script::Listed {
             options.tool_tokens_max = None;
         }
-        let (_, approvals) = approval::channel();
-        let parts = Parts {
+        let (_, approvals) = approval::approval_channel();
+        let parts = SessionParts {
             model: connect(endpoint).expect("an endpoint"),
             toolbox: Arc::new(Tools { specs: script::tools(), result: script::result() }),
             approvals,
             journal: Box::new(InMemory::default()),
             recall: None,
-            past: Restored::default(),
+            past: RestoredSession::default(),
             options,
         };
-        let (handle, events) = spawn(parts).expect("names that can be told apart");
+        let (handle, events) = spawn_session(parts).expect("names that can be told apart");
         Self { handle, events }
     }
 
     /// Runs one whole turn.
     pub(crate) async fn turn(&mut self) {
         let input = "What will the weather be like in Copenhagen in the next days?".into();
-        self.handle.send(Command::SubmitInput { input }).await.expect("a session");
+        self.handle.send(FrontEndCommand::SubmitInput { input }).await.expect("a session");
         loop {
             let event = self.events.recv().await.expect("a session");
-            if let Event::TurnEnded { reason, usage } = event {
+            if let SessionEvent::TurnEnded { reason, usage } = event {
                 assert!(matches!(reason, TurnEnd::Answered { .. }), "{reason:?}");
                 assert_eq!((usage.answers, usage.calls), (2, 1));
                 return;
@@ -66,11 +67,14 @@ impl Conversation {
 /// Keeps the records in memory, without serializing them.
 #[derive(Default)]
 struct InMemory {
-    records: Vec<Record>,
+    records: Vec<JournalRecord>,
 }
 
 impl Journal for InMemory {
-    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn write_records(
+        &mut self,
+        records: Vec<JournalRecord>,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
         self.records.extend(records);
         Box::pin(std::future::ready(Ok(())))
     }
@@ -78,22 +82,25 @@ impl Journal for InMemory {
 
 /// Tools that all return the same result.
 struct Tools {
-    specs: Vec<ToolSpec>,
+    specs: Vec<ToolDescriptor>,
     result: Value,
 }
 
 impl Toolbox for Tools {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &[ToolDescriptor] {
         &self.specs
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
-        let arguments = json::parse(&call.arguments, ARGUMENTS_BYTES_MAX).expect("arguments");
-        Box::pin(std::future::ready(Ok(Admitted::new(call, arguments))))
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
+        let arguments = json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX).expect("arguments");
+        Box::pin(std::future::ready(Ok(AdmittedCall::new(call, arguments))))
     }
 
-    fn run(&self, _call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, _call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         let output = ToolOutput { data: self.result.clone(), ..ToolOutput::default() };
         Box::pin(std::future::ready(Outcome::Completed(output).into()))
     }

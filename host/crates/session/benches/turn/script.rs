@@ -1,6 +1,6 @@
 //! The content of the conversations: a thousand tools, and the answers of a model that calls one.
 
-use sallyport_contract::{Hints, ToolSpec};
+use sallyport_contract::{ToolDescriptor, ToolHints};
 use serde_json::{Value, json};
 
 /// The number of plugins, and of tools in each.
@@ -95,13 +95,13 @@ fn event(delta: &Value, finish: Value) -> Value {
 }
 
 /// A thousand tools whose definitions take some 500 KB.
-pub(crate) fn tools() -> Vec<ToolSpec> {
+pub(crate) fn tools() -> Vec<ToolDescriptor> {
     let pairs = (0..PLUGINS).flat_map(|plugin| (0..TOOLS).map(move |tool| (plugin, tool)));
     pairs.map(|(plugin, tool)| spec(plugin, tool)).collect()
 }
 
-fn spec(plugin: usize, tool: usize) -> ToolSpec {
-    ToolSpec {
+fn spec(plugin: usize, tool: usize) -> ToolDescriptor {
+    ToolDescriptor {
         id: format!("plugin_{plugin}.tool_{tool}").parse().expect("a name"),
         title: None,
         description: format!(
@@ -119,7 +119,7 @@ fn spec(plugin: usize, tool: usize) -> ToolSpec {
             "additionalProperties": false,
         }),
         output: None,
-        hints: Hints::default(),
+        hints: ToolHints::default(),
     }
 }
 

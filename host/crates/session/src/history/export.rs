@@ -6,14 +6,14 @@
 
 use std::fmt::Write;
 
-use sallyport_contract::{services::Origin, text};
+use sallyport_contract::{services::InputOrigin, text};
 use serde_json::{Value, json};
 
 use super::{
-    notices::{PastNotice, notices},
-    turns::{PastCall, PastTurn, Step, title, turns},
+    notices::{PastNotice, past_notices},
+    turns::{PastCall, PastTurn, TurnStep, past_turns, session_title},
 };
-use crate::journal::Record;
+use crate::journal::JournalRecord;
 
 /// Version of the JSON form.
 pub const JSON_VERSION: u32 = 1;
@@ -25,17 +25,17 @@ const NAME_CHARS_MAX: usize = 120;
 const UNTITLED: &str = "Session";
 
 /// Returns a session as one JSON object with all its texts and files.
-pub fn json(records: &[Record]) -> Value {
-    let turns: Vec<Value> = turns(records).iter().map(turn_json).collect();
+pub fn export_json(records: &[JournalRecord]) -> Value {
+    let turns: Vec<Value> = past_turns(records).iter().map(turn_json).collect();
     let mut object = json!({ "version": JSON_VERSION, "turns": turns });
-    let notices: Vec<Value> = notices(records).iter().map(notice_json).collect();
+    let notices: Vec<Value> = past_notices(records).iter().map(notice_json).collect();
     if !notices.is_empty() {
         object["notices"] = notices.into();
     }
     let about = [
-        ("title", title(records)),
-        ("model", last(records, model)),
-        ("system_prompt", last(records, system_prompt)),
+        ("title", session_title(records)),
+        ("model", find_last(records, model_name)),
+        ("system_prompt", find_last(records, system_prompt)),
     ];
     for (key, value) in about {
         if let Some(value) = value {
@@ -72,11 +72,11 @@ fn turn_json(turn: &PastTurn) -> Value {
     object
 }
 
-fn step_json(step: &Step) -> Value {
+fn step_json(step: &TurnStep) -> Value {
     match step {
-        Step::Said { text } => json!({ "kind": "said", "text": text }),
-        Step::Noted { text } => json!({ "kind": "noted", "text": text }),
-        Step::Called(call) => json!({
+        TurnStep::Said { text } => json!({ "kind": "said", "text": text }),
+        TurnStep::Noted { text } => json!({ "kind": "noted", "text": text }),
+        TurnStep::Called(call) => json!({
             "kind": "called",
             "id": call.id,
             "tool": call.tool,
@@ -89,125 +89,132 @@ fn step_json(step: &Step) -> Value {
 }
 
 /// Returns a session as a readable Markdown document.
-pub fn markdown(records: &[Record]) -> String {
-    let mut page = Page::default();
-    let title = title(records);
-    page.line(&format!("# {}", inline(title.as_deref().unwrap_or(UNTITLED))));
-    if let Some(model) = last(records, model) {
-        page.line(&format!("Model: {}", inline(&model)));
+pub fn export_markdown(records: &[JournalRecord]) -> String {
+    let mut page = MarkdownPage::default();
+    let title = session_title(records);
+    page.write_line(&format!("# {}", escape_inline(title.as_deref().unwrap_or(UNTITLED))));
+    if let Some(model) = find_last(records, model_name) {
+        page.write_line(&format!("Model: {}", escape_inline(&model)));
     }
-    if let Some(prompt) = last(records, system_prompt) {
-        page.line("System prompt:");
-        page.block(&prompt);
+    if let Some(prompt) = find_last(records, system_prompt) {
+        page.write_line("System prompt:");
+        page.write_block(&prompt);
     }
-    let notices = notices(records);
-    page.notices(&notices, 0);
-    for turn in turns(records) {
-        page.turn(&turn);
-        page.notices(&notices, turn.number);
+    let notices = past_notices(records);
+    page.write_notices(&notices, 0);
+    for turn in past_turns(records) {
+        page.write_turn(&turn);
+        page.write_notices(&notices, turn.number);
     }
     page.0
 }
 
 /// The document while it is being written.
 #[derive(Default)]
-struct Page(String);
+struct MarkdownPage(String);
 
-impl Page {
-    fn turn(&mut self, turn: &PastTurn) {
+impl MarkdownPage {
+    fn write_turn(&mut self, turn: &PastTurn) {
         let pinned = if turn.is_pinned { " (pinned)" } else { "" };
-        self.line(&format!("## {}. User{pinned}", turn.number));
+        self.write_line(&format!("## {}. User{pinned}", turn.number));
         if let Some(origin) = &turn.input.origin {
-            self.origin(origin);
+            self.write_origin(origin);
         }
-        self.block(&turn.input.text);
+        self.write_block(&turn.input.text);
         for file in &turn.input.attachments {
-            let (name, media_type) = (inline(&file.name), inline(&file.media_type));
-            self.line(&format!("Attached: {name} ({media_type}, {} bytes)", file.data.len()));
+            let (name, media_type) = (escape_inline(&file.name), escape_inline(&file.media_type));
+            self.write_line(&format!("Attached: {name} ({media_type}, {} bytes)", file.data.len()));
         }
         for recalled in &turn.recalled {
-            self.line("Recalled from earlier:");
-            self.block(&recalled.text);
+            self.write_line("Recalled from earlier:");
+            self.write_block(&recalled.text);
         }
-        turn.steps.iter().for_each(|step| self.step(step));
+        turn.steps.iter().for_each(|step| self.write_step(step));
         match turn.end.as_deref() {
             Some("answered" | "spoken") => {}
-            Some(end) => self.line(&format!("The turn ended: {}.", inline(end))),
-            None => self.line("The turn was interrupted."),
+            Some(end) => self.write_line(&format!("The turn ended: {}.", escape_inline(end))),
+            None => self.write_line("The turn was interrupted."),
         }
     }
 
     /// Writes the origin of an input that the user did not type.
-    fn origin(&mut self, origin: &Origin) {
-        let plugin = inline(&origin.plugin.to_string());
-        self.line(&match &origin.label {
-            Some(label) => format!("From {plugin}, {}:", inline(label)),
+    fn write_origin(&mut self, origin: &InputOrigin) {
+        let plugin = escape_inline(&origin.plugin.to_string());
+        self.write_line(&match &origin.label {
+            Some(label) => format!("From {plugin}, {}:", escape_inline(label)),
             None => format!("From {plugin}:"),
         });
     }
 
     /// Writes the plugin messages after a turn.
-    fn notices(&mut self, notices: &[PastNotice], turn: usize) {
+    fn write_notices(&mut self, notices: &[PastNotice], turn: usize) {
         for past in notices.iter().filter(|past| past.after_turn == turn) {
             let late = if past.notice.late { " (late)" } else { "" };
-            self.line(&format!("Message of {}{late}:", inline(&past.notice.plugin.to_string())));
-            self.block(&past.notice.text);
+            self.write_line(&format!(
+                "Message of {}{late}:",
+                escape_inline(&past.notice.plugin.to_string())
+            ));
+            self.write_block(&past.notice.text);
         }
     }
 
-    fn step(&mut self, step: &Step) {
+    fn write_step(&mut self, step: &TurnStep) {
         match step {
-            Step::Said { text } => {
-                self.line("Assistant:");
-                self.block(text);
+            TurnStep::Said { text } => {
+                self.write_line("Assistant:");
+                self.write_block(text);
             }
-            Step::Noted { text } => {
-                self.line("In the assistant's place:");
-                self.block(text);
+            TurnStep::Noted { text } => {
+                self.write_line("In the assistant's place:");
+                self.write_block(text);
             }
-            Step::Called(call) => self.call(call),
+            TurnStep::Called(call) => self.write_call(call),
         }
     }
 
-    fn call(&mut self, call: &PastCall) {
+    fn write_call(&mut self, call: &PastCall) {
         let outcome = call.outcome.as_deref().unwrap_or("interrupted");
-        self.line(&format!("Call of {}: {}", inline(&call.tool), inline(outcome)));
-        self.block(&call.arguments);
+        self.write_line(&format!(
+            "Call of {}: {}",
+            escape_inline(&call.tool),
+            escape_inline(outcome)
+        ));
+        self.write_block(&call.arguments);
         if let Some(edited) = &call.edited {
-            self.line("Arguments as the user changed them:");
-            self.block(edited);
+            self.write_line("Arguments as the user changed them:");
+            self.write_block(edited);
         }
         if !call.result.is_empty() {
-            self.line("Result:");
-            self.block(&call.result);
+            self.write_line("Result:");
+            self.write_block(&call.result);
         }
     }
 
     /// Writes a line of the document itself.
-    fn line(&mut self, line: &str) {
+    fn write_line(&mut self, line: &str) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.0, "{line}\n");
     }
 
     /// Writes foreign text as a block.
-    fn block(&mut self, text: &str) {
-        let text = text::visible(&text.replace("\r\n", "\n"));
-        let fence = "`".repeat(longest_run(&text).max(2) + 1);
+    fn write_block(&mut self, text: &str) {
+        let text = text::escape_multiline(&text.replace("\r\n", "\n"));
+        let fence = "`".repeat(longest_backtick_run(&text).max(2) + 1);
         let text = text.trim_end_matches('\n');
         // Writing to a String cannot fail.
         let _ = writeln!(self.0, "{fence}text\n{text}\n{fence}\n");
     }
 }
 
-fn longest_run(text: &str) -> usize {
+fn longest_backtick_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// Returns foreign text for use within a line of the document: on one line, with its Markdown
 /// characters escaped.
-fn inline(words: &str) -> String {
+fn escape_inline(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());
-    for c in text::excerpt(words, NAME_CHARS_MAX).chars() {
+    for c in text::escape_excerpt(words, NAME_CHARS_MAX).chars() {
         if c.is_ascii_punctuation() && !matches!(c, '-' | '.' | ',' | '/' | ':' | '(' | ')') {
             safe.push('\\');
         }
@@ -216,20 +223,23 @@ fn inline(words: &str) -> String {
     safe
 }
 
-fn last(records: &[Record], part: fn(&Record) -> Option<&String>) -> Option<String> {
+fn find_last(
+    records: &[JournalRecord],
+    part: fn(&JournalRecord) -> Option<&String>,
+) -> Option<String> {
     records.iter().rev().find_map(part).cloned()
 }
 
-fn model(record: &Record) -> Option<&String> {
+fn model_name(record: &JournalRecord) -> Option<&String> {
     match record {
-        Record::Model { name } => Some(name),
+        JournalRecord::Model { name } => Some(name),
         _ => None,
     }
 }
 
-fn system_prompt(record: &Record) -> Option<&String> {
+fn system_prompt(record: &JournalRecord) -> Option<&String> {
     match record {
-        Record::Began { system_prompt, .. } => system_prompt.as_ref(),
+        JournalRecord::Began { system_prompt, .. } => system_prompt.as_ref(),
         _ => None,
     }
 }

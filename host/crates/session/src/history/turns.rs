@@ -3,7 +3,7 @@
 use sallyport_contract::text;
 use sallyport_model::{AssistantMessage, CallRequest, ToolResult, UserMessage, chat::lines};
 
-use crate::{event::TurnUsage, journal::Record, recall::Recalled};
+use crate::{event::TurnUsage, journal::JournalRecord, recall::RecalledMemory};
 
 /// Longest title, in characters: a line of a list next to a date and a number.
 const TITLE_CHARS_MAX: usize = 80;
@@ -23,9 +23,9 @@ pub struct PastTurn {
     /// The input.
     pub input: UserMessage,
     /// The memories that were recalled for it.
-    pub recalled: Vec<Recalled>,
+    pub recalled: Vec<RecalledMemory>,
     /// Its steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TurnStep>,
     /// How it ended, see [`TurnEnd::word`](crate::TurnEnd::word); `None` when it was interrupted.
     pub end: Option<String>,
     /// Its usage.
@@ -38,7 +38,7 @@ pub struct PastTurn {
 
 /// One step of a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum TurnStep {
     /// The model wrote a text.
     Said {
         /// The text.
@@ -72,21 +72,23 @@ pub struct PastCall {
 }
 
 /// Returns the turns of a session, without undone ones.
-pub fn turns(records: &[Record]) -> Vec<PastTurn> {
+pub fn past_turns(records: &[JournalRecord]) -> Vec<PastTurn> {
     let mut turns = Vec::new();
-    records.iter().for_each(|record| take(&mut turns, record));
+    records.iter().for_each(|record| apply_record(&mut turns, record));
     turns
 }
 
-fn take(turns: &mut Vec<PastTurn>, record: &Record) {
+fn apply_record(turns: &mut Vec<PastTurn>, record: &JournalRecord) {
     match record {
-        Record::Input { message } => turns.push(PastTurn::new(turns.len() + 1, message.clone())),
-        Record::Undone => drop(turns.pop()),
-        Record::Pinned { turn } => {
+        JournalRecord::Input { message } => {
+            turns.push(PastTurn::new(turns.len() + 1, message.clone()))
+        }
+        JournalRecord::Undone => drop(turns.pop()),
+        JournalRecord::Pinned { turn } => {
             let turn = turn.checked_sub(1).and_then(|index| turns.get_mut(index));
             turn.into_iter().for_each(|turn| turn.is_pinned = true);
         }
-        record => turns.last_mut().into_iter().for_each(|turn| turn.take(record)),
+        record => turns.last_mut().into_iter().for_each(|turn| turn.apply_record(record)),
     }
 }
 
@@ -99,52 +101,53 @@ impl PastTurn {
     /// Returns its calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &PastCall> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Called(call) => Some(call),
-            Step::Said { .. } | Step::Noted { .. } => None,
+            TurnStep::Called(call) => Some(call),
+            TurnStep::Said { .. } | TurnStep::Noted { .. } => None,
         })
     }
 
     /// Returns the text that represents the turn and by which it can be found: the question, and
     /// the answer of the model or of a tool that spoke instead. A turn without an answer in text
     /// returns `None`.
-    pub fn memory(&self) -> Option<String> {
+    pub fn memory_text(&self) -> Option<String> {
         let is_spoken = self.end.as_deref() == Some(SPOKEN);
         let said = self.steps.iter().filter_map(|step| match step {
-            Step::Said { text } => Some(text.trim()),
-            Step::Noted { text } if is_spoken => Some(text.trim()),
-            Step::Called(_) | Step::Noted { .. } => None,
+            TurnStep::Said { text } => Some(text.trim()),
+            TurnStep::Noted { text } if is_spoken => Some(text.trim()),
+            TurnStep::Called(_) | TurnStep::Noted { .. } => None,
         });
         let said = said.collect::<Vec<_>>().join("\n");
         let asked = self.input.told();
-        let memory = format!("User: {}\nAssistant: {}", set_in(asked.trim()), set_in(&said));
+        let memory =
+            format!("User: {}\nAssistant: {}", memory_excerpt(asked.trim()), memory_excerpt(&said));
         (!said.is_empty()).then_some(memory)
     }
 
     /// Applies a record of this turn.
-    pub(crate) fn take(&mut self, record: &Record) {
+    pub(crate) fn apply_record(&mut self, record: &JournalRecord) {
         match record {
-            Record::Answer { message, .. } => self.take_answer(message),
-            Record::Result { result, tool, outcome, edited } => {
-                self.take_result(result, tool, outcome, edited.as_deref());
+            JournalRecord::Answer { message, .. } => self.apply_answer(message),
+            JournalRecord::Result { result, tool, outcome, edited } => {
+                self.apply_result(result, tool, outcome, edited.as_deref());
             }
-            Record::Recalled { memories } => self.recalled.clone_from(memories),
-            Record::Note { text } => self.steps.push(Step::Noted { text: text.clone() }),
-            Record::Forgotten => self.is_forgotten = true,
-            Record::TurnEnded { end, usage } => {
+            JournalRecord::Recalled { memories } => self.recalled.clone_from(memories),
+            JournalRecord::Note { text } => self.steps.push(TurnStep::Noted { text: text.clone() }),
+            JournalRecord::Forgotten => self.is_forgotten = true,
+            JournalRecord::TurnEnded { end, usage } => {
                 (self.end, self.usage) = (Some(end.clone()), Some(*usage));
             }
             _ => {}
         }
     }
 
-    fn take_answer(&mut self, message: &AssistantMessage) {
+    fn apply_answer(&mut self, message: &AssistantMessage) {
         if !message.text.trim().is_empty() {
-            self.steps.push(Step::Said { text: message.text.clone() });
+            self.steps.push(TurnStep::Said { text: message.text.clone() });
         }
-        self.steps.extend(message.calls.iter().map(|call| Step::Called(call.into())));
+        self.steps.extend(message.calls.iter().map(|call| TurnStep::Called(call.into())));
     }
 
-    fn take_result(
+    fn apply_result(
         &mut self,
         result: &ToolResult,
         tool: &str,
@@ -152,7 +155,9 @@ impl PastTurn {
         edited: Option<&str>,
     ) {
         let call = self.steps.iter_mut().find_map(|step| match step {
-            Step::Called(call) if call.id == result.call_id && call.outcome.is_none() => Some(call),
+            TurnStep::Called(call) if call.id == result.call_id && call.outcome.is_none() => {
+                Some(call)
+            }
             _ => None,
         });
         if let Some(call) = call {
@@ -180,12 +185,12 @@ impl From<&CallRequest> for PastCall {
 
 /// Returns the records for a new session that shares the first `turn` turns with this one; `None`
 /// if there are fewer turns.
-pub fn fork_at(records: &[Record], turn: usize) -> Option<&[Record]> {
+pub fn fork_at(records: &[JournalRecord], turn: usize) -> Option<&[JournalRecord]> {
     let mut stands = Vec::new();
     for (index, record) in records.iter().enumerate() {
         match record {
-            Record::Input { .. } => stands.push(index),
-            Record::Undone => drop(stands.pop()),
+            JournalRecord::Input { .. } => stands.push(index),
+            JournalRecord::Undone => drop(stands.pop()),
             _ => {}
         }
     }
@@ -195,23 +200,23 @@ pub fn fork_at(records: &[Record], turn: usize) -> Option<&[Record]> {
 }
 
 /// Whether a record shows that the turn before it is complete or not the last any more.
-fn begins_or_ends_turn(record: &Record) -> bool {
-    matches!(record, Record::Input { .. } | Record::Undone)
+fn begins_or_ends_turn(record: &JournalRecord) -> bool {
+    matches!(record, JournalRecord::Input { .. } | JournalRecord::Undone)
 }
 
 /// Returns a title for a session: the first line of its first input, cut to a line of a list and
 /// safe for a terminal; `None` before the first input.
-pub fn title(records: &[Record]) -> Option<String> {
-    let input = turns(records).into_iter().next()?.input;
+pub fn session_title(records: &[JournalRecord]) -> Option<String> {
+    let input = past_turns(records).into_iter().next()?.input;
     let line = input.text.trim().lines().next().unwrap_or_default().trim();
     let name = || input.attachments.first().map(|file| file.name.as_str());
     let line = if line.is_empty() { name()? } else { line };
-    Some(text::excerpt(line, TITLE_CHARS_MAX))
+    Some(text::escape_excerpt(line, TITLE_CHARS_MAX))
 }
 
 /// Returns the part of a text by which it is remembered. Continuation lines are indented, so that
 /// none can pass for the words of another speaker.
-fn set_in(text: &str) -> String {
+fn memory_excerpt(text: &str) -> String {
     let cut = &text[..text.floor_char_boundary(MEMORY_BYTES_MAX)];
     lines(cut).collect::<Vec<_>>().join("\n  ")
 }

@@ -41,71 +41,71 @@ const LEARNT_TOKENS_MIN: u64 = 512;
 
 /// Estimates tokens, and learns from a provider's reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meter {
+pub struct TokenMeter {
     /// The correction, in eighths.
     eighths: u64,
     /// The report that the next one is compared with.
-    last: Option<Sample>,
+    last: Option<MeterSample>,
 }
 
 /// The estimate and the report of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sample {
+struct MeterSample {
     uncorrected: u64,
     reported: u64,
 }
 
-impl Default for Meter {
+impl Default for TokenMeter {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Meter {
+impl TokenMeter {
     /// Creates a meter without any reports. Another model needs another meter.
     pub fn new() -> Self {
         Self { eighths: EIGHTHS, last: None }
     }
 
     /// Estimates the tokens of the messages: the sum over each of them.
-    pub fn tokens(&self, messages: &[Message]) -> u64 {
-        messages.iter().map(|message| self.corrected(uncorrected(message))).sum()
+    pub fn estimate_tokens(&self, messages: &[Message]) -> u64 {
+        messages.iter().map(|message| self.apply_correction(raw_message_tokens(message))).sum()
     }
 
     /// Takes the report of a provider for a request whose messages this meter, in its current
     /// state, estimated at `estimated`.
-    pub fn learn(&mut self, estimated: u64, reported: u64) {
+    pub fn learn_from_report(&mut self, estimated: u64, reported: u64) {
         let uncorrected = estimated.saturating_mul(EIGHTHS) / self.eighths;
-        let now = Sample { uncorrected, reported };
+        let now = MeterSample { uncorrected, reported };
         let last = *self.last.get_or_insert(now);
         if now.uncorrected.abs_diff(last.uncorrected) >= LEARNT_TOKENS_MIN {
             self.last = Some(now);
             if let Some(measured) = now.eighths_since(last) {
-                self.correct(measured);
+                self.update_correction(measured);
             }
         }
     }
 
     /// Returns the bytes of text that take about this many tokens.
-    pub(super) fn bytes(&self, tokens: u64) -> usize {
+    pub(super) fn bytes_for_tokens(&self, tokens: u64) -> usize {
         let bytes = tokens.saturating_mul(EIGHTHS) / self.eighths * TOKEN_BYTES;
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
-    fn corrected(&self, tokens: u64) -> u64 {
+    fn apply_correction(&self, tokens: u64) -> u64 {
         tokens.saturating_mul(self.eighths).div_ceil(EIGHTHS)
     }
 
     /// Follows an increase immediately, and a decrease only by more than one step: a value that
     /// wavers between two steps stays at the upper one, and so the sent messages stay the same.
-    fn correct(&mut self, measured: u64) {
+    fn update_correction(&mut self, measured: u64) {
         if measured > self.eighths || measured + 1 < self.eighths {
             self.eighths = measured;
         }
     }
 }
 
-impl Sample {
+impl MeterSample {
     fn eighths_since(self, last: Self) -> Option<u64> {
         let grew = self.uncorrected > last.uncorrected;
         if grew != (self.reported > last.reported) {
@@ -117,33 +117,33 @@ impl Sample {
     }
 }
 
-fn uncorrected(message: &Message) -> u64 {
+fn raw_message_tokens(message: &Message) -> u64 {
     let tokens = match message {
-        Message::System { text } => of_bytes(text.len()),
-        Message::User(said) => of_input(said),
-        Message::Assistant(answer) => of_answer(answer),
-        Message::Tool(result) => of_bytes(result.content.len() + result.name.len()),
+        Message::System { text } => tokens_of_bytes(text.len()),
+        Message::User(said) => tokens_of_input(said),
+        Message::Assistant(answer) => tokens_of_answer(answer),
+        Message::Tool(result) => tokens_of_bytes(result.content.len() + result.name.len()),
     };
     tokens.saturating_add(FRAME_TOKENS)
 }
 
-fn of_bytes(bytes: usize) -> u64 {
+fn tokens_of_bytes(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(TOKEN_BYTES)
 }
 
-fn of_input(said: &UserMessage) -> u64 {
-    let files: u64 = said.attachments.iter().map(of_file).sum();
-    of_bytes(said.told().len()) + files
+fn tokens_of_input(said: &UserMessage) -> u64 {
+    let files: u64 = said.attachments.iter().map(tokens_of_file).sum();
+    tokens_of_bytes(said.told().len()) + files
 }
 
-fn of_file(file: &Attachment) -> u64 {
+fn tokens_of_file(file: &Attachment) -> u64 {
     let bytes = file.data.len();
     let by_class = |classes: &[(usize, u64)]| {
         let class = classes.iter().find(|(bytes_max, _)| bytes <= *bytes_max);
         class.map_or(0, |(_, tokens)| *tokens)
     };
     match file.kind() {
-        Kind::Text(text) => of_bytes(text.len() + file.name.len()),
+        Kind::Text(text) => tokens_of_bytes(text.len() + file.name.len()),
         Kind::Image => by_class(&IMAGE_TOKENS),
         Kind::Audio => by_class(&AUDIO_TOKENS),
         Kind::Other => FILE_TOKENS,
@@ -152,25 +152,27 @@ fn of_file(file: &Attachment) -> u64 {
 
 /// Counts the larger form. The provider's own form often contains more, such as the model's
 /// reasoning.
-fn of_answer(answer: &AssistantMessage) -> u64 {
-    let calls = answer.calls.iter().map(|call| of_bytes(call.name.len() + call.arguments.len()));
-    let plain = of_bytes(answer.text.len()) + calls.sum::<u64>();
-    let opaque = answer.opaque.as_ref().map_or(0, |opaque| of_bytes(json_bytes(&opaque.body)));
+fn tokens_of_answer(answer: &AssistantMessage) -> u64 {
+    let calls =
+        answer.calls.iter().map(|call| tokens_of_bytes(call.name.len() + call.arguments.len()));
+    let plain = tokens_of_bytes(answer.text.len()) + calls.sum::<u64>();
+    let opaque =
+        answer.opaque.as_ref().map_or(0, |opaque| tokens_of_bytes(json_bytes(&opaque.body)));
     plain.max(opaque)
 }
 
 /// The length of a value as JSON text.
 pub(crate) fn json_bytes(value: &Value) -> usize {
-    let mut counter = Counter(0);
+    let mut counter = ByteCounter(0);
     // Counting cannot fail, and a value is always JSON.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }
 
 /// A writer that only counts.
-struct Counter(usize);
+struct ByteCounter(usize);
 
-impl io::Write for Counter {
+impl io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())

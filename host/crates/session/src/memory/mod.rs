@@ -18,12 +18,12 @@ use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 use sallyport_model::Message;
 use serde::{Deserialize, Serialize};
 
-pub use meter::Meter;
+pub use meter::TokenMeter;
 pub(crate) use meter::json_bytes;
-pub use recalled::Recollection;
+pub use recalled::PositionedMemory;
 pub use summary::summary_request;
 
-use self::{units::Unit, window::Window};
+use self::{units::MessageGroup, window::WindowBudget};
 
 /// Precedes an input some of whose calls are not shown, so that the model does not believe that it
 /// has done nothing yet.
@@ -33,7 +33,7 @@ const LEFT_OUT: &str = "[Some calls that you have already made for this input ar
 /// How much of a conversation is sent to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Memory {
+pub enum MemoryMode {
     /// Everything that no summary replaces.
     None,
     /// The system prompt, the first turn's input and answer, what is pinned, and the newest turns.
@@ -58,7 +58,7 @@ pub enum Memory {
 
 /// Replaces the beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct ConversationSummary {
     /// The model's text.
     pub text: String,
     /// How many messages of the transcript it replaces, from the first. Undoing a turn among them
@@ -68,7 +68,7 @@ pub struct Summary {
 
 /// The messages of a conversation that are sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct View<'a> {
+pub struct ConversationView<'a> {
     /// The messages, ready to be sent.
     pub messages: Cow<'a, [Message]>,
     /// The ranges of the transcript's messages that are left out, in order.
@@ -85,44 +85,44 @@ pub struct View<'a> {
 /// exchange exceed it; recalled memories have a budget of their own. `pinned` contains indices of
 /// the transcript. A summary replaces its messages in every memory, because the user requested it;
 /// one that covers more messages than there are is not used.
-pub fn view<'a>(
-    memory: &Memory,
+pub fn build_view<'a>(
+    memory: &MemoryMode,
     transcript: &'a [Message],
     pinned: &BTreeSet<usize>,
-    summary: Option<&Summary>,
-    recalled: &[Recollection<'_>],
-    meter: &Meter,
-) -> View<'a> {
+    summary: Option<&ConversationSummary>,
+    recalled: &[PositionedMemory<'_>],
+    meter: &TokenMeter,
+) -> ConversationView<'a> {
     let summary = summary.filter(|summary| summary.is_usable(transcript));
-    if *memory == Memory::None && summary.is_none() {
+    if *memory == MemoryMode::None && summary.is_none() {
         // Nothing is left out, so the estimate, which reads the whole conversation, is skipped.
-        return whole(Cow::Borrowed(transcript));
+        return full_view(Cow::Borrowed(transcript));
     }
-    let messages = shorten::results(transcript, memory.tokens_max(), meter);
-    let units = units::cut(&messages, pinned, meter);
+    let messages = shorten::shorten_results(transcript, memory.tokens_max(), meter);
+    let units = units::group_messages(&messages, pinned, meter);
     if units.is_empty() {
-        return whole(messages);
+        return full_view(messages);
     }
-    let summed_up = summary.map_or_else(Vec::new, |s| summary::shown(s, memory, meter));
-    let first = units::following(&units, summary.map_or(0, |summary| summary.through));
-    let always = [units::system(&messages), &summed_up].concat();
-    let start = Window::new(memory, meter, &always).start(&units, first);
+    let summed_up = summary.map_or_else(Vec::new, |s| summary::summary_messages(s, memory, meter));
+    let first = units::first_group_after(&units, summary.map_or(0, |summary| summary.through));
+    let always = [units::system_prompt(&messages), &summed_up].concat();
+    let start = WindowBudget::new(memory, meter, &always).first_visible(&units, first);
     let dropped = units[..start].iter().filter(|unit| is_dropped(unit, &units, start));
     let left_out: Vec<Range<usize>> = dropped.map(|unit| unit.range.clone()).collect();
     let is_unseen = |place: usize| is_among(place, &left_out);
     let unseen = recalled.iter().filter(|one| one.place.is_none_or(is_unseen));
-    let stands_in = [recalled::shown(unseen), summed_up].concat();
+    let stands_in = [recalled::memory_messages(unseen), summed_up].concat();
     if left_out.is_empty() && stands_in.is_empty() {
-        return whole(messages);
+        return full_view(messages);
     }
-    let wants_summary = unsummed(memory, &units, first, start);
-    let messages = Cow::Owned(assemble(&messages, &units, start, stands_in));
-    View { messages, left_out, wants_summary }
+    let wants_summary = range_to_summarize(memory, &units, first, start);
+    let messages = Cow::Owned(assemble_messages(&messages, &units, start, stands_in));
+    ConversationView { messages, left_out, wants_summary }
 }
 
-impl View<'_> {
+impl ConversationView<'_> {
     /// Whether a message of the transcript, by its index, is left out.
-    pub fn leaves_out(&self, place: usize) -> bool {
+    pub fn is_left_out(&self, place: usize) -> bool {
         is_among(place, &self.left_out)
     }
 }
@@ -134,11 +134,11 @@ fn is_among(place: usize, ranges: &[Range<usize>]) -> bool {
 }
 
 /// A view in which nothing is left out.
-fn whole(messages: Cow<'_, [Message]>) -> View<'_> {
-    View { messages, left_out: Vec::new(), wants_summary: None }
+fn full_view(messages: Cow<'_, [Message]>) -> ConversationView<'_> {
+    ConversationView { messages, left_out: Vec::new(), wants_summary: None }
 }
 
-impl Memory {
+impl MemoryMode {
     fn tokens_max(&self) -> u64 {
         match *self {
             Self::None => u64::MAX,
@@ -149,7 +149,7 @@ impl Memory {
     }
 }
 
-impl Summary {
+impl ConversationSummary {
     /// Whether it has text, and covers only messages that exist.
     fn is_usable(&self, transcript: &[Message]) -> bool {
         self.through <= transcript.len() && !self.text.trim().is_empty()
@@ -158,32 +158,37 @@ impl Summary {
 
 /// Whether a unit before the start of the window is left out. The input of the turn in which the
 /// window begins is kept.
-fn is_dropped(unit: &Unit, units: &[Unit], start: usize) -> bool {
+fn is_dropped(unit: &MessageGroup, units: &[MessageGroup], start: usize) -> bool {
     !unit.kept && unit.range != units[units[start].turn].range
 }
 
 /// The messages left out between the summarized part and the start of the window, if the memory
 /// wants a summary of them.
-fn unsummed(memory: &Memory, units: &[Unit], first: usize, start: usize) -> Option<Range<usize>> {
+fn range_to_summarize(
+    memory: &MemoryMode,
+    units: &[MessageGroup],
+    first: usize,
+    start: usize,
+) -> Option<Range<usize>> {
     let any = units[first..start].iter().any(|unit| is_dropped(unit, units, start));
-    let is_wanted = any && matches!(memory, Memory::Summary { .. });
+    let is_wanted = any && matches!(memory, MemoryMode::Summary { .. });
     is_wanted.then(|| units[first].range.start..units[start].range.start)
 }
 
 /// Assembles the view: the system prompt, the kept units of old turns, the replacements of the
 /// others, and the newest units, preceded by their turn's input.
-fn assemble(
+fn assemble_messages(
     messages: &[Message],
-    units: &[Unit],
+    units: &[MessageGroup],
     start: usize,
     stands_in: Vec<Message>,
 ) -> Vec<Message> {
     let turn = units[start].turn;
-    let kept = |units: &[Unit]| -> Vec<Message> {
+    let kept = |units: &[MessageGroup]| -> Vec<Message> {
         let kept = units.iter().filter(|unit| unit.kept);
         kept.flat_map(|unit| messages[unit.range.clone()].iter().cloned()).collect()
     };
-    let mut sent = units::system(messages).to_vec();
+    let mut sent = units::system_prompt(messages).to_vec();
     sent.extend(kept(&units[..turn]));
     sent.extend(stands_in);
     if turn < start {

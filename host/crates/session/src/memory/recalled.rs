@@ -15,7 +15,7 @@ const TITLE: &str = "From earlier, the nearest first. Each line that begins with
 
 /// A recalled memory and its position in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recollection<'a> {
+pub struct PositionedMemory<'a> {
     /// Its text.
     pub text: &'a str,
     /// Its turn in this conversation, from 1.
@@ -25,8 +25,10 @@ pub struct Recollection<'a> {
 }
 
 /// Returns the memories as messages; empty if there are none.
-pub(super) fn shown<'a>(recalled: impl Iterator<Item = &'a Recollection<'a>>) -> Vec<Message> {
-    let records: Vec<String> = recalled.map(record).collect();
+pub(super) fn memory_messages<'a>(
+    recalled: impl Iterator<Item = &'a PositionedMemory<'a>>,
+) -> Vec<Message> {
+    let records: Vec<String> = recalled.map(format_memory).collect();
     if records.is_empty() {
         return Vec::new();
     }
@@ -35,7 +37,7 @@ pub(super) fn shown<'a>(recalled: impl Iterator<Item = &'a Recollection<'a>>) ->
     vec![Message::user(ASKED), Message::Assistant(answer)]
 }
 
-fn record(recalled: &Recollection<'_>) -> String {
+fn format_memory(recalled: &PositionedMemory<'_>) -> String {
     let from = match recalled.turn {
         Some(turn) => format!("Turn {turn} of this conversation:"),
         None => "Known from before:".to_owned(),

@@ -5,24 +5,24 @@ use std::borrow::Cow;
 use sallyport_model::{Message, ToolResult};
 use serde_json::json;
 
-use super::Meter;
+use super::TokenMeter;
 
 /// The divisor of the budget for one result: half of it, so that the input before it and the
 /// messages after it have room too.
 const RESULT_SHARE: u64 = 2;
 
 /// Returns the messages, with results that are too long for the budget cut to their beginning.
-pub(super) fn results<'a>(
+pub(super) fn shorten_results<'a>(
     transcript: &'a [Message],
     tokens_max: u64,
-    meter: &Meter,
+    meter: &TokenMeter,
 ) -> Cow<'a, [Message]> {
     let mut messages = Cow::Borrowed(transcript);
     for (index, message) in transcript.iter().enumerate() {
         if let Message::Tool(result) = message
-            && meter.tokens(std::slice::from_ref(message)) > tokens_max / RESULT_SHARE
+            && meter.estimate_tokens(std::slice::from_ref(message)) > tokens_max / RESULT_SHARE
         {
-            let cut = cut(result, meter.bytes(tokens_max / RESULT_SHARE));
+            let cut = shorten_result(result, meter.bytes_for_tokens(tokens_max / RESULT_SHARE));
             if cut.len() < result.content.len() {
                 let result = ToolResult { content: cut, ..result.clone() };
                 messages.to_mut()[index] = Message::Tool(result);
@@ -33,7 +33,7 @@ pub(super) fn results<'a>(
 }
 
 /// Returns an object with the beginning of a result, of at most `bytes_max` bytes if possible.
-fn cut(result: &ToolResult, bytes_max: usize) -> String {
+fn shorten_result(result: &ToolResult, bytes_max: usize) -> String {
     let mut kept_bytes = bytes_max;
     loop {
         let beginning = &result.content[..result.content.floor_char_boundary(kept_bytes)];

@@ -12,7 +12,7 @@ use sallyport_model::{
     chat::{QUOTE_MARK, lines},
 };
 
-use super::{Memory, Meter, Summary};
+use super::{ConversationSummary, MemoryMode, TokenMeter};
 
 /// The divisor of the budget for a summary when it is shown.
 const SUMMARY_SHARE: u64 = 4;
@@ -49,11 +49,14 @@ const ASKED: &str = "Sum up what we have said and done since then.";
 
 /// Returns the request for a summary of messages of a transcript and of the earlier summary. The
 /// request has no tools.
-pub fn summary_request(earlier: Option<&Summary>, messages: &[Message]) -> Vec<Message> {
+pub fn summary_request(
+    earlier: Option<&ConversationSummary>,
+    messages: &[Message],
+) -> Vec<Message> {
     let mut text = String::new();
     if let Some(summary) = earlier {
         text.push_str("The earlier summary:\n\n");
-        mark(&mut text, excerpt(&summary.text, EARLIER_BYTES_MAX));
+        push_quoted(&mut text, truncate_text(&summary.text, EARLIER_BYTES_MAX));
         text.push('\n');
     }
     text.push_str("The part of the conversation:\n\n");
@@ -64,7 +67,7 @@ pub fn summary_request(earlier: Option<&Summary>, messages: &[Message]) -> Vec<M
     let messages = &messages[newest..];
     let bytes_max = SOURCE_BYTES_MAX / messages.len().max(1);
     for message in messages {
-        record(&mut text, message, bytes_max);
+        quote_message(&mut text, message, bytes_max);
     }
     text.push_str("\nNow write the summary.");
     vec![Message::System { text: TASK.to_owned() }, Message::user(text)]
@@ -72,9 +75,13 @@ pub fn summary_request(earlier: Option<&Summary>, messages: &[Message]) -> Vec<M
 
 /// Returns a summary as it appears in a conversation: requested by an input, given by an answer. An
 /// empty one is not shown.
-pub(super) fn shown(summary: &Summary, memory: &Memory, meter: &Meter) -> Vec<Message> {
-    let bytes_max = meter.bytes(memory.tokens_max() / SUMMARY_SHARE);
-    let text = excerpt(summary.text.trim(), bytes_max).to_owned();
+pub(super) fn summary_messages(
+    summary: &ConversationSummary,
+    memory: &MemoryMode,
+    meter: &TokenMeter,
+) -> Vec<Message> {
+    let bytes_max = meter.bytes_for_tokens(memory.tokens_max() / SUMMARY_SHARE);
+    let text = truncate_text(summary.text.trim(), bytes_max).to_owned();
     if text.is_empty() {
         return Vec::new();
     }
@@ -83,44 +90,53 @@ pub(super) fn shown(summary: &Summary, memory: &Memory, meter: &Meter) -> Vec<Me
 }
 
 /// Writes a message as data.
-fn record(text: &mut String, message: &Message, bytes_max: usize) {
+fn quote_message(text: &mut String, message: &Message, bytes_max: usize) {
     match message {
         Message::System { .. } => {}
         Message::User(said) => {
-            mark(text, "The person:");
-            mark(text, excerpt(&said.told(), bytes_max));
+            push_quoted(text, "The person:");
+            push_quoted(text, truncate_text(&said.told(), bytes_max));
             for file in said.attachments.iter().take(ITEMS_MAX) {
-                mark(text, &format!("(a file: {})", excerpt(&file.name, MESSAGE_BYTES_MIN)));
+                push_quoted(
+                    text,
+                    &format!("(a file: {})", truncate_text(&file.name, MESSAGE_BYTES_MIN)),
+                );
             }
         }
         Message::Assistant(answer) => {
-            mark(text, "The assistant:");
-            mark(text, excerpt(&answer.text, bytes_max));
+            push_quoted(text, "The assistant:");
+            push_quoted(text, truncate_text(&answer.text, bytes_max));
             for call in answer.calls.iter().take(ITEMS_MAX) {
-                let arguments = excerpt(&call.arguments, MESSAGE_BYTES_MIN);
-                mark(
+                let arguments = truncate_text(&call.arguments, MESSAGE_BYTES_MIN);
+                push_quoted(
                     text,
-                    &format!("(a call of {}) {arguments}", excerpt(&call.name, MESSAGE_BYTES_MIN)),
+                    &format!(
+                        "(a call of {}) {arguments}",
+                        truncate_text(&call.name, MESSAGE_BYTES_MIN)
+                    ),
                 );
             }
         }
         Message::Tool(result) => {
             let ended = if result.failed { "failed" } else { "ended" };
-            mark(text, &format!("({} {ended})", excerpt(&result.name, MESSAGE_BYTES_MIN)));
-            mark(text, excerpt(&result.content, bytes_max));
+            push_quoted(
+                text,
+                &format!("({} {ended})", truncate_text(&result.name, MESSAGE_BYTES_MIN)),
+            );
+            push_quoted(text, truncate_text(&result.content, bytes_max));
         }
     }
 }
 
 /// Writes every line of a text with the mark before it. Every character that a program may treat as
 /// a line end ends a line here.
-fn mark(text: &mut String, data: &str) {
+fn push_quoted(text: &mut String, data: &str) {
     for line in lines(data).filter(|line| !line.is_empty()) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{QUOTE_MARK}{line}");
     }
 }
 
-fn excerpt(text: &str, bytes_max: usize) -> &str {
+fn truncate_text(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }

@@ -9,11 +9,11 @@ use std::{collections::BTreeSet, ops::Range};
 
 use sallyport_model::Message;
 
-use super::Meter;
+use super::TokenMeter;
 
 /// Messages that are kept or left out together.
 #[derive(Debug)]
-pub(super) struct Unit {
+pub(super) struct MessageGroup {
     /// The messages, by their indices in the transcript.
     pub(super) range: Range<usize>,
     /// The unit that begins the turn of this one.
@@ -25,10 +25,14 @@ pub(super) struct Unit {
 }
 
 /// Cuts a transcript into units. The system prompt belongs to no unit.
-pub(super) fn cut(transcript: &[Message], pinned: &BTreeSet<usize>, meter: &Meter) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
-    for (index, message) in transcript.iter().enumerate().skip(system(transcript).len()) {
-        let tokens = meter.tokens(std::slice::from_ref(message));
+pub(super) fn group_messages(
+    transcript: &[Message],
+    pinned: &BTreeSet<usize>,
+    meter: &TokenMeter,
+) -> Vec<MessageGroup> {
+    let mut units: Vec<MessageGroup> = Vec::new();
+    for (index, message) in transcript.iter().enumerate().skip(system_prompt(transcript).len()) {
+        let tokens = meter.estimate_tokens(std::slice::from_ref(message));
         match (units.last_mut(), message) {
             (Some(unit), Message::Tool(_)) => {
                 unit.range.end = index + 1;
@@ -37,31 +41,31 @@ pub(super) fn cut(transcript: &[Message], pinned: &BTreeSet<usize>, meter: &Mete
             (last, _) => {
                 let begins = matches!(message, Message::User(_));
                 let turn = last.map(|unit| unit.turn).filter(|_| !begins).unwrap_or(units.len());
-                units.push(Unit { range: index..index + 1, turn, tokens, kept: false });
+                units.push(MessageGroup { range: index..index + 1, turn, tokens, kept: false });
             }
         }
     }
-    keep(&mut units, pinned);
+    mark_kept(&mut units, pinned);
     units
 }
 
 /// Returns the system prompt, or nothing.
-pub(super) fn system(transcript: &[Message]) -> &[Message] {
+pub(super) fn system_prompt(transcript: &[Message]) -> &[Message] {
     let begins = matches!(transcript.first(), Some(Message::System { .. }));
     &transcript[..usize::from(begins)]
 }
 
 /// Returns the first unit that extends beyond the first `through` messages, else the last unit.
-pub(super) fn following(units: &[Unit], through: usize) -> usize {
+pub(super) fn first_group_after(units: &[MessageGroup], through: usize) -> usize {
     let first = units.partition_point(|unit| unit.range.end <= through);
     first.min(units.len().saturating_sub(1))
 }
 
 /// Marks the units that stay: in the first turn and in turns with a pinned message, the input, the
 /// last answer and the pinned units.
-fn keep(units: &mut [Unit], pinned: &BTreeSet<usize>) {
+fn mark_kept(units: &mut [MessageGroup], pinned: &BTreeSet<usize>) {
     for turn in units.chunk_by_mut(|a, b| a.turn == b.turn) {
-        let is_pinned = |unit: &Unit| pinned.range(unit.range.clone()).next().is_some();
+        let is_pinned = |unit: &MessageGroup| pinned.range(unit.range.clone()).next().is_some();
         if turn[0].turn > 0 && !turn.iter().any(is_pinned) {
             continue;
         }

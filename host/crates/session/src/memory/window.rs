@@ -10,13 +10,13 @@
 
 use sallyport_model::Message;
 
-use super::{LEFT_OUT, Memory, Meter, units::Unit};
+use super::{LEFT_OUT, MemoryMode, TokenMeter, units::MessageGroup};
 
 /// How full the window is after it has moved: three quarters of the budget.
 const FILLED: (u64, u64) = (3, 4);
 
 /// The budget of a window.
-pub(super) struct Window {
+pub(super) struct WindowBudget {
     /// Most tokens of the whole request.
     tokens_max: u64,
     /// Tokens of a window that has just moved.
@@ -29,36 +29,42 @@ pub(super) struct Window {
     tokens_note: u64,
 }
 
-impl Window {
+impl WindowBudget {
     /// Plans a window, given the messages that every request contains.
-    pub(super) fn new(memory: &Memory, meter: &Meter, always: &[Message]) -> Self {
+    pub(super) fn new(memory: &MemoryMode, meter: &TokenMeter, always: &[Message]) -> Self {
         let tokens_max = memory.tokens_max();
         let tokens_filled = tokens_max / FILLED.1 * FILLED.0;
         // A summary needs room next to the newest turn.
-        let needs_room = matches!(memory, Memory::Summary { .. });
+        let needs_room = matches!(memory, MemoryMode::Summary { .. });
         Self {
             tokens_max,
             tokens_filled,
             tokens_newest_max: if needs_room { tokens_filled } else { tokens_max },
-            tokens_fixed: meter.tokens(always),
-            tokens_note: meter.tokens(&[Message::user(LEFT_OUT)]),
+            tokens_fixed: meter.estimate_tokens(always),
+            tokens_note: meter.estimate_tokens(&[Message::user(LEFT_OUT)]),
         }
     }
 
     /// Returns the first visible unit, at or after `first`.
-    pub(super) fn start(&self, units: &[Unit], first: usize) -> usize {
-        let costs = Costs::new(units);
+    pub(super) fn first_visible(&self, units: &[MessageGroup], first: usize) -> usize {
+        let costs = TokenPrefixSums::new(units);
         let mut start = first;
         for end in first + 1..=units.len() {
-            if self.tokens(units, &costs, start, end) > self.tokens_max {
-                start = self.moved(units, &costs, start, end);
+            if self.request_tokens(units, &costs, start, end) > self.tokens_max {
+                start = self.advance_start(units, &costs, start, end);
             }
         }
         start
     }
 
     /// Returns the tokens of a request that shows the units from `start` to `end`.
-    fn tokens(&self, units: &[Unit], costs: &Costs, start: usize, end: usize) -> u64 {
+    fn request_tokens(
+        &self,
+        units: &[MessageGroup],
+        costs: &TokenPrefixSums,
+        start: usize,
+        end: usize,
+    ) -> u64 {
         let turn = units[start].turn;
         let shown = costs.kept[start] + costs.all[end] - costs.all[start];
         let input = if turn == start || units[turn].kept { 0 } else { units[turn].tokens };
@@ -68,13 +74,19 @@ impl Window {
 
     /// Moves the window forward: to a turn that leaves room, else to the newest turn if that fits,
     /// else into it.
-    fn moved(&self, units: &[Unit], costs: &Costs, start: usize, end: usize) -> usize {
+    fn advance_start(
+        &self,
+        units: &[MessageGroup],
+        costs: &TokenPrefixSums,
+        start: usize,
+        end: usize,
+    ) -> usize {
         let newest = units[end - 1].turn;
         let turns = (start + 1..=newest).filter(|at| units[*at].turn == *at);
         let within = (newest + 2..end).filter(|at| *at > start);
         let mut last = start;
         for at in turns.chain(within) {
-            let tokens = self.tokens(units, costs, at, end);
+            let tokens = self.request_tokens(units, costs, at, end);
             let is_newest = at == newest && tokens <= self.tokens_newest_max;
             if is_newest || tokens <= self.tokens_filled {
                 return at;
@@ -86,14 +98,14 @@ impl Window {
 }
 
 /// Prefix sums over the units, so that every query is one subtraction.
-struct Costs {
+struct TokenPrefixSums {
     all: Vec<u64>,
     kept: Vec<u64>,
 }
 
-impl Costs {
-    fn new(units: &[Unit]) -> Self {
-        let sums = |counts: fn(&Unit) -> bool| {
+impl TokenPrefixSums {
+    fn new(units: &[MessageGroup]) -> Self {
+        let sums = |counts: fn(&MessageGroup) -> bool| {
             let mut sum = 0;
             let mut sums = vec![sum];
             sums.extend(units.iter().map(|unit| {

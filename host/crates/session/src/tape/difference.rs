@@ -13,7 +13,7 @@ const LEAD_CHARS: usize = 20;
 
 /// The first difference between the tape and the live session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReplayDifference {
     /// Its position, as a JSON pointer.
     pub pointer: String,
     /// The value on the tape, shortened and safe to print.
@@ -22,23 +22,23 @@ pub struct Difference {
     pub live: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for ReplayDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, taped, live } = self;
         write!(f, "{pointer}: {taped} on the tape, {live} now")
     }
 }
 
-impl Difference {
+impl ReplayDifference {
     /// Finds the first difference, with keys in sorted order; a missing value is a difference.
     pub(super) fn find(taped: &Value, live: &Value) -> Option<Self> {
         let mut pointer = String::new();
-        let (taped, live) = find(Some(taped), Some(live), &mut pointer)?;
+        let (taped, live) = find_difference(Some(taped), Some(live), &mut pointer)?;
         let (taped, live) = match (taped, live) {
-            (Some(Value::String(taped)), Some(Value::String(live))) => texts(taped, live),
-            (taped, live) => (excerpt(taped), excerpt(live)),
+            (Some(Value::String(taped)), Some(Value::String(live))) => excerpt_pair(taped, live),
+            (taped, live) => (value_excerpt(taped), value_excerpt(live)),
         };
-        Some(Self { pointer: text::one_line(&pointer), taped, live })
+        Some(Self { pointer: text::escape_line(&pointer), taped, live })
     }
 }
 
@@ -46,7 +46,7 @@ type Found<'a> = (Option<&'a Value>, Option<&'a Value>);
 
 /// Finds the first difference. The recursion is bounded: values of a tape and of a request are at
 /// most as deep as the JSON parser allows.
-fn find<'a>(
+fn find_difference<'a>(
     taped: Option<&'a Value>,
     live: Option<&'a Value>,
     pointer: &mut String,
@@ -55,7 +55,7 @@ fn find<'a>(
     let mut inside = |key: &str, taped, live| {
         pointer.push('/');
         pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-        let found = find(taped, live, pointer);
+        let found = find_difference(taped, live, pointer);
         if found.is_none() {
             pointer.truncate(length);
         }
@@ -73,18 +73,18 @@ fn find<'a>(
 }
 
 /// Shows two texts from shortly before their first difference.
-fn texts(taped: &str, live: &str) -> (String, String) {
+fn excerpt_pair(taped: &str, live: &str) -> (String, String) {
     let same = taped.chars().zip(live.chars()).take_while(|(a, b)| a == b).count();
     let skipped = same.saturating_sub(LEAD_CHARS);
     let shown = |text: &str| {
         let lead = if skipped > 0 { "…" } else { "" };
         let rest: String = text.chars().skip(skipped).take(EXCERPT_CHARS_MAX + 1).collect();
-        format!("\"{lead}{}\"", text::excerpt(&rest, EXCERPT_CHARS_MAX))
+        format!("\"{lead}{}\"", text::escape_excerpt(&rest, EXCERPT_CHARS_MAX))
     };
     (shown(taped), shown(live))
 }
 
-fn excerpt(value: Option<&Value>) -> String {
-    let shown = |value: &Value| text::excerpt(&value.to_string(), EXCERPT_CHARS_MAX);
+fn value_excerpt(value: Option<&Value>) -> String {
+    let shown = |value: &Value| text::escape_excerpt(&value.to_string(), EXCERPT_CHARS_MAX);
     value.map_or_else(|| "nothing".to_owned(), shown)
 }

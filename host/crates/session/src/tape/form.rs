@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use sallyport_contract::{
-    CallReport, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
+    CallFailure, CallReport, Denial, Effect, FailureKind, LogLevel, Outcome, ToolOutput,
 };
 use sallyport_model::{AssistantMessage, Cost, Delta, Finish, LeftOut, ModelError, Reply, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Limits, Memory, Options, SessionLimits};
+use crate::{MemoryMode, SessionLimits, SessionOptions, TurnLimits};
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Options")]
@@ -22,13 +22,13 @@ pub(super) struct OptionsForm {
     user_id: Option<String>,
     system_prompt: Option<String>,
     memories: Vec<String>,
-    memory: Memory,
+    memory: MemoryMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     tool_tokens_max: Option<u64>,
     spoken: bool,
     #[serde(with = "LimitsForm")]
-    limits: Limits,
+    limits: TurnLimits,
     #[serde(with = "SessionLimitsForm")]
     session_limits: SessionLimits,
 }
@@ -66,9 +66,9 @@ pub(super) struct ReportForm {
 #[serde(remote = "Outcome", rename_all = "kebab-case")]
 enum OutcomeForm {
     Completed(ToolOutput),
-    Failed(#[serde(with = "FailureForm")] Failure),
+    Failed(#[serde(with = "FailureForm")] CallFailure),
     Denied(#[serde(with = "DenialForm")] Denial),
-    InvalidArguments(#[serde(with = "FailureForm")] Failure),
+    InvalidArguments(#[serde(with = "FailureForm")] CallFailure),
     TimedOut { limit: Duration },
     Cancelled,
 }

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use sallyport_contract::{CallReport, ToolId, ToolSpec, services::Notice};
+use sallyport_contract::{CallReport, ToolDescriptor, ToolId, services::PluginNotice};
 use sallyport_model::{Delta, Message, ModelError, Price, Reply, ToolDefinition, UserMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::form::{self, ModelErrorForm, OptionsForm, ReplyForm, ReportForm};
-use crate::{Options, Recalled};
+use crate::{RecalledMemory, SessionOptions};
 
 /// The version that this build writes, and the newest that it reads.
-pub(super) const VERSION: Version = Version { major: 1, minor: 1 };
+pub(super) const VERSION: RecordingVersion = RecordingVersion { major: 1, minor: 1 };
 
 /// Version of a tape. Another major version has other lines; a newer minor one may have more kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Version {
+pub(super) struct RecordingVersion {
     pub(super) major: u32,
     pub(super) minor: u32,
 }
@@ -23,36 +23,36 @@ pub(super) struct Version {
 /// One line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
-pub(super) enum Line {
-    Tape(Header),
+pub(super) enum RecordingLine {
+    Tape(RecordingHeader),
     Input { message: UserMessage },
     Cancel,
-    Request(Asked),
-    Answer(Answered),
-    Decision(Decided),
-    Report(Reported),
+    Request(RecordedRequest),
+    Answer(RecordedAnswer),
+    Decision(RecordedDecision),
+    Report(RecordedReport),
     Turn { elapsed: Duration },
-    Noticed { notice: Notice },
+    Noticed { notice: PluginNotice },
     Recalls,
-    Recalled { end: Recollected },
+    Recalled { end: RecallOutcome },
 }
 
 /// The first line of a tape.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Header {
-    pub(super) version: Version,
+pub(super) struct RecordingHeader {
+    pub(super) version: RecordingVersion,
     #[serde(with = "OptionsForm")]
-    pub(super) options: Options,
+    pub(super) options: SessionOptions,
     pub(super) model: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Price>,
-    pub(super) tools: Vec<ToolSpec>,
+    pub(super) tools: Vec<ToolDescriptor>,
 }
 
 /// A request to the model, as its difference from the last one, because a conversation grows and
 /// each request contains all of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct RecordedRequest {
     pub(super) number: usize,
     pub(super) digest: String,
     pub(super) same: usize,
@@ -63,16 +63,16 @@ pub(super) struct Asked {
 
 /// The result of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Answered {
+pub(super) struct RecordedAnswer {
     pub(super) request: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "form::deltas")]
     pub(super) deltas: Vec<Delta>,
-    pub(super) end: Answer,
+    pub(super) end: AnswerOutcome,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Answer {
+pub(super) enum AnswerOutcome {
     Reply(#[serde(with = "ReplyForm")] Reply),
     Failed(#[serde(with = "ModelErrorForm")] ModelError),
     Dropped,
@@ -81,24 +81,24 @@ pub(super) enum Answer {
 /// The result of a recall for an input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Recollected {
-    Found(Vec<Recalled>),
+pub(super) enum RecallOutcome {
+    Found(Vec<RecalledMemory>),
     Failed(String),
     Dropped,
 }
 
 /// The gate's decision about a call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Decided {
+pub(super) struct RecordedDecision {
     pub(super) call: String,
     pub(super) tool: ToolId,
     pub(super) arguments: String,
-    pub(super) end: Decision,
+    pub(super) end: DecisionOutcome,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Decision {
+pub(super) enum DecisionOutcome {
     Admitted { arguments: Value, grounds: String },
     Refused(#[serde(with = "ReportForm")] CallReport),
     Dropped,
@@ -106,14 +106,14 @@ pub(super) enum Decision {
 
 /// How a call ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Reported {
+pub(super) struct RecordedReport {
     pub(super) call: String,
-    pub(super) end: Report,
+    pub(super) end: RunOutcome,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Report {
+pub(super) enum RunOutcome {
     Finished(#[serde(with = "ReportForm")] CallReport),
     Dropped,
 }

@@ -51,7 +51,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub use difference::Difference;
-pub use read::{Tape, TapeError};
-pub use recording::Recording;
-pub use replay::{Replay, ReplayError};
+pub use difference::ReplayDifference;
+pub use read::{RecordingError, SessionRecording};
+pub use recording::SessionRecorder;
+pub use replay::{ReplayError, SessionReplay};

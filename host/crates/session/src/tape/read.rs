@@ -6,17 +6,18 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{ToolSpec, services::Notice};
+use sallyport_contract::{ToolDescriptor, services::PluginNotice};
 use sallyport_model::UserMessage;
 use serde::Deserialize;
 
-use crate::Options;
+use crate::SessionOptions;
 
 use super::{
     line::{
-        Answered, Asked, Decided, Decision, Header, Line, Recollected, Reported, VERSION, Version,
+        DecisionOutcome, RecallOutcome, RecordedAnswer, RecordedDecision, RecordedReport,
+        RecordedRequest, RecordingHeader, RecordingLine, RecordingVersion, VERSION,
     },
-    schedule::Schedule,
+    schedule::CancellationSchedule,
 };
 
 /// Longest line, in bytes: the longest conversation that models accept, with some pictures.
@@ -31,21 +32,21 @@ const LINES_MAX: usize = 1_000_000;
 
 /// A recorded session.
 #[derive(Debug, Clone)]
-pub struct Tape {
-    pub(super) header: Header,
+pub struct SessionRecording {
+    pub(super) header: RecordingHeader,
     inputs: Vec<UserMessage>,
     /// Plugin messages, each with the number of inputs before it.
-    notices: Vec<(usize, Notice)>,
+    notices: Vec<(usize, PluginNotice)>,
     /// Whether the session recalls earlier turns by meaning.
     pub(super) has_recall: bool,
-    pub(super) recollections: VecDeque<At<Recollected>>,
+    pub(super) recollections: VecDeque<NumberedValue<RecallOutcome>>,
     /// The duration of each turn.
     pub(super) turns: VecDeque<Duration>,
-    pub(super) requests: VecDeque<At<Asked>>,
-    pub(super) answers: BTreeMap<usize, At<Answered>>,
-    pub(super) decisions: HashMap<String, VecDeque<At<Decided>>>,
-    pub(super) reports: HashMap<String, VecDeque<At<Reported>>>,
-    pub(super) schedule: Schedule,
+    pub(super) requests: VecDeque<NumberedValue<RecordedRequest>>,
+    pub(super) answers: BTreeMap<usize, NumberedValue<RecordedAnswer>>,
+    pub(super) decisions: HashMap<String, VecDeque<NumberedValue<RecordedDecision>>>,
+    pub(super) reports: HashMap<String, VecDeque<NumberedValue<RecordedReport>>>,
+    pub(super) schedule: CancellationSchedule,
     /// The last complete line, from 1.
     pub(super) end: usize,
     /// Whether a line after it was cut off.
@@ -54,14 +55,14 @@ pub struct Tape {
 
 /// A value with its line number, from 1.
 #[derive(Debug, Clone)]
-pub(super) struct At<T> {
+pub(super) struct NumberedValue<T> {
     pub(super) line: usize,
     pub(super) what: T,
 }
 
 /// Why a file is not a tape that can be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum TapeError {
+pub enum RecordingError {
     /// The file could not be read.
     #[error("cannot read the tape: {0}")]
     Read(#[from] io::Error),
@@ -100,7 +101,7 @@ pub enum TapeError {
     },
 }
 
-impl TapeError {
+impl RecordingError {
     /// Returns how the user can fix it.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -112,41 +113,41 @@ impl TapeError {
     }
 }
 
-impl Tape {
+impl SessionRecording {
     /// Reads a tape.
     ///
     /// # Errors
     ///
     /// The input is not a tape, or a tape that cannot be replayed. A last line that is cut off is
     /// not an error.
-    pub fn read(mut from: impl BufRead) -> Result<Self, TapeError> {
+    pub fn read_from(mut from: impl BufRead) -> Result<Self, RecordingError> {
         let first = next_line(&mut from, 1)?;
-        let mut tape = Self::begin(header(first)?);
+        let mut tape = Self::from_header(parse_header(first)?);
         while let Some(text) = next_line(&mut from, tape.end + 1)? {
             if !text.is_whole {
                 tape.is_cut = true;
                 break;
             }
             tape.end += 1;
-            let line = tape.parse(&text.bytes)?;
-            tape.add(line)?;
+            let line = tape.parse_line(&text.bytes)?;
+            tape.add_line(line)?;
         }
-        tape.schedule.close();
+        tape.schedule.close_turn();
         Ok(tape)
     }
 
     /// The options of the recorded session. A replay needs the same options.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> SessionOptions {
         self.header.options.clone()
     }
 
     /// The model that answered.
-    pub fn model(&self) -> &str {
+    pub fn model_name(&self) -> &str {
         &self.header.model
     }
 
     /// The tools of the recorded session.
-    pub fn tools(&self) -> &[ToolSpec] {
+    pub fn tools(&self) -> &[ToolDescriptor] {
         &self.header.tools
     }
 
@@ -157,12 +158,12 @@ impl Tape {
 
     /// The plugin messages between the previous input and this one, counted from 0; to be repeated
     /// at that point. With the number of all inputs, the messages after the last.
-    pub fn notices(&self, input: usize) -> impl Iterator<Item = &Notice> {
+    pub fn notices_before(&self, input: usize) -> impl Iterator<Item = &PluginNotice> {
         let notices = self.notices.iter().filter(move |(before, _)| *before == input);
         notices.map(|(_, notice)| notice)
     }
 
-    fn begin(header: Header) -> Self {
+    fn from_header(header: RecordingHeader) -> Self {
         Self {
             header,
             inputs: Vec::new(),
@@ -174,90 +175,93 @@ impl Tape {
             answers: BTreeMap::new(),
             decisions: HashMap::new(),
             reports: HashMap::new(),
-            schedule: Schedule::default(),
+            schedule: CancellationSchedule::default(),
             end: 1,
             is_cut: false,
         }
     }
 
-    fn parse(&self, text: &[u8]) -> Result<Line, TapeError> {
-        let Version { minor, .. } = self.header.version;
+    fn parse_line(&self, text: &[u8]) -> Result<RecordingLine, RecordingError> {
+        let RecordingVersion { minor, .. } = self.header.version;
         serde_json::from_slice(text).map_err(|error| {
-            if minor > VERSION.minor && is_unknown(text) {
-                TapeError::Newer { line: self.end, minor }
+            if minor > VERSION.minor && is_unknown_kind(text) {
+                RecordingError::Newer { line: self.end, minor }
             } else {
-                self.damaged(error.to_string())
+                self.damage_error(error.to_string())
             }
         })
     }
 
-    fn add(&mut self, mut line: Line) -> Result<(), TapeError> {
+    fn add_line(&mut self, mut line: RecordingLine) -> Result<(), RecordingError> {
         let end = self.end;
-        if let Line::Decision(decided) = &mut line
+        if let RecordingLine::Decision(decided) = &mut line
             && self.schedule.has_cancelled()
         {
             // The decision came too late: the session no longer waited for it.
-            decided.end = Decision::Dropped;
+            decided.end = DecisionOutcome::Dropped;
         }
-        self.schedule.add(end, &line);
+        self.schedule.add_line(end, &line);
         match line {
-            Line::Tape(_) => return Err(self.damaged("a second beginning")),
-            Line::Input { message } => self.inputs.push(message),
-            Line::Cancel => {}
-            Line::Noticed { notice } => self.notices.push((self.inputs.len(), notice)),
-            Line::Recalls => self.has_recall = true,
-            Line::Recalled { end: what } => self.recollections.push_back(At { line: end, what }),
-            Line::Turn { elapsed } => self.turns.push_back(elapsed),
-            Line::Request(asked) => return self.add_request(asked),
-            Line::Answer(answered) => {
+            RecordingLine::Tape(_) => return Err(self.damage_error("a second beginning")),
+            RecordingLine::Input { message } => self.inputs.push(message),
+            RecordingLine::Cancel => {}
+            RecordingLine::Noticed { notice } => self.notices.push((self.inputs.len(), notice)),
+            RecordingLine::Recalls => self.has_recall = true,
+            RecordingLine::Recalled { end: what } => {
+                self.recollections.push_back(NumberedValue { line: end, what })
+            }
+            RecordingLine::Turn { elapsed } => self.turns.push_back(elapsed),
+            RecordingLine::Request(asked) => return self.add_request(asked),
+            RecordingLine::Answer(answered) => {
                 let request = answered.request;
-                let twice = self.answers.insert(request, At { line: end, what: answered });
+                let twice =
+                    self.answers.insert(request, NumberedValue { line: end, what: answered });
                 if twice.is_some() || request >= self.requests.len() {
-                    return Err(self.damaged("an answer to no request"));
+                    return Err(self.damage_error("an answer to no request"));
                 }
             }
-            Line::Decision(decided) => {
+            RecordingLine::Decision(decided) => {
                 let decisions = self.decisions.entry(decided.call.clone()).or_default();
-                decisions.push_back(At { line: end, what: decided });
+                decisions.push_back(NumberedValue { line: end, what: decided });
             }
-            Line::Report(reported) => {
+            RecordingLine::Report(reported) => {
                 let reports = self.reports.entry(reported.call.clone()).or_default();
-                reports.push_back(At { line: end, what: reported });
+                reports.push_back(NumberedValue { line: end, what: reported });
             }
         }
         Ok(())
     }
 
-    fn add_request(&mut self, asked: Asked) -> Result<(), TapeError> {
-        let before = self.requests.back().map_or(0, |last| last.what.length());
+    fn add_request(&mut self, asked: RecordedRequest) -> Result<(), RecordingError> {
+        let before = self.requests.back().map_or(0, |last| last.what.message_count());
         let is_next = asked.number == self.requests.len() && asked.same <= before;
         if !is_next || (asked.number == 0 && asked.tools.is_none()) {
-            return Err(self.damaged("a request that does not follow from the one before"));
+            return Err(self.damage_error("a request that does not follow from the one before"));
         }
-        self.requests.push_back(At { line: self.end, what: asked });
+        self.requests.push_back(NumberedValue { line: self.end, what: asked });
         Ok(())
     }
 
-    fn damaged(&self, problem: impl Into<String>) -> TapeError {
-        TapeError::Damaged { line: self.end, problem: problem.into() }
+    fn damage_error(&self, problem: impl Into<String>) -> RecordingError {
+        RecordingError::Damaged { line: self.end, problem: problem.into() }
     }
 }
 
-impl Asked {
+impl RecordedRequest {
     /// The number of messages in the whole request.
-    fn length(&self) -> usize {
+    fn message_count(&self) -> usize {
         self.same + self.messages.len()
     }
 }
 
 /// A line without its line end.
-struct Text {
+struct RawLine {
     bytes: Vec<u8>,
     is_whole: bool,
 }
 
-fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<Text>, TapeError> {
-    let damaged = |problem: &str| TapeError::Damaged { line, problem: problem.to_owned() };
+fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<RawLine>, RecordingError> {
+    let damaged = |problem: &str| RecordingError::Damaged { line, problem: problem.to_owned() };
     let mut bytes = Vec::new();
     let bytes_max = match line {
         // Every line is a JSON object.
@@ -273,39 +277,40 @@ fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<Text>, TapeE
     if line > LINES_MAX {
         return Err(damaged("there are too many lines before it"));
     }
-    Ok((is_whole || !bytes.is_empty()).then_some(Text { bytes, is_whole }))
+    Ok((is_whole || !bytes.is_empty()).then_some(RawLine { bytes, is_whole }))
 }
 
-fn header(first: Option<Text>) -> Result<Header, TapeError> {
+fn parse_header(first: Option<RawLine>) -> Result<RecordingHeader, RecordingError> {
     #[derive(Deserialize)]
-    struct Begin {
+    struct HeaderProbe {
         line: String,
-        version: Version,
+        version: RecordingVersion,
     }
-    let not_a_tape = |problem: String| TapeError::NotATape { problem };
+    let not_a_tape = |problem: String| RecordingError::NotATape { problem };
     let first = first.ok_or_else(|| not_a_tape("it is empty".to_owned()))?;
-    let begin: Begin =
+    let begin: HeaderProbe =
         serde_json::from_slice(&first.bytes).map_err(|error| not_a_tape(error.to_string()))?;
-    let Version { major, minor } = begin.version;
+    let RecordingVersion { major, minor } = begin.version;
     if begin.line == "tape" && major != VERSION.major {
-        return Err(TapeError::Version { major, minor });
+        return Err(RecordingError::Version { major, minor });
     }
     match serde_json::from_slice(&first.bytes) {
-        Ok(Line::Tape(header)) => Ok(header),
+        Ok(RecordingLine::Tape(header)) => Ok(header),
         Ok(_) => Err(not_a_tape(format!("it begins with {:?}", begin.line))),
         Err(error) => Err(not_a_tape(error.to_string())),
     }
 }
 
 /// Whether a line is of an unknown kind.
-fn is_unknown(text: &[u8]) -> bool {
+fn is_unknown_kind(text: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Kind {
+    struct RecordingLineKind {
         line: String,
     }
     let known = [
         "tape", "input", "cancel", "request", "answer", "decision", "report", "turn", "noticed",
         "recalls", "recalled",
     ];
-    serde_json::from_slice(text).is_ok_and(|Kind { line }| !known.contains(&line.as_str()))
+    serde_json::from_slice(text)
+        .is_ok_and(|RecordingLineKind { line }| !known.contains(&line.as_str()))
 }

@@ -9,20 +9,24 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Failure, FailureKind, Outcome, Redactor, ToolCall, ToolSpec,
-    Toolbox, services::Notice,
+    AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, Redactor,
+    RequestedCall, ToolDescriptor, Toolbox, services::PluginNotice,
 };
 use sallyport_model::{
     ChatModel, Delta, Message, ModelError, Price, Reply, Request, ToolDefinition, UserMessage,
 };
 
-use crate::{Event, Options, Recall, RecallError, Recalled, Wanted, history::PastTurn};
+use crate::{
+    RecallError, RecallQuery, RecalledMemory, SessionEvent, SessionMemory, SessionOptions,
+    history::PastTurn,
+};
 
 use super::{
     clean,
     line::{
-        Answer, Answered, Asked, Decided, Decision, Header, Line, Recollected, Report, Reported,
-        VERSION, digest,
+        AnswerOutcome, DecisionOutcome, RecallOutcome, RecordedAnswer, RecordedDecision,
+        RecordedReport, RecordedRequest, RecordingHeader, RecordingLine, RunOutcome, VERSION,
+        digest,
     },
 };
 
@@ -33,12 +37,12 @@ use super::{
 /// cancellation to the recording before it sends it to the session, and passes every event on as
 /// well.
 #[derive(Debug, Clone)]
-pub struct Recording {
-    sink: Arc<Mutex<Sink>>,
+pub struct SessionRecorder {
+    sink: Arc<Mutex<RecordingWriter>>,
 }
 
 /// The output of a recording.
-struct Sink {
+struct RecordingWriter {
     out: Box<dyn Write + Send>,
     redactor: Redactor,
     /// Returns the current redactor.
@@ -51,79 +55,80 @@ struct Sink {
     problem: Option<io::Error>,
 }
 
-impl Recording {
+impl SessionRecorder {
     /// Begins a tape. Secrets that the redactor knows are not written to it.
-    pub fn begin(
+    pub fn start(
         out: impl Write + Send + 'static,
         redactor: Redactor,
-        options: &Options,
+        options: &SessionOptions,
         model: &dyn ChatModel,
         toolbox: &dyn Toolbox,
     ) -> Self {
-        let mut header = Header {
+        let mut header = RecordingHeader {
             version: VERSION,
             options: options.clone(),
             model: model.name().to_owned(),
             price: model.price(),
             tools: toolbox.tools().to_vec(),
         };
-        clean::options(&redactor, &mut header.options);
-        clean::text(&redactor, &mut header.model);
-        header.tools.iter_mut().for_each(|tool| clean::tool(&redactor, tool));
+        clean::clean_options(&redactor, &mut header.options);
+        clean::clean_text(&redactor, &mut header.model);
+        header.tools.iter_mut().for_each(|tool| clean::clean_tool(&redactor, tool));
         let (out, messages) = (Box::new(out), Vec::new());
         let (present, tools, problem) = (None, None, None);
-        let mut sink = Sink { out, redactor, present, requests: 0, messages, tools, problem };
-        sink.write(&Line::Tape(header));
+        let mut sink =
+            RecordingWriter { out, redactor, present, requests: 0, messages, tools, problem };
+        sink.write_line(&RecordingLine::Tape(header));
         Self { sink: Arc::new(Mutex::new(sink)) }
     }
 
     /// From now on, uses the redactor that `present` returns at the time of each line.
-    pub fn keeping_up(self, present: impl Fn() -> Redactor + Send + 'static) -> Self {
-        self.sink().present = Some(Box::new(present));
+    pub fn with_live_redactor(self, present: impl Fn() -> Redactor + Send + 'static) -> Self {
+        self.lock_writer().present = Some(Box::new(present));
         self
     }
 
     /// Returns the model, wrapped to be recorded.
-    pub fn model(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
-        Arc::new(Recorded { inner: model, recording: self.clone() })
+    pub fn wrap_model(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
+        Arc::new(RecordingWrapper { inner: model, recording: self.clone() })
     }
 
     /// Returns the toolbox, wrapped to be recorded.
-    pub fn toolbox(&self, toolbox: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
-        Arc::new(Recorded { inner: toolbox, recording: self.clone() })
+    pub fn wrap_toolbox(&self, toolbox: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
+        Arc::new(RecordingWrapper { inner: toolbox, recording: self.clone() })
     }
 
     /// Returns the recall, wrapped to be recorded.
-    pub fn recall(&self, recall: Arc<dyn Recall>) -> Arc<dyn Recall> {
-        self.sink().write(&Line::Recalls);
-        Arc::new(Recorded { inner: recall, recording: self.clone() })
+    pub fn wrap_recall(&self, recall: Arc<dyn SessionMemory>) -> Arc<dyn SessionMemory> {
+        self.lock_writer().write_line(&RecordingLine::Recalls);
+        Arc::new(RecordingWrapper { inner: recall, recording: self.clone() })
     }
 
     /// Records a plugin's message before it is sent.
-    pub fn notice(&self, notice: &Notice) {
-        let mut sink = self.sink();
+    pub fn record_notice(&self, notice: &PluginNotice) {
+        let mut sink = self.lock_writer();
         let mut notice = notice.clone();
-        clean::notice(&sink.redactor, &mut notice);
-        sink.write(&Line::Noticed { notice });
+        clean::clean_notice(&sink.redactor, &mut notice);
+        sink.write_line(&RecordingLine::Noticed { notice });
     }
 
     /// Records an input before it is sent.
-    pub fn input(&self, message: &UserMessage) {
-        let mut sink = self.sink();
+    pub fn record_input(&self, message: &UserMessage) {
+        let mut sink = self.lock_writer();
         let mut message = message.clone();
-        clean::input(&sink.redactor, &mut message);
-        sink.write(&Line::Input { message });
+        clean::clean_input(&sink.redactor, &mut message);
+        sink.write_line(&RecordingLine::Input { message });
     }
 
     /// Records a cancellation before it is sent.
-    pub fn cancel(&self) {
-        self.sink().write(&Line::Cancel);
+    pub fn record_cancellation(&self) {
+        self.lock_writer().write_line(&RecordingLine::Cancel);
     }
 
     /// Records the part of an event that belongs on a tape.
-    pub fn event(&self, event: &Event) {
-        if let Event::TurnEnded { usage, .. } = event {
-            self.sink().write(&Line::Turn { elapsed: usage.elapsed });
+    pub fn record_event(&self, event: &SessionEvent) {
+        if let SessionEvent::TurnEnded { usage, .. } = event {
+            self.lock_writer().write_line(&RecordingLine::Turn { elapsed: usage.elapsed });
         }
     }
 
@@ -133,12 +138,12 @@ impl Recording {
     ///
     /// The first write that failed; nothing after it was written.
     pub fn finish(&self) -> io::Result<()> {
-        let mut sink = self.sink();
+        let mut sink = self.lock_writer();
         let problem = sink.problem.replace(io::Error::other("the tape has ended"));
         problem.map_or(Ok(()), Err)
     }
 
-    fn sink(&self) -> MutexGuard<'_, Sink> {
+    fn lock_writer(&self) -> MutexGuard<'_, RecordingWriter> {
         // A writer that panicked leaves at worst half a line, which a reader treats as the end.
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(present) = &sink.present {
@@ -148,15 +153,15 @@ impl Recording {
     }
 }
 
-impl Sink {
-    fn write(&mut self, line: &Line) {
+impl RecordingWriter {
+    fn write_line(&mut self, line: &RecordingLine) {
         if self.problem.is_none() {
-            self.problem = self.put(line).err();
+            self.problem = self.write_and_flush(line).err();
         }
     }
 
     /// Writes and flushes a whole line, so a killed host leaves at least the lines before.
-    fn put(&mut self, line: &Line) -> io::Result<()> {
+    fn write_and_flush(&mut self, line: &RecordingLine) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         self.out.write_all(&text)?;
@@ -164,64 +169,69 @@ impl Sink {
     }
 
     /// Writes a request and returns its number.
-    fn request(&mut self, request: Request<'_>) -> usize {
+    fn write_request(&mut self, request: Request<'_>) -> usize {
         let (mut messages, mut tools) = (request.messages.to_vec(), request.tools.to_vec());
-        messages.iter_mut().for_each(|message| clean::message(&self.redactor, message));
-        tools.iter_mut().for_each(|tool| clean::definition(&self.redactor, tool));
+        messages.iter_mut().for_each(|message| clean::clean_message(&self.redactor, message));
+        tools.iter_mut().for_each(|tool| clean::clean_definition(&self.redactor, tool));
         let same = messages.iter().zip(&self.messages).take_while(|(new, old)| new == old).count();
-        let asked = Asked {
+        let asked = RecordedRequest {
             number: self.requests,
             digest: digest(&messages, &tools),
             same,
             messages: messages[same..].to_vec(),
             tools: (self.tools.as_ref() != Some(&tools)).then(|| tools.clone()),
         };
-        self.write(&Line::Request(asked));
+        self.write_line(&RecordingLine::Request(asked));
         self.requests += 1;
         (self.messages, self.tools) = (messages, Some(tools));
         self.requests - 1
     }
 
-    fn answer(&mut self, request: usize, mut deltas: Vec<Delta>, mut end: Answer) {
-        clean::deltas(&self.redactor, &mut deltas);
+    fn write_answer(&mut self, request: usize, mut deltas: Vec<Delta>, mut end: AnswerOutcome) {
+        clean::clean_deltas(&self.redactor, &mut deltas);
         match &mut end {
-            Answer::Reply(reply) => clean::reply(&self.redactor, reply),
-            Answer::Failed(error) => clean::error(&self.redactor, error),
-            Answer::Dropped => {}
+            AnswerOutcome::Reply(reply) => clean::clean_reply(&self.redactor, reply),
+            AnswerOutcome::Failed(error) => clean::clean_error(&self.redactor, error),
+            AnswerOutcome::Dropped => {}
         }
-        self.write(&Line::Answer(Answered { request, deltas, end }));
+        self.write_line(&RecordingLine::Answer(RecordedAnswer { request, deltas, end }));
     }
 
-    fn decision(&mut self, call: &ToolCall, mut end: Decision) {
+    fn write_decision(&mut self, call: &RequestedCall, mut end: DecisionOutcome) {
         let (mut id, mut arguments) = (call.context.call_id.clone(), call.arguments.clone());
-        clean::text(&self.redactor, &mut id);
-        clean::text(&self.redactor, &mut arguments);
+        clean::clean_text(&self.redactor, &mut id);
+        clean::clean_text(&self.redactor, &mut arguments);
         match &mut end {
-            Decision::Admitted { arguments, grounds } => {
-                self.redactor.value(arguments);
-                clean::text(&self.redactor, grounds);
+            DecisionOutcome::Admitted { arguments, grounds } => {
+                self.redactor.redact_value(arguments);
+                clean::clean_text(&self.redactor, grounds);
             }
-            Decision::Refused(report) => self.redactor.report(report),
-            Decision::Dropped => {}
+            DecisionOutcome::Refused(report) => self.redactor.redact_report(report),
+            DecisionOutcome::Dropped => {}
         }
-        self.write(&Line::Decision(Decided { call: id, tool: call.tool.clone(), arguments, end }));
+        self.write_line(&RecordingLine::Decision(RecordedDecision {
+            call: id,
+            tool: call.tool.clone(),
+            arguments,
+            end,
+        }));
     }
 
-    fn recalled(&mut self, mut end: Recollected) {
-        clean::recollected(&self.redactor, &mut end);
-        self.write(&Line::Recalled { end });
+    fn write_recall(&mut self, mut end: RecallOutcome) {
+        clean::clean_recall(&self.redactor, &mut end);
+        self.write_line(&RecordingLine::Recalled { end });
     }
 
-    fn report(&mut self, mut call: String, mut end: Report) {
-        clean::text(&self.redactor, &mut call);
-        if let Report::Finished(report) = &mut end {
-            self.redactor.report(report);
+    fn write_report(&mut self, mut call: String, mut end: RunOutcome) {
+        clean::clean_text(&self.redactor, &mut call);
+        if let RunOutcome::Finished(report) = &mut end {
+            self.redactor.redact_report(report);
         }
-        self.write(&Line::Report(Reported { call, end }));
+        self.write_line(&RecordingLine::Report(RecordedReport { call, end }));
     }
 }
 
-impl fmt::Debug for Sink {
+impl fmt::Debug for RecordingWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { requests, problem, .. } = self;
         f.debug_struct("Sink").field("requests", requests).field("problem", problem).finish()
@@ -229,12 +239,12 @@ impl fmt::Debug for Sink {
 }
 
 /// A model, a toolbox or a recall whose traffic is recorded.
-struct Recorded<T: ?Sized> {
-    recording: Recording,
+struct RecordingWrapper<T: ?Sized> {
+    recording: SessionRecorder,
     inner: Arc<T>,
 }
 
-impl ChatModel for Recorded<dyn ChatModel> {
+impl ChatModel for RecordingWrapper<dyn ChatModel> {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -256,140 +266,144 @@ impl ChatModel for Recorded<dyn ChatModel> {
                 on_delta(delta);
             };
             let reply = self.inner.generate(request, &mut on_delta).await;
-            open.end = reply.clone().map_or_else(Answer::Failed, Answer::Reply);
+            open.end = reply.clone().map_or_else(AnswerOutcome::Failed, AnswerOutcome::Reply);
             reply
         })
     }
 }
 
-impl Toolbox for Recorded<dyn Toolbox> {
-    fn tools(&self) -> &[ToolSpec] {
+impl Toolbox for RecordingWrapper<dyn Toolbox> {
+    fn tools(&self) -> &[ToolDescriptor] {
         self.inner.tools()
     }
 
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
             let recording = &self.recording;
-            let mut open = OpenDecision { recording, call: call.clone(), end: Decision::Dropped };
-            let decided = self.inner.admit(call).await;
+            let mut open =
+                OpenDecision { recording, call: call.clone(), end: DecisionOutcome::Dropped };
+            let decided = self.inner.admit_call(call).await;
             open.end = match &decided {
-                Ok(admitted) => Decision::Admitted {
+                Ok(admitted) => DecisionOutcome::Admitted {
                     arguments: admitted.arguments().clone(),
-                    grounds: admitted.grounds().to_owned(),
+                    grounds: admitted.authorization_reason().to_owned(),
                 },
-                Err(report) => Decision::Refused((**report).clone()),
+                Err(report) => DecisionOutcome::Refused((**report).clone()),
             };
             decided
         })
     }
 
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(async move {
             let (recording, id) = (&self.recording, call.context().call_id.clone());
-            let mut open = OpenCall { recording, id, end: Report::Dropped };
-            let report = self.inner.run(call).await;
-            open.end = Report::Finished(report.clone());
+            let mut open = OpenCall { recording, id, end: RunOutcome::Dropped };
+            let report = self.inner.run_call(call).await;
+            open.end = RunOutcome::Finished(report.clone());
             report
         })
     }
 }
 
 /// Remembering and forgetting are not on the tape, because no request depends on them.
-impl Recall for Recorded<dyn Recall> {
-    fn recall<'a>(
+impl SessionMemory for RecordingWrapper<dyn SessionMemory> {
+    fn find_memories<'a>(
         &'a self,
-        wanted: Wanted<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        wanted: RecallQuery<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
             let recording = &self.recording;
-            let mut open = OpenRecollection { recording, end: Recollected::Dropped };
-            let found = self.inner.recall(wanted).await;
+            let mut open = OpenRecall { recording, end: RecallOutcome::Dropped };
+            let found = self.inner.find_memories(wanted).await;
             open.end = match &found {
-                Ok(found) => Recollected::Found(found.clone()),
-                Err(error) => Recollected::Failed(error.message.clone()),
+                Ok(found) => RecallOutcome::Found(found.clone()),
+                Err(error) => RecallOutcome::Failed(error.message.clone()),
             };
             found
         })
     }
 
-    fn remember<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
-        self.inner.remember(turn)
+    fn remember_turn<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+        self.inner.remember_turn(turn)
     }
 
-    fn forget(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
-        self.inner.forget(turn)
+    fn forget_turn(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+        self.inner.forget_turn(turn)
     }
 }
 
 /// A request in progress. Its end is always written, even when the session does not wait for it.
 struct OpenRequest<'r> {
-    recording: &'r Recording,
+    recording: &'r SessionRecorder,
     number: usize,
     deltas: Vec<Delta>,
-    end: Answer,
+    end: AnswerOutcome,
 }
 
 impl<'r> OpenRequest<'r> {
-    fn new(recording: &'r Recording, request: Request<'_>) -> Self {
-        let number = recording.sink().request(request);
-        Self { recording, number, deltas: Vec::new(), end: Answer::Dropped }
+    fn new(recording: &'r SessionRecorder, request: Request<'_>) -> Self {
+        let number = recording.lock_writer().write_request(request);
+        Self { recording, number, deltas: Vec::new(), end: AnswerOutcome::Dropped }
     }
 }
 
 impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         let (deltas, end) =
-            (mem::take(&mut self.deltas), mem::replace(&mut self.end, Answer::Dropped));
-        self.recording.sink().answer(self.number, deltas, end);
+            (mem::take(&mut self.deltas), mem::replace(&mut self.end, AnswerOutcome::Dropped));
+        self.recording.lock_writer().write_answer(self.number, deltas, end);
     }
 }
 
 /// A recall in progress.
-struct OpenRecollection<'r> {
-    recording: &'r Recording,
-    end: Recollected,
+struct OpenRecall<'r> {
+    recording: &'r SessionRecorder,
+    end: RecallOutcome,
 }
 
-impl Drop for OpenRecollection<'_> {
+impl Drop for OpenRecall<'_> {
     fn drop(&mut self) {
-        let end = mem::replace(&mut self.end, Recollected::Dropped);
-        self.recording.sink().recalled(end);
+        let end = mem::replace(&mut self.end, RecallOutcome::Dropped);
+        self.recording.lock_writer().write_recall(end);
     }
 }
 
 /// A call at the gate.
 struct OpenDecision<'r> {
-    recording: &'r Recording,
-    call: ToolCall,
-    end: Decision,
+    recording: &'r SessionRecorder,
+    call: RequestedCall,
+    end: DecisionOutcome,
 }
 
 impl Drop for OpenDecision<'_> {
     fn drop(&mut self) {
-        let end = mem::replace(&mut self.end, Decision::Dropped);
-        let end = lost().map_or(end, Decision::Refused);
-        self.recording.sink().decision(&self.call, end);
+        let end = mem::replace(&mut self.end, DecisionOutcome::Dropped);
+        let end = panic_report().map_or(end, DecisionOutcome::Refused);
+        self.recording.lock_writer().write_decision(&self.call, end);
     }
 }
 
 /// A running call.
 struct OpenCall<'r> {
-    recording: &'r Recording,
+    recording: &'r SessionRecorder,
     id: String,
-    end: Report,
+    end: RunOutcome,
 }
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        let end = mem::replace(&mut self.end, Report::Dropped);
-        let end = lost().map_or(end, Report::Finished);
-        self.recording.sink().report(mem::take(&mut self.id), end);
+        let end = mem::replace(&mut self.end, RunOutcome::Dropped);
+        let end = panic_report().map_or(end, RunOutcome::Finished);
+        self.recording.lock_writer().write_report(mem::take(&mut self.id), end);
     }
 }
 
 /// The report on the tape for a call that a bug of the host ended; no caller receives it.
-fn lost() -> Option<CallReport> {
+fn panic_report() -> Option<CallReport> {
     let failure =
-        || Failure::new(FailureKind::Internal, "the host failed while it handled this call");
+        || CallFailure::new(FailureKind::Internal, "the host failed while it handled this call");
     thread::panicking().then(|| Outcome::Failed(failure()).into())
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Failure, FailureKind, Outcome, Redactor, ToolCall, ToolSpec,
-    Toolbox,
+    AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, Redactor,
+    RequestedCall, ToolDescriptor, Toolbox,
 };
 use sallyport_model::{
     ChatModel, Delta, Message, ModelError, Price, Reply, Request, ToolDefinition,
@@ -16,13 +16,18 @@ use sallyport_model::{
 use serde_json::json;
 use tokio::{sync::Notify, task};
 
-use crate::{Event, Recall, RecallError, Recalled, Wanted, history::PastTurn};
+use crate::{
+    RecallError, RecallQuery, RecalledMemory, SessionEvent, SessionMemory, history::PastTurn,
+};
 
 use super::{
     clean,
-    difference::Difference,
-    line::{Answer, Answered, Decided, Decision, Header, Recollected, Report, Reported, digest},
-    read::{At, Tape},
+    difference::ReplayDifference,
+    line::{
+        AnswerOutcome, DecisionOutcome, RecallOutcome, RecordedAnswer, RecordedDecision,
+        RecordedReport, RecordingHeader, RunOutcome, digest,
+    },
+    read::{NumberedValue, SessionRecording},
 };
 
 /// The error for a recall that exceeded its time limit when the tape was recorded.
@@ -39,7 +44,7 @@ pub enum ReplayError {
         /// The line of the tape, from 1.
         line: usize,
         /// Where it differs.
-        difference: Difference,
+        difference: ReplayDifference,
     },
     /// A call is different.
     #[error("call {call:?} differs from line {line} of the tape, at {difference}")]
@@ -49,7 +54,7 @@ pub enum ReplayError {
         /// The line of the tape, from 1.
         line: usize,
         /// Where it differs.
-        difference: Difference,
+        difference: ReplayDifference,
     },
     /// The user edited the arguments of a call, which a tape does not record.
     #[error("the call on line {line} of the tape was taken back, and nobody is here to do that")]
@@ -77,15 +82,15 @@ pub enum ReplayError {
 
 /// A tape that is being replayed. Clones replay the same one.
 #[derive(Debug, Clone)]
-pub struct Replay {
-    shared: Arc<Shared>,
+pub struct SessionReplay {
+    shared: Arc<SharedReplay>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    header: Header,
+struct SharedReplay {
+    header: RecordingHeader,
     redactor: Redactor,
-    state: Mutex<State>,
+    state: Mutex<ReplayState>,
     cancel_due: Notify,
     /// Notified of the first problem.
     stopped: Notify,
@@ -93,80 +98,81 @@ struct Shared {
 
 /// The rest of the tape, and the last request.
 #[derive(Debug)]
-struct State {
-    tape: Tape,
+struct ReplayState {
+    tape: SessionRecording,
     /// The last request, whole.
     messages: Vec<Message>,
     tools: Vec<ToolDefinition>,
     problem: Option<ReplayError>,
 }
 
-impl Replay {
+impl SessionReplay {
     /// Loads a tape. The session's requests are compared without the secrets that the redactor
     /// knows, as they were recorded.
-    pub fn new(tape: Tape, redactor: Redactor) -> Self {
+    pub fn new(tape: SessionRecording, redactor: Redactor) -> Self {
         let header = tape.header.clone();
-        let state = State { tape, messages: Vec::new(), tools: Vec::new(), problem: None };
+        let state = ReplayState { tape, messages: Vec::new(), tools: Vec::new(), problem: None };
         let (cancel_due, stopped) = (Notify::new(), Notify::new());
-        let shared = Shared { header, redactor, state: Mutex::new(state), cancel_due, stopped };
+        let shared =
+            SharedReplay { header, redactor, state: Mutex::new(state), cancel_due, stopped };
         Self { shared: Arc::new(shared) }
     }
 
     /// Returns the tape as a model.
-    pub fn model(&self) -> Arc<dyn ChatModel> {
+    pub fn to_chat_model(&self) -> Arc<dyn ChatModel> {
         Arc::new(self.clone())
     }
 
     /// Returns the tape as a toolbox.
-    pub fn toolbox(&self) -> Arc<dyn Toolbox> {
+    pub fn to_toolbox(&self) -> Arc<dyn Toolbox> {
         Arc::new(self.clone())
     }
 
     /// Returns the tape as a recall, if the recorded session had one.
-    pub fn recall(&self) -> Option<Arc<dyn Recall>> {
-        self.state().tape.has_recall.then(|| Arc::new(self.clone()) as Arc<dyn Recall>)
+    pub fn to_session_memory(&self) -> Option<Arc<dyn SessionMemory>> {
+        self.lock_state().tape.has_recall.then(|| Arc::new(self.clone()) as Arc<dyn SessionMemory>)
     }
 
     /// Waits until the current turn has to be cancelled, as in the recording. Poll it together with
     /// the events of the turn. Cancel-safe: dropping the future loses nothing.
-    pub async fn cancel_due(&self) {
+    pub async fn wait_for_cancellation(&self) {
         self.shared.cancel_due.notified().await;
     }
 
     /// Returns an event of the session with the recorded values: the duration of a turn is the
     /// recorded one.
-    pub fn event(&self, mut event: Event) -> Event {
-        if let Event::TurnEnded { usage, .. } = &mut event {
-            usage.elapsed = self.state().tape.turns.pop_front().unwrap_or_default();
+    pub fn adjust_event(&self, mut event: SessionEvent) -> SessionEvent {
+        if let SessionEvent::TurnEnded { usage, .. } = &mut event {
+            usage.elapsed = self.lock_state().tape.turns.pop_front().unwrap_or_default();
         }
         event
     }
 
     /// Returns the first difference from the tape.
-    pub fn problem(&self) -> Option<ReplayError> {
-        self.state().problem.clone()
+    pub fn first_problem(&self) -> Option<ReplayError> {
+        self.lock_state().problem.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, ReplayState> {
         // No operation under the lock can stop halfway.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers that the session has received the result on a line, or waits for it.
-    fn reach(&self, line: usize) {
-        if self.state().tape.schedule.reach(line) {
+    fn reach_line(&self, line: usize) {
+        if self.lock_state().tape.schedule.reach_line(line) {
             self.shared.cancel_due.notify_one();
         }
     }
 
     /// Waits to be dropped, as in the recording, or for a problem elsewhere, because the rest of
     /// the tape then cannot be relied on to end this.
-    async fn dropped(&self, line: usize) -> ReplayError {
-        self.reach(line);
+    async fn wait_for_drop(&self, line: usize) -> ReplayError {
+        self.reach_line(line);
         loop {
             // Created before the check, so that no problem is missed between the two.
             let stopped = self.shared.stopped.notified();
-            if let Some(problem) = self.problem() {
+            if let Some(problem) = self.first_problem() {
                 return problem;
             }
             stopped.await;
@@ -174,11 +180,11 @@ impl Replay {
     }
 
     /// Looks up the next step. After the first problem there is none.
-    fn next<T>(
+    fn take_next<T>(
         &self,
-        look_up: impl FnOnce(&mut State) -> Result<T, ReplayError>,
+        look_up: impl FnOnce(&mut ReplayState) -> Result<T, ReplayError>,
     ) -> Result<T, ReplayError> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if let Some(problem) = state.problem.clone() {
             return Err(problem);
         }
@@ -190,35 +196,44 @@ impl Replay {
         found
     }
 
-    fn answer(&self, request: Request<'_>) -> Result<At<Answered>, ReplayError> {
+    fn next_answer(
+        &self,
+        request: Request<'_>,
+    ) -> Result<NumberedValue<RecordedAnswer>, ReplayError> {
         let redactor = &self.shared.redactor;
         let (mut messages, mut tools) = (request.messages.to_vec(), request.tools.to_vec());
-        messages.iter_mut().for_each(|message| clean::message(redactor, message));
-        tools.iter_mut().for_each(|tool| clean::definition(redactor, tool));
-        self.next(|state| state.answer(&messages, &tools))
+        messages.iter_mut().for_each(|message| clean::clean_message(redactor, message));
+        tools.iter_mut().for_each(|tool| clean::clean_definition(redactor, tool));
+        self.take_next(|state| state.next_answer(&messages, &tools))
     }
 
-    fn decision(&self, call: &ToolCall) -> Result<At<Decided>, ReplayError> {
+    fn next_decision(
+        &self,
+        call: &RequestedCall,
+    ) -> Result<NumberedValue<RecordedDecision>, ReplayError> {
         let (mut id, mut arguments) = (call.context.call_id.clone(), call.arguments.clone());
-        clean::text(&self.shared.redactor, &mut id);
-        clean::text(&self.shared.redactor, &mut arguments);
-        self.next(|state| state.decision(&id, &call.tool.to_string(), &arguments))
+        clean::clean_text(&self.shared.redactor, &mut id);
+        clean::clean_text(&self.shared.redactor, &mut arguments);
+        self.take_next(|state| state.next_decision(&id, &call.tool.to_string(), &arguments))
     }
 
     /// Whether a dropped line waits for a cancellation, and not for a timeout.
     fn will_cancel(&self, line: usize) -> bool {
-        self.state().tape.schedule.will_cancel(line)
+        self.lock_state().tape.schedule.will_cancel(line)
     }
 
-    fn report(&self, call: &Admitted) -> Result<At<Reported>, ReplayError> {
+    fn next_report(
+        &self,
+        call: &AdmittedCall,
+    ) -> Result<NumberedValue<RecordedReport>, ReplayError> {
         let mut id = call.context().call_id.clone();
-        clean::text(&self.shared.redactor, &mut id);
-        self.next(|state| state.report(&id))
+        clean::clean_text(&self.shared.redactor, &mut id);
+        self.take_next(|state| state.next_report(&id))
     }
 }
 
-impl State {
-    fn ended(&self, wanted: String) -> ReplayError {
+impl ReplayState {
+    fn end_error(&self, wanted: String) -> ReplayError {
         let line = self.tape.end;
         if self.tape.is_cut {
             ReplayError::Cut { line, wanted }
@@ -227,66 +242,73 @@ impl State {
         }
     }
 
-    fn answer(
+    fn next_answer(
         &mut self,
         messages: &[Message],
         tools: &[ToolDefinition],
-    ) -> Result<At<Answered>, ReplayError> {
-        let Some(At { line, what: asked }) = self.tape.requests.pop_front() else {
-            return Err(self.ended("another request to the model".to_owned()));
+    ) -> Result<NumberedValue<RecordedAnswer>, ReplayError> {
+        let Some(NumberedValue { line, what: asked }) = self.tape.requests.pop_front() else {
+            return Err(self.end_error("another request to the model".to_owned()));
         };
         self.messages.truncate(asked.same);
         self.messages.extend(asked.messages);
         self.tools = asked.tools.unwrap_or_else(|| std::mem::take(&mut self.tools));
         let number = asked.number;
         if asked.digest != digest(messages, tools)
-            && let Some(difference) = self.difference(messages, tools)
+            && let Some(difference) = self.request_difference(messages, tools)
         {
             return Err(ReplayError::Request { number, line, difference });
         }
         let answered = self.tape.answers.remove(&number);
-        answered.ok_or_else(|| self.ended(format!("the answer to request {}", number + 1)))
+        answered.ok_or_else(|| self.end_error(format!("the answer to request {}", number + 1)))
     }
 
-    fn difference(&self, messages: &[Message], tools: &[ToolDefinition]) -> Option<Difference> {
+    fn request_difference(
+        &self,
+        messages: &[Message],
+        tools: &[ToolDefinition],
+    ) -> Option<ReplayDifference> {
         let taped = json!({ "messages": self.messages, "tools": self.tools });
         let live = json!({ "messages": messages, "tools": tools });
-        Difference::find(&taped, &live)
+        ReplayDifference::find(&taped, &live)
     }
 
-    fn decision(
+    fn next_decision(
         &mut self,
         id: &str,
         tool: &str,
         arguments: &str,
-    ) -> Result<At<Decided>, ReplayError> {
+    ) -> Result<NumberedValue<RecordedDecision>, ReplayError> {
         let Some(decided) = self.tape.decisions.get_mut(id).and_then(VecDeque::pop_front) else {
-            return Err(self.ended(format!("the decision about call {id:?}")));
+            return Err(self.end_error(format!("the decision about call {id:?}")));
         };
-        let At { line, what: Decided { tool: taped, arguments: written, end, .. } } = &decided;
+        let NumberedValue {
+            line,
+            what: RecordedDecision { tool: taped, arguments: written, end, .. },
+        } = &decided;
         let taped = json!({ "tool": taped, "arguments": written });
         let live = json!({ "tool": tool, "arguments": arguments });
-        if let Some(difference) = Difference::find(&taped, &live) {
+        if let Some(difference) = ReplayDifference::find(&taped, &live) {
             return Err(ReplayError::Call { call: id.to_owned(), line: *line, difference });
         }
-        if matches!(end, Decision::Dropped) && !self.tape.schedule.will_cancel(*line) {
+        if matches!(end, DecisionOutcome::Dropped) && !self.tape.schedule.will_cancel(*line) {
             return Err(ReplayError::TakenBack { line: *line });
         }
         Ok(decided)
     }
 
-    fn recollection(&mut self) -> Result<At<Recollected>, ReplayError> {
+    fn next_recall(&mut self) -> Result<NumberedValue<RecallOutcome>, ReplayError> {
         let recollected = self.tape.recollections.pop_front();
-        recollected.ok_or_else(|| self.ended("what bears on an input".to_owned()))
+        recollected.ok_or_else(|| self.end_error("what bears on an input".to_owned()))
     }
 
-    fn report(&mut self, id: &str) -> Result<At<Reported>, ReplayError> {
+    fn next_report(&mut self, id: &str) -> Result<NumberedValue<RecordedReport>, ReplayError> {
         let reported = self.tape.reports.get_mut(id).and_then(VecDeque::pop_front);
-        reported.ok_or_else(|| self.ended(format!("the end of call {id:?}")))
+        reported.ok_or_else(|| self.end_error(format!("the end of call {id:?}")))
     }
 }
 
-impl ChatModel for Replay {
+impl ChatModel for SessionReplay {
     fn name(&self) -> &str {
         &self.shared.header.model
     }
@@ -301,20 +323,21 @@ impl ChatModel for Replay {
         on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            let At { line, what: answered } = self.answer(request).map_err(to_model_error)?;
+            let NumberedValue { line, what: answered } =
+                self.next_answer(request).map_err(to_model_error)?;
             for delta in answered.deltas {
                 on_delta(delta);
                 // The session has forwarded the delta when this is polled again.
                 task::yield_now().await;
             }
             match answered.end {
-                Answer::Dropped => Err(to_model_error(self.dropped(line).await)),
-                Answer::Reply(reply) => {
-                    self.reach(line);
+                AnswerOutcome::Dropped => Err(to_model_error(self.wait_for_drop(line).await)),
+                AnswerOutcome::Reply(reply) => {
+                    self.reach_line(line);
                     Ok(reply)
                 }
-                Answer::Failed(error) => {
-                    self.reach(line);
+                AnswerOutcome::Failed(error) => {
+                    self.reach_line(line);
                     Err(error)
                 }
             }
@@ -322,38 +345,46 @@ impl ChatModel for Replay {
     }
 }
 
-impl Toolbox for Replay {
-    fn tools(&self) -> &[ToolSpec] {
+impl Toolbox for SessionReplay {
+    fn tools(&self) -> &[ToolDescriptor] {
         &self.shared.header.tools
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            let At { line, what: decided } = self.decision(&call).map_err(to_report)?;
+            let NumberedValue { line, what: decided } =
+                self.next_decision(&call).map_err(to_call_report)?;
             match decided.end {
-                Decision::Dropped => Err(to_report(self.dropped(line).await)),
-                Decision::Admitted { arguments, grounds } => {
-                    self.reach(line);
-                    Ok(Admitted::new(call, arguments).on_grounds(grounds))
+                DecisionOutcome::Dropped => Err(to_call_report(self.wait_for_drop(line).await)),
+                DecisionOutcome::Admitted { arguments, grounds } => {
+                    self.reach_line(line);
+                    Ok(AdmittedCall::new(call, arguments).with_authorization_reason(grounds))
                 }
-                Decision::Refused(report) => {
-                    self.reach(line);
+                DecisionOutcome::Refused(report) => {
+                    self.reach_line(line);
                     Err(Box::new(report))
                 }
             }
         })
     }
 
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(async move {
-            match self.report(&call) {
-                Err(problem) => *to_report(problem),
-                Ok(At { line, what: Reported { end: Report::Dropped, .. } }) => {
-                    *to_report(self.dropped(line).await)
-                }
-                Ok(At { line, what: Reported { end: Report::Finished(report), .. } }) => {
-                    self.reach(line);
+            match self.next_report(&call) {
+                Err(problem) => *to_call_report(problem),
+                Ok(NumberedValue {
+                    line,
+                    what: RecordedReport { end: RunOutcome::Dropped, .. },
+                }) => *to_call_report(self.wait_for_drop(line).await),
+                Ok(NumberedValue {
+                    line,
+                    what: RecordedReport { end: RunOutcome::Finished(report), .. },
+                }) => {
+                    self.reach_line(line);
                     report
                 }
             }
@@ -361,30 +392,31 @@ impl Toolbox for Replay {
     }
 }
 
-impl Recall for Replay {
-    fn recall<'a>(
+impl SessionMemory for SessionReplay {
+    fn find_memories<'a>(
         &'a self,
-        _wanted: Wanted<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        _wanted: RecallQuery<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
-            let At { line, what } = self.next(State::recollection).map_err(to_recall_error)?;
-            if matches!(what, Recollected::Dropped) && self.will_cancel(line) {
-                return Err(to_recall_error(self.dropped(line).await));
+            let NumberedValue { line, what } =
+                self.take_next(ReplayState::next_recall).map_err(to_recall_error)?;
+            if matches!(what, RecallOutcome::Dropped) && self.will_cancel(line) {
+                return Err(to_recall_error(self.wait_for_drop(line).await));
             }
-            self.reach(line);
+            self.reach_line(line);
             match what {
-                Recollected::Found(found) => Ok(found),
-                Recollected::Failed(message) => Err(RecallError { message }),
-                Recollected::Dropped => Err(RecallError { message: TOO_LATE.to_owned() }),
+                RecallOutcome::Found(found) => Ok(found),
+                RecallOutcome::Failed(message) => Err(RecallError { message }),
+                RecallOutcome::Dropped => Err(RecallError { message: TOO_LATE.to_owned() }),
             }
         })
     }
 
-    fn remember<'a>(&'a self, _turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+    fn remember_turn<'a>(&'a self, _turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
         Box::pin(future::ready(Ok(())))
     }
 
-    fn forget(&self, _turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+    fn forget_turn(&self, _turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
         Box::pin(future::ready(Ok(())))
     }
 }
@@ -397,7 +429,7 @@ fn to_model_error(problem: ReplayError) -> ModelError {
     ModelError::Broken { provider: "the tape".to_owned(), message: problem.to_string() }
 }
 
-fn to_report(problem: ReplayError) -> Box<CallReport> {
-    let failure = Failure::new(FailureKind::Internal, problem.to_string());
+fn to_call_report(problem: ReplayError) -> Box<CallReport> {
+    let failure = CallFailure::new(FailureKind::Internal, problem.to_string());
     Box::new(Outcome::Failed(failure).into())
 }

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::line::{Answer, Decision, Line, Recollected, Report};
+use super::line::{AnswerOutcome, DecisionOutcome, RecallOutcome, RecordingLine, RunOutcome};
 
 /// The cancellations of a tape that stopped something, in order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Schedule {
-    cancellings: VecDeque<Cancelling>,
+pub(super) struct CancellationSchedule {
+    cancellings: VecDeque<CancellationCondition>,
     /// Lines since the last input that had ended.
     ended: BTreeSet<usize>,
     /// Whether the turn was cancelled since then.
@@ -20,28 +20,32 @@ pub(super) struct Schedule {
 
 /// The conditions for a cancellation.
 #[derive(Debug, Clone, Default)]
-struct Cancelling {
+struct CancellationCondition {
     ended: BTreeSet<usize>,
     dropped: BTreeSet<usize>,
 }
 
-impl Schedule {
+impl CancellationSchedule {
     /// Adds a line of the tape.
-    pub(super) fn add(&mut self, number: usize, line: &Line) {
+    pub(super) fn add_line(&mut self, number: usize, line: &RecordingLine) {
         match line {
-            Line::Input { .. } | Line::Turn { .. } => self.close(),
-            Line::Cancel if !self.is_cancelled => {
+            RecordingLine::Input { .. } | RecordingLine::Turn { .. } => self.close_turn(),
+            RecordingLine::Cancel if !self.is_cancelled => {
                 let ended = std::mem::take(&mut self.ended);
-                self.cancellings.push_back(Cancelling { ended, dropped: BTreeSet::new() });
+                self.cancellings
+                    .push_back(CancellationCondition { ended, dropped: BTreeSet::new() });
                 self.is_cancelled = true;
             }
-            Line::Tape(_) | Line::Request(_) | Line::Cancel => {}
-            Line::Noticed { .. } | Line::Recalls => {}
+            RecordingLine::Tape(_) | RecordingLine::Request(_) | RecordingLine::Cancel => {}
+            RecordingLine::Noticed { .. } | RecordingLine::Recalls => {}
             _ if is_dropped(line) => {
                 let cancelling = self.cancellings.back_mut().filter(|_| self.is_cancelled);
                 cancelling.map(|cancelling| cancelling.dropped.insert(number));
             }
-            Line::Answer(_) | Line::Decision(_) | Line::Report(_) | Line::Recalled { .. } => {
+            RecordingLine::Answer(_)
+            | RecordingLine::Decision(_)
+            | RecordingLine::Report(_)
+            | RecordingLine::Recalled { .. } => {
                 self.ended.insert(number);
             }
         }
@@ -53,7 +57,7 @@ impl Schedule {
     }
 
     /// Ends a turn of the tape: a cancellation that stopped nothing in it is not replayed.
-    pub(super) fn close(&mut self) {
+    pub(super) fn close_turn(&mut self) {
         if self.is_cancelled {
             self.cancellings.pop_back_if(|cancelling| cancelling.dropped.is_empty());
         }
@@ -62,7 +66,7 @@ impl Schedule {
     }
 
     /// Registers that the replay has reached a line. Returns whether it is time to cancel.
-    pub(super) fn reach(&mut self, number: usize) -> bool {
+    pub(super) fn reach_line(&mut self, number: usize) -> bool {
         let Some(next) = self.cancellings.front_mut() else { return false };
         let waited = next.ended.remove(&number) | next.dropped.remove(&number);
         let is_due = waited && next.ended.is_empty() && next.dropped.is_empty();
@@ -78,14 +82,14 @@ impl Schedule {
     }
 }
 
-fn is_dropped(line: &Line) -> bool {
+fn is_dropped(line: &RecordingLine) -> bool {
     match line {
-        Line::Answer(answered) => matches!(answered.end, Answer::Dropped),
-        Line::Decision(decided) => matches!(decided.end, Decision::Dropped),
-        Line::Report(reported) => matches!(reported.end, Report::Dropped),
-        Line::Tape(_) | Line::Input { .. } | Line::Cancel => false,
-        Line::Recalled { end } => matches!(end, Recollected::Dropped),
-        Line::Request(_) | Line::Turn { .. } => false,
-        Line::Noticed { .. } | Line::Recalls => false,
+        RecordingLine::Answer(answered) => matches!(answered.end, AnswerOutcome::Dropped),
+        RecordingLine::Decision(decided) => matches!(decided.end, DecisionOutcome::Dropped),
+        RecordingLine::Report(reported) => matches!(reported.end, RunOutcome::Dropped),
+        RecordingLine::Tape(_) | RecordingLine::Input { .. } | RecordingLine::Cancel => false,
+        RecordingLine::Recalled { end } => matches!(end, RecallOutcome::Dropped),
+        RecordingLine::Request(_) | RecordingLine::Turn { .. } => false,
+        RecordingLine::Noticed { .. } | RecordingLine::Recalls => false,
     }
 }

@@ -1,28 +1,30 @@
 //! Questions to the user.
 
-use sallyport_contract::{ApprovalRequest, CallContext, Consent, Subject, ToolCall};
+use sallyport_contract::{
+    ApprovalRequest, ApprovalSubject, Consent, RequestedCall, ToolCallContext,
+};
 
 use super::{
-    approval::{Approvals, Desk, NobodyToAsk},
+    approval::{ApprovalSender, PendingApprovals, UnattendedConsent},
     model::{calls, says, script},
     *,
 };
 
-fn once() -> Answer {
-    Answer::Once
+fn once() -> ApprovalAnswer {
+    ApprovalAnswer::Once
 }
 
-fn no(reason: Option<&str>) -> Answer {
-    Answer::No { reason: reason.map(str::to_owned) }
+fn no(reason: Option<&str>) -> ApprovalAnswer {
+    ApprovalAnswer::No { reason: reason.map(str::to_owned) }
 }
 
 fn request() -> ApprovalRequest {
     let (tool, arguments) = ("t.asks".parse().unwrap(), "{}".into());
-    let call = ToolCall { context: CallContext::default(), tool, arguments };
+    let call = RequestedCall { context: ToolCallContext::default(), tool, arguments };
     let (plugin_version, plugin_digest) = ("1.0".into(), "ab".into());
     ApprovalRequest {
         call,
-        subject: Subject::Call,
+        subject: ApprovalSubject::Call,
         request: None,
         plugin_version,
         plugin_digest,
@@ -42,7 +44,7 @@ async fn the_answer_decides_whether_the_call_is_made() {
         (once(), "completed {}"),
         (no(None), r#"denied {"error":"denied: no","outcome":"denied"}"#),
         (no(Some("not at night")), r#"denied {"error":"denied: not at night","outcome":"denied"}"#),
-        (Answer::Nobody, r#"denied {"error":"denied: nobody to ask","outcome":"denied"}"#),
+        (ApprovalAnswer::Nobody, r#"denied {"error":"denied: nobody to ask","outcome":"denied"}"#),
     ];
     for (answer, outcome) in rows {
         let mut talk = one_call("t__asks", "");
@@ -103,7 +105,7 @@ async fn calls_that_run_can_ask_too_several_at_a_time_and_in_any_order() {
     talk.submit("hello").await;
     let asked = talk.until(|event| line(event) == "question 2 t.asks_late").await;
     let second_asker = asked.iter().rev().find_map(|event| match event {
-        Event::ApprovalNeeded { request, .. } => Some(request.call.context.call_id.clone()),
+        SessionEvent::ApprovalNeeded { request, .. } => Some(request.call.context.call_id.clone()),
         _ => None,
     });
     talk.answer(2, no(None)).await;
@@ -129,50 +131,50 @@ async fn a_question_is_closed_when_its_call_does_not_wait_any_more() {
 
 #[tokio::test]
 async fn a_question_between_turns_is_asked_as_well() {
-    let (desk, approvals) = approval::channel();
+    let (desk, approvals) = approval::approval_channel();
     let mut talk = idle_session(&desk, approvals);
-    let asked = tokio::spawn(async move { desk.ask(request()).await });
+    let asked = tokio::spawn(async move { desk.ask_user(request()).await });
     talk.until_line("question 1 t.asks").await;
     talk.answer(1, once()).await;
-    assert_eq!(within(asked).await.unwrap(), Answer::Once);
+    assert_eq!(within(asked).await.unwrap(), ApprovalAnswer::Once);
     talk.until_line("state Ready").await;
 }
 
-fn idle_session(desk: &Desk, approvals: Approvals) -> Talk {
+fn idle_session(desk: &ApprovalSender, approvals: PendingApprovals) -> Talk {
     let (probe, requests) = (Arc::new(Probe::default()), Arc::default());
     let records = Notes::default();
-    let parts = Parts {
+    let parts = SessionParts {
         model: Arc::new(Model::new(script(Vec::new()), Arc::clone(&requests), Arc::clone(&probe))),
         toolbox: Arc::new(Tools::new(desk.clone(), Arc::clone(&probe))),
         approvals,
         journal: Box::new(records.clone()),
         recall: None,
-        past: Restored::default(),
+        past: RestoredSession::default(),
         options: options(),
     };
-    let (handle, events) = spawn(parts).unwrap();
+    let (handle, events) = spawn_session(parts).unwrap();
     Talk { handle, events, requests, records, probe }
 }
 
 #[tokio::test]
 async fn without_anybody_to_ask_the_answer_is_nobody() {
-    assert_eq!(NobodyToAsk.ask(request()).await, Answer::Nobody);
+    assert_eq!(UnattendedConsent.ask_user(request()).await, ApprovalAnswer::Nobody);
 
-    let (desk, approvals) = approval::channel();
+    let (desk, approvals) = approval::approval_channel();
     drop(approvals);
-    assert_eq!(within(desk.ask(request())).await, Answer::Nobody);
+    assert_eq!(within(desk.ask_user(request())).await, ApprovalAnswer::Nobody);
 
     // A session that ends with the question open: closed, without a front end, without handles.
     for ending in 0..3 {
-        let (desk, approvals) = approval::channel();
+        let (desk, approvals) = approval::approval_channel();
         let mut talk = idle_session(&desk, approvals);
-        let open = tokio::spawn(async move { desk.ask(request()).await });
+        let open = tokio::spawn(async move { desk.ask_user(request()).await });
         talk.until_line("question 1 t.asks").await;
         match ending {
-            0 => talk.send(Command::Close).await,
+            0 => talk.send(FrontEndCommand::Close).await,
             1 => drop(talk.events),
             _ => drop(talk.handle),
         }
-        assert_eq!(within(open).await.unwrap(), Answer::Nobody);
+        assert_eq!(within(open).await.unwrap(), ApprovalAnswer::Nobody);
     }
 }

@@ -13,24 +13,24 @@ use crate::SessionLimits;
 /// A thousandth of a dollar for a thousand tokens.
 const PRICE: Price = Price { input: 1.0, output: 1.0, cached_input: 1.0, cache_write: 1.0 };
 
-fn limited_turn(limits: Limits) -> Options {
-    Options { limits, ..options() }
+fn limited_turn(limits: TurnLimits) -> SessionOptions {
+    SessionOptions { limits, ..options() }
 }
 
-fn tokens(tokens_max: u64) -> Options {
-    limited_turn(Limits { tokens_max: Some(tokens_max), ..Limits::default() })
+fn tokens(tokens_max: u64) -> SessionOptions {
+    limited_turn(TurnLimits { tokens_max: Some(tokens_max), ..TurnLimits::default() })
 }
 
-fn cost(micro_usd: u64) -> Options {
-    limited_turn(Limits { cost_max: Some(Cost { micro_usd }), ..Limits::default() })
+fn cost(micro_usd: u64) -> SessionOptions {
+    limited_turn(TurnLimits { cost_max: Some(Cost { micro_usd }), ..TurnLimits::default() })
 }
 
-fn session(tokens_max: Option<u64>, cost_max: Option<u64>) -> Options {
+fn session(tokens_max: Option<u64>, cost_max: Option<u64>) -> SessionOptions {
     let cost_max = cost_max.map(|micro_usd| Cost { micro_usd });
-    Options { session_limits: SessionLimits { tokens_max, cost_max }, ..options() }
+    SessionOptions { session_limits: SessionLimits { tokens_max, cost_max }, ..options() }
 }
 
-fn priced(options: Options, past: Restored, lines: Vec<Line>) -> Talk {
+fn priced(options: SessionOptions, past: RestoredSession, lines: Vec<Line>) -> Talk {
     let probe = Arc::new(Probe::default());
     let model = Model::new(script(lines), Arc::default(), Arc::clone(&probe)).priced(PRICE);
     Talk::among(past, options, model, probe)
@@ -54,7 +54,7 @@ async fn what_is_used_up_ends_the_turn_before_another_call_or_request() {
         (session(None, Some(100)), "end budget at most $0.0001 per session"),
     ];
     for (options, end) in rows {
-        let mut talk = priced(options, Restored::default(), two_steps());
+        let mut talk = priced(options, RestoredSession::default(), two_steps());
         let events = talk.turn("hello").await;
         assert_eq!(events[events.len() - 1], end);
         let is_stopped = end.starts_with("end budget");
@@ -67,7 +67,7 @@ async fn what_is_used_up_ends_the_turn_before_another_call_or_request() {
 #[tokio::test]
 async fn a_limit_of_nothing_asks_nothing() {
     for options in [tokens(0), cost(0), session(Some(0), None), session(None, Some(0))] {
-        let mut talk = priced(options, Restored::default(), two_steps());
+        let mut talk = priced(options, RestoredSession::default(), two_steps());
         let events = talk.turn("hello").await;
         assert!(events[0].starts_with("end budget"), "{events:?}");
         assert!(talk.requests.lock().unwrap().is_empty());
@@ -77,18 +77,18 @@ async fn a_limit_of_nothing_asks_nothing() {
 #[tokio::test]
 async fn a_turn_begins_anew_and_a_session_does_not() {
     let lines = || [two_steps(), two_steps()].concat();
-    let mut talk = priced(tokens(150), Restored::default(), lines());
+    let mut talk = priced(tokens(150), RestoredSession::default(), lines());
     assert_eq!(talk.turn("1").await.pop().unwrap(), "end answered done");
     assert_eq!(talk.turn("2").await.pop().unwrap(), "end answered done");
 
-    let mut talk = priced(session(Some(200), None), Restored::default(), lines());
+    let mut talk = priced(session(Some(200), None), RestoredSession::default(), lines());
     assert_eq!(talk.turn("1").await.pop().unwrap(), "end answered done");
     let over = "end budget at most 200 tokens per session";
     assert_eq!(talk.turn("2").await, [over]);
 
     // Usage before a session was restored counts as well.
-    let past = crate::restore(talk.records.all());
-    assert_eq!((past.spent().tokens, past.spent().cost.micro_usd), (200, 200));
+    let past = crate::restore_session(talk.records.all());
+    assert_eq!((past.spending().tokens, past.spending().cost.micro_usd), (200, 200));
     let mut talk = priced(session(Some(200), None), past, lines());
     assert_eq!(talk.turn("3").await, [over]);
 }
@@ -101,9 +101,9 @@ async fn a_cost_cannot_be_limited_where_no_price_is_known() {
         assert_eq!(talk.turn("hello").await, [refused]);
         assert!(talk.written().is_empty());
     }
-    let past = crate::restore(super::histories::records("i a e"));
+    let past = crate::restore_session(super::histories::records("i a e"));
     let mut talk = Talk::resumed(past, cost(1), script(Vec::new()));
-    talk.send(Command::Summarize).await;
+    talk.send(FrontEndCommand::Summarize).await;
     let notice = "notice no summary was made: the cost is limited, but the price of scripted is \
         not known";
     talk.until_line(notice).await;
@@ -111,9 +111,11 @@ async fn a_cost_cannot_be_limited_where_no_price_is_known() {
 
 #[tokio::test]
 async fn what_the_provider_does_not_say_is_estimated() {
-    let mut talk = priced(options(), Restored::default(), vec![says(&"word ".repeat(80))]);
+    let mut talk = priced(options(), RestoredSession::default(), vec![says(&"word ".repeat(80))]);
     talk.submit(&"x".repeat(4000)).await;
-    let Some(Event::TurnEnded { usage, .. }) = talk.until_end().await.pop() else { panic!() };
+    let Some(SessionEvent::TurnEnded { usage, .. }) = talk.until_end().await.pop() else {
+        panic!()
+    };
     let (read, written) = (usage.tokens.input_tokens, usage.tokens.output_tokens);
     assert!((900..1200).contains(&read) && (80..150).contains(&written), "{usage:?}");
     assert_eq!(usage.cost, Some(PRICE.of(&usage.tokens)));
@@ -149,11 +151,11 @@ async fn a_turn_whose_time_is_up_is_stopped_at_every_wait() {
     for (mut lines, results) in rows {
         lines.push(says("again"));
         let time_max = Some(Duration::from_secs(5));
-        let options = limited_turn(Limits { time_max, ..Limits::default() });
+        let options = limited_turn(TurnLimits { time_max, ..TurnLimits::default() });
         let mut talk = Talk::with(options, script(lines));
         talk.submit("first").await;
         let mut events = talk.until_end().await;
-        let Some(Event::TurnEnded { reason, usage }) = events.pop() else { panic!() };
+        let Some(SessionEvent::TurnEnded { reason, usage }) = events.pop() else { panic!() };
         assert_eq!(end_line(&reason), "budget at most 5s per turn");
         assert_eq!(usage.elapsed, Duration::from_secs(5));
         assert_eq!(talk.turn("second").await, ["message again", "end answered again"]);
@@ -172,7 +174,7 @@ fn money_is_written_as_people_write_it() {
         (500_000, "at most $0.50 per turn"),
         (12_345_600, "at most $12.3456 per turn"),
     ] {
-        let budget = crate::Budget::Cost { cost_max: Cost { micro_usd } };
+        let budget = crate::BudgetLimit::Cost { cost_max: Cost { micro_usd } };
         assert_eq!(budget.to_string(), text);
     }
 }

@@ -11,7 +11,7 @@ use super::{
 async fn cancelled_at(talk: &mut Talk, moment: &str) -> Vec<String> {
     talk.submit("first").await;
     talk.until_line(moment).await;
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     let rest = lines(&talk.until_end().await);
     assert_eq!(rest[rest.len() - 1], "end cancelled");
     assert_eq!(talk.probe.hanging(), 0);
@@ -73,7 +73,7 @@ async fn while_a_question_is_open() {
         "assistant [stopped by the user]",
         "user second",
     ];
-    talk.answer(1, Answer::Once).await;
+    talk.answer(1, ApprovalAnswer::Once).await;
     talk.until_line("notice question 1 is not open, the answer changes nothing").await;
     check_goes_on(&mut talk, &expected).await;
 }
@@ -91,7 +91,7 @@ async fn while_the_gate_decides() {
     let mut talk = Talk::new(script(vec![calls(&wanted), says("again")]));
     talk.submit("first").await;
     within(talk.probe.hangs.notified()).await;
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     let rest = lines(&talk.until_end().await).join("\n");
     assert_eq!(rest.matches(" cancelled {").count(), 2, "{rest}");
     nothing_hangs(&talk.probe).await;
@@ -108,7 +108,7 @@ async fn while_calls_run_those_that_have_ended_keep_their_result() {
     while talk.probe.runs.load(std::sync::atomic::Ordering::SeqCst) < 3 {
         tokio::task::yield_now().await;
     }
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     talk.until_line("end cancelled").await;
     assert_eq!(talk.probe.hanging(), 0);
     let expected = [
@@ -126,9 +126,9 @@ async fn while_calls_run_those_that_have_ended_keep_their_result() {
 #[tokio::test]
 async fn between_turns_it_changes_nothing() {
     let mut talk = Talk::new(script(vec![says("hi"), says("again")]));
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     talk.turn("first").await;
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     check_goes_on(&mut talk, &["user first", "assistant hi", "user second"]).await;
 }
 
@@ -148,7 +148,7 @@ async fn a_session_that_ends_leaves_nothing_running() {
         };
         within(probe.hangs.notified()).await;
         match ending {
-            0 => handle.send(Command::Close).await.unwrap(),
+            0 => handle.send(FrontEndCommand::Close).await.unwrap(),
             1 => drop(handle),
             _ => events.close(),
         }
@@ -164,11 +164,11 @@ async fn closing_ends_the_turn_and_then_the_events() {
     talk.submit("first").await;
     talk.until_line("text hm").await;
     talk.submit("waits in vain").await;
-    talk.send(Command::Close).await;
+    talk.send(FrontEndCommand::Close).await;
     assert_eq!(lines(&talk.until_end().await), ["end cancelled"]);
     assert_eq!(within(talk.events.recv()).await, None);
-    let late = Command::SubmitInput { input: "late".into() };
-    assert_eq!(talk.handle.send(late).await, Err(Ended));
+    let late = FrontEndCommand::SubmitInput { input: "late".into() };
+    assert_eq!(talk.handle.send(late).await, Err(SessionEndedError));
     assert!(talk.requests.lock().unwrap().iter().flatten().all(|message| {
         !matches!(message, Message::User(said) if said.text == "waits in vain")
     }));

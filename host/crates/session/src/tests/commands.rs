@@ -6,7 +6,7 @@ use super::{
     model::{Line, broken, calls, refused, says, script},
     *,
 };
-use crate::Speaker;
+use crate::CommandModel;
 
 #[tokio::test]
 async fn undo_takes_the_last_turn_back_one_after_another() {
@@ -14,12 +14,12 @@ async fn undo_takes_the_last_turn_back_one_after_another() {
     let mut talk = Talk::new(script(lines));
     talk.turn("1").await;
     talk.turn("2").await;
-    talk.send(Command::Undo).await;
+    talk.send(FrontEndCommand::Undo).await;
     talk.until_line("undone 2").await;
     talk.turn("3").await;
     check_shown(&talk, &["user 1", "assistant one", "user 3"]);
     for expected in ["undone 3", "undone 1", "notice nothing has been said yet"] {
-        talk.send(Command::Undo).await;
+        talk.send(FrontEndCommand::Undo).await;
         talk.until_line(expected).await;
     }
 }
@@ -39,7 +39,7 @@ async fn retry_asks_the_last_input_again_whatever_became_of_it() {
         let mut talk = Talk::new(script(lines));
         talk.turn("1").await;
         talk.turn("2").await;
-        talk.send(Command::Retry).await;
+        talk.send(FrontEndCommand::Retry).await;
         let events = lines_of(&mut talk).await;
         assert_eq!(events, ["undone 2", "turn 2 2", "message good", "end answered good"]);
         check_shown(&talk, &["user 1", "assistant one", "user 2"]);
@@ -50,13 +50,13 @@ async fn retry_asks_the_last_input_again_whatever_became_of_it() {
         assert!(batches.iter().any(|batch| record_lines(batch) == ["undone", "user 2"]));
     }
     let mut talk = Talk::new(script(Vec::new()));
-    talk.send(Command::Retry).await;
+    talk.send(FrontEndCommand::Retry).await;
     talk.until_line("notice nothing has been said yet").await;
 }
 
 async fn lines_of(talk: &mut Talk) -> Vec<String> {
     let mut events = talk.until_end().await;
-    events.retain(|event| !matches!(event, Event::State(_)));
+    events.retain(|event| !matches!(event, SessionEvent::State(_)));
     lines(&events)
 }
 
@@ -66,13 +66,13 @@ async fn another_model_goes_on_with_the_conversation() {
     talk.turn("1").await;
     let requests = Arc::clone(&talk.requests);
     let other = Model::new(|_| says("other"), requests, Arc::clone(&talk.probe)).named("other");
-    talk.send(Command::UseModel(Speaker(Arc::new(other)))).await;
+    talk.send(FrontEndCommand::UseModel(CommandModel(Arc::new(other)))).await;
     talk.until_line("model other").await;
     talk.turn("2").await;
     check_shown(&talk, &["user 1", "assistant one", "user 2"]);
     let written = talk.written();
     assert_eq!(written[5..7], ["model other", "user 2"]);
-    assert_eq!(crate::restore(talk.records.all()).model.as_deref(), Some("other"));
+    assert_eq!(crate::restore_session(talk.records.all()).model.as_deref(), Some("other"));
 }
 
 #[tokio::test]
@@ -82,7 +82,12 @@ async fn what_starts_something_new_waits_for_the_present_turn() {
     talk.turn("1").await;
     talk.submit("2").await;
     talk.until_line("text hm").await;
-    for command in [Command::Pin, Command::Undo, Command::Retry, Command::Cancel] {
+    for command in [
+        FrontEndCommand::Pin,
+        FrontEndCommand::Undo,
+        FrontEndCommand::Retry,
+        FrontEndCommand::Cancel,
+    ] {
         talk.send(command).await;
     }
     assert_eq!(lines_of(&mut talk).await, ["end cancelled"]);
@@ -135,7 +140,7 @@ async fn files_come_with_the_words() {
         ),
     ];
     for (input, end) in rows {
-        talk.send(Command::SubmitInput { input }).await;
+        talk.send(FrontEndCommand::SubmitInput { input }).await;
         assert_eq!(lines(&talk.until_end().await).pop().unwrap(), end);
     }
     let shown = talk.requests.lock().unwrap();
@@ -148,7 +153,7 @@ async fn files_come_with_the_words() {
 
 #[tokio::test]
 async fn what_the_model_should_know_leads_the_conversation() {
-    let options = Options {
+    let options = SessionOptions {
         system_prompt: Some("be brief".into()),
         memories: vec!["lives in Rome".into(), "has a cat".into()],
         ..options()

@@ -4,10 +4,10 @@ use super::{
     model::{calls, says, script},
     *,
 };
-use crate::Position;
+use crate::CallPosition;
 
-fn edit(id: u64, arguments: &str) -> Command {
-    Command::EditArguments { id, arguments: arguments.into() }
+fn edit(id: u64, arguments: &str) -> FrontEndCommand {
+    FrontEndCommand::EditArguments { id, arguments: arguments.into() }
 }
 
 #[tokio::test]
@@ -18,14 +18,14 @@ async fn edited_arguments_are_checked_and_asked_about_anew() {
     talk.until_line("question 1 t.asks").await;
     talk.send(edit(1, r#"{"to":"me"}"#)).await;
     let mut asked = talk.until(|event| line(event) == "question 2 t.asks").await;
-    let Some(Event::ApprovalNeeded { request, .. }) = asked.pop() else { panic!() };
+    let Some(SessionEvent::ApprovalNeeded { request, .. }) = asked.pop() else { panic!() };
     assert_eq!(request.call.arguments, r#"{"to":"me"}"#);
     let order: Vec<String> = lines(&asked);
     assert_eq!(order[..3], ["closed 1", "state Executing", r#"edited a {"to":"me"}"#]);
     assert_eq!(talk.probe.runs.load(Ordering::SeqCst), 0);
-    talk.answer(1, Answer::Once).await;
+    talk.answer(1, ApprovalAnswer::Once).await;
     talk.until_line("notice question 1 is not open, the answer changes nothing").await;
-    talk.answer(2, Answer::Once).await;
+    talk.answer(2, ApprovalAnswer::Once).await;
     let events = lines(&talk.until_end().await).join("\n");
     assert!(events.contains(r#"finished a t.asks completed {"to":"me"}"#), "{events}");
     let result = r#"{"arguments":{"to":"me"},"note":"the user changed the arguments of this call before it was decided","result":{"to":"me"}}"#;
@@ -39,7 +39,7 @@ async fn edited_arguments_are_checked_and_asked_about_anew() {
         ],
     );
     let edited = talk.records.all().into_iter().filter_map(|record| match record {
-        Record::Result { edited, .. } => Some(edited),
+        JournalRecord::Result { edited, .. } => Some(edited),
         _ => None,
     });
     assert_eq!(edited.collect::<Vec<_>>(), [Some(r#"{"to":"me"}"#.to_owned()), None]);
@@ -66,7 +66,7 @@ async fn only_an_open_question_before_the_call_can_be_edited() {
     talk.until_line("question 1 t.asks_late").await;
     talk.send(edit(1, "2")).await;
     talk.until_line("notice the call of question 1 is already running as approved").await;
-    talk.answer(1, Answer::Once).await;
+    talk.answer(1, ApprovalAnswer::Once).await;
     assert_eq!(lines(&talk.until_end().await).pop().unwrap(), "end answered done");
 }
 
@@ -76,7 +76,7 @@ async fn cancelling_after_an_edit_ends_the_call() {
     talk.submit("hello").await;
     talk.until_line("question 1 t.asks").await;
     talk.send(edit(1, "2")).await;
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     let events = lines(&talk.until_end().await).join("\n");
     assert!(events.contains("finished a t.asks cancelled"), "{events}");
 }
@@ -87,14 +87,15 @@ async fn a_question_says_which_of_the_calls_it_is_about() {
     let mut talk = Talk::new(script(vec![calls(&wanted), says("done")]));
     talk.submit("hello").await;
     for (id, index) in [(1, 1), (2, 3)] {
-        let is_question = |event: &Event| matches!(event, Event::ApprovalNeeded { .. });
-        let Some(Event::ApprovalNeeded { position, confirmation_id, .. }) =
+        let is_question =
+            |event: &SessionEvent| matches!(event, SessionEvent::ApprovalNeeded { .. });
+        let Some(SessionEvent::ApprovalNeeded { position, confirmation_id, .. }) =
             talk.until(is_question).await.pop()
         else {
             panic!()
         };
-        assert_eq!((confirmation_id, position), (id, Position { index, count: 3 }));
-        talk.answer(id, Answer::Once).await;
+        assert_eq!((confirmation_id, position), (id, CallPosition { index, count: 3 }));
+        talk.answer(id, ApprovalAnswer::Once).await;
     }
     talk.until_end().await;
 }

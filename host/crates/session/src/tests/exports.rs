@@ -5,9 +5,9 @@ use super::{
     model::{Line, calls, says, script},
     *,
 };
-use crate::history::{self, Step, markdown, turns};
+use crate::history::{self, TurnStep, export_markdown, past_turns};
 
-async fn talked(lines: Vec<Line>, input: &str) -> Vec<Record> {
+async fn talked(lines: Vec<Line>, input: &str) -> Vec<JournalRecord> {
     let mut talk = Talk::new(script(lines));
     talk.turn(input).await;
     talk.records.all()
@@ -16,14 +16,14 @@ async fn talked(lines: Vec<Line>, input: &str) -> Vec<Record> {
 #[tokio::test]
 async fn a_turn_is_told_in_order() {
     let wanted = [("a", "t__echo", "1"), ("b", "nope", "")];
-    let turns = turns(&talked(vec![calls(&wanted), says("done")], "hello").await);
+    let turns = past_turns(&talked(vec![calls(&wanted), says("done")], "hello").await);
     let [turn] = &turns[..] else { panic!("{turns:?}") };
     let steps: Vec<String> = turn
         .steps
         .iter()
         .map(|step| match step {
-            Step::Said { text } | Step::Noted { text } => text.clone(),
-            Step::Called(call) => {
+            TurnStep::Said { text } | TurnStep::Noted { text } => text.clone(),
+            TurnStep::Called(call) => {
                 format!("{} {} {:?}", call.tool, call.arguments, call.outcome.as_deref())
             }
         })
@@ -36,7 +36,7 @@ async fn a_turn_is_told_in_order() {
 
 #[test]
 fn turns_that_were_taken_back_are_left_out_and_forgotten_ones_marked() {
-    let all = turns(&records("i a e u i f e i a1 p2"));
+    let all = past_turns(&records("i a e u i f e i a1 p2"));
     let seen = all.iter().map(|turn| (turn.number, turn.is_forgotten, turn.is_pinned));
     assert_eq!(seen.collect::<Vec<_>>(), [(1, true, false), (2, false, true)]);
     assert_eq!(all[1].calls().next().unwrap().outcome, None);
@@ -45,7 +45,7 @@ fn turns_that_were_taken_back_are_left_out_and_forgotten_ones_marked() {
 #[tokio::test]
 async fn markdown_can_be_read_as_it_stands() {
     let lines = vec![calls(&[("a", "t__echo", r#"{"x":1}"#)]), says("It is *done*.")];
-    let page = markdown(&talked(lines, "do it").await);
+    let page = export_markdown(&talked(lines, "do it").await);
     let expected = "\
 # do it
 
@@ -90,7 +90,7 @@ async fn nothing_that_was_said_breaks_out_of_its_block() {
         "\u{1b}[2J\u{202e}",
     ];
     for text in evil {
-        let page = markdown(&talked(vec![says(text)], &format!("x {text}")).await);
+        let page = export_markdown(&talked(vec![says(text)], &format!("x {text}")).await);
         let mut fence: Option<&str> = None;
         for line in page.lines() {
             match fence {
@@ -111,7 +111,7 @@ async fn nothing_that_was_said_breaks_out_of_its_block() {
 
 #[tokio::test]
 async fn names_between_blocks_have_no_marks_of_their_own() {
-    let page = markdown(
+    let page = export_markdown(
         &talked(vec![calls(&[("a", "[x](y)`#*<b>\n# z", "")]), says("done")], "# *hi*").await,
     );
     assert!(page.starts_with("# \\# \\*hi\\*\n"), "{page}");
@@ -121,7 +121,7 @@ async fn names_between_blocks_have_no_marks_of_their_own() {
 #[tokio::test]
 async fn json_holds_everything() {
     let all = talked(vec![calls(&[("a", "t__echo", "1")]), says("done")], "hello").await;
-    let json = history::json(&all);
+    let json = history::export_json(&all);
     assert_eq!((&json["version"], &json["title"]), (&1.into(), &"hello".into()));
     assert_eq!(json["model"], "scripted");
     let turn = &json["turns"][0];
@@ -137,7 +137,7 @@ async fn json_holds_everything() {
 async fn a_person_can_look_for_what_was_said() {
     let all = talked(vec![calls(&[("a", "t__echo", r#""needle""#)]), says("done")], "hello").await;
     let found = |word: &str| {
-        let texts = all.iter().filter_map(Record::searchable);
+        let texts = all.iter().filter_map(JournalRecord::search_text);
         texts.filter(|text| text.contains(word)).count()
     };
     for (word, count) in [("hello", 1), ("needle", 2), ("t.echo", 1), ("done", 1), ("nope", 0)] {

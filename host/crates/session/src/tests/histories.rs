@@ -7,50 +7,57 @@ use super::{
     *,
 };
 use crate::{
-    Recalled,
-    history::{fork_at, restore, title, turns},
+    RecalledMemory,
+    history::{fork_at, past_turns, restore_session, session_title},
     journal::VERSION,
-    memory::{Memory, Meter},
-    transcript::check,
+    memory::{MemoryMode, TokenMeter},
+    transcript::check_messages,
 };
 
 /// One record per word: `s`ystem, `i`nput, `a12` an answer with the calls 1 and 2, `a` a text
 /// answer, `r1` the result of call 1, `n`ote, `e`nd, `u`ndone, `f`orgotten, `p1` turn 1 pinned,
 /// `m3` the first three messages summarized, `o` a notice, `c1` turn 1 recalled, `x` unknown.
-pub(super) fn records(text: &str) -> Vec<Record> {
+pub(super) fn records(text: &str) -> Vec<JournalRecord> {
     text.split_whitespace().enumerate().map(|(index, word)| record(index, word)).collect()
 }
 
-fn record(index: usize, word: &str) -> Record {
+fn record(index: usize, word: &str) -> JournalRecord {
     let number = || word[1..].parse().unwrap();
     let usage = Usage::default();
     match &word[..1] {
         "s" => {
             let system_prompt = Some("be brief".to_owned());
-            Record::Began {
+            JournalRecord::Began {
                 version: VERSION,
                 system_prompt,
                 memories: Vec::new(),
                 by_meaning: false,
             }
         }
-        "i" => Record::Input { message: format!("input {index}").into() },
-        "a" => Record::Answer { message: answer(&word[1..]), usage, cost: None },
+        "i" => JournalRecord::Input { message: format!("input {index}").into() },
+        "a" => JournalRecord::Answer { message: answer(&word[1..]), usage, cost: None },
         "r" => result(&word[1..]),
-        "n" => Record::Note { text: "note".into() },
-        "e" => Record::TurnEnded { end: "answered".into(), usage: crate::TurnUsage::default() },
-        "u" => Record::Undone,
-        "f" => Record::Forgotten,
-        "p" => Record::Pinned { turn: number() },
-        "o" => Record::Noticed { notice: said_by("timer", "ding") },
-        "c" => Record::Recalled { memories: vec![recalled(number())] },
-        "m" => Record::Summary { text: "summed up".into(), through: number(), usage, cost: None },
-        _ => Record::Unknown,
+        "n" => JournalRecord::Note { text: "note".into() },
+        "e" => {
+            JournalRecord::TurnEnded { end: "answered".into(), usage: crate::TurnUsage::default() }
+        }
+        "u" => JournalRecord::Undone,
+        "f" => JournalRecord::Forgotten,
+        "p" => JournalRecord::Pinned { turn: number() },
+        "o" => JournalRecord::Noticed { notice: said_by("timer", "ding") },
+        "c" => JournalRecord::Recalled { memories: vec![recalled(number())] },
+        "m" => JournalRecord::Summary {
+            text: "summed up".into(),
+            through: number(),
+            usage,
+            cost: None,
+        },
+        _ => JournalRecord::Unknown,
     }
 }
 
-fn recalled(turn: usize) -> Recalled {
-    Recalled { id: "x".into(), text: "words".into(), similarity: 0.5, turn: Some(turn) }
+fn recalled(turn: usize) -> RecalledMemory {
+    RecalledMemory { id: "x".into(), text: "words".into(), similarity: 0.5, turn: Some(turn) }
 }
 
 fn answer(ids: &str) -> AssistantMessage {
@@ -63,18 +70,23 @@ fn answer(ids: &str) -> AssistantMessage {
     AssistantMessage { text, calls: ids.chars().map(call).collect(), opaque: None }
 }
 
-fn result(id: &str) -> Record {
+fn result(id: &str) -> JournalRecord {
     let result = ToolResult {
         call_id: id.into(),
         name: "t__echo".into(),
         content: id.into(),
         failed: false,
     };
-    Record::Result { result, tool: "t.echo".into(), outcome: "completed".into(), edited: None }
+    JournalRecord::Result {
+        result,
+        tool: "t.echo".into(),
+        outcome: "completed".into(),
+        edited: None,
+    }
 }
 
 fn messages(text: &str) -> Vec<String> {
-    restore(records(text)).transcript.messages().iter().map(message_line).collect()
+    restore_session(records(text)).transcript.messages().iter().map(message_line).collect()
 }
 
 #[test]
@@ -146,11 +158,11 @@ fn it_is_told_what_was_interrupted() {
         ("i f", None),
     ];
     for (text, expected) in rows {
-        let interrupted = restore(records(text)).interrupted;
+        let interrupted = restore_session(records(text)).interrupted;
         let got = interrupted.as_ref().map(|it| (it.input.as_str(), it.calls.len()));
         assert_eq!(got, expected, "{text}");
     }
-    assert_eq!(restore(records("x i x a x")).skipped, 3);
+    assert_eq!(restore_session(records("x i x a x")).skipped, 3);
 }
 
 #[test]
@@ -158,7 +170,7 @@ fn records_are_read_back_as_they_were_written() {
     let all = records("s i a12 r1 n e u f p1 m3");
     for record in &all {
         let text = serde_json::to_string(record).unwrap();
-        assert_eq!(&Record::read(&text), record, "{text}");
+        assert_eq!(&JournalRecord::from_json(&text), record, "{text}");
     }
     let kinds = all.iter().map(|record| serde_json::to_value(record).unwrap()["kind"].to_string());
     assert_eq!(
@@ -166,15 +178,15 @@ fn records_are_read_back_as_they_were_written() {
         r#""began" "input" "answer" "result" "note" "turn-ended" "undone" "forgotten" "pinned" "summary""#
     );
     for damaged in ["", "{", "null", r#"{"kind":"dance"}"#, r#"{"kind":"input","message":7}"#] {
-        assert_eq!(Record::read(damaged), Record::Unknown, "{damaged}");
+        assert_eq!(JournalRecord::from_json(damaged), JournalRecord::Unknown, "{damaged}");
     }
 }
 
 #[test]
 fn a_summary_and_pins_fall_with_the_turns_that_they_stand_for() {
     let view = |text: &str| {
-        let restored = restore(records(&format!("{text} i")));
-        let view = restored.transcript.view(Memory::None, &Meter::new());
+        let restored = restore_session(records(&format!("{text} i")));
+        let view = restored.transcript.conversation_view(MemoryMode::None, &TokenMeter::new());
         let got: Vec<String> = view.messages.iter().map(message_line).collect();
         got.join("\n")
     };
@@ -206,9 +218,9 @@ fn a_fork_shares_the_turns_that_are_wanted() {
         let records = records(text);
         let fork = fork_at(&records, turn);
         let expected = expected.map(|expected| expected.split_whitespace().count());
-        assert_eq!(fork.map(<[Record]>::len), expected, "{text} at {turn}");
+        assert_eq!(fork.map(<[JournalRecord]>::len), expected, "{text} at {turn}");
         if let Some(fork) = fork {
-            assert_eq!(turns(fork).len(), turn);
+            assert_eq!(past_turns(fork).len(), turn);
         }
     }
 }
@@ -217,7 +229,7 @@ fn a_fork_shares_the_turns_that_are_wanted() {
 fn a_session_is_called_by_its_first_words() {
     let titled = |text: &str| {
         let message = text.into();
-        title(&[Record::Unknown, Record::Input { message }])
+        session_title(&[JournalRecord::Unknown, JournalRecord::Input { message }])
     };
     let long = "x".repeat(100);
     let rows = [
@@ -229,15 +241,15 @@ fn a_session_is_called_by_its_first_words() {
     for (text, expected) in rows {
         assert_eq!(titled(text), Some(expected));
     }
-    assert_eq!(title(&[]), None);
-    assert_eq!(title(&records("i u")), None);
+    assert_eq!(session_title(&[]), None);
+    assert_eq!(session_title(&records("i u")), None);
 }
 
 #[tokio::test]
 async fn a_session_goes_on_where_it_was_left() {
     let wanted = [("a", "t__echo", "1"), ("b", "t__hangs", "")];
     let memories = vec!["has a cat".into()];
-    let first = Options { system_prompt: Some("be brief".into()), memories, ..options() };
+    let first = SessionOptions { system_prompt: Some("be brief".into()), memories, ..options() };
     let talk = Talk::with(first, script(vec![calls(&wanted)]));
     talk.submit("first").await;
     within(talk.probe.hangs.notified()).await;
@@ -249,12 +261,12 @@ async fn a_session_goes_on_where_it_was_left() {
     })
     .await;
 
-    let past = restore(written());
+    let past = restore_session(written());
     assert_eq!(past.interrupted.as_ref().unwrap().calls, ["t__hangs"]);
     let again = vec![calls(&[("a", "t__echo", "2")]), says("done")];
     let mut resumed = Talk::resumed(past, options(), script(again));
     assert_eq!(resumed.turn("second").await.pop().unwrap(), "end answered done");
-    assert_eq!(check(&resumed.requests.lock().unwrap()[1]), Ok(()));
+    assert_eq!(check_messages(&resumed.requests.lock().unwrap()[1]), Ok(()));
     let shown = resumed.shown();
     let system = "system be brief\n\nWhat you know from earlier conversations:\n- has a cat";
     assert_eq!(shown[..2], [system, "user first"]);
@@ -269,8 +281,8 @@ async fn a_session_goes_on_where_it_was_left() {
 
 #[tokio::test]
 async fn other_instructions_hold_from_then_on() {
-    let past = || restore(records("s i a e"));
-    let prompt = Options { system_prompt: Some("be long".into()), ..options() };
+    let past = || restore_session(records("s i a e"));
+    let prompt = SessionOptions { system_prompt: Some("be long".into()), ..options() };
     let mut talk = Talk::resumed(past(), prompt, script(vec![says("hi")]));
     talk.turn("more").await;
     check_shown(&talk, &["system be long", "user input 1", "assistant words", "user more"]);

@@ -154,7 +154,7 @@ async fn a_panic_costs_its_call_only_and_no_detail_reaches_the_model() {
         talk.submit("hello").await;
         let events = talk.until_end().await;
         let details = events.iter().filter_map(|event| match event {
-            Event::CallFinished { report, .. } => match &report.outcome {
+            SessionEvent::CallFinished { report, .. } => match &report.outcome {
                 Outcome::Failed(failure) => failure.detail.as_deref(),
                 _ => None,
             },
@@ -183,28 +183,33 @@ async fn a_result_that_is_too_long_is_cut_and_stays_json() {
 
 #[tokio::test]
 async fn a_tool_list_with_two_names_alike_starts_no_session() {
-    use sallyport_contract::{Admitted, BoxFuture, CallReport, ToolCall, ToolSpec, Toolbox};
+    use sallyport_contract::{
+        AdmittedCall, BoxFuture, CallReport, RequestedCall, ToolDescriptor, Toolbox,
+    };
 
-    struct Alike(Vec<ToolSpec>);
+    struct Alike(Vec<ToolDescriptor>);
     impl Toolbox for Alike {
-        fn tools(&self) -> &[ToolSpec] {
+        fn tools(&self) -> &[ToolDescriptor] {
             &self.0
         }
-        fn admit(&self, _: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+        fn admit_call(
+            &self,
+            _: RequestedCall,
+        ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
             unreachable!()
         }
-        fn run(&self, _: Admitted) -> BoxFuture<'_, CallReport> {
+        fn run_call(&self, _: AdmittedCall) -> BoxFuture<'_, CallReport> {
             unreachable!()
         }
     }
     let toolbox = Arc::new(Alike(["a.b:c", "a.b.c"].map(toolbox::spec).into()));
-    let (_desk, approvals) = approval::channel();
+    let (_desk, approvals) = approval::approval_channel();
     let no_line = |_| -> Line { unreachable!() };
     let model = Arc::new(Model::new(no_line, Arc::default(), Arc::default()));
-    let (journal, past) = (Box::new(Notes::default()), Restored::default());
+    let (journal, past) = (Box::new(Notes::default()), RestoredSession::default());
     let parts =
-        Parts { model, toolbox, approvals, journal, recall: None, past, options: options() };
-    let error = spawn(parts).unwrap_err();
+        SessionParts { model, toolbox, approvals, journal, recall: None, past, options: options() };
+    let error = spawn_session(parts).unwrap_err();
     assert_eq!(
         (error.first.to_string(), error.second.to_string()),
         ("a.b:c".into(), "a.b.c".into())

@@ -4,15 +4,15 @@ use super::{
     model::{Line, broken, calls, says, script, using},
     *,
 };
-use crate::Memory;
+use crate::MemoryMode;
 
 /// A text so long that three turns of it do not fit.
 fn words() -> String {
     "word ".repeat(400)
 }
 
-fn with_memory(memory: Memory) -> Options {
-    Options { memory, ..options() }
+fn with_memory(memory: MemoryMode) -> SessionOptions {
+    SessionOptions { memory, ..options() }
 }
 
 fn summarizing(fails: bool) -> impl Fn(usize) -> Line + Send + Sync {
@@ -25,7 +25,7 @@ fn summarizing(fails: bool) -> impl Fn(usize) -> Line + Send + Sync {
 
 #[tokio::test]
 async fn a_window_shows_the_newest_turns() {
-    let options = with_memory(Memory::SlidingWindow { tokens_max: 3_500 });
+    let options = with_memory(MemoryMode::SlidingWindow { tokens_max: 3_500 });
     let mut talk = Talk::with(options, |index| says(&format!("{} {index}", words())));
     for turn in 0..8 {
         talk.turn(&format!("{turn} {}", words())).await;
@@ -38,7 +38,7 @@ async fn a_window_shows_the_newest_turns() {
 #[tokio::test]
 async fn a_summary_stands_for_what_falls_out_and_the_window_does_without_one() {
     for fails in [false, true] {
-        let options = with_memory(Memory::Summary { tokens_max: 4_500 });
+        let options = with_memory(MemoryMode::Summary { tokens_max: 4_500 });
         let mut talk = Talk::with(options, summarizing(fails));
         let mut all = Vec::new();
         for turn in 0..5 {
@@ -59,7 +59,7 @@ async fn a_summary_stands_for_what_falls_out_and_the_window_does_without_one() {
 
 #[tokio::test]
 async fn a_summary_that_did_not_come_is_not_asked_for_again_in_the_same_turn() {
-    let options = with_memory(Memory::Summary { tokens_max: 4_500 });
+    let options = with_memory(MemoryMode::Summary { tokens_max: 4_500 });
     let mut talk = Talk::with(options, |index| match index {
         5 => calls(&[("a", "t__echo", "1")]),
         index => summarizing(true)(index),
@@ -73,29 +73,29 @@ async fn a_summary_that_did_not_come_is_not_asked_for_again_in_the_same_turn() {
 #[tokio::test]
 async fn a_person_can_have_the_conversation_summed_up_in_every_memory() {
     let memories = [
-        Memory::None,
-        Memory::SlidingWindow { tokens_max: 100_000 },
-        Memory::Summary { tokens_max: 100_000 },
+        MemoryMode::None,
+        MemoryMode::SlidingWindow { tokens_max: 100_000 },
+        MemoryMode::Summary { tokens_max: 100_000 },
     ];
     for memory in memories {
         let lines = vec![says("one"), says("two"), says("three"), says("all of it"), says("four")];
         let mut talk = Talk::with(with_memory(memory), script(lines));
-        talk.send(Command::Summarize).await;
+        talk.send(FrontEndCommand::Summarize).await;
         talk.until_line("notice there is nothing to sum up").await;
         for input in ["1", "2", "3"] {
             talk.turn(input).await;
         }
-        talk.send(Command::Summarize).await;
+        talk.send(FrontEndCommand::Summarize).await;
         talk.until_line("summary of 6 all of it").await;
-        talk.send(Command::Summarize).await;
+        talk.send(FrontEndCommand::Summarize).await;
         talk.until_line("notice there is nothing to sum up").await;
         talk.turn("4").await;
         let shown = talk.shown().join("\n");
         assert!(shown.contains("assistant all of it\nuser 4"), "{shown}");
         assert!(!shown.contains("assistant two"), "{shown}");
         // Undoing a summarized turn voids the summary: the other turns are shown in full again.
-        talk.send(Command::Undo).await;
-        talk.send(Command::Undo).await;
+        talk.send(FrontEndCommand::Undo).await;
+        talk.send(FrontEndCommand::Undo).await;
         talk.until_line("undone 3").await;
         talk.turn("5").await;
         check_shown(&talk, &["user 1", "assistant one", "user 2", "assistant two", "user 5"]);
@@ -107,9 +107,9 @@ async fn a_summary_that_is_called_off_changes_nothing() {
     let lines = vec![says("one"), Line::Hangs, says("two")];
     let mut talk = Talk::new(script(lines));
     talk.turn("1").await;
-    talk.send(Command::Summarize).await;
+    talk.send(FrontEndCommand::Summarize).await;
     within(talk.probe.hangs.notified()).await;
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     talk.until_line("notice no summary was made: cancelled").await;
     talk.turn("2").await;
     check_shown(&talk, &["user 1", "assistant one", "user 2"]);
@@ -119,7 +119,7 @@ async fn a_summary_that_is_called_off_changes_nothing() {
 async fn a_blank_summary_is_none() {
     let mut talk = Talk::new(script(vec![says("one"), says(" \n"), says("two")]));
     talk.turn("1").await;
-    talk.send(Command::Summarize).await;
+    talk.send(FrontEndCommand::Summarize).await;
     talk.until_line("notice no summary was made: the model gave no answer").await;
     talk.turn("2").await;
     check_shown(&talk, &["user 1", "assistant one", "user 2"]);

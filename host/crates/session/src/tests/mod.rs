@@ -35,8 +35,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Answer, BoxFuture,
-    services::{Audience, Notice},
+    ApprovalAnswer, BoxFuture,
+    services::{NoticeAudience, PluginNotice},
 };
 use sallyport_model::{Delta, Message};
 use tokio::sync::mpsc;
@@ -46,8 +46,9 @@ use self::{
     toolbox::{Probe, Tools},
 };
 use super::{
-    Command, Ended, Event, Handle, Journal, JournalError, Limits, Options, Parts, Recall, Record,
-    Restored, TurnEnd, approval, spawn, transcript,
+    FrontEndCommand, Journal, JournalError, JournalRecord, RestoredSession, SessionEndedError,
+    SessionEvent, SessionHandle, SessionMemory, SessionOptions, SessionParts, TurnEnd, TurnLimits,
+    approval, spawn_session, transcript,
 };
 
 /// A test that waits this long will wait forever.
@@ -55,8 +56,8 @@ const STUCK: Duration = Duration::from_secs(60);
 
 /// A session and everything that a test checks about it.
 struct Talk {
-    handle: Handle,
-    events: mpsc::Receiver<Event>,
+    handle: SessionHandle,
+    events: mpsc::Receiver<SessionEvent>,
     requests: Arc<Mutex<Vec<Vec<Message>>>>,
     records: Notes,
     probe: Arc<Probe>,
@@ -67,13 +68,16 @@ impl Talk {
         Self::with(options(), script)
     }
 
-    fn with(options: Options, script: impl Fn(usize) -> Line + Send + Sync + 'static) -> Self {
-        Self::resumed(Restored::default(), options, script)
+    fn with(
+        options: SessionOptions,
+        script: impl Fn(usize) -> Line + Send + Sync + 'static,
+    ) -> Self {
+        Self::resumed(RestoredSession::default(), options, script)
     }
 
     fn resumed(
-        past: Restored,
-        options: Options,
+        past: RestoredSession,
+        options: SessionOptions,
         script: impl Fn(usize) -> Line + Send + Sync + 'static,
     ) -> Self {
         let (probe, requests) = (Arc::new(Probe::default()), Arc::default());
@@ -81,46 +85,51 @@ impl Talk {
         Self::among(past, options, model, probe)
     }
 
-    fn among(past: Restored, options: Options, model: Model, probe: Arc<Probe>) -> Self {
+    fn among(
+        past: RestoredSession,
+        options: SessionOptions,
+        model: Model,
+        probe: Arc<Probe>,
+    ) -> Self {
         Self::recalling(past, options, model, probe, None)
     }
 
     fn recalling(
-        past: Restored,
-        options: Options,
+        past: RestoredSession,
+        options: SessionOptions,
         model: Model,
         probe: Arc<Probe>,
-        recall: Option<Arc<dyn Recall>>,
+        recall: Option<Arc<dyn SessionMemory>>,
     ) -> Self {
-        let (desk, approvals) = approval::channel();
+        let (desk, approvals) = approval::approval_channel();
         let requests = Arc::clone(model.requests());
         let records = Notes::default();
         let journal = Box::new(records.clone());
         let toolbox = Arc::new(Tools::new(desk, Arc::clone(&probe)));
         let model = Arc::new(model);
-        let parts = Parts { model, toolbox, approvals, journal, recall, past, options };
-        let (handle, events) = spawn(parts).unwrap();
+        let parts = SessionParts { model, toolbox, approvals, journal, recall, past, options };
+        let (handle, events) = spawn_session(parts).unwrap();
         Self { handle, events, requests, records, probe }
     }
 
-    async fn send(&self, command: Command) {
+    async fn send(&self, command: FrontEndCommand) {
         self.handle.send(command).await.unwrap();
     }
 
     async fn submit(&self, text: &str) {
-        self.send(Command::SubmitInput { input: text.into() }).await;
+        self.send(FrontEndCommand::SubmitInput { input: text.into() }).await;
     }
 
-    async fn answer(&self, id: u64, answer: Answer) {
-        self.send(Command::ProvideConfirmation { id, answer }).await;
+    async fn answer(&self, id: u64, answer: ApprovalAnswer) {
+        self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
     }
 
-    async fn event(&mut self) -> Event {
+    async fn event(&mut self) -> SessionEvent {
         within(self.events.recv()).await.expect("the session has ended")
     }
 
     /// Reads events up to the expected one, and returns all of them.
-    async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
+    async fn until(&mut self, wanted: impl Fn(&SessionEvent) -> bool) -> Vec<SessionEvent> {
         let mut events = Vec::new();
         loop {
             events.push(self.event().await);
@@ -134,16 +143,17 @@ impl Talk {
         lines(&self.until(|event| line(event) == wanted).await)
     }
 
-    async fn until_end(&mut self) -> Vec<Event> {
-        self.until(|event| matches!(event, Event::TurnEnded { .. })).await
+    async fn until_end(&mut self) -> Vec<SessionEvent> {
+        self.until(|event| matches!(event, SessionEvent::TurnEnded { .. })).await
     }
 
     /// Runs one whole turn and returns its events, without its beginning and changes of state.
     async fn turn(&mut self, text: &str) -> Vec<String> {
         self.submit(text).await;
         let mut events = self.until_end().await;
-        let is_frame =
-            |event: &Event| matches!(event, Event::State(_) | Event::InputAccepted { .. });
+        let is_frame = |event: &SessionEvent| {
+            matches!(event, SessionEvent::State(_) | SessionEvent::InputAccepted { .. })
+        };
         events.retain(|event| !is_frame(event));
         lines(&events)
     }
@@ -173,24 +183,24 @@ fn check_shown(talk: &Talk, expected: &[&str]) {
 }
 
 /// A plugin's message.
-fn said_by(plugin: &str, text: &str) -> Notice {
-    Notice {
+fn said_by(plugin: &str, text: &str) -> PluginNotice {
+    PluginNotice {
         plugin: plugin.parse().unwrap(),
         session_id: "s1".into(),
         text: text.into(),
         speech: None,
-        audience: Audience::Conversation,
+        audience: NoticeAudience::Conversation,
         late: false,
     }
 }
 
-fn options() -> Options {
-    Options::new("s1")
+fn options() -> SessionOptions {
+    SessionOptions::new("s1")
 }
 
-fn limited(turns_max: u32, calls_max: u32, repeats_max: u32) -> Options {
-    Options {
-        limits: Limits { turns_max, calls_max, repeats_max, ..Limits::default() },
+fn limited(turns_max: u32, calls_max: u32, repeats_max: u32) -> SessionOptions {
+    SessionOptions {
+        limits: TurnLimits { turns_max, calls_max, repeats_max, ..TurnLimits::default() },
         ..options()
     }
 }
@@ -198,18 +208,21 @@ fn limited(turns_max: u32, calls_max: u32, repeats_max: u32) -> Options {
 /// A readable journal that can be made to fail.
 #[derive(Clone, Default)]
 struct Notes {
-    batches: Arc<Mutex<Vec<Vec<Record>>>>,
+    batches: Arc<Mutex<Vec<Vec<JournalRecord>>>>,
     is_failing: Arc<AtomicBool>,
 }
 
 impl Notes {
-    fn all(&self) -> Vec<Record> {
+    fn all(&self) -> Vec<JournalRecord> {
         self.batches.lock().unwrap().concat()
     }
 }
 
 impl Journal for Notes {
-    fn write(&mut self, records: Vec<Record>) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn write_records(
+        &mut self,
+        records: Vec<JournalRecord>,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
             if self.is_failing.load(Ordering::SeqCst) {
                 return Err(JournalError { message: "the disk is full".into() });
@@ -224,43 +237,47 @@ async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(STUCK, work).await.expect("stuck")
 }
 
-fn lines(events: &[Event]) -> Vec<String> {
+fn lines(events: &[SessionEvent]) -> Vec<String> {
     events.iter().map(line).collect()
 }
 
-fn line(event: &Event) -> String {
+fn line(event: &SessionEvent) -> String {
     match event {
-        Event::State(state) => format!("state {state:?}"),
-        Event::Delta(Delta::Text(text)) => format!("text {text}"),
-        Event::Delta(Delta::Reasoning(text)) => format!("reasoning {text}"),
-        Event::Delta(Delta::CallBegun { name }) => format!("begins {name}"),
-        Event::Delta(Delta::LeftOut(what)) => format!("left out {what}"),
-        Event::Delta(Delta::Retry { attempt, reason, .. }) => format!("retry {attempt} {reason}"),
-        Event::MessageComplete { text, .. } => format!("message {text}"),
-        Event::CallRequested { call_id, tool, arguments } => {
+        SessionEvent::State(state) => format!("state {state:?}"),
+        SessionEvent::Delta(Delta::Text(text)) => format!("text {text}"),
+        SessionEvent::Delta(Delta::Reasoning(text)) => format!("reasoning {text}"),
+        SessionEvent::Delta(Delta::CallBegun { name }) => format!("begins {name}"),
+        SessionEvent::Delta(Delta::LeftOut(what)) => format!("left out {what}"),
+        SessionEvent::Delta(Delta::Retry { attempt, reason, .. }) => {
+            format!("retry {attempt} {reason}")
+        }
+        SessionEvent::MessageComplete { text, .. } => format!("message {text}"),
+        SessionEvent::CallRequested { call_id, tool, arguments } => {
             format!("call {call_id} {tool} {arguments}")
         }
-        Event::ApprovalNeeded { confirmation_id, request, .. } => {
+        SessionEvent::ApprovalNeeded { confirmation_id, request, .. } => {
             format!("question {confirmation_id} {}", request.call.tool)
         }
-        Event::ArgumentsEdited { call_id, arguments } => format!("edited {call_id} {arguments}"),
-        Event::InputAccepted { turn, text, .. } => format!("turn {turn} {text}"),
-        Event::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
-        Event::Progress { call_id, progress } => {
+        SessionEvent::ArgumentsEdited { call_id, arguments } => {
+            format!("edited {call_id} {arguments}")
+        }
+        SessionEvent::InputAccepted { turn, text, .. } => format!("turn {turn} {text}"),
+        SessionEvent::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
+        SessionEvent::Progress { call_id, progress } => {
             let (part, words) = (progress.part, progress.message.as_deref().unwrap_or_default());
             format!("progress {call_id} {part:?} {words}")
         }
-        Event::Undone { text } => format!("undone {text}"),
-        Event::ModelChanged { name } => format!("model {name}"),
-        Event::Summarized { messages, text } => format!("summary of {messages} {text}"),
-        Event::Pinned { turn } => format!("pinned {turn}"),
-        Event::ApprovalClosed { confirmation_id } => format!("closed {confirmation_id}"),
-        Event::CallFinished { call_id, tool, report } => {
+        SessionEvent::Undone { text } => format!("undone {text}"),
+        SessionEvent::ModelChanged { name } => format!("model {name}"),
+        SessionEvent::Summarized { messages, text } => format!("summary of {messages} {text}"),
+        SessionEvent::Pinned { turn } => format!("pinned {turn}"),
+        SessionEvent::ApprovalClosed { confirmation_id } => format!("closed {confirmation_id}"),
+        SessionEvent::CallFinished { call_id, tool, report } => {
             let outcome = &report.outcome;
-            format!("finished {call_id} {tool} {} {}", outcome.word(), outcome.to_model())
+            format!("finished {call_id} {tool} {} {}", outcome.as_str(), outcome.to_model_value())
         }
-        Event::TurnEnded { reason, .. } => format!("end {}", end_line(reason)),
-        Event::Notice(notice) => format!("notice {notice}"),
+        SessionEvent::TurnEnded { reason, .. } => format!("end {}", end_line(reason)),
+        SessionEvent::Notice(notice) => format!("notice {notice}"),
     }
 }
 
@@ -275,35 +292,35 @@ fn end_line(reason: &TurnEnd) -> String {
     }
 }
 
-fn record_lines(records: &[Record]) -> Vec<String> {
+fn record_lines(records: &[JournalRecord]) -> Vec<String> {
     records.iter().map(record_line).collect()
 }
 
-fn record_line(record: &Record) -> String {
+fn record_line(record: &JournalRecord) -> String {
     match record {
-        Record::Began { system_prompt, memories, .. } => {
+        JournalRecord::Began { system_prompt, memories, .. } => {
             let parts = system_prompt.iter().chain(memories).map(String::as_str);
             format!("began {}", parts.collect::<Vec<_>>().join("+")).trim_end().to_owned()
         }
-        Record::Model { name } => format!("model {name}"),
-        Record::Input { message } => message_line(&Message::User(message.clone())),
-        Record::Answer { message, .. } => message_line(&Message::Assistant(message.clone())),
-        Record::Result { result, tool, outcome, .. } => {
+        JournalRecord::Model { name } => format!("model {name}"),
+        JournalRecord::Input { message } => message_line(&Message::User(message.clone())),
+        JournalRecord::Answer { message, .. } => message_line(&Message::Assistant(message.clone())),
+        JournalRecord::Result { result, tool, outcome, .. } => {
             format!("result {} {tool} {outcome}", result.call_id)
         }
-        Record::Note { text } => format!("note {text}"),
-        Record::TurnEnded { end, .. } => format!("end {end}"),
-        Record::Undone => "undone".to_owned(),
-        Record::Forgotten => "forgotten".to_owned(),
-        Record::Summary { text, through, .. } => format!("summary of {through} {text}"),
-        Record::Found { tools } => format!("found {}", tools.join(" ")),
-        Record::Pinned { turn } => format!("pinned {turn}"),
-        Record::Recalled { memories } => {
+        JournalRecord::Note { text } => format!("note {text}"),
+        JournalRecord::TurnEnded { end, .. } => format!("end {end}"),
+        JournalRecord::Undone => "undone".to_owned(),
+        JournalRecord::Forgotten => "forgotten".to_owned(),
+        JournalRecord::Summary { text, through, .. } => format!("summary of {through} {text}"),
+        JournalRecord::Found { tools } => format!("found {}", tools.join(" ")),
+        JournalRecord::Pinned { turn } => format!("pinned {turn}"),
+        JournalRecord::Recalled { memories } => {
             let texts: Vec<&str> = memories.iter().map(|one| one.text.as_str()).collect();
             format!("recalled {}", texts.join("+"))
         }
-        Record::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
-        Record::Unknown => "unknown".to_owned(),
+        JournalRecord::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
+        JournalRecord::Unknown => "unknown".to_owned(),
     }
 }
 

@@ -64,7 +64,7 @@ impl Model {
     }
 
     fn next_line(&self, request: Request<'_>) -> Line {
-        assert_eq!(transcript::check(request.messages), Ok(()));
+        assert_eq!(transcript::check_messages(request.messages), Ok(()));
         let mut requests = self.requests.lock().unwrap();
         requests.push(request.messages.to_vec());
         (self.script)(requests.len() - 1)

@@ -1,17 +1,17 @@
 //! Inputs that the user did not type.
 
-use sallyport_contract::services::Origin;
+use sallyport_contract::services::InputOrigin;
 use sallyport_model::UserMessage;
 
 use super::{
     model::{says, script},
     *,
 };
-use crate::{history, restore};
+use crate::{history, restore_session};
 
-fn origin(label: Option<&str>) -> Origin {
+fn origin(label: Option<&str>) -> InputOrigin {
     let (label, connection) = (label.map(str::to_owned), Some("c7".to_owned()));
-    Origin { plugin: "webhook".parse().unwrap(), label, connection }
+    InputOrigin { plugin: "webhook".parse().unwrap(), label, connection }
 }
 
 fn from(text: &str, label: Option<&str>) -> UserMessage {
@@ -19,9 +19,9 @@ fn from(text: &str, label: Option<&str>) -> UserMessage {
 }
 
 /// Runs one turn with an input and returns everything about it.
-async fn talked(input: UserMessage) -> (Vec<Event>, Talk) {
+async fn talked(input: UserMessage) -> (Vec<SessionEvent>, Talk) {
     let mut talk = Talk::new(script(vec![says("one"), says("two")]));
-    talk.send(Command::SubmitInput { input }).await;
+    talk.send(FrontEndCommand::SubmitInput { input }).await;
     (talk.until_end().await, talk)
 }
 
@@ -29,28 +29,31 @@ async fn talked(input: UserMessage) -> (Vec<Event>, Talk) {
 async fn an_input_keeps_its_origin_wherever_it_is_told() {
     let (events, mut talk) = talked(from("build failed", Some("deploy bot"))).await;
     let accepted = events.iter().find_map(|event| match event {
-        Event::InputAccepted { text, origin, .. } => Some((text.as_str(), origin.clone())),
+        SessionEvent::InputAccepted { text, origin, .. } => Some((text.as_str(), origin.clone())),
         _ => None,
     });
     assert_eq!(accepted, Some(("build failed", Some(origin(Some("deploy bot"))))));
     let told = "user [from webhook, \"deploy bot\"]\n| build failed";
     check_shown(&talk, &[told]);
-    let input = |record: &Record| match record {
-        Record::Input { message } => Some(message.clone()),
+    let input = |record: &JournalRecord| match record {
+        JournalRecord::Input { message } => Some(message.clone()),
         _ => None,
     };
     let records = talk.records.all();
     let wanted = from("build failed", Some("deploy bot"));
     assert_eq!(records.iter().find_map(input), Some(wanted.clone()));
     // A retry keeps the origin, and so do the records.
-    talk.send(Command::Retry).await;
+    talk.send(FrontEndCommand::Retry).await;
     talk.until_end().await;
     check_shown(&talk, &[told]);
-    let restored = restore(records.clone());
+    let restored = restore_session(records.clone());
     assert_eq!(message_line(&restored.transcript.messages()[0]), told);
-    assert_eq!(history::turns(&records)[0].input, wanted);
-    assert_eq!(history::json(&records)["turns"][0]["input"]["origin"]["label"], "deploy bot");
-    let page = history::markdown(&records);
+    assert_eq!(history::past_turns(&records)[0].input, wanted);
+    assert_eq!(
+        history::export_json(&records)["turns"][0]["input"]["origin"]["label"],
+        "deploy bot"
+    );
+    let page = history::export_markdown(&records);
     assert!(page.contains("## 1. User\n\nFrom webhook, deploy bot:\n\n```text\nbuild"), "{page}");
 }
 
@@ -70,7 +73,7 @@ async fn words_of_others_pass_neither_for_the_person_nor_for_the_host() {
 #[tokio::test]
 async fn a_label_is_no_mark_in_markdown() {
     let (_, talk) = talked(from("x", Some("*me*\n# Title"))).await;
-    let page = history::markdown(&talk.records.all());
+    let page = history::export_markdown(&talk.records.all());
     assert!(page.contains("From webhook, \\*me\\*\\\\n\\# Title:\n"), "{page}");
 }
 
@@ -89,6 +92,6 @@ async fn an_origin_counts_to_the_length_of_an_input() {
 
 #[test]
 fn inputs_of_before_are_still_read() {
-    let record = Record::read(r#"{"kind":"input","message":{"text":"hi"}}"#);
-    assert_eq!(record, Record::Input { message: "hi".into() });
+    let record = JournalRecord::from_json(r#"{"kind":"input","message":{"text":"hi"}}"#);
+    assert_eq!(record, JournalRecord::Input { message: "hi".into() });
 }

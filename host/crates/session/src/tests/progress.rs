@@ -1,18 +1,18 @@
 //! Progress of calls.
 
-use sallyport_contract::services::Progress;
+use sallyport_contract::services::CallProgress;
 
 use super::{
     model::{calls, says, script},
     *,
 };
 
-fn progress(part: f64, message: &str) -> Progress {
-    Progress { part: Some(part), message: Some(message.into()) }
+fn progress(part: f64, message: &str) -> CallProgress {
+    CallProgress { part: Some(part), message: Some(message.into()) }
 }
 
-async fn tell(talk: &Talk, call_id: &str, progress: Progress) {
-    talk.send(Command::Progress { call_id: call_id.into(), progress }).await;
+async fn tell(talk: &Talk, call_id: &str, progress: CallProgress) {
+    talk.send(FrontEndCommand::Progress { call_id: call_id.into(), progress }).await;
 }
 
 /// A session in which the call `a` runs until it is cancelled.
@@ -25,7 +25,7 @@ async fn running() -> Talk {
 
 /// Returns the reported progress up to the end of the turn, which is cancelled.
 async fn told_until_end(talk: &mut Talk) -> Vec<String> {
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     let events = lines(&talk.until_end().await);
     let is_wanted = |line: &String| line.starts_with("progress") || line.starts_with("finished");
     events
@@ -73,7 +73,7 @@ async fn a_call_that_does_not_run_comes_no_further() {
 async fn what_cannot_be_drawn_is_not_told() {
     let long = "é".repeat(1000);
     let rows = [
-        (Progress { part: None, message: None }, "None ".to_owned()),
+        (CallProgress { part: None, message: None }, "None ".to_owned()),
         (progress(f64::NAN, "x"), "None x".to_owned()),
         (progress(f64::INFINITY, "x"), "None x".to_owned()),
         (progress(-3.0, "x"), "Some(0.0) x".to_owned()),

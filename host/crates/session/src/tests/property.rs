@@ -8,7 +8,10 @@ use super::{
     model::{Line, broken, calling, calls, refused, says},
     *,
 };
-use crate::{Memory, RecallError, Recalled, Wanted, history::PastTurn, restore, transcript::check};
+use crate::{
+    MemoryMode, RecallError, RecallQuery, RecalledMemory, history::PastTurn, restore_session,
+    transcript::check_messages,
+};
 
 /// Ends turns in which something hangs.
 const TIME_MAX: Duration = Duration::from_secs(10);
@@ -66,29 +69,29 @@ fn line_for(number: u8) -> Line {
     }
 }
 
-fn memory_for(number: u8) -> Memory {
+fn memory_for(number: u8) -> MemoryMode {
     match number {
-        0 => Memory::None,
-        1 => Memory::SlidingWindow { tokens_max: 60 },
-        2 => Memory::Summary { tokens_max: 60 },
-        _ => Memory::ByMeaning { tokens_max: 60, recalled_tokens_max: 60 },
+        0 => MemoryMode::None,
+        1 => MemoryMode::SlidingWindow { tokens_max: 60 },
+        2 => MemoryMode::Summary { tokens_max: 60 },
+        _ => MemoryMode::ByMeaning { tokens_max: 60, recalled_tokens_max: 60 },
     }
 }
 
-fn hurried(memory: Memory) -> Options {
-    let limits = Limits { time_max: Some(TIME_MAX), repeats_max: 99, ..Limits::default() };
-    Options { limits, memory, ..options() }
+fn hurried(memory: MemoryMode) -> SessionOptions {
+    let limits = TurnLimits { time_max: Some(TIME_MAX), repeats_max: 99, ..TurnLimits::default() };
+    SessionOptions { limits, memory, ..options() }
 }
 
 /// Recalls the query, and something from the first turn.
 struct Parrot;
 
-impl Recall for Parrot {
-    fn recall<'a>(
+impl SessionMemory for Parrot {
+    fn find_memories<'a>(
         &'a self,
-        wanted: Wanted<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
-        let recalled = |id: &str, text: &str, turn| Recalled {
+        wanted: RecallQuery<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
+        let recalled = |id: &str, text: &str, turn| RecalledMemory {
             id: id.into(),
             text: text.into(),
             similarity: 1.0,
@@ -98,18 +101,18 @@ impl Recall for Parrot {
         Box::pin(std::future::ready(Ok(found)))
     }
 
-    fn remember<'a>(&'a self, _: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+    fn remember_turn<'a>(&'a self, _: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn forget(&self, _: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+    fn forget_turn(&self, _: usize) -> BoxFuture<'_, Result<(), RecallError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 }
 
 fn parroted(
-    past: Restored,
-    memory: Memory,
+    past: RestoredSession,
+    memory: MemoryMode,
     script: impl Fn(usize) -> Line + Send + Sync + 'static,
 ) -> Talk {
     let probe = Arc::new(Probe::default());
@@ -117,8 +120,8 @@ fn parroted(
     Talk::recalling(past, hurried(memory), model, probe, Some(Arc::new(Parrot)))
 }
 
-fn half_way() -> sallyport_contract::services::Progress {
-    sallyport_contract::services::Progress { part: Some(0.5), message: None }
+fn half_way() -> sallyport_contract::services::CallProgress {
+    sallyport_contract::services::CallProgress { part: Some(0.5), message: None }
 }
 
 /// A session that runs to its end.
@@ -129,10 +132,10 @@ struct Play {
 }
 
 impl Play {
-    fn new(answers: Vec<u8>, memory: Memory) -> Self {
+    fn new(answers: Vec<u8>, memory: MemoryMode) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        let talk = parroted(Restored::default(), memory, move |index| {
+        let talk = parroted(RestoredSession::default(), memory, move |index| {
             if over.load(Ordering::SeqCst) {
                 says("fin")
             } else {
@@ -145,17 +148,24 @@ impl Play {
     async fn act(&mut self, action: &Action) {
         let id = self.question;
         let command = match action {
-            Action::Submit => Command::SubmitInput { input: "do something".into() },
-            Action::Cancel => Command::Cancel,
-            Action::Undo => Command::Undo,
-            Action::Retry => Command::Retry,
-            Action::Pin => Command::Pin,
-            Action::Summarize => Command::Summarize,
-            Action::Yes => Command::ProvideConfirmation { id, answer: Answer::Once },
-            Action::No => Command::ProvideConfirmation { id, answer: Answer::No { reason: None } },
-            Action::Edit => Command::EditArguments { id, arguments: "7".into() },
-            Action::Notice => Command::Notice(said_by("timer", "ding")),
-            Action::Progress => Command::Progress { call_id: "a".into(), progress: half_way() },
+            Action::Submit => FrontEndCommand::SubmitInput { input: "do something".into() },
+            Action::Cancel => FrontEndCommand::Cancel,
+            Action::Undo => FrontEndCommand::Undo,
+            Action::Retry => FrontEndCommand::Retry,
+            Action::Pin => FrontEndCommand::Pin,
+            Action::Summarize => FrontEndCommand::Summarize,
+            Action::Yes => {
+                FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Once }
+            }
+            Action::No => FrontEndCommand::ProvideConfirmation {
+                id,
+                answer: ApprovalAnswer::No { reason: None },
+            },
+            Action::Edit => FrontEndCommand::EditArguments { id, arguments: "7".into() },
+            Action::Notice => FrontEndCommand::Notice(said_by("timer", "ding")),
+            Action::Progress => {
+                FrontEndCommand::Progress { call_id: "a".into(), progress: half_way() }
+            }
         };
         self.talk.send(command).await;
     }
@@ -164,7 +174,7 @@ impl Play {
         for _ in 0..yields {
             tokio::task::yield_now().await;
             while let Ok(event) = self.talk.events.try_recv() {
-                if let Event::ApprovalNeeded { confirmation_id, .. } = event {
+                if let SessionEvent::ApprovalNeeded { confirmation_id, .. } = event {
                     self.question = confirmation_id;
                 }
             }
@@ -172,42 +182,44 @@ impl Play {
     }
 
     /// Runs a last turn and returns what the model received in it, and the records before it.
-    async fn end(mut self) -> (Vec<String>, Vec<Record>) {
+    async fn end(mut self) -> (Vec<String>, Vec<JournalRecord>) {
         self.is_over.store(true, Ordering::SeqCst);
         self.talk.submit("the end").await;
         let last = "the end";
-        let is_last =
-            |event: &Event| matches!(event, Event::InputAccepted { text, .. } if text == last);
+        let is_last = |event: &SessionEvent| matches!(event, SessionEvent::InputAccepted { text, .. } if text == last);
         self.talk.until(is_last).await;
         self.talk.until_end().await;
         let mut records = self.talk.records.all();
-        let last = records.iter().rposition(|record| matches!(record, Record::Input { .. }));
+        let last = records.iter().rposition(|record| matches!(record, JournalRecord::Input { .. }));
         records.truncate(last.unwrap());
         (self.talk.shown(), records)
     }
 }
 
 /// Runs one turn after the records, and returns what the model received and the new records.
-async fn resume(records: &[Record], memory: Memory) -> (Vec<String>, Vec<Record>) {
-    let past = restore(records.to_vec());
+async fn resume(
+    records: &[JournalRecord],
+    memory: MemoryMode,
+) -> (Vec<String>, Vec<JournalRecord>) {
+    let past = restore_session(records.to_vec());
     let mut talk = parroted(past, memory, |_| says("fin"));
     assert_eq!(talk.turn("the end").await.pop().unwrap(), "end answered fin");
     (talk.shown(), talk.records.all())
 }
 
 /// Restores every prefix of the records and checks that another turn works.
-fn check_every_beginning(records: &[Record]) {
+fn check_every_beginning(records: &[JournalRecord]) {
     for length in 0..=records.len() {
-        let mut restored = restore(records[..length].to_vec());
-        restored.transcript.apply(Record::Input { message: "more".into() });
-        let checked = check(restored.transcript.messages());
+        let mut restored = restore_session(records[..length].to_vec());
+        restored.transcript.apply_record(JournalRecord::Input { message: "more".into() });
+        let checked = check_messages(restored.transcript.messages());
         assert_eq!(checked, Ok(()), "{:#?}", record_lines(&records[..length]));
     }
 }
 
 /// Runs a session and checks that, whatever the host was doing when it died, another turn works,
 /// and another one after that.
-async fn play(actions: Vec<(Action, usize)>, answers: Vec<u8>, memory: Memory) {
+async fn play(actions: Vec<(Action, usize)>, answers: Vec<u8>, memory: MemoryMode) {
     let mut play = Play::new(answers, memory);
     for (action, yields) in &actions {
         play.act(action).await;
@@ -219,10 +231,10 @@ async fn play(actions: Vec<(Action, usize)>, answers: Vec<u8>, memory: Memory) {
         let (shown, more) = resume(&records[..length], memory).await;
         let twice = [&records[..length], &more].concat();
         check_every_beginning(&twice);
-        let is_whole = memory == Memory::None
-            && !twice.iter().any(|record| matches!(record, Record::Summary { .. }));
+        let is_whole = memory == MemoryMode::None
+            && !twice.iter().any(|record| matches!(record, JournalRecord::Summary { .. }));
         if is_whole {
-            let restored = restore(twice.clone());
+            let restored = restore_session(twice.clone());
             let mut messages: Vec<String> =
                 restored.transcript.messages().iter().map(message_line).collect();
             assert_eq!(messages.pop().as_deref(), Some("assistant fin"));
@@ -253,11 +265,11 @@ proptest! {
         words in prop::collection::vec("s|i|a|a12|a3|a1|r1|r2|r3|n|e|u|f|p1|p2|m1|m3|m9|o|c0|c1|c9|x", 0..40),
         memory in 0_u8..4,
     ) {
-        let mut restored = restore(super::histories::records(&words.join(" ")));
-        restored.transcript.apply(Record::Input { message: "more".into() });
-        let meter = crate::memory::Meter::new();
-        prop_assert_eq!(check(restored.transcript.messages()), Ok(()));
-        let view = restored.transcript.view(memory_for(memory), &meter);
-        prop_assert_eq!(check(&view.messages), Ok(()));
+        let mut restored = restore_session(super::histories::records(&words.join(" ")));
+        restored.transcript.apply_record(JournalRecord::Input { message: "more".into() });
+        let meter = crate::memory::TokenMeter::new();
+        prop_assert_eq!(check_messages(restored.transcript.messages()), Ok(()));
+        let view = restored.transcript.conversation_view(memory_for(memory), &meter);
+        prop_assert_eq!(check_messages(&view.messages), Ok(()));
     }
 }

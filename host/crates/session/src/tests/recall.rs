@@ -7,14 +7,15 @@ use super::{
     *,
 };
 use crate::{
-    Memory, RecallError, Recalled, TurnUsage, Wanted, history, history::PastTurn, restore,
+    MemoryMode, RecallError, RecallQuery, RecalledMemory, TurnUsage, history, history::PastTurn,
+    restore_session,
 };
 
 /// The queries of a memory, as lines, and its behaviour.
 #[derive(Default)]
 struct Shelf {
     asked: Mutex<Vec<String>>,
-    found: Mutex<Vec<Recalled>>,
+    found: Mutex<Vec<RecalledMemory>>,
     turns: Mutex<BTreeMap<usize, String>>,
     /// It refuses everything.
     is_failing: AtomicBool,
@@ -23,7 +24,7 @@ struct Shelf {
 }
 
 impl Shelf {
-    fn finding(found: Vec<Recalled>) -> Arc<Self> {
+    fn finding(found: Vec<RecalledMemory>) -> Arc<Self> {
         Arc::new(Self { found: Mutex::new(found), ..Self::default() })
     }
 
@@ -47,28 +48,28 @@ impl Shelf {
     }
 }
 
-impl Recall for Shelf {
-    fn recall<'a>(
+impl SessionMemory for Shelf {
+    fn find_memories<'a>(
         &'a self,
-        wanted: Wanted<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+        wanted: RecallQuery<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
-            let Wanted { query, tokens_max, memories, shown } = wanted;
+            let RecallQuery { query, tokens_max, memories, shown } = wanted;
             let what = format!("{query} {tokens_max} {} {shown:?}", memories.join("+"));
             self.work(what.replace("  ", " ")).await?;
             Ok(self.found.lock().unwrap().clone())
         })
     }
 
-    fn remember<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+    fn remember_turn<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
         Box::pin(async move {
             self.work(format!("remember {}", turn.number)).await?;
-            self.turns.lock().unwrap().insert(turn.number, turn.memory().unwrap());
+            self.turns.lock().unwrap().insert(turn.number, turn.memory_text().unwrap());
             Ok(())
         })
     }
 
-    fn forget(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+    fn forget_turn(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
         Box::pin(async move {
             self.work(format!("forget {turn}")).await?;
             self.turns.lock().unwrap().remove(&turn);
@@ -77,31 +78,34 @@ impl Recall for Shelf {
     }
 }
 
-fn recalled(id: &str, text: &str, turn: Option<usize>) -> Recalled {
-    Recalled { id: id.into(), text: text.into(), similarity: 0.5, turn }
+fn recalled(id: &str, text: &str, turn: Option<usize>) -> RecalledMemory {
+    RecalledMemory { id: id.into(), text: text.into(), similarity: 0.5, turn }
 }
 
-fn by_meaning(tokens_max: u64) -> Options {
-    Options { memory: Memory::ByMeaning { tokens_max, recalled_tokens_max: 200 }, ..options() }
+fn by_meaning(tokens_max: u64) -> SessionOptions {
+    SessionOptions {
+        memory: MemoryMode::ByMeaning { tokens_max, recalled_tokens_max: 200 },
+        ..options()
+    }
 }
 
 fn talking(
-    options: Options,
+    options: SessionOptions,
     shelf: Option<&Arc<Shelf>>,
     script: impl Fn(usize) -> Line + Send + Sync + 'static,
 ) -> Talk {
-    going_on(Restored::default(), options, shelf, script)
+    going_on(RestoredSession::default(), options, shelf, script)
 }
 
 fn going_on(
-    past: Restored,
-    options: Options,
+    past: RestoredSession,
+    options: SessionOptions,
     shelf: Option<&Arc<Shelf>>,
     script: impl Fn(usize) -> Line + Send + Sync + 'static,
 ) -> Talk {
     let probe = Arc::new(Probe::default());
     let model = Model::new(script, Arc::default(), Arc::clone(&probe));
-    let recall = shelf.map(|shelf| Arc::clone(shelf) as Arc<dyn Recall>);
+    let recall = shelf.map(|shelf| Arc::clone(shelf) as Arc<dyn SessionMemory>);
     Talk::recalling(past, options, model, probe, recall)
 }
 
@@ -189,7 +193,7 @@ async fn what_is_recalled_keeps_to_its_budget_and_to_reason() {
         recalled("c", &"long ".repeat(2_000), None),
         recalled("d", "a turn to come", Some(7)),
         recalled("e", "no turn", Some(0)),
-        Recalled { similarity: f32::NAN, ..recalled("f", "last", None) },
+        RecalledMemory { similarity: f32::NAN, ..recalled("f", "last", None) },
     ];
     found.extend((0..500).map(|n| recalled(&format!("n{n}"), &"x".repeat(100), None)));
     let shelf = Shelf::finding(found);
@@ -197,15 +201,17 @@ async fn what_is_recalled_keeps_to_its_budget_and_to_reason() {
     turn(&mut talk, "hello").await;
     let records = talk.records.all();
     let memories = records.iter().find_map(|record| match record {
-        Record::Recalled { memories } => Some(memories.clone()),
+        JournalRecord::Recalled { memories } => Some(memories.clone()),
         _ => None,
     });
     let memories = memories.unwrap();
     let ids: Vec<&str> = memories.iter().map(|one| one.id.as_str()).collect();
     assert_eq!(ids, ["a", "f", "n0", "n1", "n2", "n3", "n4", "n5"]);
     assert!(memories.iter().all(|one| one.similarity.is_finite()));
-    assert_eq!(history::json(&records)["turns"][0]["recalled"][0]["text"], "first");
-    assert!(history::markdown(&records).contains("Recalled from earlier:\n\n```text\nfirst"));
+    assert_eq!(history::export_json(&records)["turns"][0]["recalled"][0]["text"], "first");
+    assert!(
+        history::export_markdown(&records).contains("Recalled from earlier:\n\n```text\nfirst")
+    );
 }
 
 #[tokio::test]
@@ -213,14 +219,16 @@ async fn nothing_that_is_asked_or_shown_is_without_end() {
     let long = "é".repeat(50_000);
     let found = (0..500).map(|n| recalled(&n.to_string(), &long, None)).collect();
     let shelf = Shelf::finding(found);
-    let memory = Memory::ByMeaning { tokens_max: 1 << 40, recalled_tokens_max: 1 << 40 };
+    let memory = MemoryMode::ByMeaning { tokens_max: 1 << 40, recalled_tokens_max: 1 << 40 };
     let lines = script(vec![says(&long)]);
-    let mut talk = talking(Options { memory, ..options() }, Some(&shelf), lines);
+    let mut talk = talking(SessionOptions { memory, ..options() }, Some(&shelf), lines);
     turn(&mut talk, &long).await;
     let query = &shelf.asked()[0];
     assert!(query.starts_with(&format!("{} ", "é".repeat(4 * 1024))), "{}", query.len());
     let records = talk.records.all();
-    let Some(Record::Recalled { memories }) = records.get(3) else { panic!("{:?}", records[3]) };
+    let Some(JournalRecord::Recalled { memories }) = records.get(3) else {
+        panic!("{:?}", records[3])
+    };
     assert_eq!(memories.len(), 64);
     assert!(memories.iter().all(|one| one.text.len() == 4 * 1024));
     let (words, said) = ("é".repeat(1024), shelf.turns().remove(0).1);
@@ -241,11 +249,14 @@ async fn nobody_is_remembered_with_words_that_another_put_into_their_mouth() {
 #[test]
 fn what_a_tool_said_in_the_models_place_is_remembered() {
     let mut turn = PastTurn::new(1, "what time is it in Tokyo?".into());
-    turn.take(&Record::Note { text: "It is nine.".into() });
-    assert_eq!(turn.memory(), None, "a note of the host is nobody's answer");
-    turn.take(&Record::TurnEnded { end: "spoken".into(), usage: TurnUsage::default() });
+    turn.apply_record(&JournalRecord::Note { text: "It is nine.".into() });
+    assert_eq!(turn.memory_text(), None, "a note of the host is nobody's answer");
+    turn.apply_record(&JournalRecord::TurnEnded {
+        end: "spoken".into(),
+        usage: TurnUsage::default(),
+    });
     let want = "User: what time is it in Tokyo?\nAssistant: It is nine.";
-    assert_eq!(turn.memory().as_deref(), Some(want));
+    assert_eq!(turn.memory_text().as_deref(), Some(want));
 }
 
 #[tokio::test]
@@ -273,14 +284,14 @@ async fn what_waits_to_be_remembered_does_not_grow_without_end() {
 async fn what_is_known_from_the_start_is_recalled_and_not_told_whole() {
     let memories = vec!["Bob is tall.".to_owned(), "Ann is small.".to_owned()];
     let options =
-        Options { memories, system_prompt: Some("Be brief.".into()), ..by_meaning(10_000) };
+        SessionOptions { memories, system_prompt: Some("Be brief.".into()), ..by_meaning(10_000) };
     let shelf = Shelf::finding(vec![recalled("m", "Ann is small.", None)]);
     let mut talk = talking(options.clone(), Some(&shelf), answers);
     turn(&mut talk, "1").await;
     assert_eq!(talk.shown()[0], "system Be brief.");
     assert_eq!(shelf.asked()[0], "1 200 Bob is tall.+Ann is small. [1]");
     // A session that continues without a recall sends the facts whole again, and the reverse.
-    let past = || restore(talk.records.all());
+    let past = || restore_session(talk.records.all());
     let mut plain = going_on(past(), options.clone(), None, answers);
     turn(&mut plain, "2").await;
     assert!(plain.shown()[0].ends_with("- Bob is tall.\n- Ann is small."), "{:?}", plain.shown());
@@ -296,7 +307,8 @@ async fn a_memory_that_does_not_answer_costs_one_wait_and_one_word() {
         let shelf = Shelf::finding(Vec::new());
         shelf.is_failing.store(!is_hanging, Ordering::SeqCst);
         shelf.is_hanging.store(is_hanging, Ordering::SeqCst);
-        let options = Options { memories: vec!["Bob is tall.".into()], ..by_meaning(10_000) };
+        let options =
+            SessionOptions { memories: vec!["Bob is tall.".into()], ..by_meaning(10_000) };
         let mut talk = talking(options, Some(&shelf), answers);
         let mut heard = Vec::new();
         for number in 0..7 {
@@ -347,18 +359,18 @@ async fn a_turn_is_remembered_when_it_has_ended_and_forgotten_when_it_is_taken_b
     turn(&mut talk, "lost").await;
     turn(&mut talk, "2").await;
     assert_eq!(shelf.turns()[1..], [(3, "User: 2\nAssistant: two".to_owned())]);
-    talk.send(Command::Retry).await;
+    talk.send(FrontEndCommand::Retry).await;
     talk.until_end().await;
     settled(&mut talk).await;
     assert_eq!(shelf.turns()[1..], [(3, "User: 2\nAssistant: three".to_owned())]);
     // The script has ended: a retried turn without an answer is forgotten too.
-    talk.send(Command::Retry).await;
+    talk.send(FrontEndCommand::Retry).await;
     talk.until_end().await;
     settled(&mut talk).await;
     assert_eq!(shelf.turns().len(), 1);
-    talk.send(Command::Undo).await;
+    talk.send(FrontEndCommand::Undo).await;
     talk.until_line("undone 2").await;
-    talk.send(Command::Pin).await;
+    talk.send(FrontEndCommand::Pin).await;
     talk.until_line("pinned 2").await;
     assert_eq!(shelf.turns().len(), 1);
 }
@@ -373,7 +385,7 @@ async fn what_could_not_be_remembered_is_remembered_later() {
         turn(&mut talk, input).await;
     }
     for undone in ["undone 3", "undone 2"] {
-        talk.send(Command::Undo).await;
+        talk.send(FrontEndCommand::Undo).await;
         talk.until_line(undone).await;
     }
     assert_eq!(shelf.turns().len(), 1);
@@ -398,9 +410,9 @@ async fn a_person_is_heard_while_something_is_recalled() {
     shelf.is_hanging.store(true, Ordering::SeqCst);
     let mut talk = talking(by_meaning(10_000), Some(&shelf), answers);
     talk.submit("1").await;
-    talk.send(Command::Notice(said_by("timer", "ding"))).await;
+    talk.send(FrontEndCommand::Notice(said_by("timer", "ding"))).await;
     talk.until_line("noticed timer ding").await;
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     let heard = talk.until_line("end cancelled").await;
     assert!(!heard.join("\n").contains("notice earlier"), "{heard:?}");
     assert_eq!(talk.requests.lock().unwrap().len(), 0);
@@ -415,7 +427,7 @@ async fn a_session_that_closes_remembers_its_last_turn_or_is_not_held_up() {
         shelf.is_hanging.store(is_hanging, Ordering::SeqCst);
         talk.turn("2").await;
         let begun = tokio::time::Instant::now();
-        talk.send(Command::Close).await;
+        talk.send(FrontEndCommand::Close).await;
         while within(talk.events.recv()).await.is_some() {}
         assert_eq!(shelf.turns().len(), if is_hanging { 1 } else { 2 });
         assert!(begun.elapsed() <= Duration::from_secs(3));
@@ -424,11 +436,11 @@ async fn a_session_that_closes_remembers_its_last_turn_or_is_not_held_up() {
 
 #[tokio::test]
 async fn other_memories_ask_nobody() {
-    for memory in [Memory::None, Memory::SlidingWindow { tokens_max: 9_000 }] {
+    for memory in [MemoryMode::None, MemoryMode::SlidingWindow { tokens_max: 9_000 }] {
         let shelf = Shelf::finding(Vec::new());
-        let mut talk = talking(Options { memory, ..options() }, Some(&shelf), answers);
+        let mut talk = talking(SessionOptions { memory, ..options() }, Some(&shelf), answers);
         turn(&mut talk, "1").await;
-        talk.send(Command::Undo).await;
+        talk.send(FrontEndCommand::Undo).await;
         talk.until_line("undone 1").await;
         assert_eq!(shelf.asked(), [""; 0]);
     }

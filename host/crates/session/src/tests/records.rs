@@ -72,7 +72,7 @@ async fn a_turn_is_written_down_as_it_goes() {
 async fn nothing_is_written_before_something_was_said() {
     let mut talk = Talk::new(script(Vec::new()));
     talk.until_line("state Ready").await;
-    talk.send(Command::UseModel(crate::Speaker(Arc::new(model::silent())))).await;
+    talk.send(FrontEndCommand::UseModel(crate::CommandModel(Arc::new(model::silent())))).await;
     talk.until_line("model silent").await;
     assert_eq!(talk.turn(" ").await, ["end refused the input is empty"]);
     assert!(talk.written().is_empty());
@@ -105,7 +105,7 @@ async fn the_answer_is_written_before_its_calls_run_and_each_result_when_its_cal
         "result c t.echo completed",
     ];
     assert_eq!(talk.written(), [&OPENING[..], &expected].concat());
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     let finished = lines(&talk.until_end().await);
     let order: Vec<&str> = finished.iter().filter_map(|line| line.get(..10)).collect();
     assert_eq!(

@@ -5,8 +5,8 @@ use super::{
     *,
 };
 
-fn many_tools() -> Options {
-    Options { tool_tokens_max: Some(0), ..options() }
+fn many_tools() -> SessionOptions {
+    SessionOptions { tool_tokens_max: Some(0), ..options() }
 }
 
 #[tokio::test]
@@ -37,13 +37,13 @@ async fn the_session_itself_answers_a_search() {
 #[tokio::test]
 async fn budgets_and_repeats_see_the_real_tool() {
     let wrapped = r#"{"name":"t.echo","arguments":{"x":1}}"#;
-    let mut talk =
-        Talk::with(Options { limits: limited(9, 9, 2).limits, ..many_tools() }, move |index| {
-            match index % 2 {
-                0 => calls(&[("", "use_tool", wrapped)]),
-                _ => calls(&[("", "t__echo", r#"{ "x": 1 }"#)]),
-            }
-        });
+    let mut talk = Talk::with(
+        SessionOptions { limits: limited(9, 9, 2).limits, ..many_tools() },
+        move |index| match index % 2 {
+            0 => calls(&[("", "use_tool", wrapped)]),
+            _ => calls(&[("", "t__echo", r#"{ "x": 1 }"#)]),
+        },
+    );
     let events = talk.turn("hello").await;
     let end = "end budget t.echo was called with the same arguments 2 times in this turn";
     assert_eq!(events[events.len() - 1], end);

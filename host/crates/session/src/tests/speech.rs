@@ -10,7 +10,7 @@ type Wanted<'a> = (&'a str, &'a str, &'a str);
 
 async fn end_of_turn(spoken: bool, wanted: &[Wanted<'_>]) -> (String, Talk) {
     let lines = vec![calls(wanted), says("summed up"), says("again")];
-    let mut talk = Talk::with(Options { spoken, ..limited(16, 64, 10) }, script(lines));
+    let mut talk = Talk::with(SessionOptions { spoken, ..limited(16, 64, 10) }, script(lines));
     let mut events = talk.turn("hello").await;
     (events.pop().unwrap(), talk)
 }

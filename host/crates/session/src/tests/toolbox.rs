@@ -9,13 +9,14 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, Answer, ApprovalRequest, BoxFuture, CallReport, Consent, Denial, Failure,
-    FailureKind, Hints, Outcome, Subject, ToolCall, ToolOutput, ToolSpec, Toolbox, json,
+    AdmittedCall, ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture, CallFailure,
+    CallReport, Consent, Denial, FailureKind, Outcome, RequestedCall, ToolDescriptor, ToolHints,
+    ToolOutput, Toolbox, json,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
-use super::approval::Desk;
+use super::approval::ApprovalSender;
 
 /// Internal events, made visible.
 pub(super) struct Probe {
@@ -59,13 +60,13 @@ impl Drop for Presence {
 }
 
 pub(super) struct Tools {
-    specs: Vec<ToolSpec>,
-    desk: Desk,
+    specs: Vec<ToolDescriptor>,
+    desk: ApprovalSender,
     probe: Arc<Probe>,
 }
 
 impl Tools {
-    pub(super) fn new(desk: Desk, probe: Arc<Probe>) -> Self {
+    pub(super) fn new(desk: ApprovalSender, probe: Arc<Probe>) -> Self {
         let names = [
             "t.asks",
             "t.asks_late",
@@ -84,11 +85,14 @@ impl Tools {
         Self { specs: names.map(spec).into(), desk, probe }
     }
 
-    async fn gate(&self, call: &ToolCall) -> Result<Value, Outcome> {
+    async fn gate(&self, call: &RequestedCall) -> Result<Value, Outcome> {
         let invalid = |e: json::JsonError| {
-            Outcome::InvalidArguments(Failure::new(FailureKind::InvalidArguments, e.to_string()))
+            Outcome::InvalidArguments(CallFailure::new(
+                FailureKind::InvalidArguments,
+                e.to_string(),
+            ))
         };
-        let arguments = json::parse(&call.arguments, 1000).map_err(invalid)?;
+        let arguments = json::parse_json(&call.arguments, 1000).map_err(invalid)?;
         match call.tool.tool.as_str() {
             "asks" => self.ask(call).await?,
             "denied" => return Err(denied("policy.toml:3", false)),
@@ -99,10 +103,10 @@ impl Tools {
         Ok(arguments)
     }
 
-    async fn ask(&self, call: &ToolCall) -> Result<(), Outcome> {
+    async fn ask(&self, call: &RequestedCall) -> Result<(), Outcome> {
         let request = ApprovalRequest {
             call: call.clone(),
-            subject: Subject::Call,
+            subject: ApprovalSubject::Call,
             request: None,
             plugin_version: "1.0".into(),
             plugin_digest: "ab".into(),
@@ -110,10 +114,10 @@ impl Tools {
             rule: None,
             powers: Vec::new(),
         };
-        match self.desk.ask(request).await {
-            Answer::Once | Answer::Session | Answer::Always => Ok(()),
-            Answer::No { reason } => Err(denied(reason.as_deref().unwrap_or("no"), false)),
-            Answer::Nobody => Err(denied("nobody to ask", true)),
+        match self.desk.ask_user(request).await {
+            ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Always => Ok(()),
+            ApprovalAnswer::No { reason } => Err(denied(reason.as_deref().unwrap_or("no"), false)),
+            ApprovalAnswer::Nobody => Err(denied("nobody to ask", true)),
         }
     }
 
@@ -122,7 +126,7 @@ impl Tools {
         future::pending().await
     }
 
-    async fn work(&self, call: &Admitted) -> Outcome {
+    async fn work(&self, call: &AdmittedCall) -> Outcome {
         self.probe.runs.fetch_add(1, Ordering::SeqCst);
         let arguments = call.arguments();
         match call.tool().tool.as_str() {
@@ -130,7 +134,7 @@ impl Tools {
             "big" => completed(Value::String("\"".repeat(300 * 1024))),
             "breaks" => panic!("tool at /home/me"),
             "fails" => {
-                let failure = Failure::new(FailureKind::Failed, "no such city");
+                let failure = CallFailure::new(FailureKind::Failed, "no such city");
                 Outcome::Failed(failure.with_detail("at /home/me"))
             }
             "hangs" => self.hang().await,
@@ -147,9 +151,9 @@ impl Tools {
     }
 
     /// Asks while it runs, and does not wait for the answer if so instructed.
-    async fn ask_late(&self, call: &Admitted) -> Outcome {
+    async fn ask_late(&self, call: &AdmittedCall) -> Outcome {
         let (context, tool) = (call.context().clone(), call.tool().clone());
-        let question = ToolCall { context, tool, arguments: call.text().to_owned() };
+        let question = RequestedCall { context, tool, arguments: call.arguments_text().to_owned() };
         let asked = self.ask(&question);
         if call.arguments()["impatient"] == json!(true) {
             tokio::select! {
@@ -163,33 +167,36 @@ impl Tools {
 }
 
 impl Toolbox for Tools {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &[ToolDescriptor] {
         &self.specs
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
             match self.gate(&call).await {
-                Ok(arguments) => Ok(Admitted::new(call, arguments)),
+                Ok(arguments) => Ok(AdmittedCall::new(call, arguments)),
                 Err(outcome) => Err(Box::new(outcome.into())),
             }
         })
     }
 
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(async move { self.work(&call).await.into() })
     }
 }
 
-pub(super) fn spec(id: &str) -> ToolSpec {
-    ToolSpec {
+pub(super) fn spec(id: &str) -> ToolDescriptor {
+    ToolDescriptor {
         id: id.parse().unwrap(),
         title: None,
         description: format!("{id} for tests"),
         parameters: json!({ "type": "object" }),
         output: None,
-        hints: Hints::default(),
+        hints: ToolHints::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sallyport_model::{AssistantMessage, CallRequest, Message, ToolResult};
 
-use super::transcript::{Violation, check};
+use super::transcript::{TranscriptViolation, check_messages};
 
 /// One message for each letter: `s`ystem, `u`ser, `a`ssistant; `a12` calls 1 and 2, `r1` answers 1.
 fn messages(text: &str) -> Vec<Message> {
@@ -31,19 +31,19 @@ fn message(word: &str) -> Message {
 #[test]
 fn conversations_that_may_leave() {
     for text in ["u", "s u", "u a u", "u a1 r1", "s u a12 r1 r2 a3 r3 a u", "u a1 r1 a u a2 r2"] {
-        assert_eq!(check(&messages(text)), Ok(()), "{text}");
+        assert_eq!(check_messages(&messages(text)), Ok(()), "{text}");
     }
 }
 
 #[test]
 fn conversations_that_may_not() {
-    let misplaced = |index| Violation::Misplaced { index };
-    let missing = |id: &str| Violation::ResultMissing { call_id: id.into() };
-    let unexpected = |id: &str| Violation::ResultUnexpected { call_id: id.into() };
+    let misplaced = |index| TranscriptViolation::Misplaced { index };
+    let missing = |id: &str| TranscriptViolation::ResultMissing { call_id: id.into() };
+    let unexpected = |id: &str| TranscriptViolation::ResultUnexpected { call_id: id.into() };
     let rows = [
-        ("", Violation::NothingToAnswer),
-        ("s", Violation::NothingToAnswer),
-        ("u a", Violation::NothingToAnswer),
+        ("", TranscriptViolation::NothingToAnswer),
+        ("s", TranscriptViolation::NothingToAnswer),
+        ("u a", TranscriptViolation::NothingToAnswer),
         ("a", misplaced(0)),
         ("s a", misplaced(1)),
         ("u s", misplaced(1)),
@@ -61,10 +61,10 @@ fn conversations_that_may_not() {
         ("u a1 r2", unexpected("2")),
         ("r1", unexpected("1")),
         ("u r1", unexpected("1")),
-        ("u a11 r1 r1", Violation::IdTwice { call_id: "1".into() }),
-        ("u a1 r1 a1 r1", Violation::IdTwice { call_id: "1".into() }),
+        ("u a11 r1 r1", TranscriptViolation::IdTwice { call_id: "1".into() }),
+        ("u a1 r1 a1 r1", TranscriptViolation::IdTwice { call_id: "1".into() }),
     ];
     for (text, violation) in rows {
-        assert_eq!(check(&messages(text)), Err(violation), "{text}");
+        assert_eq!(check_messages(&messages(text)), Err(violation), "{text}");
     }
 }

@@ -200,7 +200,7 @@ async fn a_lost_model_ends_the_turn_with_its_reason() {
 
 #[tokio::test]
 async fn the_system_prompt_leads() {
-    let options = Options { system_prompt: Some("be brief".into()), ..options() };
+    let options = SessionOptions { system_prompt: Some("be brief".into()), ..options() };
     let mut talk = Talk::with(options, script(vec![says("hi")]));
     talk.turn("hello").await;
     check_shown(&talk, &["system be brief", "user hello"]);
@@ -217,7 +217,7 @@ async fn inputs_wait_for_the_present_turn_and_too_many_are_told() {
     for _ in 0..17 {
         talk.submit("more").await;
     }
-    talk.send(Command::Cancel).await;
+    talk.send(FrontEndCommand::Cancel).await;
     let mut events = talk.until_end().await;
     for _ in 0..16 {
         events.extend(talk.until_end().await);

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use sallyport_contract::{Failure, FailureKind, ToolSpec, json};
+use sallyport_contract::{CallFailure, FailureKind, ToolDescriptor, json};
 use sallyport_model::{CallRequest, ToolDefinition};
 use serde_json::{Map, Value};
 
-use super::Wanted;
+use super::UnwrappedCall;
 
 /// Finds tools. A plugin's tool cannot have this name or the other, because its name contains two
 /// underscores in a row or has the greatest length.
@@ -30,12 +30,12 @@ const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 const PLUGINS_MAX: usize = 50;
 
 /// Returns the definitions of both tools.
-pub(super) fn definitions(tools: &[ToolSpec]) -> [ToolDefinition; 2] {
+pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ToolDefinition; 2] {
     let search = format!(
         "Finds tools by what they do, and returns their names, descriptions and parameters. Search \
          before you say that something cannot be done. There are {} tools, of these plugins: {}.",
         tools.len(),
-        plugins(tools),
+        plugin_names(tools),
     );
     let uses = "Calls a tool that search_tools has found. Give its name and its arguments as its \
                 parameters say.";
@@ -78,7 +78,7 @@ pub(super) fn definitions(tools: &[ToolSpec]) -> [ToolDefinition; 2] {
 }
 
 /// Returns the names of the plugins, sorted, up to the limit.
-pub(super) fn plugins(tools: &[ToolSpec]) -> String {
+pub(super) fn plugin_names(tools: &[ToolDescriptor]) -> String {
     let names: BTreeSet<&str> = tools.iter().map(|tool| tool.id.plugin.as_str()).collect();
     let mut shown: Vec<&str> = names.iter().take(PLUGINS_MAX).copied().collect();
     if shown.len() < names.len() {
@@ -88,27 +88,28 @@ pub(super) fn plugins(tools: &[ToolSpec]) -> String {
 }
 
 /// Parses a call of [`SEARCH`].
-pub(super) fn search(call: &CallRequest) -> Result<Wanted, Failure> {
-    let mut given = arguments(call)?;
-    let query = string(SEARCH, &mut given, "query")?;
+pub(super) fn parse_search(call: &CallRequest) -> Result<UnwrappedCall, CallFailure> {
+    let mut given = parse_arguments(call)?;
+    let query = take_string(SEARCH, &mut given, "query")?;
     let limit = match given.remove("limit") {
         None | Some(Value::Null) => LIMIT_USUAL,
         Some(limit) => {
             let limit = limit.as_u64().filter(|limit| *limit > 0);
-            let limit = limit.ok_or_else(|| broken(SEARCH, "`limit` has to be a number from 1"))?;
+            let limit = limit
+                .ok_or_else(|| invalid_arguments(SEARCH, "`limit` has to be a number from 1"))?;
             usize::try_from(limit).unwrap_or(LIMIT_MAX).min(LIMIT_MAX)
         }
     };
-    no_more(SEARCH, &given, "it takes `query` and `limit`")?;
-    Ok(Wanted::Search { query, limit })
+    reject_remaining(SEARCH, &given, "it takes `query` and `limit`")?;
+    Ok(UnwrappedCall::Search { query, limit })
 }
 
 /// Parses a call of [`USE`] into the call that it wraps.
-pub(super) fn uses(call: &CallRequest) -> Result<Wanted, Failure> {
-    let mut given = arguments(call)?;
-    let name = string(USE, &mut given, "name")?;
+pub(super) fn parse_use(call: &CallRequest) -> Result<UnwrappedCall, CallFailure> {
+    let mut given = parse_arguments(call)?;
+    let name = take_string(USE, &mut given, "name")?;
     if name == SEARCH || name == USE {
-        return Err(broken(USE, &format!("{name} is called directly")));
+        return Err(invalid_arguments(USE, &format!("{name} is called directly")));
     }
     let arguments = match given.remove("arguments") {
         None | Some(Value::Null) => String::from("{}"),
@@ -117,32 +118,40 @@ pub(super) fn uses(call: &CallRequest) -> Result<Wanted, Failure> {
         Some(Value::String(text)) => text,
         Some(value) => value.to_string(),
     };
-    no_more(USE, &given, "put the tool's own arguments into `arguments`")?;
-    Ok(Wanted::Tool { name, arguments })
+    reject_remaining(USE, &given, "put the tool's own arguments into `arguments`")?;
+    Ok(UnwrappedCall::Tool { name, arguments })
 }
 
-fn arguments(call: &CallRequest) -> Result<Map<String, Value>, Failure> {
+fn parse_arguments(call: &CallRequest) -> Result<Map<String, Value>, CallFailure> {
     if call.arguments.trim().is_empty() {
         return Ok(Map::new());
     }
-    match json::parse(&call.arguments, ARGUMENTS_BYTES_MAX) {
+    match json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX) {
         Ok(Value::Object(given)) => Ok(given),
-        Ok(_) => Err(broken(&call.name, "the arguments have to be an object")),
-        Err(error) => Err(broken(&call.name, &error.to_string())),
+        Ok(_) => Err(invalid_arguments(&call.name, "the arguments have to be an object")),
+        Err(error) => Err(invalid_arguments(&call.name, &error.to_string())),
     }
 }
 
-fn string(tool: &str, given: &mut Map<String, Value>, key: &str) -> Result<String, Failure> {
+fn take_string(
+    tool: &str,
+    given: &mut Map<String, Value>,
+    key: &str,
+) -> Result<String, CallFailure> {
     match given.remove(key) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        _ => Err(broken(tool, &format!("`{key}` has to be there, as a text"))),
+        _ => Err(invalid_arguments(tool, &format!("`{key}` has to be there, as a text"))),
     }
 }
 
-fn no_more(tool: &str, rest: &Map<String, Value>, fix: &str) -> Result<(), Failure> {
-    if rest.is_empty() { Ok(()) } else { Err(broken(tool, &format!("too many arguments; {fix}"))) }
+fn reject_remaining(tool: &str, rest: &Map<String, Value>, fix: &str) -> Result<(), CallFailure> {
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(invalid_arguments(tool, &format!("too many arguments; {fix}")))
+    }
 }
 
-fn broken(tool: &str, why: &str) -> Failure {
-    Failure::new(FailureKind::InvalidArguments, format!("{tool}: {why}"))
+fn invalid_arguments(tool: &str, why: &str) -> CallFailure {
+    CallFailure::new(FailureKind::InvalidArguments, format!("{tool}: {why}"))
 }

@@ -12,7 +12,7 @@ mod meta;
 #[cfg(test)]
 mod tests;
 
-use sallyport_contract::{Failure, NameTable, ToolSpec, mangle::Collision};
+use sallyport_contract::{CallFailure, NameTable, ToolDescriptor, mangle::ToolNameCollision};
 use sallyport_model::{CallRequest, ToolDefinition, ToolIndex};
 use serde_json::{Value, json};
 
@@ -36,12 +36,12 @@ const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 pub struct Toolset {
     names: NameTable,
     tools: Vec<ToolDefinition>,
-    search: Option<Search>,
+    search: Option<ToolSearch>,
 }
 
 /// The search that replaces a list of too many tools.
 #[derive(Debug)]
-struct Search {
+struct ToolSearch {
     offered: [ToolDefinition; 2],
     index: ToolIndex,
     plugins: String,
@@ -49,7 +49,7 @@ struct Search {
 
 /// The meaning of a model's call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum UnwrappedCall {
     /// A tool, which may not exist.
     Tool {
         /// Its name, as the model wrote it.
@@ -65,7 +65,7 @@ pub enum Wanted {
         limit: usize,
     },
     /// A call that could not be parsed; the model receives the error.
-    Broken(Failure),
+    Broken(CallFailure),
 }
 
 impl Toolset {
@@ -75,14 +75,18 @@ impl Toolset {
     /// # Errors
     ///
     /// Two tools have the same model name.
-    pub fn new(tools: &[ToolSpec], tokens_max: Option<u64>) -> Result<Self, Collision> {
+    pub fn new(
+        tools: &[ToolDescriptor],
+        tokens_max: Option<u64>,
+    ) -> Result<Self, ToolNameCollision> {
         let names = NameTable::new(tools.iter().map(|tool| &tool.id))?;
         let definitions: Vec<ToolDefinition> = tools.iter().map(ToolDefinition::from).collect();
-        let too_many = tokens_max.is_some_and(|tokens_max| tokens(&definitions) > tokens_max);
-        let search = too_many.then(|| Search {
-            offered: meta::definitions(tools),
+        let too_many =
+            tokens_max.is_some_and(|tokens_max| estimate_tokens(&definitions) > tokens_max);
+        let search = too_many.then(|| ToolSearch {
+            offered: meta::search_definitions(tools),
             index: ToolIndex::new(&definitions),
-            plugins: meta::plugins(tools),
+            plugins: meta::plugin_names(tools),
         });
         Ok(Self { names, tools: definitions, search })
     }
@@ -93,29 +97,29 @@ impl Toolset {
     }
 
     /// The names by which a model can call tools, listed or not.
-    pub fn names(&self) -> &NameTable {
+    pub fn name_table(&self) -> &NameTable {
         &self.names
     }
 
     /// Returns the meaning of a call. A tool can be called by its own name even if there is a
     /// search.
-    pub fn unwrap(&self, call: &CallRequest) -> Wanted {
+    pub fn parse_call(&self, call: &CallRequest) -> UnwrappedCall {
         let meant = match call.name.as_str() {
-            meta::SEARCH if self.search.is_some() => meta::search(call),
-            meta::USE if self.search.is_some() => meta::uses(call),
+            meta::SEARCH if self.search.is_some() => meta::parse_search(call),
+            meta::USE if self.search.is_some() => meta::parse_use(call),
             name => {
                 let arguments = call.arguments.clone();
-                Ok(Wanted::Tool { name: name.to_owned(), arguments })
+                Ok(UnwrappedCall::Tool { name: name.to_owned(), arguments })
             }
         };
-        meant.unwrap_or_else(Wanted::Broken)
+        meant.unwrap_or_else(UnwrappedCall::Broken)
     }
 
     /// Returns the tools that match a query, the best first, as JSON for the model. A query that is
     /// the name of a tool finds that tool first.
-    pub fn search(&self, query: &str, limit: usize) -> Value {
+    pub fn search_tools(&self, query: &str, limit: usize) -> Value {
         let Some(search) = &self.search else { return json!({ "tools": [] }) };
-        let named = self.named(query);
+        let named = self.find_by_name(query);
         let mut found: Vec<usize> =
             search.index.find(query).iter().map(|found| found.document).collect();
         found.retain(|tool| Some(*tool) != named);
@@ -125,19 +129,19 @@ impl Toolset {
             return json!({ "tools": [], "hint": hint });
         }
         let best = found.iter().take(limit.clamp(1, meta::LIMIT_MAX));
-        let shown = within_bytes(best.map(|tool| shown(&self.tools[*tool])));
+        let shown = take_within_bytes(best.map(|tool| describe_tool(&self.tools[*tool])));
         let hint = format!("call one of them with {}", meta::USE);
         json!({ "tools": shown, "matches": found.len(), "hint": hint })
     }
 
-    fn named(&self, query: &str) -> Option<usize> {
-        let name = sallyport_contract::mangle::mangle(self.names.resolve(query.trim())?);
+    fn find_by_name(&self, query: &str) -> Option<usize> {
+        let name = sallyport_contract::mangle::model_tool_name(self.names.resolve(query.trim())?);
         self.tools.iter().position(|tool| tool.name == name)
     }
 }
 
 /// Estimates the tokens of the definitions.
-fn tokens(definitions: &[ToolDefinition]) -> u64 {
+fn estimate_tokens(definitions: &[ToolDefinition]) -> u64 {
     let bytes = |tool: &ToolDefinition| {
         tool.name.len() + tool.description.len() + json_bytes(&tool.parameters)
     };
@@ -145,7 +149,7 @@ fn tokens(definitions: &[ToolDefinition]) -> u64 {
 }
 
 /// Takes the first value and the following ones that fit.
-fn within_bytes(shown: impl Iterator<Item = Value>) -> Vec<Value> {
+fn take_within_bytes(shown: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut bytes = 0;
     let fits = |shown: &Value| {
         let is_first = bytes == 0;
@@ -155,7 +159,7 @@ fn within_bytes(shown: impl Iterator<Item = Value>) -> Vec<Value> {
     shown.take_while(fits).collect()
 }
 
-fn shown(tool: &ToolDefinition) -> Value {
+fn describe_tool(tool: &ToolDefinition) -> Value {
     let end = tool.description.floor_char_boundary(DESCRIPTION_BYTES_MAX);
     let mut shown = json!({ "name": tool.name, "description": tool.description[..end] });
     if json_bytes(&tool.parameters) <= SCHEMA_BYTES_MAX {

@@ -4,7 +4,7 @@
 //! is undone or forgotten, the next one carries them again: a plugin's message does not belong to a
 //! turn.
 
-use sallyport_contract::services::Notice;
+use sallyport_contract::services::PluginNotice;
 use sallyport_model::chat::quoted;
 
 /// Most messages, the newest, that go with one input: a plugin that sends more is sending noise.
@@ -15,24 +15,24 @@ const MESSAGE_BYTES_MAX: usize = 2 * 1024;
 
 /// The messages of a session.
 #[derive(Debug, Default)]
-pub(super) struct Asides(Vec<Aside>);
+pub(super) struct NoticeBacklog(Vec<NoticeMessage>);
 
 #[derive(Debug)]
-struct Aside {
+struct NoticeMessage {
     words: String,
     /// The turn that carried it, from 1.
     told: Option<usize>,
 }
 
-impl Asides {
+impl NoticeBacklog {
     /// Adds a message that the model does not know yet.
-    pub(super) fn add(&mut self, notice: &Notice) {
-        self.0.push(Aside { words: words(notice), told: None });
+    pub(super) fn add_notice(&mut self, notice: &PluginNotice) {
+        self.0.push(NoticeMessage { words: notice_text(notice), told: None });
     }
 
     /// Returns the text for a turn: all messages that no turn has carried yet.
-    pub(super) fn tell(&mut self, turn: usize) -> Option<String> {
-        let mut untold: Vec<&mut Aside> =
+    pub(super) fn take_for_turn(&mut self, turn: usize) -> Option<String> {
+        let mut untold: Vec<&mut NoticeMessage> =
             self.0.iter_mut().filter(|aside| aside.told.is_none()).collect();
         untold.iter_mut().for_each(|aside| aside.told = Some(turn));
         let left_out = untold.len().saturating_sub(TOLD_MAX);
@@ -43,13 +43,13 @@ impl Asides {
     }
 
     /// Marks the messages of a turn as not delivered.
-    pub(super) fn take_back(&mut self, turn: usize) {
+    pub(super) fn mark_undelivered(&mut self, turn: usize) {
         let told = self.0.iter_mut().filter(|aside| aside.told == Some(turn));
         told.for_each(|aside| aside.told = None);
     }
 }
 
-fn words(notice: &Notice) -> String {
+fn notice_text(notice: &PluginNotice) -> String {
     let late = if notice.late { ", later than planned" } else { "" };
     let text = &notice.text[..notice.text.floor_char_boundary(MESSAGE_BYTES_MAX)];
     let (plugin, text) = (&notice.plugin, quoted(text.trim()));

@@ -9,7 +9,7 @@ use sallyport_model::{AssistantMessage, Message};
 
 /// A broken rule of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
+pub enum TranscriptViolation {
     /// A message appears where its role is not allowed.
     #[error("message {index} cannot stand where it stands")]
     Misplaced {
@@ -48,17 +48,17 @@ pub enum Violation {
 /// # Errors
 ///
 /// The first broken rule.
-pub fn check(messages: &[Message]) -> Result<(), Violation> {
-    let mut checker = Checker::default();
+pub fn check_messages(messages: &[Message]) -> Result<(), TranscriptViolation> {
+    let mut checker = TranscriptChecker::default();
     for (index, message) in messages.iter().enumerate() {
-        checker.step(index, message)?;
+        checker.check_message(index, message)?;
     }
-    checker.end()
+    checker.check_end()
 }
 
 /// Tracks which messages are allowed next.
 #[derive(Default)]
-struct Checker<'a> {
+struct TranscriptChecker<'a> {
     ids: HashSet<&'a str>,
     /// Calls that still need their result.
     open: VecDeque<&'a str>,
@@ -66,23 +66,27 @@ struct Checker<'a> {
     answerable: bool,
 }
 
-impl<'a> Checker<'a> {
-    fn step(&mut self, index: usize, message: &'a Message) -> Result<(), Violation> {
+impl<'a> TranscriptChecker<'a> {
+    fn check_message(
+        &mut self,
+        index: usize,
+        message: &'a Message,
+    ) -> Result<(), TranscriptViolation> {
         match message {
-            Message::Tool(result) => return self.result(&result.call_id),
-            _ if !self.open.is_empty() => return self.nothing_open(),
+            Message::Tool(result) => return self.check_result(&result.call_id),
+            _ if !self.open.is_empty() => return self.require_no_open_calls(),
             Message::System { .. } if index == 0 => {}
             Message::User(_) if !self.answerable => self.answerable = true,
-            Message::Assistant(answer) if self.answerable => return self.answer(answer),
-            _ => return Err(Violation::Misplaced { index }),
+            Message::Assistant(answer) if self.answerable => return self.check_answer(answer),
+            _ => return Err(TranscriptViolation::Misplaced { index }),
         }
         Ok(())
     }
 
-    fn answer(&mut self, answer: &'a AssistantMessage) -> Result<(), Violation> {
+    fn check_answer(&mut self, answer: &'a AssistantMessage) -> Result<(), TranscriptViolation> {
         for call in &answer.calls {
             if !self.ids.insert(&call.id) {
-                return Err(Violation::IdTwice { call_id: call.id.clone() });
+                return Err(TranscriptViolation::IdTwice { call_id: call.id.clone() });
             }
             self.open.push_back(&call.id);
         }
@@ -90,22 +94,24 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn result(&mut self, call_id: &str) -> Result<(), Violation> {
+    fn check_result(&mut self, call_id: &str) -> Result<(), TranscriptViolation> {
         match self.open.pop_front() {
             Some(open) if open == call_id => Ok(()),
-            _ => Err(Violation::ResultUnexpected { call_id: call_id.to_owned() }),
+            _ => Err(TranscriptViolation::ResultUnexpected { call_id: call_id.to_owned() }),
         }
     }
 
-    fn nothing_open(&self) -> Result<(), Violation> {
+    fn require_no_open_calls(&self) -> Result<(), TranscriptViolation> {
         match self.open.front() {
-            Some(call_id) => Err(Violation::ResultMissing { call_id: (*call_id).to_owned() }),
+            Some(call_id) => {
+                Err(TranscriptViolation::ResultMissing { call_id: (*call_id).to_owned() })
+            }
             None => Ok(()),
         }
     }
 
-    fn end(&self) -> Result<(), Violation> {
-        self.nothing_open()?;
-        if self.answerable { Ok(()) } else { Err(Violation::NothingToAnswer) }
+    fn check_end(&self) -> Result<(), TranscriptViolation> {
+        self.require_no_open_calls()?;
+        if self.answerable { Ok(()) } else { Err(TranscriptViolation::NothingToAnswer) }
     }
 }

@@ -14,16 +14,16 @@ pub(super) struct CallIds {
 impl CallIds {
     /// Claims the ids of a message. An empty or used id is replaced by a new one; the provider's
     /// own form of the message would contradict the new id and is dropped.
-    pub(super) fn claim(&mut self, message: &mut AssistantMessage) {
+    pub(super) fn claim_ids(&mut self, message: &mut AssistantMessage) {
         for call in &mut message.calls {
             if call.id.is_empty() || !self.taken.insert(call.id.clone()) {
-                call.id = self.make();
+                call.id = self.new_id();
                 message.opaque = None;
             }
         }
     }
 
-    fn make(&mut self) -> String {
+    fn new_id(&mut self) -> String {
         loop {
             self.made += 1;
             // Nine letters and digits, the format of the strictest provider.

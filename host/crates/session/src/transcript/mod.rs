@@ -15,14 +15,16 @@ use std::collections::BTreeSet;
 
 use sallyport_model::{AssistantMessage, Message, ToolResult, UserMessage};
 
-use self::{asides::Asides, ids::CallIds, open::OpenCalls};
+use self::{asides::NoticeBacklog, ids::CallIds, open::OpenCalls};
 use crate::{
-    journal::Record,
-    memory::{Memory, Meter, Recollection, Summary, View, view},
-    recall::Recalled,
+    journal::JournalRecord,
+    memory::{
+        ConversationSummary, ConversationView, MemoryMode, PositionedMemory, TokenMeter, build_view,
+    },
+    recall::RecalledMemory,
 };
 
-pub use check::{Violation, check};
+pub use check::{TranscriptViolation, check_messages};
 
 /// Longest result of one call that a model sees, in bytes of JSON. It is a large part of today's
 /// models' context, and a tool with longer results should be called for less.
@@ -40,19 +42,19 @@ pub(crate) struct Transcript {
     messages: Vec<Message>,
     /// How many messages precede the first turn: the instructions, if there are any.
     head: usize,
-    turns: Vec<Turn>,
+    turns: Vec<TranscriptTurn>,
     open: Option<OpenCalls>,
     ids: CallIds,
     /// A later summary replaces more. Counted without the instructions.
-    summaries: Vec<Summary>,
+    summaries: Vec<ConversationSummary>,
     /// Memories that are relevant to the last input.
-    recalled: Vec<Recalled>,
-    asides: Asides,
+    recalled: Vec<RecalledMemory>,
+    asides: NoticeBacklog,
 }
 
 /// One input and the messages that followed.
 #[derive(Debug)]
-struct Turn {
+struct TranscriptTurn {
     /// The index of its first message; a forgotten turn has no messages.
     start: usize,
     input: UserMessage,
@@ -66,7 +68,7 @@ impl Transcript {
     }
 
     /// The number of turns, without undone ones.
-    pub(crate) fn turns(&self) -> usize {
+    pub(crate) fn turn_count(&self) -> usize {
         self.turns.len()
     }
 
@@ -77,7 +79,7 @@ impl Transcript {
 
     /// The names of the calls of the last message that have no result yet.
     pub(crate) fn open_calls(&self) -> Vec<String> {
-        let open = self.open.iter().flat_map(OpenCalls::without_result);
+        let open = self.open.iter().flat_map(OpenCalls::calls_without_result);
         open.map(|call| call.name.clone()).collect()
     }
 
@@ -87,21 +89,34 @@ impl Transcript {
     }
 
     /// The part of the conversation that is sent to a model.
-    pub(crate) fn view(&self, memory: Memory, meter: &Meter) -> View<'_> {
-        let summary = self.summaries.last().map(|summary| Summary {
+    pub(crate) fn conversation_view(
+        &self,
+        memory: MemoryMode,
+        meter: &TokenMeter,
+    ) -> ConversationView<'_> {
+        let summary = self.summaries.last().map(|summary| ConversationSummary {
             text: summary.text.clone(),
             through: self.head + summary.through,
         });
         let recalled = match memory {
-            Memory::ByMeaning { .. } => self.recollections(),
-            Memory::None | Memory::SlidingWindow { .. } | Memory::Summary { .. } => Vec::new(),
+            MemoryMode::ByMeaning { .. } => self.positioned_memories(),
+            MemoryMode::None | MemoryMode::SlidingWindow { .. } | MemoryMode::Summary { .. } => {
+                Vec::new()
+            }
         };
-        view(&memory, &self.messages, &self.pinned(), summary.as_ref(), &recalled, meter)
+        build_view(
+            &memory,
+            &self.messages,
+            &self.pinned_messages(),
+            summary.as_ref(),
+            &recalled,
+            meter,
+        )
     }
 
-    fn recollections(&self) -> Vec<Recollection<'_>> {
+    fn positioned_memories(&self) -> Vec<PositionedMemory<'_>> {
         let place = |turn: usize| Some(self.turns.get(turn.checked_sub(1)?)?.start);
-        let recalled = self.recalled.iter().map(|one| Recollection {
+        let recalled = self.recalled.iter().map(|one| PositionedMemory {
             text: &one.text,
             turn: one.turn,
             place: one.turn.and_then(place),
@@ -110,81 +125,83 @@ impl Transcript {
     }
 
     /// The turns whose input the model sees, from 1.
-    pub(crate) fn shown_turns(&self, memory: Memory, meter: &Meter) -> Vec<usize> {
-        let view = self.view(memory, meter);
+    pub(crate) fn visible_turns(&self, memory: MemoryMode, meter: &TokenMeter) -> Vec<usize> {
+        let view = self.conversation_view(memory, meter);
         let turns = self.turns.iter().enumerate();
-        let turns = turns.filter(|(_, turn)| !view.leaves_out(turn.start));
+        let turns = turns.filter(|(_, turn)| !view.is_left_out(turn.start));
         turns.map(|(index, _)| index + 1).collect()
     }
 
     /// The current summary.
-    pub(crate) fn summary(&self) -> Option<&Summary> {
+    pub(crate) fn summary(&self) -> Option<&ConversationSummary> {
         self.summaries.last()
     }
 
     /// The number of messages in the instructions and the summarized part.
-    pub(crate) fn summed_up(&self) -> usize {
+    pub(crate) fn summarized_count(&self) -> usize {
         self.head + self.summaries.last().map_or(0, |summary| summary.through)
     }
 
     /// The number of messages before the first turn.
-    pub(crate) fn head(&self) -> usize {
+    pub(crate) fn head_length(&self) -> usize {
         self.head
     }
 
     /// Makes the ids of a message's calls unique before it is applied.
-    pub(crate) fn settle_ids(&mut self, message: &mut AssistantMessage) {
-        self.ids.claim(message);
+    pub(crate) fn assign_unique_ids(&mut self, message: &mut AssistantMessage) {
+        self.ids.claim_ids(message);
     }
 
     /// Returns the record that closes a turn without a final answer. Completed work stays, and so
     /// does the text in `said`, followed by the note; an input with neither work nor text is
     /// forgotten.
-    pub(crate) fn closing(&self, said: &str, note: &str) -> Option<Record> {
+    pub(crate) fn closing_record(&self, said: &str, note: &str) -> Option<JournalRecord> {
         let is_silent = said.trim().is_empty();
         match self.messages.last() {
-            Some(Message::User(_)) if is_silent => Some(Record::Forgotten),
-            Some(Message::Tool(_)) if is_silent => Some(Record::Note { text: note.to_owned() }),
+            Some(Message::User(_)) if is_silent => Some(JournalRecord::Forgotten),
+            Some(Message::Tool(_)) if is_silent => {
+                Some(JournalRecord::Note { text: note.to_owned() })
+            }
             Some(Message::User(_) | Message::Tool(_)) => {
-                Some(Record::Note { text: format!("{said}\n{note}") })
+                Some(JournalRecord::Note { text: format!("{said}\n{note}") })
             }
             Some(Message::System { .. } | Message::Assistant(_)) | None => None,
         }
     }
 
     /// Applies a record.
-    pub(crate) fn apply(&mut self, record: Record) {
+    pub(crate) fn apply_record(&mut self, record: JournalRecord) {
         match record {
-            Record::Began { system_prompt, memories, by_meaning, .. } => {
+            JournalRecord::Began { system_prompt, memories, by_meaning, .. } => {
                 let memories = if by_meaning { Vec::new() } else { memories };
-                self.instruct(instructions(system_prompt, &memories));
+                self.set_instructions(compose_instructions(system_prompt, &memories));
             }
-            Record::Input { message } => self.begin_turn(message),
-            Record::Answer { message, .. } => self.answer(message),
-            Record::Result { result, .. } => self.take_result(result),
-            Record::Note { text } => self.say(text),
-            Record::TurnEnded { .. } => self.close(),
-            Record::Forgotten => self.forget_turn(),
-            Record::Undone => self.undo_turn(),
-            Record::Summary { text, through, .. } => {
-                self.summaries.push(Summary { text, through });
+            JournalRecord::Input { message } => self.begin_turn(message),
+            JournalRecord::Answer { message, .. } => self.append_answer(message),
+            JournalRecord::Result { result, .. } => self.add_result(result),
+            JournalRecord::Note { text } => self.append_text_answer(text),
+            JournalRecord::TurnEnded { .. } => self.close_turn(),
+            JournalRecord::Forgotten => self.forget_turn(),
+            JournalRecord::Undone => self.undo_turn(),
+            JournalRecord::Summary { text, through, .. } => {
+                self.summaries.push(ConversationSummary { text, through });
             }
-            Record::Recalled { memories } => self.recalled = memories,
-            Record::Noticed { notice } => self.asides.add(&notice),
-            Record::Pinned { turn } => self.pin(turn),
-            Record::Model { .. } | Record::Found { .. } | Record::Unknown => {}
+            JournalRecord::Recalled { memories } => self.recalled = memories,
+            JournalRecord::Noticed { notice } => self.asides.add_notice(&notice),
+            JournalRecord::Pinned { turn } => self.pin_turn(turn),
+            JournalRecord::Model { .. } | JournalRecord::Found { .. } | JournalRecord::Unknown => {}
         }
     }
 
     /// Closes an interrupted turn: first calls without a result, then the missing answer.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close_turn(&mut self) {
         self.end_calls();
         if self.is_unanswered() {
-            self.say(HOST_ENDED.to_owned());
+            self.append_text_answer(HOST_ENDED.to_owned());
         }
     }
 
-    fn instruct(&mut self, text: Option<String>) {
+    fn set_instructions(&mut self, text: Option<String>) {
         let head = usize::from(text.is_some());
         self.messages.splice(..self.head, text.map(|text| Message::System { text }));
         for turn in &mut self.turns {
@@ -194,20 +211,20 @@ impl Transcript {
     }
 
     fn begin_turn(&mut self, input: UserMessage) {
-        self.close();
-        self.turns.push(Turn {
+        self.close_turn();
+        self.turns.push(TranscriptTurn {
             start: self.messages.len(),
             input: input.clone(),
             is_pinned: false,
         });
         let mut told = input;
-        self.asides.tell(self.turns.len()).into_iter().for_each(|aside| told.note(aside));
+        self.asides.take_for_turn(self.turns.len()).into_iter().for_each(|aside| told.note(aside));
         self.messages.push(Message::User(told));
         self.recalled.clear();
     }
 
     /// Appends an answer. An empty one is dropped: providers reject it when it is sent back.
-    fn answer(&mut self, message: AssistantMessage) {
+    fn append_answer(&mut self, message: AssistantMessage) {
         self.end_calls();
         let is_blank = message.calls.is_empty() && message.text.trim().is_empty();
         if is_blank || !self.is_unanswered() {
@@ -218,10 +235,10 @@ impl Transcript {
         self.open = (!calls.is_empty()).then(|| OpenCalls::new(calls));
     }
 
-    fn take_result(&mut self, result: ToolResult) {
+    fn add_result(&mut self, result: ToolResult) {
         if let Some(open) = &mut self.open {
-            open.take(result);
-            if open.all_ended() {
+            open.add_result(result);
+            if open.has_all_results() {
                 self.end_calls();
             }
         }
@@ -234,39 +251,39 @@ impl Transcript {
         }
     }
 
-    fn say(&mut self, text: String) {
-        self.answer(AssistantMessage { text, ..AssistantMessage::default() });
+    fn append_text_answer(&mut self, text: String) {
+        self.append_answer(AssistantMessage { text, ..AssistantMessage::default() });
     }
 
     fn forget_turn(&mut self) {
         if let Some(start) = self.turns.last().map(|turn| turn.start) {
-            self.asides.take_back(self.turns.len());
-            self.truncate(start);
+            self.asides.mark_undelivered(self.turns.len());
+            self.truncate_messages(start);
         }
     }
 
     fn undo_turn(&mut self) {
         if let Some(turn) = self.turns.pop() {
-            self.asides.take_back(self.turns.len() + 1);
-            self.truncate(turn.start);
+            self.asides.mark_undelivered(self.turns.len() + 1);
+            self.truncate_messages(turn.start);
         }
     }
 
-    fn truncate(&mut self, length: usize) {
+    fn truncate_messages(&mut self, length: usize) {
         self.open = None;
         self.messages.truncate(length);
         let kept = length - self.head;
         self.summaries.retain(|summary| summary.through <= kept);
     }
 
-    fn pin(&mut self, turn: usize) {
+    fn pin_turn(&mut self, turn: usize) {
         if let Some(turn) = turn.checked_sub(1).and_then(|index| self.turns.get_mut(index)) {
             turn.is_pinned = true;
         }
     }
 
     /// The indices of the pinned messages.
-    fn pinned(&self) -> BTreeSet<usize> {
+    fn pinned_messages(&self) -> BTreeSet<usize> {
         let starts = self.turns.iter().map(|turn| turn.start);
         let ends = starts.skip(1).chain([self.messages.len()]);
         let turns = self.turns.iter().zip(ends).filter(|(turn, _)| turn.is_pinned);
@@ -274,7 +291,7 @@ impl Transcript {
     }
 }
 
-fn instructions(system_prompt: Option<String>, memories: &[String]) -> Option<String> {
+fn compose_instructions(system_prompt: Option<String>, memories: &[String]) -> Option<String> {
     if memories.is_empty() {
         return system_prompt;
     }

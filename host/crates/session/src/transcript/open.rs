@@ -30,7 +30,7 @@ impl OpenCalls {
     }
 
     /// Adds a result. A result for an unknown call, or a second one, changes nothing.
-    pub(super) fn take(&mut self, result: ToolResult) {
+    pub(super) fn add_result(&mut self, result: ToolResult) {
         let place = self.places.get(&result.call_id);
         let slot = place.and_then(|place| self.results.get_mut(*place));
         if let Some(slot @ None) = slot {
@@ -39,12 +39,12 @@ impl OpenCalls {
         }
     }
 
-    pub(super) fn all_ended(&self) -> bool {
+    pub(super) fn has_all_results(&self) -> bool {
         self.missing == 0
     }
 
     /// The calls without a result.
-    pub(super) fn without_result(&self) -> impl Iterator<Item = &CallRequest> {
+    pub(super) fn calls_without_result(&self) -> impl Iterator<Item = &CallRequest> {
         let pairs = self.calls.iter().zip(&self.results);
         pairs.filter(|(_, result)| result.is_none()).map(|(call, _)| call)
     }
@@ -52,11 +52,12 @@ impl OpenCalls {
     /// Returns one result for each call, in the order of the calls.
     pub(super) fn into_messages(self) -> impl Iterator<Item = Message> {
         let pairs = self.calls.into_iter().zip(self.results);
-        pairs.map(|(call, result)| Message::Tool(result.unwrap_or_else(|| interrupted(call))))
+        pairs
+            .map(|(call, result)| Message::Tool(result.unwrap_or_else(|| interrupted_result(call))))
     }
 }
 
-fn interrupted(call: CallRequest) -> ToolResult {
+fn interrupted_result(call: CallRequest) -> ToolResult {
     let content = json!({ "outcome": "cancelled", "error": INTERRUPTED }).to_string();
     ToolResult { call_id: call.id, name: call.name, content, failed: true }
 }

@@ -40,7 +40,7 @@ impl Link {
     ///
     /// The text is not a link.
     pub(super) fn expected(text: &str) -> Result<Self, StoreError> {
-        let quoted = || text::excerpt(text, QUOTE_CHARS_MAX);
+        let quoted = || text::escape_excerpt(text, QUOTE_CHARS_MAX);
         text.trim().parse().map_err(|_| StoreError::NoHead { text: quoted() })
     }
 }

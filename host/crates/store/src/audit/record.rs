@@ -4,7 +4,7 @@
 //! are left out. Characters that a terminal would interpret or a reader could not see are escaped,
 //! so a record stays one record regardless of the foreign text in it.
 
-use sallyport_contract::{CallContext, CallReport, Decision, Outcome, ToolId, text};
+use sallyport_contract::{CallReport, Decision, Outcome, ToolCallContext, ToolId, text};
 use serde::{Deserialize, Serialize, Serializer, de};
 
 use super::{bound, effect::AuditEffect};
@@ -173,7 +173,7 @@ impl AuditRecord {
 
     /// Adds the call that the record is about. `arguments` is the text that was checked; only its
     /// hash is stored.
-    pub fn with_call(self, context: &CallContext, tool: &ToolId, arguments: &str) -> Self {
+    pub fn with_call(self, context: &ToolCallContext, tool: &ToolId, arguments: &str) -> Self {
         Self {
             user: context.user_id.clone(),
             conversation: context.conversation_id.clone(),
@@ -197,7 +197,7 @@ impl AuditRecord {
             received_bytes,
             elapsed_ms: u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
             memory_bytes_peak: report.memory_bytes_peak,
-            outcome: Some(report.outcome.word().to_owned()),
+            outcome: Some(report.outcome.as_str().to_owned()),
             message: message(&report.outcome),
             ..self
         }
@@ -213,7 +213,7 @@ impl AuditRecord {
 /// Renders a value as one line of JSON without hidden characters or terminal control codes.
 pub(super) fn line(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).expect("records hold texts and whole numbers only");
-    text::visible_json(&json)
+    text::escape_json(&json)
 }
 
 fn message(outcome: &Outcome) -> Option<String> {

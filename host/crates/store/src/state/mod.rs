@@ -10,7 +10,9 @@ mod rows;
 
 use std::time::Duration;
 
-use sallyport_contract::services::{Kept, Owner, StateError, StateStore, Write};
+use sallyport_contract::services::{
+    DataOwner, StateStore, StateStoreError, StateWrite, StoredValue,
+};
 
 use crate::{clock::Clock, error::StoreError, store::Store};
 
@@ -47,7 +49,7 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateOwner {
     /// The plugin and the user.
-    pub owner: Owner,
+    pub owner: DataOwner,
     /// The number of keys.
     pub keys: u64,
     /// Bytes of all keys and values.
@@ -74,20 +76,25 @@ impl State {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn clear(&self, owner: &Owner) -> Result<usize, StoreError> {
+    pub fn clear(&self, owner: &DataOwner) -> Result<usize, StoreError> {
         let now_ms = self.clock.now_ms();
         self.store.write(|connection| Ok(rows::clear(connection, owner, now_ms)?))
     }
 }
 
 impl StateStore for State {
-    fn get(&self, owner: &Owner, key: &str) -> Result<Option<Kept>, StateError> {
+    fn get(&self, owner: &DataOwner, key: &str) -> Result<Option<StoredValue>, StateStoreError> {
         let now_ms = self.clock.now_ms();
         let kept = self.store.read(|connection| Ok(rows::get(connection, owner, key, now_ms)?));
         kept.map_err(unavailable)
     }
 
-    fn set(&self, owner: &Owner, key: &str, write: Write<'_>) -> Result<u64, StateError> {
+    fn set(
+        &self,
+        owner: &DataOwner,
+        key: &str,
+        write: StateWrite<'_>,
+    ) -> Result<u64, StateStoreError> {
         let now_ms = self.clock.now_ms();
         let expires_ms = write.expires_in.map(|time| now_ms.saturating_add(millis(time)));
         let work = |connection: &_| {
@@ -97,7 +104,7 @@ impl StateStore for State {
         self.store.write(work).map_err(unavailable)?
     }
 
-    fn delete(&self, owner: &Owner, key: &str) -> Result<bool, StateError> {
+    fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError> {
         let now_ms = self.clock.now_ms();
         let work = |connection: &_| {
             rows::purge(connection, now_ms)?;
@@ -106,13 +113,13 @@ impl StateStore for State {
         self.store.write(work).map_err(unavailable)
     }
 
-    fn list(
+    fn list_keys(
         &self,
-        owner: &Owner,
+        owner: &DataOwner,
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<String>, StateError> {
+    ) -> Result<Vec<String>, StateStoreError> {
         let now_ms = self.clock.now_ms();
         let page = rows::Page { prefix, after, limit };
         let names = self.store.read(|connection| Ok(rows::list(connection, owner, &page, now_ms)?));
@@ -124,6 +131,6 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn unavailable(error: StoreError) -> StateError {
-    StateError::Unavailable(error.to_string())
+fn unavailable(error: StoreError) -> StateStoreError {
+    StateStoreError::Unavailable(error.to_string())
 }

@@ -1,7 +1,9 @@
 //! The rows of owners, keys and values. Each function runs within one transaction.
 
 use rusqlite::{Connection, OptionalExtension, Row, params, types::Type};
-use sallyport_contract::services::{Expected, Kept, Owner, StateError, Write};
+use sallyport_contract::services::{
+    DataOwner, StateStoreError, StateWrite, StoredValue, WriteCondition,
+};
 
 use super::StateOwner;
 use crate::database::{plugin_name, signed, unsigned};
@@ -31,27 +33,28 @@ struct Present {
 
 pub(super) fn get(
     connection: &Connection,
-    owner: &Owner,
+    owner: &DataOwner,
     key: &str,
     now_ms: u64,
-) -> rusqlite::Result<Option<Kept>> {
+) -> rusqlite::Result<Option<StoredValue>> {
     let sql = format!(
         "SELECT value, state.version FROM state JOIN state_owner ON state_owner.key = owner
          WHERE plugin = ?2 AND user = ?3 AND name = ?4 AND {LIVES}"
     );
     let values = params![signed(now_ms), owner.plugin.as_str(), owner.user, key.as_bytes()];
-    let read = |row: &Row<'_>| Ok(Kept { value: row.get(0)?, version: unsigned(row.get(1)?) });
+    let read =
+        |row: &Row<'_>| Ok(StoredValue { value: row.get(0)?, version: unsigned(row.get(1)?) });
     connection.query_row(&sql, values, read).optional()
 }
 
 /// Stores a value. Expired keys must have been purged.
 pub(super) fn set(
     connection: &Connection,
-    owner: &Owner,
+    owner: &DataOwner,
     key: &str,
-    write: &Write<'_>,
+    write: &StateWrite<'_>,
     expires_ms: Option<u64>,
-) -> rusqlite::Result<Result<u64, StateError>> {
+) -> rusqlite::Result<Result<u64, StateStoreError>> {
     let owner = ensured(connection, owner)?;
     let present = present(connection, owner.key, key)?;
     let had = present.as_ref().map_or(0, |present| present.bytes);
@@ -72,24 +75,32 @@ pub(super) fn set(
 /// # Errors
 ///
 /// The key is not as expected, or the value exceeds the quota.
-fn check(write: &Write<'_>, present: Option<&Present>, bytes: u64) -> Result<(), StateError> {
+fn check(
+    write: &StateWrite<'_>,
+    present: Option<&Present>,
+    bytes: u64,
+) -> Result<(), StateStoreError> {
     let present = present.map(|present| present.version);
     let fits = match write.expected {
-        Expected::Anything => true,
-        Expected::Nothing => present.is_none(),
-        Expected::Version(version) => present == Some(version),
+        WriteCondition::Anything => true,
+        WriteCondition::Nothing => present.is_none(),
+        WriteCondition::Version(version) => present == Some(version),
     };
     if !fits {
-        return Err(StateError::Conflict { present });
+        return Err(StateStoreError::Conflict { present });
     }
     if bytes > write.quota_bytes {
-        return Err(StateError::QuotaReached { needed: bytes, quota: write.quota_bytes });
+        return Err(StateStoreError::QuotaReached { needed: bytes, quota: write.quota_bytes });
     }
     Ok(())
 }
 
 /// Deletes a key. Expired keys must have been purged.
-pub(super) fn delete(connection: &Connection, owner: &Owner, key: &str) -> rusqlite::Result<bool> {
+pub(super) fn delete(
+    connection: &Connection,
+    owner: &DataOwner,
+    key: &str,
+) -> rusqlite::Result<bool> {
     let sql = "DELETE FROM state WHERE name = ?3
         AND owner = (SELECT key FROM state_owner WHERE plugin = ?1 AND user = ?2)
         RETURNING owner, length(name) + length(value)";
@@ -102,7 +113,7 @@ pub(super) fn delete(connection: &Connection, owner: &Owner, key: &str) -> rusql
 
 pub(super) fn list(
     connection: &Connection,
-    owner: &Owner,
+    owner: &DataOwner,
     page: &Page<'_>,
     now_ms: u64,
 ) -> rusqlite::Result<Vec<String>> {
@@ -160,7 +171,7 @@ pub(super) fn owners(connection: &Connection, now_ms: u64) -> rusqlite::Result<V
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([signed(now_ms)], |row| {
         Ok(StateOwner {
-            owner: Owner { plugin: plugin_name(row, "plugin")?, user: row.get("user")? },
+            owner: DataOwner { plugin: plugin_name(row, "plugin")?, user: row.get("user")? },
             keys: unsigned(row.get("names")?),
             bytes: unsigned(row.get("size")?),
         })
@@ -171,7 +182,7 @@ pub(super) fn owners(connection: &Connection, now_ms: u64) -> rusqlite::Result<V
 /// Deletes all keys of an owner, and returns their number without the expired ones.
 pub(super) fn clear(
     connection: &Connection,
-    owner: &Owner,
+    owner: &DataOwner,
     now_ms: u64,
 ) -> rusqlite::Result<usize> {
     purge(connection, now_ms)?;
@@ -180,7 +191,7 @@ pub(super) fn clear(
     connection.execute("DELETE FROM state WHERE owner = ?1", [row.key])
 }
 
-fn ensured(connection: &Connection, owner: &Owner) -> rusqlite::Result<OwnerRow> {
+fn ensured(connection: &Connection, owner: &DataOwner) -> rusqlite::Result<OwnerRow> {
     if let Some(row) = find(connection, owner)? {
         return Ok(row);
     }
@@ -189,7 +200,7 @@ fn ensured(connection: &Connection, owner: &Owner) -> rusqlite::Result<OwnerRow>
     Ok(OwnerRow { key: connection.last_insert_rowid(), version: 0, bytes: 0 })
 }
 
-fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<Option<OwnerRow>> {
+fn find(connection: &Connection, owner: &DataOwner) -> rusqlite::Result<Option<OwnerRow>> {
     let sql = "SELECT key, version, bytes FROM state_owner WHERE plugin = ?1 AND user = ?2";
     let read = |row: &Row<'_>| {
         let (version, bytes) = (unsigned(row.get("version")?), unsigned(row.get("bytes")?));

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use sallyport_contract::Owner;
+use sallyport_contract::DataOwner;
 use tempfile::TempDir;
 
 use crate::{
@@ -130,8 +130,8 @@ impl Hands {
 }
 
 /// The plugin `plugin` of the user `user`.
-fn owner(plugin: &str, user: &str) -> Owner {
-    Owner { plugin: plugin.parse().unwrap(), user: user.to_owned() }
+fn owner(plugin: &str, user: &str) -> DataOwner {
+    DataOwner { plugin: plugin.parse().unwrap(), user: user.to_owned() }
 }
 
 /// Other processes, by what this one can tell of them.

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use sallyport_contract::services::{Audience, Notice};
+use sallyport_contract::services::{NoticeAudience, PluginNotice};
 
 use super::*;
 use crate::{StoreError, Taken};
 
 const NOW_MS: u64 = 1_800_000_000_000;
 
-fn notice(session_id: &str, text: &str, audience: Audience) -> Notice {
-    Notice {
+fn notice(session_id: &str, text: &str, audience: NoticeAudience) -> PluginNotice {
+    PluginNotice {
         plugin: "timer".parse().unwrap(),
         session_id: session_id.to_owned(),
         text: text.to_owned(),
@@ -21,7 +21,7 @@ fn notice(session_id: &str, text: &str, audience: Audience) -> Notice {
 }
 
 impl Fixture {
-    fn keep(&self, session_id: &str, text: &str, audience: Audience) {
+    fn keep(&self, session_id: &str, text: &str, audience: NoticeAudience) {
         self.store.notices().keep("me", &notice(session_id, text, audience)).unwrap();
     }
 
@@ -38,10 +38,10 @@ fn texts(taken: &Taken) -> Vec<&str> {
 #[test]
 fn a_message_comes_once_and_as_it_was() {
     let fixture = Fixture::new();
-    fixture.keep("s-1", "first", Audience::Conversation);
-    fixture.keep("s-1", "second", Audience::Conversation);
+    fixture.keep("s-1", "first", NoticeAudience::Conversation);
+    fixture.keep("s-1", "second", NoticeAudience::Conversation);
     let taken = fixture.take("s-1");
-    assert_eq!(taken.notices[0], notice("s-1", "first", Audience::Conversation));
+    assert_eq!(taken.notices[0], notice("s-1", "first", NoticeAudience::Conversation));
     assert_eq!((texts(&taken), taken.more), (vec!["first", "second"], 0));
     assert!(fixture.take("s-1").is_empty(), "while they are being shown");
     fixture.store.notices().confirm(&taken).unwrap();
@@ -53,7 +53,7 @@ fn a_message_comes_once_and_as_it_was() {
 #[test]
 fn what_was_not_shown_waits_again() {
     let fixture = Fixture::new();
-    fixture.keep("s-1", "a", Audience::Conversation);
+    fixture.keep("s-1", "a", NoticeAudience::Conversation);
     let taken = fixture.take("s-1");
     fixture.store.notices().give_back(&taken).unwrap();
     assert_eq!(texts(&fixture.take("s-1")), ["a"]);
@@ -70,7 +70,7 @@ fn what_a_process_had_taken_comes_again_when_it_is_gone() {
     ];
     for (other, wait_ms) in rows {
         let fixture = Fixture::new();
-        fixture.keep("s-1", "a", Audience::Conversation);
+        fixture.keep("s-1", "a", NoticeAudience::Conversation);
         fixture.take("s-1");
         fixture.sql(&format!("UPDATE notice SET process = '{}'", other.name()));
         let take = |now_ms| fixture.store.notices().take("me", "s-1", now_ms).unwrap();
@@ -85,9 +85,9 @@ fn what_a_process_had_taken_comes_again_when_it_is_gone() {
 #[test]
 fn a_message_comes_to_those_it_is_for() {
     let fixture = Fixture::new();
-    fixture.keep("s-1", "to one", Audience::Conversation);
-    fixture.keep("s-1", "to me", Audience::User);
-    fixture.store.notices().keep("you", &notice("s-2", "to you", Audience::User)).unwrap();
+    fixture.keep("s-1", "to one", NoticeAudience::Conversation);
+    fixture.keep("s-1", "to me", NoticeAudience::User);
+    fixture.store.notices().keep("you", &notice("s-2", "to you", NoticeAudience::User)).unwrap();
     let taken = fixture.take("s-2");
     assert_eq!(texts(&taken), ["to me"]);
     fixture.store.notices().give_back(&taken).unwrap();
@@ -112,15 +112,15 @@ fn numbers(range: std::ops::Range<u32>) -> Vec<String> {
 fn of_too_many_none_is_lost_because_the_oldest_are_gathered() {
     let fixture = Fixture::new();
     for n in 0..1000 {
-        fixture.keep("s-1", &n.to_string(), Audience::Conversation);
+        fixture.keep("s-1", &n.to_string(), NoticeAudience::Conversation);
     }
-    fixture.keep("s-2", "elsewhere", Audience::Conversation);
+    fixture.keep("s-2", "elsewhere", NoticeAudience::Conversation);
     let taken = fixture.take("s-1");
     assert_eq!((taken.more, taken.notices.len()), (0, 64));
     assert_eq!(lines(&taken), numbers(0..1000));
     // What is being shown is left as it is, and what comes meanwhile has its own room.
     for n in 0..65 {
-        fixture.keep("s-1", &format!("new {n}"), Audience::Conversation);
+        fixture.keep("s-1", &format!("new {n}"), NoticeAudience::Conversation);
     }
     let new = fixture.take("s-1");
     assert_eq!((new.more, texts(&new)[0], new.notices.len()), (0, "new 0\nnew 1", 64));
@@ -133,7 +133,7 @@ fn of_what_is_longer_than_all_messages_may_be_the_number_is_left() {
     let fixture = Fixture::new();
     let long = |n: u32| format!("{n} {}", "x".repeat(60_000));
     for n in 0..100 {
-        fixture.keep("s-1", &long(n), Audience::Conversation);
+        fixture.keep("s-1", &long(n), NoticeAudience::Conversation);
     }
     let taken = fixture.take("s-1");
     assert_eq!((taken.more, taken.notices.len()), (37, 63));
@@ -146,9 +146,9 @@ fn messages_of_two_plugins_are_never_one() {
     for n in 0..200 {
         let text = format!("{n}");
         let plugin = if n % 2 == 0 { "even" } else { "odd" };
-        let notice = Notice {
+        let notice = PluginNotice {
             plugin: plugin.parse().unwrap(),
-            ..notice("s-1", &text, Audience::Conversation)
+            ..notice("s-1", &text, NoticeAudience::Conversation)
         };
         fixture.store.notices().keep("me", &notice).unwrap();
     }
@@ -166,7 +166,7 @@ fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
     let fixture = Fixture::new();
     let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
     let gather = |text: &str, now_ms| {
-        notices.gather("me", &notice("s-1", text, Audience::User), now_ms, minute).unwrap()
+        notices.gather("me", &notice("s-1", text, NoticeAudience::User), now_ms, minute).unwrap()
     };
     let take = |now_ms| notices.take("me", "s-1", now_ms).unwrap();
     for n in 0..25 {
@@ -190,7 +190,7 @@ fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
 fn what_does_not_fit_into_one_message_is_refused_and_not_cut() {
     let fixture = Fixture::new();
     let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
-    let long = notice("s-1", &"x".repeat(40_000), Audience::User);
+    let long = notice("s-1", &"x".repeat(40_000), NoticeAudience::User);
     for want in [true, false, false] {
         assert_eq!(notices.gather("me", &long, NOW_MS, minute).unwrap(), want);
     }
@@ -201,8 +201,8 @@ fn what_does_not_fit_into_one_message_is_refused_and_not_cut() {
 fn messages_to_the_user_do_not_pile_up_though_each_is_of_another_session() {
     let fixture = Fixture::new();
     for n in 0..100 {
-        fixture.keep(&format!("s-{n}"), &n.to_string(), Audience::User);
-        fixture.keep(&format!("s-{n}"), "own", Audience::Conversation);
+        fixture.keep(&format!("s-{n}"), &n.to_string(), NoticeAudience::User);
+        fixture.keep(&format!("s-{n}"), "own", NoticeAudience::Conversation);
     }
     let taken = fixture.take("s-99");
     let lines = lines(&taken);
@@ -215,7 +215,7 @@ fn messages_to_the_user_do_not_pile_up_though_each_is_of_another_session() {
 fn a_great_many_are_handed_out_in_turn() {
     let fixture = Fixture::new();
     for n in 0..128 {
-        let audience = if n % 2 == 0 { Audience::User } else { Audience::Conversation };
+        let audience = if n % 2 == 0 { NoticeAudience::User } else { NoticeAudience::Conversation };
         fixture.keep("s-1", &n.to_string(), audience);
     }
     let mut seen = Vec::new();
@@ -230,7 +230,7 @@ fn a_great_many_are_handed_out_in_turn() {
 #[test]
 fn a_message_that_is_too_long_is_refused() {
     let fixture = Fixture::new();
-    let long = notice("s-1", &"x".repeat(65_533), Audience::User);
+    let long = notice("s-1", &"x".repeat(65_533), NoticeAudience::User);
     let error = fixture.store.notices().keep("me", &long).unwrap_err();
     assert!(matches!(error, StoreError::TooLong { what: "a message", bytes: 65_537, .. }));
 }
@@ -240,9 +240,9 @@ fn the_messages_of_a_session_go_with_it() {
     let fixture = Fixture::new();
     let new = crate::NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
     fixture.store.sessions().create(&new).unwrap();
-    fixture.keep("s-1", "to one", Audience::Conversation);
-    fixture.keep("s-1", "to me", Audience::User);
-    fixture.keep("s-2", "other", Audience::Conversation);
+    fixture.keep("s-1", "to one", NoticeAudience::Conversation);
+    fixture.keep("s-1", "to me", NoticeAudience::User);
+    fixture.keep("s-2", "other", NoticeAudience::Conversation);
     fixture.store.sessions().remove("s-1").unwrap();
     assert_eq!(texts(&fixture.take("s-1")), ["to me"]);
     assert_eq!(texts(&fixture.take("s-2")), ["other"]);

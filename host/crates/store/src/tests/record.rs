@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sallyport_contract::{
-    CallContext, CallReport, Decision, Denial, Effect, Failure, FailureKind, LogLevel, Outcome,
-    ToolOutput,
+    CallFailure, CallReport, Decision, Denial, Effect, FailureKind, LogLevel, Outcome,
+    ToolCallContext, ToolOutput,
 };
 
 use super::*;
@@ -61,7 +61,7 @@ fn h50_hostile_text_makes_one_valid_record_each() {
     assert_eq!(entries.len(), HOSTILE.len());
     for (entry, text) in entries.iter().zip(HOSTILE) {
         assert_eq!(entry.record.as_ref(), Some(&hostile(text)), "{text:?}");
-        let seen = sallyport_contract::text::one_line(&entry.text);
+        let seen = sallyport_contract::text::escape_line(&entry.text);
         assert_eq!(entry.text, seen, "nothing in the line is obeyed or unseen");
     }
     assert_eq!(fixture.problems(), [""; 0]);
@@ -155,10 +155,10 @@ fn a_report_becomes_a_record_without_the_plugins_own_words() {
 
 #[test]
 fn of_a_call_all_is_kept_but_its_arguments() {
-    let context = CallContext {
+    let context = ToolCallContext {
         call_id: "c-9".to_owned(),
         session_id: "s-9".to_owned(),
-        ..CallContext::default()
+        ..ToolCallContext::default()
     };
     let arguments = r#"{"pin":"1234"}"#;
     let bare = AuditRecord::new(AuditKind::Decision, 0, Who::of_process(""));
@@ -178,7 +178,7 @@ fn every_end_of_a_call_is_told() {
         fix: None,
         nobody_to_ask: true,
     };
-    let failure = Failure::new(FailureKind::Trapped, "broke").with_detail("/host/path");
+    let failure = CallFailure::new(FailureKind::Trapped, "broke").with_detail("/host/path");
     let rows = [
         (Outcome::Denied(denial), "denied", Some("mail may not: policy.toml:3")),
         (Outcome::Failed(failure.clone()), "failed", Some("broke")),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sallyport_contract::services::{Expected, StateError, StateStore, Write};
+use sallyport_contract::services::{StateStore, StateStoreError, StateWrite, WriteCondition};
 
 use super::*;
 use crate::{State, StateOwner};
@@ -11,9 +11,9 @@ use crate::{State, StateOwner};
 /// More than any test here needs.
 const PLENTY_BYTES: u64 = 1 << 20;
 
-fn anything(value: &[u8]) -> Write<'_> {
-    let (expected, expires_in) = (Expected::Anything, None);
-    Write { value, expected, expires_in, quota_bytes: PLENTY_BYTES }
+fn anything(value: &[u8]) -> StateWrite<'_> {
+    let (expected, expires_in) = (WriteCondition::Anything, None);
+    StateWrite { value, expected, expires_in, quota_bytes: PLENTY_BYTES }
 }
 
 struct Keeper {
@@ -33,7 +33,7 @@ impl Keeper {
     }
 
     fn set_for(&self, key: &str, time: Duration) -> u64 {
-        let write = Write { expires_in: Some(time), ..anything(b"short") };
+        let write = StateWrite { expires_in: Some(time), ..anything(b"short") };
         self.state.set(&me(), key, write).unwrap()
     }
 
@@ -43,7 +43,7 @@ impl Keeper {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.state.list(&me(), "", None, 99).unwrap()
+        self.state.list_keys(&me(), "", None, 99).unwrap()
     }
 
     /// What the owners keep by their own count, and by their rows.
@@ -57,7 +57,7 @@ impl Keeper {
     }
 }
 
-fn me() -> Owner {
+fn me() -> DataOwner {
     owner("notes", "me")
 }
 
@@ -95,28 +95,28 @@ fn no_version_comes_twice() {
 #[test]
 fn a_key_that_is_not_as_expected_stays_as_it_is() {
     let keeper = Keeper::new();
-    let set = |expected| keeper.state.set(&me(), "a", Write { expected, ..anything(b"new") });
-    let conflict = |present| Err(StateError::Conflict { present });
-    assert_eq!(set(Expected::Version(1)), conflict(None));
-    assert_eq!(set(Expected::Version(0)), conflict(None));
-    let first = set(Expected::Nothing).unwrap();
-    assert_eq!(set(Expected::Nothing), conflict(Some(first)));
-    assert_eq!(set(Expected::Version(first + 1)), conflict(Some(first)));
-    let second = set(Expected::Version(first)).unwrap();
-    assert_eq!(set(Expected::Version(first)), conflict(Some(second)));
+    let set = |expected| keeper.state.set(&me(), "a", StateWrite { expected, ..anything(b"new") });
+    let conflict = |present| Err(StateStoreError::Conflict { present });
+    assert_eq!(set(WriteCondition::Version(1)), conflict(None));
+    assert_eq!(set(WriteCondition::Version(0)), conflict(None));
+    let first = set(WriteCondition::Nothing).unwrap();
+    assert_eq!(set(WriteCondition::Nothing), conflict(Some(first)));
+    assert_eq!(set(WriteCondition::Version(first + 1)), conflict(Some(first)));
+    let second = set(WriteCondition::Version(first)).unwrap();
+    assert_eq!(set(WriteCondition::Version(first)), conflict(Some(second)));
     assert_eq!(keeper.get("a"), Some(("new".to_owned(), second)));
     keeper.state.delete(&me(), "a").unwrap();
-    assert_eq!(set(Expected::Version(second)), conflict(None));
-    set(Expected::Nothing).unwrap();
+    assert_eq!(set(WriteCondition::Version(second)), conflict(None));
+    set(WriteCondition::Nothing).unwrap();
 }
 
 #[test]
 fn a_quota_counts_keys_and_values_and_what_is_gone_counts_no_more() {
     let keeper = Keeper::new();
     let set = |key: &str, value: &[u8]| {
-        keeper.state.set(&me(), key, Write { quota_bytes: 10, ..anything(value) })
+        keeper.state.set(&me(), key, StateWrite { quota_bytes: 10, ..anything(value) })
     };
-    let full = |needed| Err(StateError::QuotaReached { needed, quota: 10 });
+    let full = |needed| Err(StateStoreError::QuotaReached { needed, quota: 10 });
     assert_eq!(set("key", &[0; 8]), full(11));
     assert_eq!(keeper.keys(), [""; 0]);
     let first = set("key", &[0; 7]).unwrap();
@@ -149,8 +149,8 @@ fn what_has_expired_is_not_there() {
     assert_eq!((keeper.keys(), keeper.get("a")), (vec!["b".to_owned()], None));
     assert_eq!(keeper.state.owners().unwrap()[0].keys, 1);
     assert!(!keeper.state.delete(&me(), "a").unwrap());
-    let expected = Expected::Nothing;
-    keeper.state.set(&me(), "a", Write { expected, ..anything(b"") }).unwrap();
+    let expected = WriteCondition::Nothing;
+    keeper.state.set(&me(), "a", StateWrite { expected, ..anything(b"") }).unwrap();
     // A value that is set anew without a time stays.
     keeper.set_for("c", Duration::from_millis(1));
     keeper.set("c", "");
@@ -217,11 +217,11 @@ fn keys_are_listed_in_the_order_of_their_bytes() {
         ("", Some("b/10"), 1, &["b/2"]),
     ];
     for (prefix, after, limit, want) in rows {
-        let keys = keeper.state.list(&me(), prefix, after, limit).unwrap();
+        let keys = keeper.state.list_keys(&me(), prefix, after, limit).unwrap();
         assert_eq!(keys, want, "{prefix:?} after {after:?}");
     }
     assert_eq!(keeper.keys().len(), 10);
-    assert_eq!(keeper.state.list(&me(), "", None, 0).unwrap(), [""; 0]);
+    assert_eq!(keeper.state.list_keys(&me(), "", None, 0).unwrap(), [""; 0]);
 }
 
 #[test]
@@ -230,10 +230,10 @@ fn a_store_that_cannot_be_used_is_unavailable() {
     keeper.set("a", "");
     keeper.fixture.sql("PRAGMA user_version = 99");
     let state = Store::open(keeper.fixture.path()).unwrap().state();
-    assert!(matches!(state.get(&me(), "a"), Err(StateError::Unavailable(_))));
-    assert!(matches!(state.set(&me(), "a", anything(b"")), Err(StateError::Unavailable(_))));
-    assert!(matches!(state.delete(&me(), "a"), Err(StateError::Unavailable(_))));
-    assert!(matches!(state.list(&me(), "", None, 1), Err(StateError::Unavailable(_))));
+    assert!(matches!(state.get(&me(), "a"), Err(StateStoreError::Unavailable(_))));
+    assert!(matches!(state.set(&me(), "a", anything(b"")), Err(StateStoreError::Unavailable(_))));
+    assert!(matches!(state.delete(&me(), "a"), Err(StateStoreError::Unavailable(_))));
+    assert!(matches!(state.list_keys(&me(), "", None, 1), Err(StateStoreError::Unavailable(_))));
 }
 
 /// A change to one of a few keys: its key, its length, and after which time it expires.
@@ -254,7 +254,7 @@ proptest! {
             if let Some(len) = len {
                 let value = vec![7; len];
                 let expires_in = expires.map(Duration::from_millis);
-                let write = Write { expires_in, quota_bytes: 60, ..anything(&value) };
+                let write = StateWrite { expires_in, quota_bytes: 60, ..anything(&value) };
                 let others = model.iter().filter(|(name, _)| **name != key);
                 let needed = others.map(|(name, (len, _))| name.len() + len).sum::<usize>() + key.len() + len;
                 let set = keeper.state.set(&me(), &key, write);

@@ -2,7 +2,9 @@
 
 use std::slice::from_ref;
 
-use sallyport_contract::services::{Firing, Moment, Plan, Timer, TimerError, Timers};
+use sallyport_contract::services::{
+    StoredTimer, TimerError, TimerFiring, TimerRequest, TimerSchedule, TimerStore,
+};
 
 use super::*;
 use crate::{Claim, KeptTimers};
@@ -19,12 +21,12 @@ struct Keeper {
     fixture: Fixture,
 }
 
-fn me() -> Owner {
+fn me() -> DataOwner {
     owner("timer", "me")
 }
 
-fn plan(moment: Moment) -> Plan {
-    Plan {
+fn plan(moment: TimerSchedule) -> TimerRequest {
+    TimerRequest {
         moment,
         label: Some("pasta".to_owned()),
         payload: "{\"n\":1}".to_owned(),
@@ -41,8 +43,8 @@ impl Keeper {
         Self { timers: KeptTimers::new(fixture.store.clone(), hands.clock()), hands, fixture }
     }
 
-    fn add(&self, moment: Moment) -> Timer {
-        self.timers.add(&me(), plan(moment)).unwrap()
+    fn add(&self, moment: TimerSchedule) -> StoredTimer {
+        self.timers.add_timer(&me(), plan(moment)).unwrap()
     }
 
     fn due(&self, after_ms: u64) -> Vec<String> {
@@ -50,11 +52,11 @@ impl Keeper {
         due.into_iter().map(|timer| timer.id).collect()
     }
 
-    fn claim(&self, timer: &Timer, after_ms: u64) -> Option<Claim> {
+    fn claim(&self, timer: &StoredTimer, after_ms: u64) -> Option<Claim> {
         self.timers.claim(&timer.id, START_MS + after_ms, LEASE_MS).unwrap()
     }
 
-    fn settle(&self, timer: &Timer, after_ms: u64) -> Firing {
+    fn settle(&self, timer: &StoredTimer, after_ms: u64) -> TimerFiring {
         let claim = self.claim(timer, after_ms).unwrap();
         assert!(self.timers.settle(&claim).unwrap());
         claim.firing
@@ -70,32 +72,32 @@ impl Keeper {
 #[test]
 fn a_timer_is_listed_until_it_has_fired_or_is_cancelled() {
     let keeper = Keeper::new();
-    let late = keeper.add(Moment::InMs(2 * MINUTE_MS));
-    let soon = keeper.add(Moment::AtMs(START_MS + MINUTE_MS));
-    let Timer { owner, label, payload, session_id, next_ms, moment, .. } = soon.clone();
+    let late = keeper.add(TimerSchedule::InMs(2 * MINUTE_MS));
+    let soon = keeper.add(TimerSchedule::AtMs(START_MS + MINUTE_MS));
+    let StoredTimer { owner, label, payload, session_id, next_ms, moment, .. } = soon.clone();
     assert_eq!((owner, label.as_deref(), payload.as_str()), (me(), Some("pasta"), "{\"n\":1}"));
     assert_eq!((session_id.as_str(), next_ms), ("s-1", START_MS + MINUTE_MS));
-    assert_eq!(moment, Moment::AtMs(START_MS + MINUTE_MS));
-    assert_eq!(keeper.timers.list(&me()).unwrap(), [soon.clone(), late.clone()]);
+    assert_eq!(moment, TimerSchedule::AtMs(START_MS + MINUTE_MS));
+    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), [soon.clone(), late.clone()]);
     keeper.settle(&soon, MINUTE_MS);
-    assert_eq!(keeper.timers.list(&me()).unwrap(), from_ref(&late));
-    assert!(keeper.timers.cancel(&me(), &late.id).unwrap());
-    assert!(!keeper.timers.cancel(&me(), &late.id).unwrap());
-    assert_eq!(keeper.timers.list(&me()).unwrap(), []);
+    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), from_ref(&late));
+    assert!(keeper.timers.cancel_timer(&me(), &late.id).unwrap());
+    assert!(!keeper.timers.cancel_timer(&me(), &late.id).unwrap());
+    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), []);
     assert_eq!(keeper.timers.next_due(0).unwrap(), None);
-    let next = keeper.add(Moment::InMs(1));
+    let next = keeper.add(TimerSchedule::InMs(1));
     assert!(next.id != late.id && next.id != soon.id, "no name is given twice");
 }
 
 #[test]
 fn nobody_touches_the_timers_of_others_but_an_operator() {
     let keeper = Keeper::new();
-    let mine = keeper.add(Moment::InMs(MINUTE_MS));
+    let mine = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     for other in [owner("timer", "you"), owner("other", "me")] {
-        assert!(!keeper.timers.cancel(&other, &mine.id).unwrap());
-        assert_eq!(keeper.timers.list(&other).unwrap(), []);
-        let theirs = keeper.timers.add(&other, plan(Moment::InMs(5))).unwrap();
-        assert_eq!(keeper.timers.list(&other).unwrap(), [theirs]);
+        assert!(!keeper.timers.cancel_timer(&other, &mine.id).unwrap());
+        assert_eq!(keeper.timers.list_timers(&other).unwrap(), []);
+        let theirs = keeper.timers.add_timer(&other, plan(TimerSchedule::InMs(5))).unwrap();
+        assert_eq!(keeper.timers.list_timers(&other).unwrap(), [theirs]);
     }
     assert_eq!(keeper.timers.all().unwrap().len(), 3);
     for id in ["", "t", "t-", "t-01", "t-+1", "T-1", "1", "t--1", "t-99", "t-99999999999999999999"]
@@ -104,15 +106,15 @@ fn nobody_touches_the_timers_of_others_but_an_operator() {
         assert_eq!(keeper.timers.claim(id, u64::MAX / 4, 1).unwrap(), None, "{id}");
     }
     assert_eq!(keeper.timers.cancel_any(&mine.id).unwrap(), Some(mine));
-    assert_eq!(keeper.timers.list(&me()).unwrap(), []);
+    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), []);
 }
 
 #[test]
 fn the_timers_of_a_session_are_found() {
     let keeper = Keeper::new();
-    let here = keeper.add(Moment::InMs(MINUTE_MS));
-    let elsewhere = Plan { session_id: "s-2".to_owned(), ..plan(Moment::InMs(1)) };
-    let there = keeper.timers.add(&me(), elsewhere).unwrap();
+    let here = keeper.add(TimerSchedule::InMs(MINUTE_MS));
+    let elsewhere = TimerRequest { session_id: "s-2".to_owned(), ..plan(TimerSchedule::InMs(1)) };
+    let there = keeper.timers.add_timer(&me(), elsewhere).unwrap();
     assert_eq!(keeper.timers.of_session(&me(), "s-1").unwrap(), [here]);
     assert_eq!(keeper.timers.of_session(&me(), "s-2").unwrap(), [there]);
     assert_eq!(keeper.timers.of_session(&owner("timer", "you"), "s-1").unwrap(), []);
@@ -121,17 +123,23 @@ fn the_timers_of_a_session_are_found() {
 #[test]
 fn what_cannot_be_set_is_refused_with_words() {
     let keeper = Keeper::new();
-    let calendar = |cron: &str| Moment::Calendar { cron: cron.to_owned(), time_zone: None };
+    let calendar = |cron: &str| TimerSchedule::Calendar { cron: cron.to_owned(), time_zone: None };
     let rows = [
-        (plan(Moment::AtMs(START_MS - 1)), "is in the past"),
-        (plan(Moment::EveryMs(MINUTE_MS - 1)), "at least 1m are needed"),
+        (plan(TimerSchedule::AtMs(START_MS - 1)), "is in the past"),
+        (plan(TimerSchedule::EveryMs(MINUTE_MS - 1)), "at least 1m are needed"),
         (plan(calendar("* * * * * *")), "at least 1m are needed"),
         (plan(calendar("0 0 30 2 *")), "never fires"),
-        (Plan { label: Some("x".repeat(257)), ..plan(Moment::InMs(1)) }, "a label of 257 bytes"),
-        (Plan { payload: "x".repeat(65_537), ..plan(Moment::InMs(1)) }, "a payload of 65537 bytes"),
+        (
+            TimerRequest { label: Some("x".repeat(257)), ..plan(TimerSchedule::InMs(1)) },
+            "a label of 257 bytes",
+        ),
+        (
+            TimerRequest { payload: "x".repeat(65_537), ..plan(TimerSchedule::InMs(1)) },
+            "a payload of 65537 bytes",
+        ),
     ];
     for (plan, want) in rows {
-        let error = keeper.timers.add(&me(), plan).unwrap_err();
+        let error = keeper.timers.add_timer(&me(), plan).unwrap_err();
         assert!(matches!(&error, TimerError::Invalid(why) if why.contains(want)), "{error}");
     }
     assert_eq!(keeper.timers.all().unwrap(), []);
@@ -140,24 +148,25 @@ fn what_cannot_be_set_is_refused_with_words() {
 #[test]
 fn there_are_only_so_many() {
     let keeper = Keeper::new();
-    let add = |moment| keeper.timers.add(&me(), Plan { timers_max: 2, ..plan(moment) });
-    let once = add(Moment::InMs(MINUTE_MS)).unwrap();
-    add(Moment::EveryMs(MINUTE_MS)).unwrap();
-    assert_eq!(add(Moment::InMs(1)), Err(TimerError::TooMany { max: 2 }));
-    keeper.timers.add(&owner("timer", "you"), plan(Moment::InMs(1))).unwrap();
+    let add =
+        |moment| keeper.timers.add_timer(&me(), TimerRequest { timers_max: 2, ..plan(moment) });
+    let once = add(TimerSchedule::InMs(MINUTE_MS)).unwrap();
+    add(TimerSchedule::EveryMs(MINUTE_MS)).unwrap();
+    assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
+    keeper.timers.add_timer(&owner("timer", "you"), plan(TimerSchedule::InMs(1))).unwrap();
     // One that fires for the last time can set the next.
     let claim = keeper.claim(&once, MINUTE_MS).unwrap();
-    add(Moment::InMs(2 * MINUTE_MS)).unwrap();
-    assert_eq!(add(Moment::InMs(1)), Err(TimerError::TooMany { max: 2 }));
+    add(TimerSchedule::InMs(2 * MINUTE_MS)).unwrap();
+    assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
     keeper.timers.settle(&claim).unwrap();
-    assert_eq!(add(Moment::InMs(1)), Err(TimerError::TooMany { max: 2 }));
+    assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
 }
 
 #[test]
 fn one_that_waits_does_not_hide_when_the_next_is_due() {
     let keeper = Keeper::new();
-    keeper.add(Moment::InMs(MINUTE_MS));
-    keeper.add(Moment::InMs(3 * MINUTE_MS));
+    keeper.add(TimerSchedule::InMs(MINUTE_MS));
+    keeper.add(TimerSchedule::InMs(3 * MINUTE_MS));
     for (after_ms, want) in [
         (0, Some(MINUTE_MS)),
         (MINUTE_MS - 1, Some(MINUTE_MS)),
@@ -173,14 +182,14 @@ fn one_that_waits_does_not_hide_when_the_next_is_due() {
 #[test]
 fn one_that_is_due_is_claimed_once_and_fires_once() {
     let keeper = Keeper::new();
-    let timer = keeper.add(Moment::InMs(MINUTE_MS));
+    let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     assert_eq!(keeper.timers.next_due(START_MS).unwrap(), Some(START_MS + MINUTE_MS));
     assert_eq!(keeper.due(MINUTE_MS - 1), [""; 0]);
     assert_eq!(keeper.claim(&timer, MINUTE_MS - 1), None);
     assert_eq!(keeper.due(MINUTE_MS), from_ref(&timer.id));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     let (due_ms, timer) = (START_MS + MINUTE_MS, timer);
-    let want = Firing { timer: timer.clone(), due_ms, late: false, missed: 0, again: false };
+    let want = TimerFiring { timer: timer.clone(), due_ms, late: false, missed: 0, again: false };
     assert_eq!(claim.firing, want);
     assert_eq!((keeper.due(MINUTE_MS), keeper.claim(&timer, MINUTE_MS)), (vec![], None));
     let lease_end_ms = START_MS + MINUTE_MS + LEASE_MS;
@@ -201,14 +210,14 @@ fn a_repeated_timer_fires_once_for_all_that_was_missed() {
     ];
     for (now, late, missed, next) in rows {
         let keeper = Keeper::new();
-        let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+        let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
         let firing = keeper.settle(&timer, now);
         assert_eq!(firing.due_ms, START_MS + MINUTE_MS);
         assert_eq!((firing.late, firing.missed, firing.again), (late, missed, false), "{now}");
         assert_eq!(firing.timer.next_ms, START_MS + next);
         assert_eq!(keeper.due(now), [""; 0], "once");
         assert_eq!(keeper.due(next), from_ref(&timer.id));
-        assert_eq!(keeper.timers.list(&me()).unwrap()[0].next_ms, START_MS + next);
+        assert_eq!(keeper.timers.list_timers(&me()).unwrap()[0].next_ms, START_MS + next);
     }
 }
 
@@ -217,7 +226,7 @@ fn a_calendar_goes_on_where_it_says() {
     let keeper = Keeper::new();
     let time_zone = Some("UTC".to_owned());
     // The tests begin on a Friday at 8:00.
-    let timer = keeper.add(Moment::Calendar { cron: "30 8 * * 1-5".to_owned(), time_zone });
+    let timer = keeper.add(TimerSchedule::Calendar { cron: "30 8 * * 1-5".to_owned(), time_zone });
     let (half_hour, days) = (30 * MINUTE_MS, 24 * 60 * MINUTE_MS);
     assert_eq!(timer.next_ms, START_MS + half_hour);
     let firing = keeper.settle(&timer, half_hour);
@@ -239,7 +248,7 @@ fn what_a_process_has_left_behind_fires_again() {
     ];
     for (other, at_once) in rows {
         let keeper = Keeper::new();
-        let timer = keeper.add(Moment::InMs(MINUTE_MS));
+        let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
         let lost = keeper.claim(&timer, MINUTE_MS).unwrap();
         other.into_iter().for_each(|other| keeper.hand_over(other));
         assert_eq!(!keeper.due(MINUTE_MS).is_empty(), at_once);
@@ -261,7 +270,7 @@ fn what_a_process_has_left_behind_fires_again() {
 #[test]
 fn what_has_fired_again_goes_on_as_before() {
     let keeper = Keeper::new();
-    let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+    let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
     keeper.claim(&timer, MINUTE_MS).unwrap();
     keeper.hand_over(Other::Ended);
     assert!(keeper.settle(&timer, MINUTE_MS).again);
@@ -271,7 +280,7 @@ fn what_has_fired_again_goes_on_as_before() {
 #[test]
 fn a_claim_lives_as_long_as_it_is_renewed() {
     let keeper = Keeper::new();
-    let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+    let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     let later = MINUTE_MS + LEASE_MS;
     assert!(keeper.timers.renew(&claim, START_MS + later - 1, LEASE_MS).unwrap());
@@ -287,7 +296,7 @@ fn a_claim_lives_as_long_as_it_is_renewed() {
 #[test]
 fn a_firing_that_has_not_begun_is_given_back() {
     let keeper = Keeper::new();
-    let timer = keeper.add(Moment::InMs(MINUTE_MS));
+    let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(keeper.timers.release(&claim).unwrap());
     assert!(!keeper.timers.release(&claim).unwrap());
@@ -305,7 +314,7 @@ fn a_firing_that_has_not_begun_is_given_back() {
 #[test]
 fn a_firing_that_came_to_nothing_comes_again() {
     let keeper = Keeper::new();
-    let timer = keeper.add(Moment::InMs(MINUTE_MS));
+    let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(keeper.timers.release_begun(&claim).unwrap());
     assert!(!keeper.timers.release_begun(&claim).unwrap());
@@ -316,10 +325,10 @@ fn a_firing_that_came_to_nothing_comes_again() {
 #[test]
 fn a_timer_that_is_cancelled_while_it_fires_stays_cancelled() {
     let keeper = Keeper::new();
-    for moment in [Moment::InMs(MINUTE_MS), Moment::EveryMs(MINUTE_MS)] {
+    for moment in [TimerSchedule::InMs(MINUTE_MS), TimerSchedule::EveryMs(MINUTE_MS)] {
         let timer = keeper.add(moment);
         let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-        assert!(keeper.timers.cancel(&me(), &timer.id).unwrap());
+        assert!(keeper.timers.cancel_timer(&me(), &timer.id).unwrap());
         assert!(!keeper.timers.settle(&claim).unwrap());
         assert_eq!(keeper.timers.all().unwrap(), []);
     }
@@ -328,7 +337,7 @@ fn a_timer_that_is_cancelled_while_it_fires_stays_cancelled() {
 #[test]
 fn a_clock_that_steps_back_fires_nothing_twice() {
     let keeper = Keeper::new();
-    let timer = keeper.add(Moment::EveryMs(MINUTE_MS));
+    let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
     let firing = keeper.settle(&timer, 90 * MINUTE_MS);
     assert_eq!(firing.timer.next_ms, START_MS + 91 * MINUTE_MS);
     keeper.hands.set(START_MS - 60 * MINUTE_MS);
@@ -341,15 +350,15 @@ fn a_clock_that_steps_back_fires_nothing_twice() {
     assert!(keeper.timers.renew(&claim, START_MS, LEASE_MS).unwrap());
     assert!(keeper.timers.settle(&claim).unwrap());
     // What is set now counts from now.
-    assert_eq!(keeper.add(Moment::InMs(5)).next_ms, START_MS - 60 * MINUTE_MS + 5);
+    assert_eq!(keeper.add(TimerSchedule::InMs(5)).next_ms, START_MS - 60 * MINUTE_MS + 5);
 }
 
 #[test]
 fn many_that_are_due_come_in_their_order_a_few_at_a_time() {
     let keeper = Keeper::new();
     for n in (1..=100).rev() {
-        let plan = Plan { timers_max: 100, ..plan(Moment::InMs(n)) };
-        keeper.timers.add(&me(), plan).unwrap();
+        let plan = TimerRequest { timers_max: 100, ..plan(TimerSchedule::InMs(n)) };
+        keeper.timers.add_timer(&me(), plan).unwrap();
     }
     let due = keeper.timers.due(START_MS + MINUTE_MS).unwrap();
     assert_eq!(due.len(), 64);
@@ -363,7 +372,7 @@ fn many_that_are_due_come_in_their_order_a_few_at_a_time() {
 #[test]
 fn a_row_that_somebody_else_wrote_is_damage() {
     let keeper = Keeper::new();
-    keeper.add(Moment::InMs(1));
+    keeper.add(TimerSchedule::InMs(1));
     for change in ["moment = '{}'", "plugin = 'No Name'", "moment = ''"] {
         keeper.fixture.sql(&format!("UPDATE timer SET {change}"));
         let error = keeper.timers.all().unwrap_err();

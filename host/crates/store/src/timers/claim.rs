@@ -1,7 +1,7 @@
 //! Claims: which process fires a timer, and how a claim ends.
 
 use rusqlite::{Connection, params};
-use sallyport_contract::services::{Firing, Timer};
+use sallyport_contract::services::{StoredTimer, TimerFiring};
 
 use super::{
     LATE_MS,
@@ -19,7 +19,7 @@ const DUE_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The firing.
-    pub firing: Firing,
+    pub firing: TimerFiring,
     key: i64,
     number: i64,
     /// The next time of the timer, once this firing is settled.
@@ -49,14 +49,14 @@ impl TimerRow {
         self.timer.next_ms <= now_ms && !held
     }
 
-    fn firing(&self, now_ms: u64, next_ms: Option<u64>) -> Firing {
+    fn firing(&self, now_ms: u64, next_ms: Option<u64>) -> TimerFiring {
         let due_ms = self.timer.next_ms;
         let Self { timer, set_ms, process, again, .. } = self;
         let again = *again || process.is_some();
         let late = again || now_ms - due_ms > LATE_MS;
         let missed = sallyport_schedule::missed(&timer.moment, *set_ms, due_ms, now_ms);
-        let timer = Timer { next_ms: next_ms.unwrap_or(due_ms), ..timer.clone() };
-        Firing { timer, due_ms, late, missed: missed.unwrap_or(0), again }
+        let timer = StoredTimer { next_ms: next_ms.unwrap_or(due_ms), ..timer.clone() };
+        TimerFiring { timer, due_ms, late, missed: missed.unwrap_or(0), again }
     }
 
     /// Returns the next time of a repeated timer. A timer whose calendar can no longer be parsed,
@@ -66,7 +66,7 @@ impl TimerRow {
     }
 }
 
-pub(super) fn due(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<Timer>> {
+pub(super) fn due(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<StoredTimer>> {
     let sql = format!("SELECT {COLUMNS} FROM timer WHERE due_ms <= ?1 ORDER BY due_ms, key");
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([signed(now_ms)], TimerRow::read)?;

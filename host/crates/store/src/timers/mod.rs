@@ -19,7 +19,7 @@
 mod claim;
 mod rows;
 
-use sallyport_contract::services::{Owner, Plan, Timer, TimerError, Timers};
+use sallyport_contract::services::{DataOwner, StoredTimer, TimerError, TimerRequest, TimerStore};
 
 pub use claim::Claim;
 
@@ -80,7 +80,7 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn due(&self, now_ms: u64) -> Result<Vec<Timer>, StoreError> {
+    pub fn due(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
         self.store.read(|connection| Ok(claim::due(connection, now_ms)?))
     }
 
@@ -152,7 +152,7 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn all(&self) -> Result<Vec<Timer>, StoreError> {
+    pub fn all(&self) -> Result<Vec<StoredTimer>, StoreError> {
         self.store.read(|connection| Ok(rows::list(connection, &rows::Which::default())?))
     }
 
@@ -161,7 +161,11 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn of_session(&self, owner: &Owner, session_id: &str) -> Result<Vec<Timer>, StoreError> {
+    pub fn of_session(
+        &self,
+        owner: &DataOwner,
+        session_id: &str,
+    ) -> Result<Vec<StoredTimer>, StoreError> {
         let which = rows::Which { owner: Some(owner), session_id: Some(session_id) };
         self.store.read(|connection| Ok(rows::list(connection, &which)?))
     }
@@ -171,13 +175,13 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn cancel_any(&self, id: &str) -> Result<Option<Timer>, StoreError> {
+    pub fn cancel_any(&self, id: &str) -> Result<Option<StoredTimer>, StoreError> {
         self.store.write(|connection| Ok(rows::cancel(connection, id, None)?))
     }
 }
 
-impl Timers for KeptTimers {
-    fn add(&self, owner: &Owner, plan: Plan) -> Result<Timer, TimerError> {
+impl TimerStore for KeptTimers {
+    fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
         check_length("a label", plan.label.as_deref().unwrap_or_default(), LABEL_BYTES_MAX)?;
         check_length("a payload", &plan.payload, PAYLOAD_BYTES_MAX)?;
         let set_ms = self.clock.now_ms();
@@ -193,12 +197,12 @@ impl Timers for KeptTimers {
         self.store.write(work).map_err(unavailable)?
     }
 
-    fn cancel(&self, owner: &Owner, id: &str) -> Result<bool, TimerError> {
+    fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
         let work = |connection: &_| Ok(rows::cancel(connection, id, Some(owner))?.is_some());
         self.store.write(work).map_err(unavailable)
     }
 
-    fn list(&self, owner: &Owner) -> Result<Vec<Timer>, TimerError> {
+    fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
         let which = rows::Which { owner: Some(owner), session_id: None };
         let work = |connection: &_| Ok(rows::list(connection, &which)?);
         self.store.read(work).map_err(unavailable)

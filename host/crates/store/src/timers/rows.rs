@@ -1,7 +1,7 @@
 //! The rows of timers, regardless of their owners.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use sallyport_contract::services::{Moment, Owner, Plan, Timer};
+use sallyport_contract::services::{DataOwner, StoredTimer, TimerRequest, TimerSchedule};
 
 use crate::database::{foreign, plugin_name, signed, unsigned};
 
@@ -15,7 +15,7 @@ const PREFIX: &str = "t-";
 /// A timer, with the columns that only its claims need.
 pub(super) struct TimerRow {
     pub(super) key: i64,
-    pub(super) timer: Timer,
+    pub(super) timer: StoredTimer,
     pub(super) set_ms: u64,
     pub(super) claims: i64,
     /// The process that has claimed the timer and not settled it.
@@ -27,16 +27,16 @@ pub(super) struct TimerRow {
 /// The timers to list. A field that is `None` is not checked.
 #[derive(Default)]
 pub(super) struct Which<'w> {
-    pub(super) owner: Option<&'w Owner>,
+    pub(super) owner: Option<&'w DataOwner>,
     pub(super) session_id: Option<&'w str>,
 }
 
 impl TimerRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let key = row.get("key")?;
-        let timer = Timer {
+        let timer = StoredTimer {
             id: name(key),
-            owner: Owner { plugin: plugin_name(row, "plugin")?, user: row.get("user")? },
+            owner: DataOwner { plugin: plugin_name(row, "plugin")?, user: row.get("user")? },
             moment: moment(row)?,
             next_ms: unsigned(row.get("due_ms")?),
             label: row.get("label")?,
@@ -55,7 +55,7 @@ impl TimerRow {
     }
 }
 
-fn moment(row: &Row<'_>) -> rusqlite::Result<Moment> {
+fn moment(row: &Row<'_>) -> rusqlite::Result<TimerSchedule> {
     let text: String = row.get("moment")?;
     serde_json::from_str(&text).map_err(|error| foreign(row, "moment", error))
 }
@@ -77,7 +77,7 @@ pub(super) fn find(connection: &Connection, id: &str) -> rusqlite::Result<Option
 
 /// Counts an owner's timers, without one-shot timers that are firing, because such a timer may set
 /// its own successor.
-pub(super) fn count(connection: &Connection, owner: &Owner) -> rusqlite::Result<u64> {
+pub(super) fn count(connection: &Connection, owner: &DataOwner) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM timer
         WHERE plugin = ?1 AND user = ?2 AND (repeats OR process IS NULL)";
     connection.query_row(sql, (owner.plugin.as_str(), &owner.user), |row| row.get(0)).map(unsigned)
@@ -85,15 +85,15 @@ pub(super) fn count(connection: &Connection, owner: &Owner) -> rusqlite::Result<
 
 pub(super) fn insert(
     connection: &Connection,
-    owner: &Owner,
-    plan: Plan,
+    owner: &DataOwner,
+    plan: TimerRequest,
     set_ms: u64,
     due_ms: u64,
-) -> rusqlite::Result<Timer> {
+) -> rusqlite::Result<StoredTimer> {
     let sql = "INSERT INTO timer
         (plugin, user, session_id, label, payload, moment, repeats, set_ms, due_ms)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let Plan { moment, label, payload, session_id, .. } = plan;
+    let TimerRequest { moment, label, payload, session_id, .. } = plan;
     let written = serde_json::to_string(&moment).expect("a moment is plain data");
     connection.execute(
         sql,
@@ -110,15 +110,23 @@ pub(super) fn insert(
         ],
     )?;
     let id = name(connection.last_insert_rowid());
-    Ok(Timer { id, owner: owner.clone(), moment, next_ms: due_ms, label, payload, session_id })
+    Ok(StoredTimer {
+        id,
+        owner: owner.clone(),
+        moment,
+        next_ms: due_ms,
+        label,
+        payload,
+        session_id,
+    })
 }
 
 /// Removes a timer and returns it. With an owner, only a timer of that owner.
 pub(super) fn cancel(
     connection: &Connection,
     id: &str,
-    owner: Option<&Owner>,
-) -> rusqlite::Result<Option<Timer>> {
+    owner: Option<&DataOwner>,
+) -> rusqlite::Result<Option<StoredTimer>> {
     let Some(row) = find(connection, id)? else { return Ok(None) };
     if owner.is_some_and(|owner| *owner != row.timer.owner) {
         return Ok(None);
@@ -127,7 +135,10 @@ pub(super) fn cancel(
     Ok(Some(row.timer))
 }
 
-pub(super) fn list(connection: &Connection, which: &Which<'_>) -> rusqlite::Result<Vec<Timer>> {
+pub(super) fn list(
+    connection: &Connection,
+    which: &Which<'_>,
+) -> rusqlite::Result<Vec<StoredTimer>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM timer WHERE (?1 IS NULL OR plugin = ?1)
          AND (?2 IS NULL OR user = ?2) AND (?3 IS NULL OR session_id = ?3)

@@ -11,9 +11,10 @@ use std::{
 };
 
 use sallyport_contract::{
-    Owner,
+    DataOwner,
     services::{
-        Audience, Expected, Moment, Notice, Plan, StateError, StateStore, Timer, Timers, Write,
+        NoticeAudience, PluginNotice, StateStore, StateStoreError, StateWrite, StoredTimer,
+        TimerRequest, TimerSchedule, TimerStore, WriteCondition,
     },
 };
 use sallyport_store::{Claim, KeptTimers};
@@ -39,14 +40,19 @@ const LEASE_MS: u64 = 3_600_000;
 /// What a process says begins with this, since the test runner writes into the same lines.
 const SAYS: char = '|';
 
-fn me() -> Owner {
-    Owner { plugin: "timer".parse().unwrap(), user: "me".to_owned() }
+fn me() -> DataOwner {
+    DataOwner { plugin: "timer".parse().unwrap(), user: "me".to_owned() }
 }
 
-fn set(store: &Store, key: &str, value: &str, expected: Expected) -> Result<u64, StateError> {
+fn set(
+    store: &Store,
+    key: &str,
+    value: &str,
+    expected: WriteCondition,
+) -> Result<u64, StateStoreError> {
     let quota_bytes = 1 << 20;
     let value = value.as_bytes();
-    store.state().set(&me(), key, Write { value, expected, expires_in: None, quota_bytes })
+    store.state().set(&me(), key, StateWrite { value, expected, expires_in: None, quota_bytes })
 }
 
 fn get(store: &Store, key: &str) -> Option<(String, u64)> {
@@ -54,8 +60,8 @@ fn get(store: &Store, key: &str) -> Option<(String, u64)> {
     Some((String::from_utf8(kept.value).unwrap(), kept.version))
 }
 
-fn add(store: &Store, moment: Moment) -> Timer {
-    let plan = Plan {
+fn add(store: &Store, moment: TimerSchedule) -> StoredTimer {
+    let plan = TimerRequest {
         moment,
         label: None,
         payload: "null".to_owned(),
@@ -63,7 +69,7 @@ fn add(store: &Store, moment: Moment) -> Timer {
         interval_ms_min: 0,
         timers_max: 1000,
     };
-    store.timers().add(&me(), plan).unwrap()
+    store.timers().add_timer(&me(), plan).unwrap()
 }
 
 fn now_ms() -> u64 {
@@ -73,7 +79,7 @@ fn now_ms() -> u64 {
 /// Claims all that is due at a moment, lets it fire and settles it, and says so in between.
 fn fire(timers: &KeptTimers, now_ms: u64) {
     let due = timers.due(now_ms).unwrap();
-    let claim = |timer: &Timer| timers.claim(&timer.id, now_ms, LEASE_MS).unwrap();
+    let claim = |timer: &StoredTimer| timers.claim(&timer.id, now_ms, LEASE_MS).unwrap();
     let claims: Vec<Claim> = due.iter().filter_map(claim).collect();
     for Claim { firing, .. } in &claims {
         println!("{SAYS}fired {} {} {}", firing.timer.id, firing.due_ms, firing.again);
@@ -103,10 +109,10 @@ fn does_everything_for_ever() {
     let timers = store.timers();
     let first = get(&store, "number").map_or(0, |(value, _)| number_of(&value) + 1);
     for number in first.. {
-        set(&store, "number", &text_of(number), Expected::Anything).unwrap();
+        set(&store, "number", &text_of(number), WriteCondition::Anything).unwrap();
         println!("{SAYS}set {number}");
         if number % 3 == 0 {
-            let timer = add(&store, Moment::InMs(number % 5000));
+            let timer = add(&store, TimerSchedule::InMs(number % 5000));
             println!("{SAYS}added {} {}", timer.id, timer.next_ms);
             keep(&store, &number.to_string());
             println!("{SAYS}kept {number}");
@@ -118,12 +124,12 @@ fn does_everything_for_ever() {
 }
 
 fn keep(store: &Store, text: &str) {
-    let notice = Notice {
+    let notice = PluginNotice {
         plugin: me().plugin,
         session_id: "s-1".to_owned(),
         text: text.to_owned(),
         speech: None,
-        audience: Audience::Conversation,
+        audience: NoticeAudience::Conversation,
         late: false,
     };
     store.notices().keep("me", &notice).unwrap();
@@ -184,7 +190,7 @@ impl Seen {
     }
 
     /// Checks that nothing was lost, once nothing is left to come.
-    fn check_whole(&self, repeated: &Timer) {
+    fn check_whole(&self, repeated: &StoredTimer) {
         for (id, due_ms) in &self.added {
             assert!(self.fired.contains_key(&(id.clone(), *due_ms)), "{id} never fired");
         }
@@ -205,7 +211,7 @@ impl Seen {
 fn a_kill_tears_nothing_loses_nothing_and_doubles_nothing_unmarked() {
     let parent = TempDir::new().unwrap();
     let store = Store::open(&parent.path().join("store")).unwrap();
-    let repeated = add(&store, Moment::EveryMs(1000));
+    let repeated = add(&store, TimerSchedule::EveryMs(1000));
     let (mut seen, mut number) = (Seen::default(), 0);
     for round in 0..KILLS {
         let test = "kept::does_everything_for_ever";
@@ -282,7 +288,7 @@ fn of_two_processes_one_lets_a_timer_fire() {
     let parent = TempDir::new().unwrap();
     let store = Store::open(&parent.path().join("store")).unwrap();
     for n in 0..TIMERS {
-        add(&store, Moment::InMs(n.into()));
+        add(&store, TimerSchedule::InMs(n.into()));
     }
     let mut seen = Seen::default();
     let said = said_by_two(store.folder(), "kept::fires_when_told");
@@ -308,7 +314,7 @@ fn fires_when_told() {
 fn of_two_processes_none_undoes_what_the_other_has_set() {
     let parent = TempDir::new().unwrap();
     let store = Store::open(&parent.path().join("store")).unwrap();
-    set(&store, "count", "0", Expected::Nothing).unwrap();
+    set(&store, "count", "0", WriteCondition::Nothing).unwrap();
     said_by_two(store.folder(), "kept::counts_when_told");
     assert_eq!(get(&store, "count").unwrap().0, (2 * CHANGES).to_string());
 }
@@ -322,9 +328,9 @@ fn counts_when_told() {
     while left > 0 {
         let (value, version) = get(&store, "count").unwrap();
         let next = (value.parse::<u32>().unwrap() + 1).to_string();
-        match set(&store, "count", &next, Expected::Version(version)) {
+        match set(&store, "count", &next, WriteCondition::Version(version)) {
             Ok(_) => left -= 1,
-            Err(StateError::Conflict { .. }) => {}
+            Err(StateStoreError::Conflict { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -94,7 +94,7 @@ fn take(named: &str, files: &dyn Files, found: &mut Mentions) -> usize {
         Found::Other => "not a regular file",
         Found::File | Found::Nothing => "no such file",
     };
-    let shown = text::excerpt(&named[..word.length], WORD_CHARS_MAX);
+    let shown = text::escape_excerpt(&named[..word.length], WORD_CHARS_MAX);
     found.told.push(format!("@{shown}: {why}"));
     0
 }

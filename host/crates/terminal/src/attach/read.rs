@@ -111,5 +111,5 @@ fn kind(path: &Path, data: &[u8]) -> Result<Media, AttachError> {
 }
 
 fn shown(path: &Path) -> String {
-    text::excerpt(&path.to_string_lossy(), NAME_CHARS_MAX)
+    text::escape_excerpt(&path.to_string_lossy(), NAME_CHARS_MAX)
 }

@@ -46,7 +46,7 @@ pub(super) enum Extent {
 pub fn editable(arguments: &str) -> String {
     match Node::read(arguments) {
         Some(node) => nested(&node, Extent::Whole, Form::Json).join("\n"),
-        None => text::visible(arguments),
+        None => text::escape_multiline(arguments),
     }
 }
 
@@ -54,7 +54,7 @@ pub fn editable(arguments: &str) -> String {
 /// see.
 pub(super) fn is_deceptive(arguments: &str) -> bool {
     fn any(node: &Node) -> bool {
-        let hides = |text: &str| text::visible(text) != text;
+        let hides = |text: &str| text::escape_multiline(text) != text;
         match node {
             Node::Word(_) => false,
             Node::Text(text) => hides(text),
@@ -64,7 +64,7 @@ pub(super) fn is_deceptive(arguments: &str) -> bool {
     }
     match Node::read(arguments) {
         Some(node) => any(&node),
-        None => text::visible(arguments) != arguments,
+        None => text::escape_multiline(arguments) != arguments,
     }
 }
 
@@ -156,8 +156,8 @@ fn block(text: &str, extent: Extent) -> Vec<Line> {
     text.lines()
         .map(|line| {
             let shown = match extent {
-                Extent::Brief => middle_cut(&text::one_line(line)),
-                Extent::Whole => text::one_line(line),
+                Extent::Brief => middle_cut(&text::escape_line(line)),
+                Extent::Whole => text::escape_line(line),
             };
             let mut line = Line::styled("│ ", DIM);
             line.push(&shown, Style::new());

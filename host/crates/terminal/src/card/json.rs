@@ -49,7 +49,7 @@ impl Node {
 
 /// The text as a JSON string, with hidden characters spelt out.
 pub(super) fn quoted(string: &str) -> String {
-    text::visible_json(&Value::from(string).to_string())
+    text::escape_json(&Value::from(string).to_string())
 }
 
 /// Reads a text that is known to be valid JSON.

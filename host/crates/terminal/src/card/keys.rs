@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use sallyport_contract::{ApprovalRequest, Subject};
+use sallyport_contract::{ApprovalRequest, ApprovalSubject};
 
 use crate::style::Line;
 
@@ -55,7 +55,7 @@ impl Offers {
     /// Returns the additional answers for a request.
     pub fn of(request: &ApprovalRequest) -> Self {
         let is_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
-        let edit = request.subject == Subject::Call && !is_role;
+        let edit = request.subject == ApprovalSubject::Call && !is_role;
         Self { always: request.rule.is_some(), edit }
     }
 

@@ -1,7 +1,7 @@
 //! Lays out a request as the lines of its card.
 
 use anstyle::{AnsiColor, Style};
-use sallyport_contract::{ApprovalRequest, RequestPreview, Subject, text};
+use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestPreview, text};
 
 use super::{
     argument::{self, Extent},
@@ -102,7 +102,7 @@ impl Card {
         let width = columns(width);
         let mut rows = Rows { lines: self.title(extent).fold(width, 2), width };
         rows.line("plugin", Line::plain(self.plugin()));
-        if self.request.subject != Subject::Call {
+        if self.request.subject != ApprovalSubject::Call {
             rows.line("tool", Line::plain(self.request.call.tool.to_string()));
         }
         for (name, lines) in
@@ -118,9 +118,10 @@ impl Card {
             rows.line("warning", Line::styled(warning, WARNING));
         }
         rows.add("can", self.powers(extent));
-        rows.line("because", Line::plain(text::one_line(&self.request.reason)));
+        rows.line("because", Line::plain(text::escape_line(&self.request.reason)));
         if let Some(rule) = &self.request.rule {
-            let rule: Vec<_> = rule.lines().map(|line| Line::plain(text::one_line(line))).collect();
+            let rule: Vec<_> =
+                rule.lines().map(|line| Line::plain(text::escape_line(line))).collect();
             rows.line("always", Line::plain("writes into your policy:"));
             rows.add("", rule);
         }
@@ -132,10 +133,10 @@ impl Card {
         let of = self.position.map(|Position { index, count }| format!(" {index} of {count}"));
         let mut line = Line::styled(format!("approval{}: ", of.unwrap_or_default()), TITLE);
         let words = match &self.request.subject {
-            Subject::Call => format!("{tool} asks to run"),
-            Subject::Access { what } => match extent {
+            ApprovalSubject::Call => format!("{tool} asks to run"),
+            ApprovalSubject::Access { what } => match extent {
                 Extent::Brief => format!("{} wants {}", tool.plugin, request::brief(what)),
-                Extent::Whole => format!("{} wants {}", tool.plugin, text::one_line(what)),
+                Extent::Whole => format!("{} wants {}", tool.plugin, text::escape_line(what)),
             },
         };
         line.push(&words, Style::new().bold());
@@ -145,8 +146,8 @@ impl Card {
     fn plugin(&self) -> String {
         let request = &self.request;
         let digest: String = request.plugin_digest.chars().take(DIGEST_CHARS).collect();
-        let version = text::one_line(&request.plugin_version);
-        format!("{} {version}, digest {}", request.call.tool.plugin, text::one_line(&digest))
+        let version = text::escape_line(&request.plugin_version);
+        format!("{} {version}, digest {}", request.call.tool.plugin, text::escape_line(&digest))
     }
 
     fn powers(&self, extent: Extent) -> Vec<Line> {
@@ -158,7 +159,7 @@ impl Card {
             Extent::Brief => POWERS_MAX.min(powers.len()),
             Extent::Whole => powers.len(),
         };
-        let line = |power: &String| Line::plain(text::one_line(power));
+        let line = |power: &String| Line::plain(text::escape_line(power));
         let mut lines: Vec<_> = powers[..shown].iter().map(line).collect();
         if let more @ 1.. = powers.len() - shown {
             lines.push(Line::styled(format!("… and {more} more"), Style::new().bold()));
@@ -168,10 +169,10 @@ impl Card {
 
     /// Whether any foreign text of the card contains characters that a reader could not see.
     fn is_deceptive(&self) -> bool {
-        let hides = |foreign: &str| text::one_line(foreign) != foreign;
+        let hides = |foreign: &str| text::escape_line(foreign) != foreign;
         let what = match &self.request.subject {
-            Subject::Call => "",
-            Subject::Access { what } => what,
+            ApprovalSubject::Call => "",
+            ApprovalSubject::Access { what } => what,
         };
         hides(what)
             || self.request.request.as_deref().is_some_and(request::is_deceptive)
@@ -183,8 +184,8 @@ impl Card {
 /// Whether the first view of a question omits part of the request.
 pub fn is_cut(request: &ApprovalRequest) -> bool {
     let is_long = match &request.subject {
-        Subject::Call => false,
-        Subject::Access { what } => request::is_long(what),
+        ApprovalSubject::Call => false,
+        ApprovalSubject::Access { what } => request::is_long(what),
     };
     let shown = request.request.as_deref();
     is_long || shown.is_some_and(|shown| request::shown(shown, Extent::Brief).is_cut)
@@ -194,9 +195,9 @@ pub fn is_cut(request: &ApprovalRequest) -> bool {
 /// `None` for a call.
 pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String> {
     match &request.subject {
-        Subject::Call => None,
-        Subject::Access { what } => {
-            let words = format!("{} wants {}", request.call.tool.plugin, text::one_line(what));
+        ApprovalSubject::Call => None,
+        ApprovalSubject::Access { what } => {
+            let words = format!("{} wants {}", request.call.tool.plugin, text::escape_line(what));
             let fits = words.chars().count() <= columns;
             let cut: String = words.chars().take(columns.saturating_sub(1)).collect();
             Some(if fits { words } else { format!("{cut}…") })

@@ -70,9 +70,11 @@ pub(super) fn shown(request: &RequestPreview, extent: Extent) -> Shown {
 
 /// Whether any text of a request contains hidden characters.
 pub(super) fn is_deceptive(request: &RequestPreview) -> bool {
-    let hides = |foreign: &str| text::one_line(foreign) != foreign;
-    let body =
-        request.body.as_ref().is_some_and(|body| text::visible(&body.content) != body.content);
+    let hides = |foreign: &str| text::escape_line(foreign) != foreign;
+    let body = request
+        .body
+        .as_ref()
+        .is_some_and(|body| text::escape_multiline(&body.content) != body.content);
     body || hides(&request.query) || request.headers.iter().any(|(_, value)| hides(value))
 }
 
@@ -94,14 +96,14 @@ struct View {
 impl View {
     fn cut(&mut self, foreign: &str) -> String {
         if self.extent == Extent::Whole || !is_long(foreign) {
-            return text::one_line(foreign);
+            return text::escape_line(foreign);
         }
         self.is_cut = true;
         let count = foreign.chars().count();
         let tail = BRIEF_CHARS_MAX - HEAD_CHARS;
         let head: String = foreign.chars().take(HEAD_CHARS).collect();
         let end: String = foreign.chars().skip(count - tail).collect();
-        let (head, end) = (text::one_line(&head), text::one_line(&end));
+        let (head, end) = (text::escape_line(&head), text::escape_line(&end));
         format!(
             "{head} … ({} of {count} characters are not shown) … {end}",
             count - BRIEF_CHARS_MAX
@@ -114,7 +116,7 @@ impl View {
             Extent::Whole => headers.len(),
         };
         let line = |(name, value): &(String, String)| {
-            Line::plain(format!("{}: {}", text::one_line(name), self.cut(value)))
+            Line::plain(format!("{}: {}", text::escape_line(name), self.cut(value)))
         };
         let mut lines: Vec<Line> = headers[..shown].iter().map(line).collect();
         if let more @ 1.. = headers.len() - shown {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use sallyport_contract::{
-    ApprovalRequest, BodyPreview, CallContext, RequestPreview, Subject, ToolCall,
+    ApprovalRequest, ApprovalSubject, BodyPreview, RequestPreview, RequestedCall, ToolCallContext,
 };
 
 use super::*;
@@ -12,12 +12,12 @@ use crate::style::Line;
 
 fn request(arguments: &str) -> ApprovalRequest {
     ApprovalRequest {
-        call: ToolCall {
-            context: CallContext::default(),
+        call: RequestedCall {
+            context: ToolCallContext::default(),
             tool: "mail.send_email".parse().unwrap(),
             arguments: arguments.to_owned(),
         },
-        subject: Subject::Call,
+        subject: ApprovalSubject::Call,
         request: None,
         plugin_version: "1.2.0".into(),
         plugin_digest: "3fa9c1d2e4b5f60718293a4b".into(),
@@ -53,7 +53,8 @@ fn a_card_shows_everything_that_matters() {
 #[test]
 fn a_card_for_an_access_cannot_be_edited_nor_allowed_for_good() {
     let mut request = request("{}");
-    request.subject = Subject::Access { what: "GET https://example.org/\u{202e}gpj".into() };
+    request.subject =
+        ApprovalSubject::Access { what: "GET https://example.org/\u{202e}gpj".into() };
     (request.rule, request.powers) = (None, Vec::new());
     let card = Card::new(request, Some(Position { index: 1, count: 1 }));
     insta::assert_snapshot!(shown(&card.lines(60)) + &shown(&card.keys(60)));
@@ -73,7 +74,7 @@ fn preview(query: &str, headers: &[(&str, &str)], body: &[u8]) -> RequestPreview
 }
 
 fn about(preview: RequestPreview) -> ApprovalRequest {
-    let subject = Subject::Access { what: preview.what() };
+    let subject = ApprovalSubject::Access { what: preview.summary_line() };
     ApprovalRequest { subject, request: Some(Arc::new(preview)), ..request("{}") }
 }
 

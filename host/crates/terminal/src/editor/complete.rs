@@ -90,7 +90,7 @@ fn named(start: usize, typed: &str, names: Vec<(String, String)>) -> Vec<Offer> 
     let offer = |(value, note): (String, String)| Offer {
         start,
         value,
-        note: text::excerpt(&note, NOTE_CHARS_MAX),
+        note: text::escape_excerpt(&note, NOTE_CHARS_MAX),
         whole: true,
     };
     names.into_iter().filter(begins).map(offer).collect()
@@ -144,7 +144,7 @@ fn path_text(path: &str, is_folder: bool, mark: &str) -> String {
 
 /// Whether a name can be shown and typed unchanged.
 fn is_plain(name: &str) -> bool {
-    text::one_line(name) == name
+    text::escape_line(name) == name
 }
 
 /// The completer: the current vocabulary, and the folders on disk.

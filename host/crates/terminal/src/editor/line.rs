@@ -205,7 +205,7 @@ impl Editor {
             Ok(text) => fill(self.engine(prompt), &text),
             Err(error) => {
                 below(self.engine(prompt));
-                show(&[Line::plain(text::one_line(&error.to_string()))]);
+                show(&[Line::plain(text::escape_line(&error.to_string()))]);
             }
         }
     }
@@ -216,7 +216,7 @@ fn history(settings: &Settings) -> (PrivateHistory, Vec<Line>) {
     match PrivateHistory::open(folder) {
         Ok(history) => (history, Vec::new()),
         Err(error) => {
-            let folder = text::one_line(&folder.to_string_lossy());
+            let folder = text::escape_line(&folder.to_string_lossy());
             let notice = format!("lines are not remembered: {folder} cannot be used: {error}");
             (PrivateHistory::unkept(), vec![Line::plain(notice)])
         }

@@ -30,7 +30,7 @@ impl Prompt {
     fn name(&self) -> String {
         match self {
             Self::Message { model: name } | Self::Aside { name } => {
-                text::excerpt(name, NAME_CHARS_MAX)
+                text::escape_excerpt(name, NAME_CHARS_MAX)
             }
         }
     }
@@ -61,7 +61,7 @@ impl reedline::Prompt for Prompt {
             PromptHistorySearchStatus::Passing => "",
             PromptHistorySearchStatus::Failing => "no match for ",
         };
-        format!(" (search: {nothing}{}) ", text::one_line(&search.term)).into()
+        format!(" (search: {nothing}{}) ", text::escape_line(&search.term)).into()
     }
 
     fn get_prompt_color(&self) -> Color {

@@ -68,7 +68,7 @@ pub(super) fn code_line(code: &str) -> Line {
         return Line::default();
     }
     let mut line = Line::plain(CODE_INDENT);
-    line.push(&text::one_line(&spaced(code)), theme::CODE);
+    line.push(&text::escape_line(&spaced(code)), theme::CODE);
     line
 }
 

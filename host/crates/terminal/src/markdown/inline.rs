@@ -77,12 +77,12 @@ impl Inline {
 
     /// Adds text in the current style. Line ends become spaces.
     pub(super) fn text(&mut self, text: &str) {
-        self.escaped(text, text::one_line);
+        self.escaped(text, text::escape_line);
     }
 
     /// Adds prose of the answer. Invisible characters that its language needs are kept.
     fn prose(&mut self, text: &str) {
-        self.escaped(text, text::prose);
+        self.escaped(text, text::escape_prose);
     }
 
     fn escaped(&mut self, text: &str, escape: fn(&str) -> String) {

@@ -170,7 +170,7 @@ impl<W: io::Write> Screen<W> {
     ///
     /// See [`Screen::text`].
     pub fn note(&mut self, note: &str) -> io::Result<()> {
-        let lines: Vec<_> = note.lines().map(|line| Line::plain(text::one_line(line))).collect();
+        let lines: Vec<_> = note.lines().map(|line| Line::plain(text::escape_line(line))).collect();
         self.print(&lines)
     }
 

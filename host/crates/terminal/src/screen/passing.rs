@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sallyport_contract::text::Prose;
+use sallyport_contract::text::ProseEscaper;
 
 use super::Voice;
 use crate::style::{Colour, Line};
@@ -17,7 +17,7 @@ pub(super) struct Passing {
     /// Whether the last piece ended with a carriage return, which may be half of a line end.
     after_return: bool,
     /// The withheld end of the text.
-    prose: Prose,
+    prose: ProseEscaper,
 }
 
 impl Passing {

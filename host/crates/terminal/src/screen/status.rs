@@ -65,7 +65,7 @@ impl Status {
 
 impl Activity {
     fn words(&self) -> String {
-        let name = |name: &str| text::excerpt(name, NAME_CHARS_MAX);
+        let name = |name: &str| text::escape_excerpt(name, NAME_CHARS_MAX);
         match self {
             Self::Thinking => "thinking".to_owned(),
             Self::Answering => "answering".to_owned(),
@@ -75,7 +75,7 @@ impl Activity {
                 [first, rest @ ..] => format!("{} and {} more", name(first), rest.len()),
             },
             Self::Waiting { tool, host } => format!("{} waits for {}", name(tool), name(host)),
-            Self::Other(words) => text::one_line(words),
+            Self::Other(words) => text::escape_line(words),
         }
     }
 }

@@ -130,7 +130,7 @@ fn plugin(argument: &str) -> Result<Option<PluginName>, SlashError> {
     if argument.is_empty() {
         return Ok(None);
     }
-    let wrong = |_| SlashError::NoPlugin { text: text::excerpt(argument, WORD_CHARS_MAX) };
+    let wrong = |_| SlashError::NoPlugin { text: text::escape_excerpt(argument, WORD_CHARS_MAX) };
     argument.parse().map(Some).map_err(wrong)
 }
 
@@ -144,7 +144,7 @@ fn file(name: &'static str, argument: &str) -> Result<Option<PathBuf>, SlashErro
 }
 
 fn unknown(word: &str) -> SlashError {
-    SlashError::Unknown { word: text::excerpt(word, WORD_CHARS_MAX), near: nearest(word) }
+    SlashError::Unknown { word: text::escape_excerpt(word, WORD_CHARS_MAX), near: nearest(word) }
 }
 
 /// Returns the command that the user probably meant: one that begins with the word, or else the

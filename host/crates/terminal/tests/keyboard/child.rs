@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::process::{ioctl_tiocsctty, setsid};
-use sallyport_contract::{ApprovalRequest, CallContext, Subject, ToolCall};
+use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestedCall, ToolCallContext};
 use sallyport_terminal::{
     attach::Disk,
     card::{Card, Position},
@@ -97,12 +97,12 @@ fn read(keyboard: &Keyboard, prompt: Prompt, begin: Begin) -> Input {
 
 fn card() -> Card {
     let request = ApprovalRequest {
-        call: ToolCall {
-            context: CallContext::default(),
+        call: RequestedCall {
+            context: ToolCallContext::default(),
             tool: "mail.send".parse().unwrap(),
             arguments: format!(r#"{{"body":"{}","to":"a@x"}}"#, "word ".repeat(1000)),
         },
-        subject: Subject::Call,
+        subject: ApprovalSubject::Call,
         request: None,
         plugin_version: "1.0.0".into(),
         plugin_digest: "0123456789abcdef".into(),

@@ -3,7 +3,7 @@
 use sallyport_contract::{Outcome, text};
 use sallyport_model::Delta;
 use sallyport_runtime::roles::whose;
-use sallyport_session::Event;
+use sallyport_session::SessionEvent;
 
 use super::Floor;
 use crate::cli::show;
@@ -21,14 +21,14 @@ impl Floor<'_> {
     }
 
     /// Shows an event if no plugin does.
-    pub(super) fn show(&mut self, event: &Event) {
+    pub(super) fn show(&mut self, event: &SessionEvent) {
         let is_written = matches!(&self.turn, Some(Some(origin)) if self.is_heard(origin));
         match event {
-            Event::InputAccepted { text, origin: Some(origin), .. } if !is_written => {
-                let (from, text) = (whose(origin), text::excerpt(text, INPUT_CHARS_MAX));
+            SessionEvent::InputAccepted { text, origin: Some(origin), .. } if !is_written => {
+                let (from, text) = (whose(origin), text::escape_excerpt(text, INPUT_CHARS_MAX));
                 self.screen.with(|out| out.note(&format!("> {from}: {text}")));
             }
-            Event::Delta(Delta::Text(piece)) if !is_written => {
+            SessionEvent::Delta(Delta::Text(piece)) if !is_written => {
                 let is_shown = self.screen.with(|out| {
                     if out.stdout_is_terminal {
                         out.piece(piece);
@@ -37,16 +37,16 @@ impl Floor<'_> {
                 });
                 self.is_streamed |= is_shown;
             }
-            Event::MessageComplete { .. } if self.is_streamed => {
+            SessionEvent::MessageComplete { .. } if self.is_streamed => {
                 self.screen.with(|out| out.line(""));
             }
-            Event::CallFinished { tool, report, .. } => {
+            SessionEvent::CallFinished { tool, report, .. } => {
                 self.screen.with(|out| out.note(&format!("· {tool} {}", show::ending(report))));
             }
-            Event::Noticed { notice } => {
+            SessionEvent::Noticed { notice } => {
                 self.screen.with(|out| out.notice(notice));
             }
-            Event::Notice(notice) => self.screen.with(|out| out.warn(&notice.to_string())),
+            SessionEvent::Notice(notice) => self.screen.with(|out| out.warn(&notice.to_string())),
             _ => {}
         }
     }

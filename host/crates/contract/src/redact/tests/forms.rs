@@ -13,15 +13,15 @@ const ODD: &str = "p@ss w0/rd+\"q\\'&<é>=😀\n~";
 fn check(secret: &str, form: &str) {
     let redactor = redactor(&[("a", secret)]);
     let text = format!("({form})");
-    assert_eq!(redactor.text(&text), "([secret a])", "{form}");
-    assert_eq!(redactor.finds(text.as_bytes()), Some("a"), "{form}");
+    assert_eq!(redactor.redact_text(&text), "([secret a])", "{form}");
+    assert_eq!(redactor.find_secret(text.as_bytes()), Some("a"), "{form}");
 }
 
 /// The form is removed except for the few letters at its ends that are not the secret's alone.
 #[track_caller]
 fn check_within(secret: &str, text: &str, left: (&str, &str)) {
     let want = format!("{}[secret a]{}", left.0, left.1);
-    assert_eq!(redactor(&[("a", secret)]).text(text), want, "{text}");
+    assert_eq!(redactor(&[("a", secret)]).redact_text(text), want, "{text}");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn every_neighbourhood_in_base64() {
             let data = format!("{before}{TOKEN}{behind}");
             for encoding in [&data_encoding::BASE64, &data_encoding::BASE64URL_NOPAD] {
                 let text = encoding.encode(data.as_bytes());
-                let clean = redactor.text(&text).into_owned();
+                let clean = redactor.redact_text(&text).into_owned();
                 let left = clean.replace("[secret a]", "");
                 assert!(clean.contains("[secret a]"), "{data}: {clean}");
                 assert!(left.len() <= (before.len() + behind.len()) * 2 + 4, "{data}: {clean}");

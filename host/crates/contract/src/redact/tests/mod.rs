@@ -18,7 +18,7 @@ fn redactor(secrets: &[(&str, &str)]) -> Redactor {
 
 /// Passes pieces through a stream.
 fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut stream = redactor.stream();
+    let mut stream = redactor.redact_stream();
     let mut out = Vec::new();
     for piece in pieces {
         out.extend_from_slice(&stream.push(piece));
@@ -29,7 +29,7 @@ fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>)
 
 /// Passes pieces through a scan. Returns the bytes that have left, and whether that was all.
 fn scanned<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, bool) {
-    let mut scan = redactor.scan();
+    let mut scan = redactor.scan_stream();
     let mut out = Vec::new();
     for piece in pieces {
         match scan.push(piece) {

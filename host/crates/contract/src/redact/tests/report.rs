@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::redactor;
 use crate::{
-    CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, ToolOutput,
+    CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, LogLevel, Outcome,
+    ToolOutput,
 };
 
 const TOKEN: &str = "s3cr3t-Tok3n_9";
@@ -21,14 +22,15 @@ fn denial() -> Denial {
 
 fn outcomes() -> Vec<Outcome> {
     let content = vec![
-        Content::Text { text: leak() },
-        Content::Image { media_type: leak(), data: leak().into_bytes() },
-        Content::Audio { media_type: leak(), data: leak().into_bytes() },
-        Content::Resource { uri: leak(), media_type: Some(leak()), title: Some(leak()) },
+        ContentPart::Text { text: leak() },
+        ContentPart::Image { media_type: leak(), data: leak().into_bytes() },
+        ContentPart::Audio { media_type: leak(), data: leak().into_bytes() },
+        ContentPart::Resource { uri: leak(), media_type: Some(leak()), title: Some(leak()) },
     ];
     let data = json!({ "a": [leak()] });
-    let failure =
-        || Failure::new(FailureKind::Failed, leak()).with_detail(leak()).with_panic(Some(leak()));
+    let failure = || {
+        CallFailure::new(FailureKind::Failed, leak()).with_detail(leak()).with_panic(Some(leak()))
+    };
     vec![
         Outcome::Completed(ToolOutput { data, content, speech: Some(leak()) }),
         Outcome::Failed(failure()),
@@ -55,8 +57,8 @@ fn effects() -> Vec<Effect> {
 fn binary_parts(report: &CallReport) -> Vec<&[u8]> {
     let Outcome::Completed(output) = &report.outcome else { return Vec::new() };
     let parts = output.content.iter().filter_map(|part| match part {
-        Content::Image { data, .. } | Content::Audio { data, .. } => Some(data.as_slice()),
-        Content::Text { .. } | Content::Resource { .. } => None,
+        ContentPart::Image { data, .. } | ContentPart::Audio { data, .. } => Some(data.as_slice()),
+        ContentPart::Text { .. } | ContentPart::Resource { .. } => None,
     });
     parts.collect()
 }
@@ -67,7 +69,7 @@ fn no_field_lets_a_secret_through() {
     for outcome in outcomes() {
         let mut report = CallReport { effects: effects(), ..CallReport::from(outcome) };
         let before = format!("{report:?}");
-        redactor.report(&mut report);
+        redactor.redact_report(&mut report);
         let after = format!("{report:?}");
         assert!(!after.contains(TOKEN), "{after}");
         let texts = before.matches(TOKEN).count();
@@ -82,9 +84,9 @@ fn without_a_secret_a_report_stays_as_it_is() {
     for outcome in outcomes() {
         let before = CallReport { effects: effects(), ..CallReport::from(outcome) };
         let mut after = before.clone();
-        other.report(&mut after);
+        other.redact_report(&mut after);
         assert_eq!(after, before);
-        crate::Redactor::none().report(&mut after);
+        crate::Redactor::empty().redact_report(&mut after);
         assert_eq!(after, before);
     }
 }

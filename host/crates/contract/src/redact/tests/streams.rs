@@ -11,8 +11,8 @@ const TOKEN: &str = "s3cr3t-Tok3n_9";
 /// Whole, byte by byte, and cut at every position into two and into three.
 #[track_caller]
 fn check(redactor: &Redactor, data: &[u8], want: &[u8]) {
-    let found = redactor.finds(data).is_some();
-    assert_eq!(*redactor.bytes(data), *want);
+    let found = redactor.find_secret(data).is_some();
+    assert_eq!(*redactor.redact_bytes(data), *want);
     let check = |pieces: &[&[u8]]| {
         let out = streamed(redactor, pieces.iter().copied());
         assert_eq!(out, want, "{:?}", String::from_utf8_lossy(&out));
@@ -84,7 +84,7 @@ fn a_long_secret_in_pieces() {
 #[test]
 fn only_what_may_begin_a_secret_is_held_back() {
     let redactor = redactor(&[("a", TOKEN)]);
-    let mut stream = redactor.stream();
+    let mut stream = redactor.redact_stream();
     let mut check = |piece: &str, want: &str| {
         assert_eq!(String::from_utf8_lossy(&stream.push(piece.as_bytes())), want, "{piece}");
     };
@@ -106,7 +106,7 @@ fn what_is_held_back_is_bounded() {
     let secrets = ["a".repeat(REDACTED_BYTES_MIN), "a".repeat(60_000), "\"\\".repeat(5000)];
     for secret in secrets {
         let redactor = redactor(&[("a", &secret)]);
-        let mut stream = redactor.stream();
+        let mut stream = redactor.redact_stream();
         let (mut pushed, mut passed) = (0, 0);
         for piece in format!("{}\"\\\"\\", "a\\".repeat(9000)).as_bytes().chunks(7) {
             pushed += piece.len();
@@ -118,22 +118,22 @@ fn what_is_held_back_is_bounded() {
 
 #[test]
 fn without_secrets_everything_passes_as_it_is() {
-    let none = Redactor::none();
-    let mut stream = none.stream();
+    let none = Redactor::empty();
+    let mut stream = none.redact_stream();
     let piece = b"s3cr3t-Tok3n_9".as_slice();
     assert!(
         matches!(stream.push(piece), std::borrow::Cow::Borrowed(same) if same.as_ptr() == piece.as_ptr())
     );
     assert!(stream.finish().is_empty());
     assert!(
-        matches!(none.scan().push(piece), Ok(std::borrow::Cow::Borrowed(same)) if same == piece)
+        matches!(none.scan_stream().push(piece), Ok(std::borrow::Cow::Borrowed(same)) if same == piece)
     );
 }
 
 #[test]
 fn a_scan_names_the_secret_and_lets_nothing_more_leave() {
     let redactor = redactor(&[("a", TOKEN), ("b", "abcdef")]);
-    let mut scan = redactor.scan();
+    let mut scan = redactor.scan_stream();
     let mut push = |piece: &str| {
         scan.push(piece.as_bytes()).map(|part| String::from_utf8_lossy(&part).into_owned())
     };
@@ -151,8 +151,8 @@ fn a_secret_that_may_leave_hides_no_other() {
         [(&[], Some("a")), (&["a"], Some("b")), (&["b"], Some("a")), (&["a", "b"], None)];
     for (spared, want) in rows {
         let spared: Vec<String> = spared.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(redactor.finds_beside(text.as_bytes(), &spared), want);
-        let mut scan = redactor.scan_beside(&spared);
+        assert_eq!(redactor.find_secret_except(text.as_bytes(), &spared), want);
+        let mut scan = redactor.scan_stream_except(&spared);
         assert_eq!(scan.push(text.as_bytes()).err().as_deref(), want);
     }
 }

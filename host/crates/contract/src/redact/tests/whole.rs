@@ -30,7 +30,7 @@ fn several_secrets_that_touch_overlap_or_contain_each_other() {
         ("hijklmnoabcdef-abcdefghi", "[secret next][secret short]-[secret short]i"),
     ];
     for (text, want) in rows {
-        assert_eq!(redactor(&secrets).text(text), want, "{text}");
+        assert_eq!(redactor(&secrets).redact_text(text), want, "{text}");
     }
 }
 
@@ -51,8 +51,8 @@ fn ordinary_text_is_left_alone() {
         "\0\u{ff}\u{10ffff}",
         &long,
     ] {
-        assert!(matches!(redactor.text(text), std::borrow::Cow::Borrowed(_)), "{text}");
-        assert_eq!(redactor.finds(text.as_bytes()), None, "{text}");
+        assert!(matches!(redactor.redact_text(text), std::borrow::Cow::Borrowed(_)), "{text}");
+        assert_eq!(redactor.find_secret(text.as_bytes()), None, "{text}");
     }
 }
 
@@ -60,7 +60,7 @@ fn ordinary_text_is_left_alone() {
 fn bytes_that_are_no_text() {
     let redactor = redactor(&[("a", "s3cr3t-Tok3n_9")]);
     let data = [b"\xff\x00s3cr3t-Tok3n_9\xfe".as_slice(), b"\xc3"].concat();
-    assert_eq!(*redactor.bytes(&data), *b"\xff\x00[secret a]\xfe\xc3");
+    assert_eq!(*redactor.redact_bytes(&data), *b"\xff\x00[secret a]\xfe\xc3");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn values_lose_secrets_in_strings_keys_and_numbers() {
         "list": ["x", {"deep": "is s3cr3t-Tok3n_9."}, null, true, 1234567, 12345678, -9123456780i64],
         "inner": r#"{"k":"\u00733cr3t-Tok3n_9","l":"czNjcjN0LVRvazNuXzk="}"#,
     });
-    redactor.value(&mut value);
+    redactor.redact_value(&mut value);
     let want = json!({
         "[secret a]": 2,
         "[secret a]'": 1,
@@ -85,29 +85,29 @@ fn values_lose_secrets_in_strings_keys_and_numbers() {
 #[test]
 fn short_secrets_are_named_and_not_looked_for() {
     let five = redactor(&[("a", "12345"), ("b", ""), ("c", "  1234  ")]);
-    assert_eq!(five.too_short(), ["a", "b", "c"]);
+    assert_eq!(five.too_short_names(), ["a", "b", "c"]);
     assert!(five.is_empty());
-    assert_eq!(five.text("12345"), "12345");
+    assert_eq!(five.redact_text("12345"), "12345");
     let mixed = redactor(&[("a", "12345"), ("b", "123456")]);
-    assert_eq!(mixed.too_short(), ["a"]);
-    assert_eq!(mixed.text("12345 123456"), "12345 [secret b]");
-    assert!(Redactor::none().is_empty() && Redactor::none().too_short().is_empty());
+    assert_eq!(mixed.too_short_names(), ["a"]);
+    assert_eq!(mixed.redact_text("12345 123456"), "12345 [secret b]");
+    assert!(Redactor::empty().is_empty() && Redactor::empty().too_short_names().is_empty());
 }
 
 #[test]
 fn a_mark_gives_no_secret_away() {
     let redactor = redactor(&[("spotify", "spotify"), ("b", "secret"), ("c", "unrelated")]);
-    assert_eq!(redactor.text("spotify secret unrelated"), "[***] [***] [***]");
+    assert_eq!(redactor.redact_text("spotify secret unrelated"), "[***] [***] [***]");
 }
 
 #[test]
 fn nothing_that_is_printed_holds_a_secret() {
     let redactor = redactor(&[("a", "s3cr3t-Tok3n_9")]);
-    let mut stream = redactor.stream();
+    let mut stream = redactor.redact_stream();
     stream.push(b"s3cr3t-Tok3n_");
     assert_eq!(format!("{redactor:?}"), r#"Redactor(["a"])"#);
     assert_eq!(
-        format!("{stream:?} {:?}", redactor.scan()),
+        format!("{stream:?} {:?}", redactor.scan_stream()),
         "RedactStream { .. } ScanStream { .. }"
     );
 }
@@ -127,17 +127,17 @@ fn a_long_secret_is_followed_to_its_end_and_as_far_as_it_goes() {
         (json, "\"[secret key]\""),
         (base64, "[secret key]"),
     ] {
-        assert_eq!(redactor.text(&text), want);
+        assert_eq!(redactor.redact_text(&text), want);
     }
     let beginning = &secret[..HEAD_BYTES_MAX - 1];
-    assert_eq!(redactor.text(beginning), beginning);
+    assert_eq!(redactor.redact_text(beginning), beginning);
 }
 
 #[test]
 fn a_long_secret_may_break_off_within_a_character() {
     let secret = format!("{}é and so on", "0123456789".repeat(60));
     let text = secret.replace('é', "è");
-    let clean = redactor(&[("a", &secret)]).text(&text).into_owned();
+    let clean = redactor(&[("a", &secret)]).redact_text(&text).into_owned();
     assert_eq!(clean, "[secret a]\u{fffd} and so on");
 }
 
@@ -146,12 +146,12 @@ fn a_long_secret_may_break_off_within_a_character() {
 fn a_secret_of_one_letter_repeated() {
     let secret = "a".repeat(3000);
     let redactor = redactor(&[("a", &secret)]);
-    assert_eq!(redactor.text(&format!("x{}x", "a".repeat(20_000))), "x[secret a]x");
+    assert_eq!(redactor.redact_text(&format!("x{}x", "a".repeat(20_000))), "x[secret a]x");
 }
 
 #[test]
 fn of_one_value_under_two_names_the_first_is_shown() {
     let secret = Secret::new("s3cr3t-Tok3n_9");
     let redactor = Redactor::new([("z", &secret), ("a", &secret)]);
-    assert_eq!(redactor.text("s3cr3t-Tok3n_9"), "[secret z]");
+    assert_eq!(redactor.redact_text("s3cr3t-Tok3n_9"), "[secret z]");
 }

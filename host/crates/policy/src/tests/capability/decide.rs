@@ -1,6 +1,6 @@
 //! Pages and roles: decisions with rules, and defaults without them.
 
-use sallyport_contract::{CallContext, Decision, Decision::*};
+use sallyport_contract::{Decision, Decision::*, ToolCallContext};
 use serde_json::{Map, json};
 use url::Url;
 
@@ -10,7 +10,7 @@ use crate::{Grant, Policy, Question, Verdict};
 const OPENS: &str = "[plugin.weather]\nopen-url = true\n";
 
 fn question<T>(id: &str, ask: impl FnOnce(&Question<'_>) -> T) -> T {
-    let (id, context) = (tool(id), CallContext::default());
+    let (id, context) = (tool(id), ToolCallContext::default());
     ask(&Question { tool: &id, digest: DIGEST, arguments: &json!({}), context: &context })
 }
 

@@ -1,6 +1,6 @@
 //! Explanations and remarks about capabilities.
 
-use sallyport_contract::{CallContext, Decision, Decision::*};
+use sallyport_contract::{Decision, Decision::*, ToolCallContext};
 use serde_json::{Map, json};
 use url::Url;
 
@@ -55,7 +55,7 @@ fn a_capability_is_explained_by_its_entries() {
 fn a_page_and_a_call_are_explained_by_what_decided() {
     let policy = policy(POLICY);
     let grant = policy.grant(&manifest(GREEDY), &Map::new());
-    let (id, arguments, context) = (tool("weather.get"), json!({}), CallContext::default());
+    let (id, arguments, context) = (tool("weather.get"), json!({}), ToolCallContext::default());
     let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     let page = |url: &str| policy.explain_open_url(&question, &grant, &Url::parse(url).unwrap());
     let asks = page("https://a.io/x");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{CallContext, ToolCall};
+use sallyport_contract::{RequestedCall, ToolCallContext};
 use sallyport_store::Store;
 use serde_json::json;
 
@@ -41,8 +41,8 @@ impl Table {
     #[track_caller]
     fn refused(&self, tool: &str, arguments: Value, outcome: &str, words: &str) {
         let report = self.call("s", tool, arguments);
-        assert_eq!(report.outcome.word(), outcome, "{report:?}");
-        let told = report.outcome.to_model().to_string();
+        assert_eq!(report.outcome.as_str(), outcome, "{report:?}");
+        let told = report.outcome.to_model_value().to_string();
         assert!(told.contains(words), "no {words:?} in {told}");
     }
 
@@ -50,18 +50,18 @@ impl Table {
         self.done(session, CREATE, json!({ "text": text, "when": when }))
     }
 
-    fn timer(&self) -> Timer {
+    fn timer(&self) -> StoredTimer {
         let timers = self.from.services.timers.as_ref().unwrap();
-        timers.list(&owner(&self.from)).unwrap().remove(0)
+        timers.list_timers(&owner(&self.from)).unwrap().remove(0)
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "these calls reach nothing but the tool under test")]
-fn admitted(session: &str, tool: &str, arguments: Value) -> Admitted {
-    let context = CallContext { session_id: session.into(), ..CallContext::default() };
+fn admitted(session: &str, tool: &str, arguments: Value) -> AdmittedCall {
+    let context = ToolCallContext { session_id: session.into(), ..ToolCallContext::default() };
     let tool = format!("{NAME}.{tool}").parse().unwrap();
-    let call = ToolCall { context, tool, arguments: arguments.to_string() };
-    Admitted::new(call, arguments)
+    let call = RequestedCall { context, tool, arguments: arguments.to_string() };
+    AdmittedCall::new(call, arguments)
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn what_fires_goes_back_to_its_conversation() {
     let firing = |missed, again, late| {
         let timer = table.timer();
         let due_ms = timer.next_ms;
-        Firing { timer, due_ms, late, missed, again }
+        TimerFiring { timer, due_ms, late, missed, again }
     };
     let rows = [
         (firing(0, false, false), "Reminder: call mum"),
@@ -185,7 +185,10 @@ fn what_fires_goes_back_to_its_conversation() {
     for (firing, text) in rows {
         let notice = crate::internal::fired(&firing).unwrap();
         assert_eq!((notice.text.as_str(), notice.late), (text, firing.late));
-        assert_eq!((notice.session_id.as_str(), notice.audience), ("s-1", Audience::Conversation));
+        assert_eq!(
+            (notice.session_id.as_str(), notice.audience),
+            ("s-1", NoticeAudience::Conversation)
+        );
         assert_eq!(notice.speech.as_deref(), Some("call mum"));
     }
     let mut strange = firing(0, false, false);

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport,
-    services::{Inbox, Seat},
+    AdmittedCall, BoxFuture, CallReport,
+    services::{SessionInbox, UiSession},
 };
 use sallyport_sandbox::roles::{HttpBody, Served};
 use serde_json::{Value, json};
@@ -44,9 +44,9 @@ pub struct PluginPage {
     /// The session that it belongs to.
     pub session_id: String,
     /// Receives its inputs, if it is a listener.
-    pub inbox: Option<Arc<dyn Inbox>>,
+    pub inbox: Option<Arc<dyn SessionInbox>>,
     /// Receives its commands, if it is a UI.
-    pub seat: Option<Arc<dyn Seat>>,
+    pub seat: Option<Arc<dyn UiSession>>,
     /// Receives errors, for the operator.
     pub tell: Tell,
     /// The latest decisions on read-only requests.
@@ -63,18 +63,18 @@ struct Look {
     at: Instant,
     /// The edition of the policy that decided.
     edition: u64,
-    call: Admitted,
+    call: AdmittedCall,
 }
 
 impl Looks {
-    fn last(&self, about: &Value, edition: u64) -> Option<Admitted> {
+    fn last(&self, about: &Value, edition: u64) -> Option<AdmittedCall> {
         let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let look = looks.get(&about.to_string())?;
         let holds = look.edition == edition && look.at.elapsed() < LOOK_TIME_MAX;
-        holds.then(|| look.call.again())
+        holds.then(|| look.call.clone_for_rerun())
     }
 
-    fn keep(&self, about: &Value, edition: u64, call: &Admitted) {
+    fn keep(&self, about: &Value, edition: u64, call: &AdmittedCall) {
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if looks.len() >= LOOKS_MAX {
             looks.clear();
@@ -103,7 +103,7 @@ impl PluginPage {
         &self,
         request: &Request<Full<Bytes>>,
         only_looks: bool,
-    ) -> Result<Admitted, Box<CallReport>> {
+    ) -> Result<AdmittedCall, Box<CallReport>> {
         let about = json!({ "method": request.method().as_str(), "path": request.uri().path() });
         let edition = self.roles.registry().gate().standing.present().number;
         let may_share = only_looks && !self.roles.is_unrecorded();
@@ -122,7 +122,7 @@ impl PluginPage {
     /// client may disconnect at any moment, so a separate task writes the record.
     async fn serve(
         &self,
-        call: Admitted,
+        call: AdmittedCall,
         only_looks: bool,
         request: Request<Full<Bytes>>,
     ) -> Response<HttpBody> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use sallyport_contract::services::{Inbox, Origin, SeatError};
+use sallyport_contract::services::{InputOrigin, SessionInbox, SubmissionError};
 use sallyport_model::UserMessage;
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 
@@ -26,10 +26,10 @@ impl Tray {
     /// # Errors
     ///
     /// Too many inputs are waiting, or the session has ended.
-    pub fn put(&self, input: UserMessage) -> Result<(), SeatError> {
+    pub fn put(&self, input: UserMessage) -> Result<(), SubmissionError> {
         self.0.try_send(input).map_err(|error| match error {
-            TrySendError::Full(_) => SeatError::Full,
-            TrySendError::Closed(_) => SeatError::Ended,
+            TrySendError::Full(_) => SubmissionError::Full,
+            TrySendError::Closed(_) => SubmissionError::Ended,
         })
     }
 }
@@ -49,14 +49,14 @@ impl Tray {
     }
 }
 
-impl Inbox for Tray {
-    fn submit(&self, text: String, origin: Origin) -> Result<(), SeatError> {
+impl SessionInbox for Tray {
+    fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError> {
         self.put(from(text, origin))
     }
 }
 
-impl Inbox for Kept {
-    fn submit(&self, text: String, origin: Origin) -> Result<(), SeatError> {
+impl SessionInbox for Kept {
+    fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError> {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
         match place {
             Some(place) => drop(place.send(from(text, origin))),
@@ -66,7 +66,7 @@ impl Inbox for Kept {
     }
 }
 
-fn from(text: String, origin: Origin) -> UserMessage {
+fn from(text: String, origin: InputOrigin) -> UserMessage {
     UserMessage { text, origin: Some(origin), ..UserMessage::default() }
 }
 
@@ -81,25 +81,26 @@ mod tests {
         for n in 0..INPUTS_WAITING_MAX {
             assert_eq!(put(n.to_string()), Ok(()));
         }
-        assert_eq!(put("more".to_owned()), Err(SeatError::Full));
+        assert_eq!(put("more".to_owned()), Err(SubmissionError::Full));
         assert_eq!(inputs.recv().await.unwrap().text, "0");
         assert_eq!(put("more".to_owned()), Ok(()));
         drop(inputs);
-        assert_eq!(put("late".to_owned()), Err(SeatError::Ended));
+        assert_eq!(put("late".to_owned()), Err(SubmissionError::Ended));
         assert!(tray.keep().await.is_none());
     }
 
     #[tokio::test]
     async fn a_place_that_is_kept_is_nobody_elses() {
         let (tray, mut inputs) = Tray::new();
-        let origin = || Origin { plugin: "lines".parse().unwrap(), label: None, connection: None };
-        let put = |text: &str| tray.submit(text.to_owned(), origin());
+        let origin =
+            || InputOrigin { plugin: "lines".parse().unwrap(), label: None, connection: None };
+        let put = |text: &str| tray.submit_input(text.to_owned(), origin());
         (1..INPUTS_WAITING_MAX).for_each(|_| assert_eq!(put("another"), Ok(())));
         let kept = tray.keep().await.unwrap();
-        assert_eq!(put("more"), Err(SeatError::Full));
-        assert_eq!(kept.submit("kept".to_owned(), origin()), Ok(()));
-        assert_eq!(kept.submit("and one".to_owned(), origin()), Err(SeatError::Full));
+        assert_eq!(put("more"), Err(SubmissionError::Full));
+        assert_eq!(kept.submit_input("kept".to_owned(), origin()), Ok(()));
+        assert_eq!(kept.submit_input("and one".to_owned(), origin()), Err(SubmissionError::Full));
         inputs.recv().await.unwrap();
-        assert_eq!(kept.submit("and one".to_owned(), origin()), Ok(()));
+        assert_eq!(kept.submit_input("and one".to_owned(), origin()), Ok(()));
     }
 }

@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-use sallyport_contract::{Admitted, CallReport, services::Inbox};
+use sallyport_contract::{AdmittedCall, CallReport, services::SessionInbox};
 use sallyport_sandbox::roles::{Handled, Listener, Reply, Signal};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -96,7 +96,12 @@ impl Ear {
     }
 
     /// Delivers a signal to the plugin and returns its replies. Inputs go to `inbox`.
-    async fn hear(&self, connection: &str, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
+    async fn hear(
+        &self,
+        connection: &str,
+        signal: Signal,
+        inbox: Arc<dyn SessionInbox>,
+    ) -> Vec<Reply> {
         let call = match self.admit(word(&signal), Some(connection)).await {
             Ok(call) => call,
             Err(report) => {
@@ -146,7 +151,7 @@ impl Ear {
         &self,
         signal: &str,
         connection: Option<&str>,
-    ) -> Result<Admitted, Box<CallReport>> {
+    ) -> Result<AdmittedCall, Box<CallReport>> {
         let about = match connection {
             Some(connection) => json!({ "signal": signal, "connection": connection }),
             None => json!({ "signal": signal }),
@@ -155,7 +160,7 @@ impl Ear {
         self.player.admit(Run::Listener, context, &about).await
     }
 
-    fn listener(&self, call: Admitted) -> Listener {
+    fn listener(&self, call: AdmittedCall) -> Listener {
         self.player.plugin().listener(call, Arc::new(self.tray.clone()))
     }
 
@@ -173,7 +178,7 @@ impl Connection {
     }
 
     /// Delivers a signal on this connection to the plugin, with a separate inbox.
-    pub async fn hear_into(&self, signal: Signal, inbox: Arc<dyn Inbox>) -> Vec<Reply> {
+    pub async fn hear_into(&self, signal: Signal, inbox: Arc<dyn SessionInbox>) -> Vec<Reply> {
         self.ear.hear(&self.name, signal, inbox).await
     }
 }

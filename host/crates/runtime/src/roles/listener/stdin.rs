@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use sallyport_contract::services::Inbox;
+use sallyport_contract::services::SessionInbox;
 use sallyport_sandbox::roles::{Reply, Signal};
 use tokio::sync::{mpsc, oneshot};
 
@@ -74,7 +74,7 @@ pub async fn attend(
 ) {
     let mut ended = Some(ended);
     let mut desk = Desk { connection: ear.connect("stdin"), print };
-    let tray: Arc<dyn Inbox> = Arc::new(ear.tray.clone());
+    let tray: Arc<dyn SessionInbox> = Arc::new(ear.tray.clone());
     let mut is_open = desk.tell(Signal::Opened("standard input".to_owned()), &tray).await;
     loop {
         let (signal, inbox) = tokio::select! {
@@ -84,7 +84,7 @@ pub async fn attend(
                 None => break,
             },
             heard = next_signal(&mut lines, &ear.tray), if is_open => match heard {
-                Some((Some(signal), kept)) => (signal, Arc::new(kept) as Arc<dyn Inbox>),
+                Some((Some(signal), kept)) => (signal, Arc::new(kept) as Arc<dyn SessionInbox>),
                 Some((None, _)) => {
                     (ear.tell)(&format!("a line of more than {LINE_BYTES_MAX} bytes is passed over"));
                     continue;
@@ -124,7 +124,7 @@ struct Desk {
 
 impl Desk {
     /// Delivers a signal. Returns whether more may follow.
-    async fn tell(&mut self, signal: Signal, inbox: &Arc<dyn Inbox>) -> bool {
+    async fn tell(&mut self, signal: Signal, inbox: &Arc<dyn SessionInbox>) -> bool {
         for reply in self.connection.hear_into(signal, Arc::clone(inbox)).await {
             match reply {
                 Reply::Text(text) => (self.print)(&text),

@@ -1,11 +1,11 @@
 //! Converts the events of a session into the events of a UI.
 
-use sallyport_contract::{ApprovalRequest, BodyEncoding, RequestPreview, Subject, text};
+use sallyport_contract::{ApprovalRequest, ApprovalSubject, BodyEncoding, RequestPreview, text};
 use sallyport_model::Delta;
 use sallyport_sandbox::roles::{
     Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage,
 };
-use sallyport_session::{Event, State, TurnEnd};
+use sallyport_session::{SessionActivity, SessionEvent, TurnEnd};
 use serde_json::json;
 
 use crate::roles::whose;
@@ -17,58 +17,58 @@ const DIGEST_CHARS: usize = 12;
 const ACT_BYTES_MAX: usize = 60 * 1024;
 
 /// Returns the UI events for an event of the session.
-pub fn events(event: &Event) -> Vec<UiEvent> {
+pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
     match event {
-        Event::State(State::Ready) => {
+        SessionEvent::State(SessionActivity::Ready) => {
             vec![UiEvent::StateChanged(Activity::Ready), UiEvent::ReadyForInput]
         }
-        Event::State(state) => vec![UiEvent::StateChanged(activity(*state))],
-        Event::InputAccepted { text, origin, .. } => {
+        SessionEvent::State(state) => vec![UiEvent::StateChanged(activity(*state))],
+        SessionEvent::InputAccepted { text, origin, .. } => {
             let origin = origin.as_ref().map(whose);
             vec![said(Author::User, Format::Text, text, origin)]
         }
-        Event::Delta(Delta::Text(text)) => vec![UiEvent::Delta(text.clone())],
-        Event::MessageComplete { text, .. } if text.is_empty() => Vec::new(),
-        Event::MessageComplete { text, .. } => {
+        SessionEvent::Delta(Delta::Text(text)) => vec![UiEvent::Delta(text.clone())],
+        SessionEvent::MessageComplete { text, .. } if text.is_empty() => Vec::new(),
+        SessionEvent::MessageComplete { text, .. } => {
             vec![said(Author::Assistant, Format::Markdown, text, None)]
         }
-        Event::ApprovalNeeded { confirmation_id, request, .. } => {
+        SessionEvent::ApprovalNeeded { confirmation_id, request, .. } => {
             vec![UiEvent::ToolCallRequested(question(*confirmation_id, request))]
         }
-        Event::ApprovalClosed { confirmation_id } => {
+        SessionEvent::ApprovalClosed { confirmation_id } => {
             vec![UiEvent::ConfirmationClosed(*confirmation_id)]
         }
-        Event::CallFinished { call_id, tool, report, .. } => {
+        SessionEvent::CallFinished { call_id, tool, report, .. } => {
             vec![UiEvent::ToolCallFinished(ToolCallResult {
                 call_id: call_id.clone(),
                 tool: tool.to_string(),
-                outcome: report.outcome.word().to_owned(),
-                data: report.outcome.to_model().to_string(),
+                outcome: report.outcome.as_str().to_owned(),
+                data: report.outcome.to_model_value().to_string(),
             })]
         }
-        Event::TurnEnded { reason, .. } => ending(reason).into_iter().collect(),
-        Event::Noticed { notice } => {
+        SessionEvent::TurnEnded { reason, .. } => ending(reason).into_iter().collect(),
+        SessionEvent::Noticed { notice } => {
             let origin = Some(notice.plugin.to_string());
             vec![said(Author::Notice, Format::Text, &notice.text, origin)]
         }
-        Event::Notice(notice) => vec![beside(&notice.to_string())],
-        Event::Delta(_)
-        | Event::CallRequested { .. }
-        | Event::ArgumentsEdited { .. }
-        | Event::Progress { .. }
-        | Event::Undone { .. }
-        | Event::ModelChanged { .. }
-        | Event::Summarized { .. }
-        | Event::Pinned { .. } => Vec::new(),
+        SessionEvent::Notice(notice) => vec![beside(&notice.to_string())],
+        SessionEvent::Delta(_)
+        | SessionEvent::CallRequested { .. }
+        | SessionEvent::ArgumentsEdited { .. }
+        | SessionEvent::Progress { .. }
+        | SessionEvent::Undone { .. }
+        | SessionEvent::ModelChanged { .. }
+        | SessionEvent::Summarized { .. }
+        | SessionEvent::Pinned { .. } => Vec::new(),
     }
 }
 
-fn activity(state: State) -> Activity {
+fn activity(state: SessionActivity) -> Activity {
     match state {
-        State::Ready => Activity::Ready,
-        State::Thinking => Activity::Thinking,
-        State::Executing => Activity::Executing,
-        State::WaitingForApproval => Activity::WaitingForApproval,
+        SessionActivity::Ready => Activity::Ready,
+        SessionActivity::Thinking => Activity::Thinking,
+        SessionActivity::Executing => Activity::Executing,
+        SessionActivity::WaitingForApproval => Activity::WaitingForApproval,
     }
 }
 
@@ -134,7 +134,7 @@ fn warning(request: &ApprovalRequest) -> String {
 
 /// Describes the access of a running call, each part on lines of its own; empty for a call.
 fn act(request: &ApprovalRequest) -> String {
-    let Subject::Access { what } = &request.subject else { return String::new() };
+    let ApprovalSubject::Access { what } = &request.subject else { return String::new() };
     match request.request.as_deref() {
         Some(shown) => format!("It wants to {what}.{}\n", parts(shown)),
         None => format!("It wants to {what}. "),
@@ -146,13 +146,13 @@ fn act(request: &ApprovalRequest) -> String {
 fn parts(request: &RequestPreview) -> String {
     let mut parts = String::new();
     if !request.query.is_empty() {
-        parts += &format!("\nquery: {}", text::one_line(&request.query));
+        parts += &format!("\nquery: {}", text::escape_line(&request.query));
     }
     for (name, value) in &request.headers {
-        parts += &format!("\nheader {}: {}", text::one_line(name), text::one_line(value));
+        parts += &format!("\nheader {}: {}", text::escape_line(name), text::escape_line(value));
     }
     if let Some(body) = &request.body {
-        let kind = body.media_type.as_deref().map_or("no type".to_owned(), text::one_line);
+        let kind = body.media_type.as_deref().map_or("no type".to_owned(), text::escape_line);
         let form = match body.encoding {
             BodyEncoding::Text => "",
             BodyEncoding::Hex => ", not text, in hexadecimal",
@@ -160,7 +160,7 @@ fn parts(request: &RequestPreview) -> String {
         let bytes = body.length_bytes;
         parts += &format!("\nbody: {kind}, {bytes} bytes{form}, blake3 {}", body.digest);
         // The bar marks each line, so that no line looks like another part.
-        let lines = body.content.split('\n').map(|line| format!("\n│ {}", text::one_line(line)));
+        let lines = body.content.split('\n').map(|line| format!("\n│ {}", text::escape_line(line)));
         parts.extend(lines);
     }
     parts + "\nA yes that lasts holds for any query, headers and body of this address."

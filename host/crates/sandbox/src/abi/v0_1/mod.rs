@@ -10,7 +10,7 @@ mod ui;
 
 use std::future::ready;
 
-use sallyport_contract::{Admitted, services::Firing};
+use sallyport_contract::{AdmittedCall, services::TimerFiring};
 use wasmtime::{
     Store,
     component::{Instance, InstancePre},
@@ -107,7 +107,7 @@ impl PluginAbi for V0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-        call: &'a Admitted,
+        call: &'a AdmittedCall,
     ) -> Answer<'a, ToolReturn> {
         let Some(tools) = &self.tools else { return absent(Export::Tools) };
         Box::pin(tools::call(tools, store, instance, call))
@@ -131,8 +131,8 @@ impl PluginAbi for V0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-        call: &'a Admitted,
-        firing: Firing,
+        call: &'a AdmittedCall,
+        firing: TimerFiring,
     ) -> Answer<'a, ToolReturn> {
         let Some(timers) = &self.timers else { return absent(Export::Timers) };
         Box::pin(timers::fire(timers, store, instance, call, firing))
@@ -151,7 +151,7 @@ impl PluginAbi for V0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-        call: &'a Admitted,
+        call: &'a AdmittedCall,
         generation: Generation,
     ) -> Answer<'a, Result<Generated, ProviderFailure>> {
         let Some(provider) = &self.provider else { return absent(Export::Provider) };

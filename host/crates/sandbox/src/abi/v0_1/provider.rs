@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_contract::Admitted;
+use sallyport_contract::AdmittedCall;
 use wasmtime::{Store, component::Instance};
 
 use super::tools::{call_context, message_in};
@@ -20,7 +20,7 @@ pub(super) async fn generate(
     provider: &wit::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
-    call: &Admitted,
+    call: &AdmittedCall,
     generation: Generation,
 ) -> wasmtime::Result<Result<Generated, ProviderFailure>> {
     let guest = provider.load(&mut *store, &instance).map_err(Mismatch::wrap)?;

@@ -1,8 +1,8 @@
 //! Timers: converts firings to the types of the contract.
 
 use sallyport_contract::{
-    Admitted,
-    services::{Firing, Moment, Timer},
+    AdmittedCall,
+    services::{StoredTimer, TimerFiring, TimerSchedule},
 };
 use wasmtime::{Store, component::Instance};
 
@@ -17,8 +17,8 @@ pub(super) async fn fire(
     timers: &timers::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
-    call: &Admitted,
-    firing: Firing,
+    call: &AdmittedCall,
+    firing: TimerFiring,
 ) -> wasmtime::Result<ToolReturn> {
     let guest = timers.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
     let context = call_context(call, &store.data().case);
@@ -35,7 +35,7 @@ pub(super) async fn fire(
     Ok(done(result, bytes_max))
 }
 
-fn timer(timer: Timer) -> schedule::Timer {
+fn timer(timer: StoredTimer) -> schedule::Timer {
     schedule::Timer {
         id: timer.id,
         moment: moment(timer.moment),
@@ -46,12 +46,12 @@ fn timer(timer: Timer) -> schedule::Timer {
     }
 }
 
-fn moment(moment: Moment) -> schedule::Moment {
+fn moment(moment: TimerSchedule) -> schedule::Moment {
     match moment {
-        Moment::AtMs(ms) => schedule::Moment::AtMs(ms),
-        Moment::InMs(ms) => schedule::Moment::InMs(ms),
-        Moment::EveryMs(ms) => schedule::Moment::EveryMs(ms),
-        Moment::Calendar { cron, time_zone } => {
+        TimerSchedule::AtMs(ms) => schedule::Moment::AtMs(ms),
+        TimerSchedule::InMs(ms) => schedule::Moment::InMs(ms),
+        TimerSchedule::EveryMs(ms) => schedule::Moment::EveryMs(ms),
+        TimerSchedule::Calendar { cron, time_zone } => {
             schedule::Moment::Calendar(schedule::Calendar { cron, time_zone, extra: None })
         }
     }

@@ -1,6 +1,8 @@
 //! Tools: converts calls to the types of the contract, and results to ours.
 
-use sallyport_contract::{Admitted, Content, Failure, FailureKind, Hints, ToolOutput, json};
+use sallyport_contract::{
+    AdmittedCall, CallFailure, ContentPart, FailureKind, ToolHints, ToolOutput, json,
+};
 use wasmtime::{Store, component::Instance};
 
 use crate::{
@@ -25,13 +27,13 @@ pub(super) async fn call(
     tools: &tools::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
-    call: &Admitted,
+    call: &AdmittedCall,
 ) -> wasmtime::Result<ToolReturn> {
     let guest = tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
     let context = call_context(call, &store.data().case);
     let output_bytes_max = store.data().output_bytes_max();
     let name = call.tool().tool.as_str();
-    let arguments = call.text().to_owned();
+    let arguments = call.arguments_text().to_owned();
     let result = guest.call_call_tool(store, &context, name, &arguments).await?;
     Ok(match result {
         Ok(output) => tool_output(output, output_bytes_max),
@@ -46,7 +48,7 @@ fn raw_tool(spec: wit::ToolSpec) -> RawTool {
         description: spec.description,
         parameters: spec.parameters,
         output: spec.output,
-        hints: Hints {
+        hints: ToolHints {
             read_only: spec.hints.read_only,
             destructive: spec.hints.destructive,
             idempotent: spec.hints.idempotent,
@@ -56,7 +58,7 @@ fn raw_tool(spec: wit::ToolSpec) -> RawTool {
 }
 
 /// The context of a call. `user_id` is the user whose data the guest keeps.
-pub(super) fn call_context(call: &Admitted, case: &Case) -> wit::CallContext {
+pub(super) fn call_context(call: &AdmittedCall, case: &Case) -> wit::CallContext {
     let (context, time_left) = (call.context(), case.clock.left());
     wit::CallContext {
         call_id: context.call_id.clone(),
@@ -82,20 +84,24 @@ fn tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturn {
     if bytes > bytes_max {
         let message =
             format!("the tool returned {bytes} bytes, its limit is {bytes_max} (limits.output)");
-        return ToolReturn::Error(Failure::new(FailureKind::LimitReached, message));
+        return ToolReturn::Error(CallFailure::new(FailureKind::LimitReached, message));
     }
     match parse_output(output) {
         Ok(output) => ToolReturn::Output(output),
         Err(error) => {
             let message = format!("the tool returned a broken result: {error}");
-            ToolReturn::Error(Failure::new(FailureKind::BadOutput, message))
+            ToolReturn::Error(CallFailure::new(FailureKind::BadOutput, message))
         }
     }
 }
 
 fn parse_output(output: wit::ToolOutput) -> Result<ToolOutput, json::JsonError> {
     let content = output.content.into_iter().map(content).collect::<Result<_, _>>()?;
-    Ok(ToolOutput { data: json::parse(&output.data, usize::MAX)?, content, speech: output.speech })
+    Ok(ToolOutput {
+        data: json::parse_json(&output.data, usize::MAX)?,
+        content,
+        speech: output.speech,
+    })
 }
 
 fn output_bytes(output: &wit::ToolOutput) -> u64 {
@@ -128,17 +134,17 @@ fn content_bytes(content: &wit::Content) -> usize {
     bytes + size_of::<wit::Content>()
 }
 
-fn content(content: wit::Content) -> Result<Content, json::JsonError> {
+fn content(content: wit::Content) -> Result<ContentPart, json::JsonError> {
     Ok(match content {
-        wit::Content::Text(text) => Content::Text { text },
+        wit::Content::Text(text) => ContentPart::Text { text },
         wit::Content::Image(blob) => {
-            Content::Image { media_type: blob.media_type, data: blob.data }
+            ContentPart::Image { media_type: blob.media_type, data: blob.data }
         }
         wit::Content::Audio(blob) => {
-            Content::Audio { media_type: blob.media_type, data: blob.data }
+            ContentPart::Audio { media_type: blob.media_type, data: blob.data }
         }
         wit::Content::Link(link) => {
-            Content::Resource { uri: link.uri, media_type: link.media_type, title: link.title }
+            ContentPart::Resource { uri: link.uri, media_type: link.media_type, title: link.title }
         }
         wit::Content::Embedded(contents) => embedded(contents)?,
         wit::Content::Other(text) => other_part(&text)?,
@@ -147,27 +153,27 @@ fn content(content: wit::Content) -> Result<Content, json::JsonError> {
 
 /// Converts an embedded resource. Text becomes text, an image an image and audio audio: [`Content`]
 /// has no part for a whole resource. Of any other bytes, only the URI and the media type are kept.
-fn embedded(contents: wit::ResourceContents) -> Result<Content, json::JsonError> {
+fn embedded(contents: wit::ResourceContents) -> Result<ContentPart, json::JsonError> {
     let wit::ResourceContents { uri, media_type, data, extra: _ } = contents;
     let of_kind = |kind: &str| media_type.as_deref().filter(|media| media.starts_with(kind));
     Ok(match data {
-        wit::ResourceData::Text(text) => Content::Text { text },
+        wit::ResourceData::Text(text) => ContentPart::Text { text },
         wit::ResourceData::Other(text) => other_part(&text)?,
         wit::ResourceData::Binary(data) => {
             if let Some(media_type) = of_kind("image/").map(str::to_owned) {
-                Content::Image { media_type, data }
+                ContentPart::Image { media_type, data }
             } else if let Some(media_type) = of_kind("audio/").map(str::to_owned) {
-                Content::Audio { media_type, data }
+                ContentPart::Audio { media_type, data }
             } else {
-                Content::Resource { uri, media_type, title: None }
+                ContentPart::Resource { uri, media_type, title: None }
             }
         }
     })
 }
 
 /// Converts a part of an unknown kind to text, which the model can still read.
-fn other_part(text: &str) -> Result<Content, json::JsonError> {
-    Ok(Content::Text { text: json::parse(text, usize::MAX)?.to_string() })
+fn other_part(text: &str) -> Result<ContentPart, json::JsonError> {
+    Ok(ContentPart::Text { text: json::parse_json(text, usize::MAX)?.to_string() })
 }
 
 pub(super) fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
@@ -180,14 +186,14 @@ pub(super) fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
         wit::ToolError::Other(text) => (FailureKind::Failed, message_in(text)),
         wit::ToolError::Denied(text) => return ToolReturn::Denied(shorten(text, bytes_max)),
     };
-    ToolReturn::Error(Failure::new(kind, shorten(text, bytes_max)))
+    ToolReturn::Error(CallFailure::new(kind, shorten(text, bytes_max)))
 }
 
 /// Converts a missing sign-in. The connection and the scopes go into the detail, which is for the
 /// user: only the user can connect an account.
 fn auth_required(sign_in: wit::SignIn, bytes_max: u64) -> ToolReturn {
     let wit::SignIn { message, connection, scopes, extra: _ } = sign_in;
-    let failure = Failure::new(FailureKind::AuthRequired, shorten(message, bytes_max));
+    let failure = CallFailure::new(FailureKind::AuthRequired, shorten(message, bytes_max));
     let connection = connection.map(|name| format!("connection {name}"));
     let scopes = (!scopes.is_empty()).then(|| format!("scopes {}", scopes.join(", ")));
     let details: Vec<String> = connection.into_iter().chain(scopes).collect();
@@ -199,7 +205,7 @@ fn auth_required(sign_in: wit::SignIn, bytes_max: u64) -> ToolReturn {
 
 /// The `message` of an `other` case, or the whole text if it is not an object with a message.
 pub(super) fn message_in(text: String) -> String {
-    let value = json::parse(&text, usize::MAX).ok();
+    let value = json::parse_json(&text, usize::MAX).ok();
     let message = value.and_then(|value| Some(value.get("message")?.as_str()?.to_owned()));
     message.unwrap_or(text)
 }

@@ -35,7 +35,11 @@ fn every_kind_of_content_counts() {
         (opaque(4_000), 1_004),
     ];
     for (message, tokens) in rows {
-        assert_eq!(Meter::new().tokens(std::slice::from_ref(&message)), tokens, "{message:?}");
+        assert_eq!(
+            TokenMeter::new().estimate_tokens(std::slice::from_ref(&message)),
+            tokens,
+            "{message:?}"
+        );
     }
 }
 
@@ -43,14 +47,14 @@ fn every_kind_of_content_counts() {
 /// returns what a thousand tokens amount to then.
 #[track_caller]
 fn check(reports: &[(usize, u64)], expected: u64) {
-    let mut meter = Meter::new();
+    let mut meter = TokenMeter::new();
     let messages: Vec<Message> = (0..1000).map(|_| message("u", 160)).collect();
     for (count, reported) in reports {
-        let estimated = meter.tokens(&messages[..*count]);
-        meter.learn(estimated, *reported);
+        let estimated = meter.estimate_tokens(&messages[..*count]);
+        meter.learn_from_report(estimated, *reported);
     }
     let thousand = message("u", 3_984);
-    assert_eq!(meter.tokens(&[thousand]), expected);
+    assert_eq!(meter.estimate_tokens(&[thousand]), expected);
 }
 
 #[test]

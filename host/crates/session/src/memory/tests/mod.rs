@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use sallyport_model::{AssistantMessage, CallRequest, Message, ToolResult};
 
-use super::{Memory, Meter, Summary, View, view};
+use super::{ConversationSummary, ConversationView, MemoryMode, TokenMeter, build_view};
 use crate::transcript;
 
 /// Tokens of a message of [`talk`]: forty of text, four around it.
@@ -65,27 +65,27 @@ fn words(messages: &[Message]) -> String {
     messages.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn window(messages: u64) -> Memory {
-    Memory::SlidingWindow { tokens_max: messages * MESSAGE }
+fn window(messages: u64) -> MemoryMode {
+    MemoryMode::SlidingWindow { tokens_max: messages * MESSAGE }
 }
 
-fn summed_up(messages: u64) -> Memory {
-    Memory::Summary { tokens_max: messages * MESSAGE }
+fn summed_up(messages: u64) -> MemoryMode {
+    MemoryMode::Summary { tokens_max: messages * MESSAGE }
 }
 
 /// The number of messages that a view leaves out.
-fn dropped(view: &View<'_>) -> usize {
+fn dropped(view: &ConversationView<'_>) -> usize {
     view.left_out.iter().map(|range| range.len()).sum()
 }
 
 fn shown<'a>(
-    memory: Memory,
+    memory: MemoryMode,
     transcript: &'a [Message],
     pinned: &[usize],
-    summary: Option<&Summary>,
-) -> View<'a> {
+    summary: Option<&ConversationSummary>,
+) -> ConversationView<'a> {
     let pinned: BTreeSet<usize> = pinned.iter().copied().collect();
-    let view = view(&memory, transcript, &pinned, summary, &[], &Meter::new());
-    assert_eq!(transcript::check(&view.messages), Ok(()), "{}", words(&view.messages));
+    let view = build_view(&memory, transcript, &pinned, summary, &[], &TokenMeter::new());
+    assert_eq!(transcript::check_messages(&view.messages), Ok(()), "{}", words(&view.messages));
     view
 }

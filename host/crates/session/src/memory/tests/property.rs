@@ -43,11 +43,13 @@ fn exchange(place: usize, results: &[usize]) -> Vec<Message> {
 
 /// The positions in a transcript after which the model is asked.
 fn requests(transcript: &[Message]) -> Vec<usize> {
-    (1..=transcript.len()).filter(|end| transcript::check(&transcript[..*end]).is_ok()).collect()
+    (1..=transcript.len())
+        .filter(|end| transcript::check_messages(&transcript[..*end]).is_ok())
+        .collect()
 }
 
 /// The positions of a view's messages in the transcript; a summary has none.
-fn places(view: &View<'_>) -> Vec<usize> {
+fn places(view: &ConversationView<'_>) -> Vec<usize> {
     let place = |message: &Message| {
         let word = word(message);
         word.trim_end_matches('*').split_once('-').and_then(|(_, place)| place.parse().ok())
@@ -65,8 +67,8 @@ proptest! {
         through in 0..60usize,
     ) {
         let transcript = transcript(&turns, system);
-        let summary = Summary { text: "short".into(), through };
-        for memory in [Memory::SlidingWindow { tokens_max }, Memory::Summary { tokens_max }] {
+        let summary = ConversationSummary { text: "short".into(), through };
+        for memory in [MemoryMode::SlidingWindow { tokens_max }, MemoryMode::Summary { tokens_max }] {
             for end in requests(&transcript) {
                 let sent = &transcript[..end];
                 let view = shown(memory, sent, &pinned, Some(&summary));
@@ -77,7 +79,7 @@ proptest! {
                 prop_assert!(places.is_sorted());
                 prop_assert_eq!(dropped(&view), end - places.len());
                 prop_assert_eq!(places.last(), Some(&(end - 1)));
-                if Meter::new().tokens(&view.messages) > tokens_max {
+                if TokenMeter::new().estimate_tokens(&view.messages) > tokens_max {
                     prop_assert_eq!(&places, &least(sent, &pinned));
                 }
             }
@@ -93,7 +95,7 @@ proptest! {
         let transcript = transcript(&turns, true);
         let mut gone = BTreeSet::new();
         for end in requests(&transcript) {
-            let view = shown(Memory::SlidingWindow { tokens_max }, &transcript[..end], &pinned, None);
+            let view = shown(MemoryMode::SlidingWindow { tokens_max }, &transcript[..end], &pinned, None);
             let places: BTreeSet<usize> = places(&view).into_iter().collect();
             prop_assert!(gone.is_disjoint(&places));
             gone = (0..end).filter(|place| !places.contains(place)).collect();
@@ -104,8 +106,8 @@ proptest! {
     fn nothing_is_left_out_without_need(turns in turns(), system: bool) {
         let transcript = transcript(&turns, system);
         let end = requests(&transcript).pop().unwrap_or(1);
-        let tokens_max = 2 * Meter::new().tokens(&transcript);
-        let view = shown(Memory::SlidingWindow { tokens_max }, &transcript[..end], &[], None);
+        let tokens_max = 2 * TokenMeter::new().estimate_tokens(&transcript);
+        let view = shown(MemoryMode::SlidingWindow { tokens_max }, &transcript[..end], &[], None);
         prop_assert_eq!(&*view.messages, &transcript[..end]);
     }
 }

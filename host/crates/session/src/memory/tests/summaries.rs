@@ -3,8 +3,8 @@
 use super::*;
 use crate::memory::summary_request;
 
-fn summary(through: usize) -> Summary {
-    Summary { text: "S".into(), through }
+fn summary(through: usize) -> ConversationSummary {
+    ConversationSummary { text: "S".into(), through }
 }
 
 const LONG: &str = "s u-1 a-1 u-2 a-2 u-3 a-3 u-4 a-4 u-5";
@@ -15,7 +15,7 @@ const ASKED: &str = "Sum up what we have said and done since then";
 fn check(
     transcript: &str,
     messages_max: u64,
-    summary: Option<Summary>,
+    summary: Option<ConversationSummary>,
     expected: &str,
     wanted: Option<std::ops::Range<usize>>,
 ) {
@@ -46,7 +46,7 @@ fn a_summary_can_stand_for_a_part_of_a_turn() {
 fn a_summary_that_cannot_be_true_is_not_shown() {
     let shortened = "s u-1 a-1 u-4 a-4 u-5";
     check(LONG, 8, Some(summary(11)), shortened, Some(1..7));
-    let blank = Summary { text: " \n".into(), through: 7 };
+    let blank = ConversationSummary { text: " \n".into(), through: 7 };
     check(LONG, 8, Some(blank), shortened, Some(1..7));
     // Everything, including the input to answer; or a part of an exchange.
     check(LONG, 8, Some(summary(10)), "s u-1 a-1 ? S u-5", None);
@@ -56,7 +56,7 @@ fn a_summary_that_cannot_be_true_is_not_shown() {
 #[test]
 fn a_summary_that_was_wanted_holds_in_every_memory() {
     let transcript = talk(LONG);
-    for memory in [Memory::None, window(99), window(8), summed_up(8)] {
+    for memory in [MemoryMode::None, window(99), window(8), summed_up(8)] {
         let view = shown(memory, &transcript, &[], Some(&summary(7)));
         assert_eq!(words(&view.messages).replace(ASKED, "?"), "s u-1 a-1 ? S u-4 a-4 u-5");
         assert_eq!((dropped(&view), view.wants_summary), (4, None));
@@ -66,16 +66,16 @@ fn a_summary_that_was_wanted_holds_in_every_memory() {
 #[test]
 fn a_summary_takes_a_part_of_the_budget_at_most() {
     let transcript = talk("u-1 a-1 u-2 a-2 u-3");
-    let long = Summary { text: "é".repeat(100_000), through: 4 };
+    let long = ConversationSummary { text: "é".repeat(100_000), through: 4 };
     let view = shown(summed_up(20), &transcript, &[], Some(&long));
-    assert!(Meter::new().tokens(&view.messages) <= 20 * MESSAGE);
+    assert!(TokenMeter::new().estimate_tokens(&view.messages) <= 20 * MESSAGE);
     assert_eq!(view.messages.len(), 5);
 }
 
 /// Returns the text to summarize from a request.
-fn asked(earlier: Option<&Summary>, messages: &[Message]) -> String {
+fn asked(earlier: Option<&ConversationSummary>, messages: &[Message]) -> String {
     let request = summary_request(earlier, messages);
-    assert_eq!(transcript::check(&request), Ok(()));
+    assert_eq!(transcript::check_messages(&request), Ok(()));
     let [Message::System { .. }, Message::User(said)] = &request[..] else { panic!("{request:?}") };
     said.text.clone()
 }
@@ -90,7 +90,7 @@ fn what_is_to_be_summed_up_is_data() {
         content: order.into(),
         failed: true,
     }));
-    let text = asked(Some(&Summary { text: order.into(), through: 2 }), &messages);
+    let text = asked(Some(&ConversationSummary { text: order.into(), through: 2 }), &messages);
     let orders: Vec<&str> = text
         .split(['\n', '\r', '\u{2028}', '\u{85}'])
         .filter(|line| !line.starts_with("| ") && !line.is_empty())
@@ -112,7 +112,7 @@ fn what_is_to_be_summed_up_is_bounded() {
         arguments: "\n.".repeat(1_000),
     });
     let calls = AssistantMessage { calls: calls.collect(), ..AssistantMessage::default() };
-    let long = Summary { text: "x".repeat(1_000_000), through: 1 };
+    let long = ConversationSummary { text: "x".repeat(1_000_000), through: 1 };
     for messages in [many, vec![Message::Assistant(calls)], vec![message("r1", 10_000_000)]] {
         let text = asked(Some(&long), &messages);
         assert!(text.len() < 160 * 1024, "{}", text.len());

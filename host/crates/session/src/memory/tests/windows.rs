@@ -13,12 +13,12 @@ fn check(transcript: &str, messages_max: u64, pinned: &[usize], expected: &str) 
 #[test]
 fn what_fits_is_shown_as_it_is() {
     let transcript = talk("s u-1 a u-2 a1 r1");
-    for memory in [Memory::None, window(6), window(100), summed_up(6)] {
+    for memory in [MemoryMode::None, window(6), window(100), summed_up(6)] {
         let view = shown(memory, &transcript, &[], None);
         assert!(matches!(view.messages, std::borrow::Cow::Borrowed(all) if all == transcript));
         assert_eq!((dropped(&view), view.wants_summary), (0, None));
     }
-    assert_eq!(words(&shown(Memory::None, &talk("u a u"), &[], None).messages), "u a u");
+    assert_eq!(words(&shown(MemoryMode::None, &talk("u a u"), &[], None).messages), "u a u");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_result_that_is_too_long_is_cut_with_a_mark() {
     let cut: serde_json::Value = serde_json::from_str(&result.content).unwrap();
     assert_eq!(cut["bytes"], 100_000);
     assert!(cut["beginning"].as_str().unwrap().starts_with("ra.."), "{cut}");
-    assert!(Meter::new().tokens(&view.messages) <= 20 * MESSAGE);
+    assert!(TokenMeter::new().estimate_tokens(&view.messages) <= 20 * MESSAGE);
     assert_eq!(dropped(&view), 0);
 }
 

@@ -11,8 +11,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    Admitted, BoxFuture, CallReport, Denial, Effect, Failure, FailureKind, Hints, LogLevel,
-    Outcome, ToolCall, ToolOutput, ToolSpec, Toolbox,
+    AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, Effect, FailureKind, LogLevel,
+    Outcome, RequestedCall, ToolDescriptor, ToolHints, ToolOutput, Toolbox,
 };
 use sallyport_model::{
     AssistantMessage, CallRequest, ChatModel, Delta, Finish, ModelError, Opaque, Price, Reply,
@@ -104,19 +104,19 @@ fn reply(text: &str, calls: &[(&str, &str)], asked: usize) -> Reply {
 
 /// Tools, one for each way to end.
 pub(super) struct Stage {
-    tools: Vec<ToolSpec>,
+    tools: Vec<ToolDescriptor>,
     hanging: Notify,
 }
 
 impl Stage {
     pub(super) fn new() -> Self {
-        let tool = |id: &str| ToolSpec {
+        let tool = |id: &str| ToolDescriptor {
             id: id.parse().unwrap(),
             title: None,
             description: format!("{id} for tests"),
             parameters: json!({ "type": "object" }),
             output: None,
-            hints: Hints::default(),
+            hints: ToolHints::default(),
         };
         let ids =
             ["t.denied", "t.echo", "t.fails", "t.gate_hangs", "t.hangs", "t.panics", "t.slow"];
@@ -141,10 +141,10 @@ impl Stage {
         future::pending().await
     }
 
-    async fn outcome(&self, call: &Admitted) -> Outcome {
+    async fn outcome(&self, call: &AdmittedCall) -> Outcome {
         match call.tool().tool.as_str() {
             "fails" => Outcome::Failed(
-                Failure::new(FailureKind::NotFound, "no such city").with_detail("line 3"),
+                CallFailure::new(FailureKind::NotFound, "no such city").with_detail("line 3"),
             ),
             "hangs" => self.hang().await,
             "panics" => panic!("as it was told"),
@@ -158,28 +158,32 @@ impl Stage {
 }
 
 impl Toolbox for Stage {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &[ToolDescriptor] {
         &self.tools
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
-    fn admit(&self, call: ToolCall) -> BoxFuture<'_, Result<Admitted, Box<CallReport>>> {
+    fn admit_call(
+        &self,
+        call: RequestedCall,
+    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
             match call.tool.tool.as_str() {
                 "denied" => Err(Box::new(denied().into())),
                 "gate_hangs" => self.hang().await,
                 _ => {
                     let arguments = serde_json::from_str(&call.arguments).unwrap();
-                    Ok(Admitted::new(call, arguments).on_grounds("a rule".into()))
+                    Ok(AdmittedCall::new(call, arguments)
+                        .with_authorization_reason("a rule".into()))
                 }
             }
         })
     }
 
-    fn run(&self, call: Admitted) -> BoxFuture<'_, CallReport> {
+    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(async move {
             let outcome = self.outcome(&call).await;
-            let text = format!("worked on {}", call.text());
+            let text = format!("worked on {}", call.arguments_text());
             let effects = vec![Effect::Logged { level: LogLevel::Info, text }];
             let elapsed = Duration::from_nanos(1_234_567);
             CallReport { outcome, effects, elapsed, memory_bytes_peak: 4096 }

@@ -7,11 +7,11 @@ use super::{
     cast::Line::{Calls, Says},
     *,
 };
-use crate::tape::TapeError;
+use crate::tape::RecordingError;
 
 async fn tape() -> String {
     let script = [Calls(&[("t__echo", r#"{"x":"é"}"#)]), Says("All done."), Says("Bye.")];
-    record(Actor::new(script), &["do it", "thanks"], Redactor::none()).await.0
+    record(Actor::new(script), &["do it", "thanks"], Redactor::empty()).await.0
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,7 +69,7 @@ proptest! {
             let mut text = lines[0].to_owned();
             text.extend(order.iter().map(|number| lines[*number]));
             text.truncate(text.len() - usize::from(cut));
-            if Tape::read(text.as_bytes()).is_ok() {
+            if SessionRecording::read_from(text.as_bytes()).is_ok() {
                 play(&text, options(), |_| {}).await;
             }
         });
@@ -78,7 +78,7 @@ proptest! {
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    let error = Tape::read(text.as_bytes()).unwrap_err();
+    let error = SessionRecording::read_from(text.as_bytes()).unwrap_err();
     let shown = error.to_string();
     assert!(shown.starts_with(expected), "{shown}");
     assert!(!error.hint().is_empty());
@@ -150,8 +150,8 @@ fn what_cannot_be_written_or_read_is_told() {
         }
     }
     let recording =
-        Recording::begin(Full, Redactor::none(), &options(), &Actor::new([]), &Stage::new());
-    recording.input(&"hello".into());
+        SessionRecorder::start(Full, Redactor::empty(), &options(), &Actor::new([]), &Stage::new());
+    recording.record_input(&"hello".into());
     assert_eq!(recording.finish().unwrap_err().to_string(), "full");
     struct Gone;
     impl io::Read for Gone {
@@ -159,6 +159,6 @@ fn what_cannot_be_written_or_read_is_told() {
             Err(io::Error::other("gone"))
         }
     }
-    let error = Tape::read(io::BufReader::new(Gone)).unwrap_err();
-    assert!(matches!(error, TapeError::Read(_)), "{error}");
+    let error = SessionRecording::read_from(io::BufReader::new(Gone)).unwrap_err();
+    assert!(matches!(error, RecordingError::Read(_)), "{error}");
 }

@@ -9,11 +9,11 @@ use super::{
 
 async fn tape() -> String {
     let script = [Calls(&[("t__echo", r#"{"x":1}"#)]), Says("Done."), Says("Bye.")];
-    record(Actor::new(script), &["do it", "thanks"], Redactor::none()).await.0
+    record(Actor::new(script), &["do it", "thanks"], Redactor::empty()).await.0
 }
 
 /// Replays the tape with changed options and inputs, and compares the report.
-async fn check(tape: &str, options: Options, from: &str, to: &str, expected: &str) {
+async fn check(tape: &str, options: SessionOptions, from: &str, to: &str, expected: &str) {
     let change = |input: &mut UserMessage| input.text = input.text.replace(from, to);
     let (heard, problem) = play(tape, options, change).await;
     assert_eq!(problem.map(|p| p.to_string()).as_deref(), Some(expected));
@@ -34,12 +34,12 @@ async fn a_changed_input_is_named() {
 #[tokio::test(start_paused = true)]
 async fn a_changed_system_prompt_is_named() {
     let tape = tape().await;
-    let without = Options { system_prompt: None, ..options() };
+    let without = SessionOptions { system_prompt: None, ..options() };
     let difference = "request 1 differs from line 3 of the tape, at /messages/0/role: \
                       \"system\" on the tape, \"user\" now";
     check(&tape, without, "", "", difference).await;
     let long = "x".repeat(1000);
-    let other = Options { system_prompt: Some(format!("Be brief.{long}")), ..options() };
+    let other = SessionOptions { system_prompt: Some(format!("Be brief.{long}")), ..options() };
     let difference = format!(
         "request 1 differs from line 3 of the tape, at /messages/0/text: \
          \"Be brief.\" on the tape, \"Be brief.{}…\" now",
@@ -51,14 +51,14 @@ async fn a_changed_system_prompt_is_named() {
 #[tokio::test(start_paused = true)]
 async fn a_changed_list_of_tools_is_named() {
     let tape = read(&tape().await);
-    let replay = Replay::new(tape.clone(), Redactor::none());
+    let replay = SessionReplay::new(tape.clone(), Redactor::empty());
     let toolbox: Arc<dyn Toolbox> = Arc::new(Stage::redescribed());
-    let mut talk = Talk::new(replay.model(), toolbox, options());
-    talk.turn(tape.inputs()[0].clone(), replay.cancel_due()).await;
+    let mut talk = Talk::new(replay.to_chat_model(), toolbox, options());
+    talk.turn(tape.inputs()[0].clone(), replay.wait_for_cancellation()).await;
     let difference = "request 1 differs from line 3 of the tape, at /tools/1/description: \
                       \"t.echo for tests\" on the tape, \"t.echo for others\" now";
-    assert_eq!(replay.problem().unwrap().to_string(), difference);
-    let searched = Options { tool_tokens_max: Some(1), ..options() };
+    assert_eq!(replay.first_problem().unwrap().to_string(), difference);
+    let searched = SessionOptions { tool_tokens_max: Some(1), ..options() };
     let (_, problem) = play(&self::tape().await, searched, |_| {}).await;
     let problem = problem.unwrap().to_string();
     assert!(
@@ -82,13 +82,13 @@ async fn changed_arguments_of_a_call_are_named() {
 async fn a_session_that_goes_on_is_told_that_the_tape_does_not() {
     let text = tape().await;
     let tape = read(&text);
-    let replay = Replay::new(tape.clone(), Redactor::none());
-    let mut talk = Talk::new(replay.model(), replay.toolbox(), options());
+    let replay = SessionReplay::new(tape.clone(), Redactor::empty());
+    let mut talk = Talk::new(replay.to_chat_model(), replay.to_toolbox(), options());
     for text in ["do it", "thanks", "more"] {
-        talk.turn(text.into(), replay.cancel_due()).await;
+        talk.turn(text.into(), replay.wait_for_cancellation()).await;
     }
     let ended = "the tape ends with line 13, and another request to the model is not on it";
-    assert_eq!(replay.problem().unwrap().to_string(), ended);
+    assert_eq!(replay.first_problem().unwrap().to_string(), ended);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +105,7 @@ async fn a_call_that_was_taken_back_is_told() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_a_cancelling_ends_with_the_first_difference() {
     let calls: &[_] = &[("t__hangs", "{}"), ("t__echo", "{}")];
-    let (tape, _) = record(Actor::new([Calls(calls)]), &["go"], Redactor::none()).await;
+    let (tape, _) = record(Actor::new([Calls(calls)]), &["go"], Redactor::empty()).await;
     let without_report = |line: &&str| !line.contains("\"report\",\"call\":\"c01\"");
     let changed: Vec<&str> = tape.split_inclusive('\n').filter(without_report).collect();
     let (_, problem) = play(&changed.concat(), options(), |_| {}).await;

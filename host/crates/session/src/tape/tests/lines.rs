@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sallyport_contract::{
-    CallReport, Content, Denial, Effect, Failure, FailureKind, LogLevel, Outcome, Secret,
+    CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, LogLevel, Outcome, Secret,
     ToolOutput,
-    services::{Audience, Notice, Origin},
+    services::{InputOrigin, NoticeAudience, PluginNotice},
 };
 use sallyport_model::{
     AssistantMessage, Attachment, CallRequest, Delta, Finish, LeftOut, Message, ModelError, Opaque,
@@ -14,10 +14,13 @@ use sallyport_model::{
 use serde_json::json;
 
 use super::*;
-use crate::Recalled;
+use crate::RecalledMemory;
 use crate::tape::{
     clean,
-    line::{Answer, Answered, Decided, Decision, Line, Recollected, Report, Reported},
+    line::{
+        AnswerOutcome, DecisionOutcome, RecallOutcome, RecordedAnswer, RecordedDecision,
+        RecordedReport, RecordingLine, RunOutcome,
+    },
 };
 
 const SECRET: &str = "correct-horse";
@@ -26,8 +29,8 @@ fn secret() -> String {
     SECRET.to_owned()
 }
 
-fn failure() -> Failure {
-    Failure::new(FailureKind::AuthRequired, secret()).with_detail(secret())
+fn failure() -> CallFailure {
+    CallFailure::new(FailureKind::AuthRequired, secret()).with_detail(secret())
 }
 
 fn denial() -> Denial {
@@ -36,10 +39,10 @@ fn denial() -> Denial {
 
 fn outcomes() -> Vec<Outcome> {
     let content = vec![
-        Content::Text { text: secret() },
-        Content::Image { media_type: secret(), data: SECRET.into() },
-        Content::Audio { media_type: secret(), data: SECRET.into() },
-        Content::Resource { uri: secret(), media_type: Some(secret()), title: Some(secret()) },
+        ContentPart::Text { text: secret() },
+        ContentPart::Image { media_type: secret(), data: SECRET.into() },
+        ContentPart::Audio { media_type: secret(), data: SECRET.into() },
+        ContentPart::Resource { uri: secret(), media_type: Some(secret()), title: Some(secret()) },
     ];
     let data = json!({ "n": -1.5, SECRET: [SECRET] });
     vec![
@@ -122,7 +125,7 @@ fn deltas() -> Vec<Delta> {
 fn input() -> UserMessage {
     let file =
         Attachment { name: secret(), media_type: secret(), data: Arc::from(SECRET.as_bytes()) };
-    let origin = Origin {
+    let origin = InputOrigin {
         plugin: "webhook".parse().unwrap(),
         label: Some(secret()),
         connection: Some(secret()),
@@ -131,48 +134,50 @@ fn input() -> UserMessage {
     UserMessage { text, attachments: vec![file], origin: Some(origin), aside }
 }
 
-fn notice() -> Notice {
-    Notice {
+fn notice() -> PluginNotice {
+    PluginNotice {
         plugin: "timer".parse().unwrap(),
         session_id: secret(),
         text: secret(),
         speech: Some(secret()),
-        audience: Audience::User,
+        audience: NoticeAudience::User,
         late: true,
     }
 }
 
-fn recalled() -> Recalled {
-    Recalled { id: secret(), text: secret(), similarity: 0.25, turn: Some(3) }
+fn recalled() -> RecalledMemory {
+    RecalledMemory { id: secret(), text: secret(), similarity: 0.25, turn: Some(3) }
 }
 
-fn lines() -> Vec<Line> {
-    let answered = |end| Line::Answer(Answered { request: 3, deltas: deltas(), end });
+fn lines() -> Vec<RecordingLine> {
+    let answered =
+        |end| RecordingLine::Answer(RecordedAnswer { request: 3, deltas: deltas(), end });
     let tool = "t.echo".parse::<sallyport_contract::ToolId>().unwrap();
     let decided = |end| {
         let (call, tool, arguments) = ("c1".to_owned(), tool.clone(), "{".to_owned());
-        Line::Decision(Decided { call, tool, arguments, end })
+        RecordingLine::Decision(RecordedDecision { call, tool, arguments, end })
     };
-    let reported = |end| Line::Report(Reported { call: "c1".to_owned(), end });
-    let admitted = Decision::Admitted { arguments: json!({ "x": 1 }), grounds: "rule".into() };
+    let reported = |end| RecordingLine::Report(RecordedReport { call: "c1".to_owned(), end });
+    let admitted =
+        DecisionOutcome::Admitted { arguments: json!({ "x": 1 }), grounds: "rule".into() };
     let mut lines = vec![
-        Line::Input { message: input() },
-        Line::Cancel,
-        Line::Noticed { notice: notice() },
-        Line::Recalls,
-        Line::Recalled { end: Recollected::Dropped },
-        Line::Recalled { end: Recollected::Failed(secret()) },
-        Line::Recalled { end: Recollected::Found(vec![recalled()]) },
-        Line::Turn { elapsed: Duration::from_millis(20) },
-        answered(Answer::Dropped),
+        RecordingLine::Input { message: input() },
+        RecordingLine::Cancel,
+        RecordingLine::Noticed { notice: notice() },
+        RecordingLine::Recalls,
+        RecordingLine::Recalled { end: RecallOutcome::Dropped },
+        RecordingLine::Recalled { end: RecallOutcome::Failed(secret()) },
+        RecordingLine::Recalled { end: RecallOutcome::Found(vec![recalled()]) },
+        RecordingLine::Turn { elapsed: Duration::from_millis(20) },
+        answered(AnswerOutcome::Dropped),
         decided(admitted),
-        decided(Decision::Dropped),
-        reported(Report::Dropped),
+        decided(DecisionOutcome::Dropped),
+        reported(RunOutcome::Dropped),
     ];
-    lines.extend(replies().map(|reply| answered(Answer::Reply(reply))));
-    lines.extend(errors().into_iter().map(|error| answered(Answer::Failed(error))));
-    lines.extend(reports().map(|report| decided(Decision::Refused(report))));
-    lines.extend(reports().map(|report| reported(Report::Finished(report))));
+    lines.extend(replies().map(|reply| answered(AnswerOutcome::Reply(reply))));
+    lines.extend(errors().into_iter().map(|error| answered(AnswerOutcome::Failed(error))));
+    lines.extend(reports().map(|report| decided(DecisionOutcome::Refused(report))));
+    lines.extend(reports().map(|report| reported(RunOutcome::Finished(report))));
     lines
 }
 
@@ -180,7 +185,7 @@ fn lines() -> Vec<Line> {
 fn lines_come_back_as_they_were() {
     for line in lines() {
         let text = serde_json::to_string(&line).unwrap();
-        let again: Line = serde_json::from_str(&text).unwrap();
+        let again: RecordingLine = serde_json::from_str(&text).unwrap();
         assert_eq!(format!("{again:?}"), format!("{line:?}"));
         assert_eq!(serde_json::to_string(&again).unwrap(), text);
     }
@@ -191,32 +196,32 @@ fn no_field_lets_a_secret_through() {
     let redactor = Redactor::new([("s", &Secret::new(SECRET))]);
     let check = |text: String| assert!(!text.contains("horse"), "{text}");
     for mut reply in replies() {
-        clean::reply(&redactor, &mut reply);
+        clean::clean_reply(&redactor, &mut reply);
         check(format!("{reply:?}"));
     }
     let mut said = notice();
-    clean::notice(&redactor, &mut said);
+    clean::clean_notice(&redactor, &mut said);
     check(format!("{said:?}"));
-    for mut end in [Recollected::Failed(secret()), Recollected::Found(vec![recalled()])] {
-        clean::recollected(&redactor, &mut end);
+    for mut end in [RecallOutcome::Failed(secret()), RecallOutcome::Found(vec![recalled()])] {
+        clean::clean_recall(&redactor, &mut end);
         check(format!("{end:?}"));
     }
     for mut error in errors() {
-        clean::error(&redactor, &mut error);
+        clean::clean_error(&redactor, &mut error);
         check(format!("{error:?}"));
     }
     let mut all = deltas();
-    clean::deltas(&redactor, &mut all);
+    clean::clean_deltas(&redactor, &mut all);
     check(format!("{all:?}"));
     let (call_id, name, content) = (secret(), secret(), secret());
     let result = ToolResult { call_id, name, content, failed: true };
     let messages =
         [Message::System { text: secret() }, Message::User(input()), Message::Tool(result)];
     for mut message in messages {
-        clean::message(&redactor, &mut message);
+        clean::clean_message(&redactor, &mut message);
         check(serde_json::to_string(&message).unwrap());
     }
     let mut said = input();
-    clean::input(&redactor, &mut said);
+    clean::clean_input(&redactor, &mut said);
     assert_eq!(&*said.attachments[0].data, b"[secret s]");
 }

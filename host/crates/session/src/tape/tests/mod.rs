@@ -18,10 +18,10 @@ use sallyport_model::{ChatModel, UserMessage};
 use tokio::sync::mpsc;
 
 use self::cast::{Actor, Stage};
-use super::{Recording, Replay, ReplayError, Tape};
+use super::{ReplayError, SessionRecorder, SessionRecording, SessionReplay};
 use crate::{
-    Command, Event, Handle, Memory, Options, Parts, Recall, approval, history::Restored, journal,
-    spawn,
+    FrontEndCommand, MemoryMode, SessionEvent, SessionHandle, SessionMemory, SessionOptions,
+    SessionParts, approval, history::RestoredSession, journal, spawn_session,
 };
 
 /// A tape in memory. Clones share it.
@@ -45,36 +45,36 @@ impl Shelf {
     }
 }
 
-fn read(text: &str) -> Tape {
-    Tape::read(text.as_bytes()).unwrap()
+fn read(text: &str) -> SessionRecording {
+    SessionRecording::read_from(text.as_bytes()).unwrap()
 }
 
-fn options() -> Options {
-    Options { system_prompt: Some("Be brief.".into()), ..Options::new("s1") }
+fn options() -> SessionOptions {
+    SessionOptions { system_prompt: Some("Be brief.".into()), ..SessionOptions::new("s1") }
 }
 
 /// A session with its front end.
 struct Talk {
-    handle: Handle,
-    events: mpsc::Receiver<Event>,
+    handle: SessionHandle,
+    events: mpsc::Receiver<SessionEvent>,
     heard: Vec<String>,
 }
 
 impl Talk {
-    fn new(model: Arc<dyn ChatModel>, toolbox: Arc<dyn Toolbox>, options: Options) -> Self {
+    fn new(model: Arc<dyn ChatModel>, toolbox: Arc<dyn Toolbox>, options: SessionOptions) -> Self {
         Self::recalling(model, toolbox, None, options)
     }
 
     fn recalling(
         model: Arc<dyn ChatModel>,
         toolbox: Arc<dyn Toolbox>,
-        recall: Option<Arc<dyn Recall>>,
-        options: Options,
+        recall: Option<Arc<dyn SessionMemory>>,
+        options: SessionOptions,
     ) -> Self {
-        let (_, approvals) = approval::channel();
-        let (journal, past) = (Box::new(journal::NoJournal), Restored::default());
-        let parts = Parts { model, toolbox, approvals, journal, recall, past, options };
-        let (handle, events) = spawn(parts).unwrap();
+        let (_, approvals) = approval::approval_channel();
+        let (journal, past) = (Box::new(journal::NoJournal), RestoredSession::default());
+        let parts = SessionParts { model, toolbox, approvals, journal, recall, past, options };
+        let (handle, events) = spawn_session(parts).unwrap();
         Self { handle, events, heard: Vec::new() }
     }
 
@@ -88,21 +88,21 @@ impl Talk {
         &mut self,
         input: UserMessage,
         cancel: impl Future<Output = ()>,
-        seen: impl Fn(Event) -> Event,
+        seen: impl Fn(SessionEvent) -> SessionEvent,
     ) {
-        self.handle.send(Command::SubmitInput { input }).await.unwrap();
+        self.handle.send(FrontEndCommand::SubmitInput { input }).await.unwrap();
         let mut cancel = std::pin::pin!(cancel);
         let mut is_cancelled = false;
         loop {
             tokio::select! {
                 () = &mut cancel, if !is_cancelled => {
                     is_cancelled = true;
-                    self.handle.send(Command::Cancel).await.unwrap();
+                    self.handle.send(FrontEndCommand::Cancel).await.unwrap();
                 }
                 event = self.events.recv() => {
                     let event = seen(event.expect("the session has ended"));
                     self.heard.push(format!("{event:?}"));
-                    if matches!(event, Event::TurnEnded { .. }) {
+                    if matches!(event, SessionEvent::TurnEnded { .. }) {
                         return;
                     }
                 }
@@ -117,29 +117,29 @@ async fn record(actor: Actor, inputs: &[&str], redactor: Redactor) -> (String, V
 }
 
 async fn record_with(
-    options: Options,
+    options: SessionOptions,
     actor: Actor,
     inputs: &[&str],
     redactor: Redactor,
 ) -> (String, Vec<String>) {
     let shelf = Shelf::default();
     let (model, stage) = (Arc::new(actor), Arc::new(Stage::new()));
-    let recording = Recording::begin(shelf.clone(), redactor, &options, &*model, &*stage);
+    let recording = SessionRecorder::start(shelf.clone(), redactor, &options, &*model, &*stage);
     let cues = Arc::clone(&model.cues);
-    let toolbox = recording.toolbox(Arc::clone(&stage) as Arc<dyn Toolbox>);
-    let mut talk = Talk::new(recording.model(model), toolbox, options);
+    let toolbox = recording.wrap_toolbox(Arc::clone(&stage) as Arc<dyn Toolbox>);
+    let mut talk = Talk::new(recording.wrap_model(model), toolbox, options);
     for input in inputs {
         let input = UserMessage::from(*input);
-        recording.input(&input);
+        recording.record_input(&input);
         let cancel = async {
             tokio::select! {
                 () = stage.all_hang() => {}
                 () = cues.notified() => {}
             }
-            recording.cancel();
+            recording.record_cancellation();
         };
         let seen = |event| {
-            recording.event(&event);
+            recording.record_event(&event);
             event
         };
         talk.turn_seen(input, cancel, seen).await;
@@ -151,16 +151,17 @@ async fn record_with(
 /// Replays a tape, with the changes of a test, and returns the events and the problem.
 async fn play(
     tape: &str,
-    options: Options,
+    options: SessionOptions,
     change: impl Fn(&mut UserMessage),
 ) -> (Vec<String>, Option<ReplayError>) {
     let tape = read(tape);
     let inputs = tape.inputs().to_vec();
-    let replay = Replay::new(tape, Redactor::none());
-    let mut talk = Talk::new(replay.model(), replay.toolbox(), options);
+    let replay = SessionReplay::new(tape, Redactor::empty());
+    let mut talk = Talk::new(replay.to_chat_model(), replay.to_toolbox(), options);
     for mut input in inputs {
         change(&mut input);
-        talk.turn_seen(input, replay.cancel_due(), |event| replay.event(event)).await;
+        talk.turn_seen(input, replay.wait_for_cancellation(), |event| replay.adjust_event(event))
+            .await;
     }
-    (talk.heard, replay.problem())
+    (talk.heard, replay.first_problem())
 }

@@ -4,11 +4,11 @@ use std::future;
 
 use sallyport_contract::{
     BoxFuture, Secret,
-    services::{Audience, Notice, Origin},
+    services::{InputOrigin, NoticeAudience, PluginNotice},
 };
 
 use super::{cast::Line::Says, *};
-use crate::{RecallError, Recalled, Wanted, history::PastTurn};
+use crate::{RecallError, RecallQuery, RecalledMemory, history::PastTurn};
 
 /// The result of a recall for an input.
 #[derive(Clone, Copy)]
@@ -21,11 +21,19 @@ enum Memo {
 /// Recalls by script, one line per input.
 struct Prompter(Mutex<Vec<Memo>>);
 
-impl Recall for Prompter {
-    fn recall<'a>(&'a self, _: Wanted<'a>) -> BoxFuture<'a, Result<Vec<Recalled>, RecallError>> {
+impl SessionMemory for Prompter {
+    fn find_memories<'a>(
+        &'a self,
+        _: RecallQuery<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         let memo = self.0.lock().unwrap().remove(0);
         let found = |text: &str| {
-            vec![Recalled { id: "x".into(), text: text.into(), similarity: f32::NAN, turn: None }]
+            vec![RecalledMemory {
+                id: "x".into(),
+                text: text.into(),
+                similarity: f32::NAN,
+                turn: None,
+            }]
         };
         match memo {
             Memo::Finds(text) => Box::pin(future::ready(Ok(found(text)))),
@@ -37,18 +45,23 @@ impl Recall for Prompter {
         }
     }
 
-    fn remember<'a>(&'a self, _: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
+    fn remember_turn<'a>(&'a self, _: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
         Box::pin(future::ready(Ok(())))
     }
 
-    fn forget(&self, _: usize) -> BoxFuture<'_, Result<(), RecallError>> {
+    fn forget_turn(&self, _: usize) -> BoxFuture<'_, Result<(), RecallError>> {
         Box::pin(future::ready(Ok(())))
     }
 }
 
-fn by_meaning() -> Options {
-    let memory = Memory::ByMeaning { tokens_max: 10_000, recalled_tokens_max: 100 };
-    Options { memory, temperature: Some(0.7), memories: vec!["Bob is tall.".into()], ..options() }
+fn by_meaning() -> SessionOptions {
+    let memory = MemoryMode::ByMeaning { tokens_max: 10_000, recalled_tokens_max: 100 };
+    SessionOptions {
+        memory,
+        temperature: Some(0.7),
+        memories: vec!["Bob is tall.".into()],
+        ..options()
+    }
 }
 
 /// Records a session with recall; with `cancels`, every turn is cancelled after one second.
@@ -60,19 +73,20 @@ async fn record_recalling(
     let shelf = Shelf::default();
     let (model, stage) =
         (Arc::new(Actor::new((0..9).map(|_| Says("Well.")))), Arc::new(Stage::new()));
-    let recording = Recording::begin(shelf.clone(), redactor, &by_meaning(), &*model, &*stage);
-    let recall = recording.recall(Arc::new(Prompter(Mutex::new(memos.to_vec()))));
-    let (model, toolbox) = (recording.model(model), recording.toolbox(stage));
+    let recording =
+        SessionRecorder::start(shelf.clone(), redactor, &by_meaning(), &*model, &*stage);
+    let recall = recording.wrap_recall(Arc::new(Prompter(Mutex::new(memos.to_vec()))));
+    let (model, toolbox) = (recording.wrap_model(model), recording.wrap_toolbox(stage));
     let mut talk = Talk::recalling(model, toolbox, Some(recall), by_meaning());
     for number in 0..8 {
         let input = UserMessage::from(format!("input {number}"));
-        recording.input(&input);
+        recording.record_input(&input);
         let cancel = async {
             tokio::time::sleep(std::time::Duration::from_secs(if cancels { 1 } else { 60 })).await;
-            recording.cancel();
+            recording.record_cancellation();
         };
         let seen = |event| {
-            recording.event(&event);
+            recording.record_event(&event);
             event
         };
         talk.turn_seen(input, cancel, seen).await;
@@ -84,14 +98,15 @@ async fn record_recalling(
 async fn play_recalling(tape: &str) -> (Vec<String>, Option<ReplayError>) {
     let tape = read(tape);
     let (inputs, options) = (tape.inputs().to_vec(), tape.options());
-    let replay = Replay::new(tape, Redactor::none());
-    let recall = replay.recall();
+    let replay = SessionReplay::new(tape, Redactor::empty());
+    let recall = replay.to_session_memory();
     assert!(recall.is_some());
-    let mut talk = Talk::recalling(replay.model(), replay.toolbox(), recall, options);
+    let mut talk = Talk::recalling(replay.to_chat_model(), replay.to_toolbox(), recall, options);
     for input in inputs {
-        talk.turn_seen(input, replay.cancel_due(), |event| replay.event(event)).await;
+        talk.turn_seen(input, replay.wait_for_cancellation(), |event| replay.adjust_event(event))
+            .await;
     }
-    (talk.heard, replay.problem())
+    (talk.heard, replay.first_problem())
 }
 
 /// The events, without the reason why nothing was recalled.
@@ -112,7 +127,7 @@ async fn what_was_recalled_is_recalled_again() {
         Memo::Finds("six"),
     ];
     for cancels in [false, true] {
-        let (tape, recorded) = record_recalling(&memos, cancels, Redactor::none()).await;
+        let (tape, recorded) = record_recalling(&memos, cancels, Redactor::empty()).await;
         assert_eq!(tape.matches("\"end\":\"dropped\"").count(), 1, "{tape}");
         let (played, problem) = play_recalling(&tape).await;
         assert_eq!(problem, None);
@@ -123,8 +138,8 @@ async fn what_was_recalled_is_recalled_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tape_without_anything_that_recalls_plays_without() {
-    let (tape, _) = record(Actor::new([Says("Hi.")]), &["a"], Redactor::none()).await;
-    assert!(Replay::new(read(&tape), Redactor::none()).recall().is_none());
+    let (tape, _) = record(Actor::new([Says("Hi.")]), &["a"], Redactor::empty()).await;
+    assert!(SessionReplay::new(read(&tape), Redactor::empty()).to_session_memory().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,13 +151,13 @@ async fn no_secret_of_a_memory_gets_on_a_tape() {
     assert_eq!(play_recalling(&tape).await.1, None);
 }
 
-fn notice(text: &str) -> Notice {
-    Notice {
+fn notice(text: &str) -> PluginNotice {
+    PluginNotice {
         plugin: "timer".parse().unwrap(),
         session_id: "s1".into(),
         text: text.into(),
         speech: Some(text.into()),
-        audience: Audience::User,
+        audience: NoticeAudience::User,
         late: false,
     }
 }
@@ -153,9 +168,9 @@ async fn what_plugins_said_is_said_again_before_the_same_input() {
     let (model, stage) =
         (Arc::new(Actor::new([Says("One."), Says("Two.")])), Arc::new(Stage::new()));
     let redactor = Redactor::new([("s", &Secret::new("correct-horse"))]);
-    let recording = Recording::begin(shelf.clone(), redactor, &options(), &*model, &*stage);
-    let mut talk = Talk::new(recording.model(model), recording.toolbox(stage), options());
-    let origin = Origin {
+    let recording = SessionRecorder::start(shelf.clone(), redactor, &options(), &*model, &*stage);
+    let mut talk = Talk::new(recording.wrap_model(model), recording.wrap_toolbox(stage), options());
+    let origin = InputOrigin {
         plugin: "webhook".parse().unwrap(),
         label: Some("correct-horse bot".into()),
         connection: Some("correct-horse".into()),
@@ -165,28 +180,28 @@ async fn what_plugins_said_is_said_again_before_the_same_input() {
         UserMessage::from("second"),
     ];
     for (input, said) in inputs.into_iter().zip(["ding correct-horse", "dong"]) {
-        recording.notice(&notice(said));
-        talk.handle.send(Command::Notice(notice(said))).await.unwrap();
-        recording.input(&input);
+        recording.record_notice(&notice(said));
+        talk.handle.send(FrontEndCommand::Notice(notice(said))).await.unwrap();
+        recording.record_input(&input);
         talk.turn(input, future::pending()).await;
     }
-    recording.notice(&notice("later"));
+    recording.record_notice(&notice("later"));
     recording.finish().unwrap();
     let text = shelf.text();
     assert!(!text.contains("horse"), "{text}");
     let tape = read(&text);
-    let texts = |input| tape.notices(input).map(|one| one.text.clone()).collect::<Vec<_>>();
+    let texts = |input| tape.notices_before(input).map(|one| one.text.clone()).collect::<Vec<_>>();
     assert_eq!(
         (texts(0).len(), texts(1), texts(2)),
         (1, vec!["dong".to_owned()], vec!["later".to_owned()])
     );
-    let replay = Replay::new(tape.clone(), Redactor::none());
-    let mut talk = Talk::new(replay.model(), replay.toolbox(), tape.options());
+    let replay = SessionReplay::new(tape.clone(), Redactor::empty());
+    let mut talk = Talk::new(replay.to_chat_model(), replay.to_toolbox(), tape.options());
     for (number, input) in tape.inputs().iter().enumerate() {
-        for notice in tape.notices(number) {
-            talk.handle.send(Command::Notice(notice.clone())).await.unwrap();
+        for notice in tape.notices_before(number) {
+            talk.handle.send(FrontEndCommand::Notice(notice.clone())).await.unwrap();
         }
         talk.turn(input.clone(), future::pending()).await;
     }
-    assert_eq!(replay.problem(), None);
+    assert_eq!(replay.first_problem(), None);
 }

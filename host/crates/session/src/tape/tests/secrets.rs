@@ -27,15 +27,15 @@ async fn a_secret_in_inputs_answers_and_results_stays_off_the_tape() {
     assert!(recorded.iter().any(|event| event.contains("hunter2")), "the session has it");
     assert!(!tape.contains("hunter2"), "{tape}");
     assert!(tape.matches("[secret door]").count() > 6, "{tape}");
-    for redactor in [Redactor::none(), redactor()] {
+    for redactor in [Redactor::empty(), redactor()] {
         let taped = read(&tape);
         let inputs = taped.inputs().to_vec();
-        let replay = Replay::new(taped, redactor);
-        let mut talk = Talk::new(replay.model(), replay.toolbox(), options());
+        let replay = SessionReplay::new(taped, redactor);
+        let mut talk = Talk::new(replay.to_chat_model(), replay.to_toolbox(), options());
         for input in inputs {
-            talk.turn(input, replay.cancel_due()).await;
+            talk.turn(input, replay.wait_for_cancellation()).await;
         }
-        assert_eq!(replay.problem(), None);
+        assert_eq!(replay.first_problem(), None);
         let count = |events: &[String]| events.iter().filter(|e| !e.starts_with("Delta")).count();
         assert_eq!(count(&talk.heard), count(&recorded));
     }
@@ -43,16 +43,16 @@ async fn a_secret_in_inputs_answers_and_results_stays_off_the_tape() {
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_with_a_secret_is_compared_without_it() {
-    let text = |prompt: &str| Options { system_prompt: Some(prompt.into()), ..options() };
-    let (tape, _) = record(Actor::new([Says("Hi.")]), &["hello"], Redactor::none()).await;
+    let text = |prompt: &str| SessionOptions { system_prompt: Some(prompt.into()), ..options() };
+    let (tape, _) = record(Actor::new([Says("Hi.")]), &["hello"], Redactor::empty()).await;
     let clean = tape.replace("Be brief.", "Use [secret door].");
     assert_eq!(read(&clean).options(), text("Use [secret door]."));
     let taped = read(&clean);
-    let replay = Replay::new(taped, redactor());
+    let replay = SessionReplay::new(taped, redactor());
     let prompt = format!("Use {SECRET}.");
-    let mut talk = Talk::new(replay.model(), replay.toolbox(), text(&prompt));
-    talk.turn("hello".into(), replay.cancel_due()).await;
-    assert_eq!(replay.problem(), None);
+    let mut talk = Talk::new(replay.to_chat_model(), replay.to_toolbox(), text(&prompt));
+    talk.turn("hello".into(), replay.wait_for_cancellation()).await;
+    assert_eq!(replay.first_problem(), None);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_secret_that_arrives_in_pieces_is_found() {
         (vec![begun(SECRET)], vec![begun("[secret door]")]),
     ];
     for (mut deltas, expected) in rows {
-        clean::deltas(&redactor(), &mut deltas);
+        clean::clean_deltas(&redactor(), &mut deltas);
         assert_eq!(deltas, expected);
     }
 }
@@ -82,21 +82,22 @@ fn a_secret_that_arrives_in_pieces_is_found() {
 fn a_secret_in_the_title_of_a_tool_stays_off_the_tape() {
     let mut tool = Stage::new().tools()[0].clone();
     tool.title = Some(format!("Opens {SECRET}"));
-    clean::tool(&redactor(), &mut tool);
+    clean::clean_tool(&redactor(), &mut tool);
     assert_eq!(tool.title.as_deref(), Some("Opens [secret door]"));
 }
 
 /// A policy that changes during the recording may name a new secret.
 #[test]
 fn a_secret_that_becomes_known_while_recording_stays_off_the_tape() {
-    let (shelf, known) = (Shelf::default(), Arc::new(Mutex::new(Redactor::none())));
+    let (shelf, known) = (Shelf::default(), Arc::new(Mutex::new(Redactor::empty())));
     let present = Arc::clone(&known);
     let (model, stage) = (Actor::new([]), Stage::new());
-    let recording = Recording::begin(shelf.clone(), Redactor::none(), &options(), &model, &stage)
-        .keeping_up(move || present.lock().unwrap().clone());
-    recording.input(&UserMessage::from("hello"));
+    let recording =
+        SessionRecorder::start(shelf.clone(), Redactor::empty(), &options(), &model, &stage)
+            .with_live_redactor(move || present.lock().unwrap().clone());
+    recording.record_input(&UserMessage::from("hello"));
     *known.lock().unwrap() = redactor();
-    recording.input(&UserMessage::from(SECRET));
+    recording.record_input(&UserMessage::from(SECRET));
     recording.finish().unwrap();
     let tape = shelf.text();
     assert!(tape.contains("hello") && tape.contains("[secret door]"), "{tape}");

@@ -13,12 +13,12 @@ async fn check(script: impl IntoIterator<Item = Line>, inputs: &[&str]) -> Strin
 }
 
 async fn check_with(
-    options: Options,
+    options: SessionOptions,
     script: impl IntoIterator<Item = Line>,
     inputs: &[&str],
 ) -> String {
     let actor = Actor::new(script);
-    let (tape, recorded) = record_with(options, actor, inputs, Redactor::none()).await;
+    let (tape, recorded) = record_with(options, actor, inputs, Redactor::empty()).await;
     for time in 1..=2 {
         let (heard, problem) = play(&tape, read(&tape).options(), |_| {}).await;
         assert_eq!(problem, None, "{time}");
@@ -52,9 +52,9 @@ async fn words_and_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn searches_and_summaries() {
-    let options = Options {
+    let options = SessionOptions {
         memories: vec!["Bob is tall.".into()],
-        memory: Memory::Summary { tokens_max: 400 },
+        memory: MemoryMode::Summary { tokens_max: 400 },
         tool_tokens_max: Some(0),
         ..options()
     };
@@ -113,7 +113,7 @@ async fn cancelled_while_calls_run_or_wait_at_the_gate() {
 async fn a_decision_that_came_after_the_cancelling_was_not_waited_for() {
     let calls: &[_] = &[("t__gate_hangs", "{}"), ("t__echo", "{}")];
     let script = [Calls(calls), Says("Well.")];
-    let (tape, recorded) = record(Actor::new(script), &["go", "so?"], Redactor::none()).await;
+    let (tape, recorded) = record(Actor::new(script), &["go", "so?"], Redactor::empty()).await;
     let dropped = "\"end\":\"dropped\"";
     assert_eq!(tape.matches(dropped).count(), 1, "{tape}");
     let late = "\"end\":{\"refused\":{\"outcome\":\"cancelled\",\
@@ -145,7 +145,7 @@ async fn calls_that_run_at_the_same_time() {
 #[tokio::test(start_paused = true)]
 async fn cancelled_when_nothing_could_be_stopped() {
     let (tape, recorded) =
-        record(Actor::new([Says("One."), Says("Two.")]), &["a", "b"], Redactor::none()).await;
+        record(Actor::new([Says("One."), Says("Two.")]), &["a", "b"], Redactor::empty()).await;
     let (first, second) =
         tape.split_once("{\"line\":\"input\",\"message\":{\"text\":\"b\"").unwrap();
     let cancelled = format!(
@@ -158,7 +158,7 @@ async fn cancelled_when_nothing_could_be_stopped() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_panicked_is_played_as_lost() {
     let script = [Calls(&[("t__panics", "{}"), ("t__echo", "{}")]), Says("Oh.")];
-    let (tape, recorded) = record(Actor::new(script), &["go"], Redactor::none()).await;
+    let (tape, recorded) = record(Actor::new(script), &["go"], Redactor::empty()).await;
     let (first, problem) = play(&tape, options(), |_| {}).await;
     assert_eq!(problem, None);
     assert_eq!(first.len(), recorded.len());

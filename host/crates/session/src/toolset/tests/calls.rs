@@ -1,25 +1,25 @@
 //! The listed tools, and the meaning of calls.
 
-use sallyport_contract::{Failure, FailureKind};
+use sallyport_contract::{CallFailure, FailureKind};
 use sallyport_model::CallRequest;
 
 use super::*;
-use crate::toolset::Wanted;
+use crate::toolset::UnwrappedCall;
 
 fn call(name: &str, arguments: &str) -> CallRequest {
     CallRequest { id: "1".into(), name: name.into(), arguments: arguments.into() }
 }
 
-fn wants(name: &str, arguments: &str) -> Wanted {
-    Wanted::Tool { name: name.into(), arguments: arguments.into() }
+fn wants(name: &str, arguments: &str) -> UnwrappedCall {
+    UnwrappedCall::Tool { name: name.into(), arguments: arguments.into() }
 }
 
-fn searches(query: &str, limit: usize) -> Wanted {
-    Wanted::Search { query: query.into(), limit }
+fn searches(query: &str, limit: usize) -> UnwrappedCall {
+    UnwrappedCall::Search { query: query.into(), limit }
 }
 
-fn broken(why: &str) -> Wanted {
-    Wanted::Broken(Failure::new(FailureKind::InvalidArguments, why))
+fn broken(why: &str) -> UnwrappedCall {
+    UnwrappedCall::Broken(CallFailure::new(FailureKind::InvalidArguments, why))
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn few_tools_are_all_told_and_many_are_searched() {
 fn what_is_told_does_not_depend_on_what_was_found() {
     let toolset = searched(&[tool("b.two", "Second."), tool("a.one", "First.")]);
     let before = toolset.definitions().to_vec();
-    toolset.search("second", 5);
+    toolset.search_tools("second", 5);
     assert_eq!(toolset.definitions(), before);
     let described = &before[0].description;
     assert!(described.ends_with("There are 2 tools, of these plugins: a, b."), "{described}");
@@ -66,7 +66,7 @@ fn what_is_called_is_found_out() {
         ("use_tool", r#"{"name":"a.b"}"#, wants("a.b", "{}")),
     ];
     for (name, arguments, wanted) in rows {
-        assert_eq!(toolset.unwrap(&call(name, arguments)), wanted, "{name} {arguments}");
+        assert_eq!(toolset.parse_call(&call(name, arguments)), wanted, "{name} {arguments}");
     }
 }
 
@@ -97,11 +97,11 @@ fn what_cannot_be_made_out_is_told() {
         ),
     ];
     for (name, arguments, why) in rows {
-        assert_eq!(toolset.unwrap(&call(name, arguments)), broken(why), "{name} {arguments}");
+        assert_eq!(toolset.parse_call(&call(name, arguments)), broken(why), "{name} {arguments}");
     }
     for arguments in ["{", r#"{"name":"a","name":"b"}"#, &"[".repeat(9_999)] {
-        let wanted = toolset.unwrap(&call("use_tool", arguments));
-        assert!(matches!(wanted, Wanted::Broken(_)), "{wanted:?}");
+        let wanted = toolset.parse_call(&call("use_tool", arguments));
+        assert!(matches!(wanted, UnwrappedCall::Broken(_)), "{wanted:?}");
     }
 }
 
@@ -109,7 +109,10 @@ fn what_cannot_be_made_out_is_told() {
 fn without_a_search_its_names_are_names_like_others() {
     let toolset = Toolset::new(&[tool("clock.get_time", "")], None).unwrap();
     let arguments = r#"{"query":"x"}"#;
-    assert_eq!(toolset.unwrap(&call("search_tools", arguments)), wants("search_tools", arguments));
+    assert_eq!(
+        toolset.parse_call(&call("search_tools", arguments)),
+        wants("search_tools", arguments)
+    );
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn no_tool_can_take_the_names_of_the_search() {
     for id in ["search.tools", "use.tool", "search_.tools", "search.search_tools", &long] {
         let toolset = searched(&[tool(id, "")]);
         for name in ["search_tools", "use_tool"] {
-            assert_eq!(toolset.names().resolve(name), None, "{id}");
+            assert_eq!(toolset.name_table().resolve(name), None, "{id}");
         }
     }
 }

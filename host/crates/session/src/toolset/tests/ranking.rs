@@ -49,7 +49,7 @@ fn the_name_of_a_tool_finds_it() {
 
 #[test]
 fn what_is_found_can_be_called() {
-    let found = house().search("forecast", 1);
+    let found = house().search_tools("forecast", 1);
     let expected = json!({
         "tools": [{
             "name": "weather__forecast",
@@ -65,7 +65,7 @@ fn what_is_found_can_be_called() {
 #[test]
 fn nothing_found_is_said() {
     for query in ["zymurgy", "", "?!", &"\u{0}".repeat(99)] {
-        let found = house().search(query, 5);
+        let found = house().search_tools(query, 5);
         assert_eq!(found["tools"], json!([]));
         let hint = "no tool has these words, try others; \
                     plugins: calendar, files, jp, lights, mail, weather";
@@ -75,12 +75,13 @@ fn nothing_found_is_said() {
 
 #[test]
 fn of_equals_the_first_of_the_list_comes_first() {
-    let tools: Vec<ToolSpec> = (10..30).rev().map(|n| tool(&format!("p.n{n}"), "Same.")).collect();
+    let tools: Vec<ToolDescriptor> =
+        (10..30).rev().map(|n| tool(&format!("p.n{n}"), "Same.")).collect();
     let toolset = searched(&tools);
     assert_eq!(found(&toolset, "same"), ["p__n29", "p__n28", "p__n27", "p__n26", "p__n25"]);
-    assert_eq!(toolset.search("same", 20), toolset.search("same", 20));
-    assert_eq!(toolset.search("same", 0)["tools"].as_array().unwrap().len(), 1);
-    assert_eq!(toolset.search("same", usize::MAX)["tools"].as_array().unwrap().len(), 20);
+    assert_eq!(toolset.search_tools("same", 20), toolset.search_tools("same", 20));
+    assert_eq!(toolset.search_tools("same", 0)["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(toolset.search_tools("same", usize::MAX)["tools"].as_array().unwrap().len(), 20);
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn a_long_description_does_not_capture_every_search() {
         let stuffed = format!("Does all. {}", words.repeat(times));
         let greedy =
             with_parameters("a.greedy", &stuffed, json!({ "mail": { "description": stuffed } }));
-        let mut tools: Vec<ToolSpec> = vec![greedy];
+        let mut tools: Vec<ToolDescriptor> = vec![greedy];
         tools.extend(honest.iter().map(|(id, description)| tool(id, description)));
         let toolset = searched(&tools);
         for (query, first) in [
@@ -113,16 +114,16 @@ fn a_long_description_does_not_capture_every_search() {
 #[test]
 fn what_a_search_gives_is_bounded() {
     let wide = |bytes: usize| json!({ "text": { "enum": ["x".repeat(bytes)] } });
-    let tools: Vec<ToolSpec> = (0..40)
+    let tools: Vec<ToolDescriptor> = (0..40)
         .map(|n| with_parameters(&format!("p.n{n}"), &"long ".repeat(9_999), wide(4_000)))
         .chain([with_parameters("p.huge", "Huge.", wide(1_000_000))])
         .collect();
     let toolset = searched(&tools);
-    let found = toolset.search("long", 20);
+    let found = toolset.search_tools("long", 20);
     assert_eq!(found["tools"].as_array().unwrap().len(), 2);
     assert_eq!(found["matches"], 40);
     assert!(found.to_string().len() < 17 * 1024);
-    let huge = &toolset.search("huge", 1)["tools"][0];
+    let huge = &toolset.search_tools("huge", 1)["tools"][0];
     assert_eq!(huge["parameters"], json!({ "type": "object" }));
     assert_eq!(huge["cut"], "the parameters are too long to be shown");
 }
@@ -145,7 +146,7 @@ fn a_schema_without_end_is_not_followed() {
 
 #[test]
 fn ten_thousand_tools_are_searched_like_ten() {
-    let mut tools: Vec<ToolSpec> = (0..10_000)
+    let mut tools: Vec<ToolDescriptor> = (0..10_000)
         .map(|n| {
             let description = format!("Handles things of kind k{n} for people and places.");
             tool(&format!("plugin{}.tool_{n}", n / 100), &description)

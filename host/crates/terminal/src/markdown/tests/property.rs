@@ -127,7 +127,7 @@ proptest! {
     fn nothing_that_a_terminal_obeys_comes_out(text in markdown(), width in 1usize..200) {
         for line in render(&text, width) {
             let text = line.text();
-            prop_assert_eq!(sallyport_contract::text::one_line(&text), text);
+            prop_assert_eq!(sallyport_contract::text::escape_line(&text), text);
         }
     }
 
@@ -163,7 +163,7 @@ proptest! {
 
     #[test]
     fn rows_hold_the_line_and_fit(text in ".{0,80}", width in 2usize..40) {
-        let line = Line::plain(sallyport_contract::text::one_line(&text));
+        let line = Line::plain(sallyport_contract::text::escape_line(&text));
         let rows = rows(&line, width);
         prop_assert_eq!(texts(&rows).concat(), line.text());
         // A cluster of many wide characters is never broken.
